@@ -1,0 +1,1 @@
+@main struct MotteBench { static func main() {} }

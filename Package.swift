@@ -1,0 +1,93 @@
+// swift-tools-version: 6.1
+// The floor plan as code: every target and what it may import. A floor imports only floors below it; see docs/ARCHITECTURE.md.
+import PackageDescription
+
+// The self-contained library links a position-independent copy of liblmdb by path (see scripts/build-library.sh),
+// so its build must not also name the shared liblmdb. Every other build links the distribution's shared library.
+let linksLMDBByPath = Context.environment["MOTTE_LMDB_BY_PATH"] == "1"
+
+func floor(_ folder: String, on floors: [String] = [], c: [String] = []) -> Target {
+    .target(
+        name: "Motte" + folder,
+        dependencies: floors.map { .target(name: "Motte" + $0) } + c.map { .target(name: $0) },
+        path: "Sources/" + folder)
+}
+
+func tests(_ folder: String, on targets: [String]) -> Target {
+    .testTarget(
+        name: folder,
+        dependencies: (targets + ["TestSupport"]).map { .target(name: $0) },
+        path: "Tests/" + folder)
+}
+
+let allFloors = ["Values", "Pages", "Columns", "SchemaModel", "Storage", "QueryEngine", "LiveObjects", "Notifications"]
+
+let package = Package(
+    name: "motte",
+    products: [
+        .library(name: "Motte", targets: ["Motte"]),
+        .library(name: "RealmSwift", targets: ["RealmSwift"]),
+        .library(name: "motte", type: .dynamic, targets: ["MotteCExports"]),
+        .executable(name: "motte-tool", targets: ["MotteTool"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    ],
+    targets: [
+        // Floor 0: C.
+        linksLMDBByPath
+            ? .systemLibrary(name: "CLMDB", path: "Sources/CLMDB/by-path")
+            : .systemLibrary(name: "CLMDB", path: "Sources/CLMDB/shared", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
+        .systemLibrary(name: "CMotte", path: "include"),
+        .target(name: "CMotteShim", path: "Sources/CMotteShim"),
+
+        // Floors 1 to 6: the engine. No Foundation.
+        floor("Values", c: ["CMotteShim"]),
+        floor("Pages", on: ["Values"], c: ["CLMDB", "CMotteShim"]),
+        floor("Columns", on: ["Values"], c: ["CMotteShim"]),
+        floor("SchemaModel", on: ["Values"]),
+        floor("Storage", on: ["Pages", "Columns", "SchemaModel", "Values"], c: ["CMotteShim"]),
+        floor("QueryEngine", on: ["Storage", "Columns", "SchemaModel", "Values"]),
+        floor("LiveObjects", on: ["QueryEngine", "Storage", "SchemaModel", "Values"], c: ["CMotteShim"]),
+        floor("Notifications", on: ["LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Values"], c: ["CMotteShim"]),
+
+        // Floor 7: the faces.
+        .target(
+            name: "Motte",
+            dependencies: ["MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteSchemaModel", "MotteValues"],
+            path: "Sources/Motte"),
+        floor("CExports", on: ["Notifications", "LiveObjects", "QueryEngine", "SchemaModel", "Values"], c: ["CMotte", "CMotteShim"]),
+        .executableTarget(
+            name: "MotteTool",
+            dependencies: [
+                "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteStorage", "MotteSchemaModel", "MotteValues",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Sources/Tool"),
+
+        // Floor 8.
+        .target(name: "RealmSwift", dependencies: ["Motte"], path: "Sources/RealmSwift"),
+
+        // Benchmarks and tests.
+        .systemLibrary(name: "CSQLite", path: "Benchmarks/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .executableTarget(
+            name: "MotteBench",
+            dependencies: ["CLMDB", "CSQLite"] + allFloors.map { .target(name: "Motte" + $0) },
+            path: "Benchmarks/MotteBench"),
+        .target(
+            name: "TestSupport",
+            dependencies: allFloors.map { .target(name: "Motte" + $0) },
+            path: "Tests/TestSupport"),
+        tests("ValuesTests", on: ["MotteValues"]),
+        tests("PagesTests", on: ["MottePages", "MotteValues"]),
+        tests("ColumnsTests", on: ["MotteColumns", "MotteValues"]),
+        tests("SchemaModelTests", on: ["MotteSchemaModel", "MotteValues"]),
+        tests("StorageTests", on: ["MotteStorage", "MottePages", "MotteColumns", "MotteSchemaModel", "MotteValues"]),
+        tests("QueryEngineTests", on: ["MotteQueryEngine", "MotteStorage", "MotteSchemaModel", "MotteValues"]),
+        tests("LiveObjectsTests", on: ["MotteLiveObjects", "MotteQueryEngine", "MotteStorage", "MotteSchemaModel", "MotteValues"]),
+        tests("NotificationsTests", on: ["MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteStorage", "MotteSchemaModel", "MotteValues"]),
+        tests("MotteTests", on: ["Motte"]),
+        tests("ConformanceTests", on: ["MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteStorage", "MotteSchemaModel", "MotteValues"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,1 @@
+@main struct MotteCommand { static func main() {} }

@@ -1,0 +1,60 @@
+/// The one error of the engine: a stable code, a sentence that says what to do, and the facts behind it.
+///
+/// One reference wide, so that a throwing call costs no more than a pointer; everything else is in `Details`.
+/// Faces turn it into a C status with `motte_error`, a Python exception or a Swift error.
+package struct DatabaseError: Error, Sendable, CustomStringConvertible {
+    package final class Details: Sendable {
+        package let code: ErrorCode
+        package let message: String
+        package let path: String?
+        package let className: String?
+        package let propertyName: String?
+        /// UTF-8 offset into the query text, for query errors.
+        package let queryOffset: Int?
+        /// Row of a batch that failed.
+        package let rowIndex: Int?
+        /// errno of the failed system call, 0 if none.
+        package let systemError: Int32
+
+        init(
+            _ code: ErrorCode, _ message: String, path: String?, className: String?, propertyName: String?,
+            queryOffset: Int?, rowIndex: Int?, systemError: Int32
+        ) {
+            self.code = code
+            self.message = message
+            self.path = path
+            self.className = className
+            self.propertyName = propertyName
+            self.queryOffset = queryOffset
+            self.rowIndex = rowIndex
+            self.systemError = systemError
+        }
+    }
+
+    package let details: Details
+
+    package init(
+        _ code: ErrorCode, _ message: String, path: String? = nil, className: String? = nil, propertyName: String? = nil,
+        queryOffset: Int? = nil, rowIndex: Int? = nil, systemError: Int32 = 0
+    ) {
+        details = Details(
+            code, message, path: path, className: className, propertyName: propertyName,
+            queryOffset: queryOffset, rowIndex: rowIndex, systemError: systemError)
+    }
+
+    package var code: ErrorCode { details.code }
+    package var message: String { details.message }
+    package var description: String { details.message }
+
+    /// The same error with the row of a batch that caused it.
+    package func at(rowIndex: Int) -> DatabaseError {
+        DatabaseError(
+            code, "row \(rowIndex): \(message)", path: details.path, className: details.className,
+            propertyName: details.propertyName, queryOffset: details.queryOffset, rowIndex: rowIndex,
+            systemError: details.systemError)
+    }
+
+    package static func corrupted(_ what: String) -> DatabaseError {
+        DatabaseError(.corrupted, "the file is damaged: \(what); run 'motte verify' and restore from a copy")
+    }
+}

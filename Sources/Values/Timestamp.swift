@@ -1,0 +1,19 @@
+/// A point in time: seconds since 1970-01-01T00:00:00Z and nanoseconds within that second.
+///
+/// `nanoseconds` is 0 ... 999,999,999, also before 1970: half a second before the epoch is (-1, 500,000,000), so that
+/// order is the order of the pair.
+package struct Timestamp: Hashable, Comparable, Sendable {
+    package let seconds: Int64
+    package let nanoseconds: UInt32
+
+    /// The caller keeps `nanoseconds` in range; faces check it before they get here.
+    package init(seconds: Int64, nanoseconds: UInt32) {
+        assert(nanoseconds < 1_000_000_000)
+        self.seconds = seconds
+        self.nanoseconds = nanoseconds
+    }
+
+    package static func < (left: Timestamp, right: Timestamp) -> Bool {
+        left.seconds != right.seconds ? left.seconds < right.seconds : left.nanoseconds < right.nanoseconds
+    }
+}

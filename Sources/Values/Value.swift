@@ -1,0 +1,82 @@
+/// Anything a property can hold, owned. For constants, errors and single reads; loops over rows use `ValueView`.
+///
+/// Equality and order are those of the store, not of Swift: strings compare by their UTF-8 bytes (composed and
+/// decomposed forms differ), -0.0 equals 0.0, NaN equals NaN, ints and floating numbers compare exactly.
+package enum Value: Sendable {
+    case null
+    case bool(Bool)
+    case int(Int64)
+    case float(Float)
+    case double(Double)
+    case string(String)
+    case data([UInt8])
+    case timestamp(Timestamp)
+    case link(ObjectLink)
+
+    package var kind: ValueKind {
+        switch self {
+        case .null: .null
+        case .bool: .bool
+        case .int: .int
+        case .float: .float
+        case .double: .double
+        case .string: .string
+        case .data: .data
+        case .timestamp: .timestamp
+        case .link: .link
+        }
+    }
+
+    package var isNull: Bool {
+        if case .null = self { return true }
+        return false
+    }
+
+    /// Lends the value as a view that is valid for the length of `body`.
+    package func withView<Result, Failure: Error>(
+        _ body: (ValueView) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        switch self {
+        case .null: return try body(.null)
+        case .bool(let value): return try body(.bool(value))
+        case .int(let value): return try body(.int(value))
+        case .float(let value): return try body(.float(value))
+        case .double(let value): return try body(.double(value))
+        case .timestamp(let value): return try body(.timestamp(value))
+        case .link(let value): return try body(.link(value))
+        case .string(let value):
+            return try value.withUTF8Bytes { bytes throws(Failure) in try body(.string(bytes)) }
+        case .data(let value):
+            return try value.withBytes { bytes throws(Failure) in try body(.data(bytes)) }
+        }
+    }
+}
+
+extension String {
+    /// The UTF-8 bytes for the length of `body`; equality and order below the faces always go by these.
+    package func withUTF8Bytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var copy = self
+        var outcome: Swift.Result<Result, Failure>?
+        copy.withUTF8 { bytes in
+            do throws(Failure) { outcome = .success(try body(UnsafeRawBufferPointer(bytes))) }
+            catch { outcome = .failure(error) }
+        }
+        // withUTF8 always runs its body once.
+        return try outcome.unsafelyUnwrapped.get()
+    }
+}
+
+extension Array where Element == UInt8 {
+    package func withBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var outcome: Swift.Result<Result, Failure>?
+        withUnsafeBytes { bytes in
+            do throws(Failure) { outcome = .success(try body(bytes)) }
+            catch { outcome = .failure(error) }
+        }
+        return try outcome.unsafelyUnwrapped.get()
+    }
+}

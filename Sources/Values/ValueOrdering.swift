@@ -1,0 +1,110 @@
+/// The total order of values: null < bool < numbers < string < data < timestamp < link.
+///
+/// Numbers of all kinds are one family and compare exactly, without rounding large ints to doubles; NaN is below every
+/// other number and equals itself; -0.0 equals 0.0. Strings and data compare by unsigned bytes.
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+package enum ValueOrdering {
+    /// Negative, zero or positive as `left` is below, equal to or above `right`.
+    package static func compare(_ left: ValueView, _ right: ValueView) -> Int {
+        let family = rank(left), otherFamily = rank(right)
+        guard family == otherFamily else { return family < otherFamily ? -1 : 1 }
+        switch left.kind {
+        case .bool: return order(left.low, right.low)
+        case .int, .float, .double: return compareNumbers(left, right)
+        case .string, .data: return compareBytes(left.bytes, right.bytes)
+        case .timestamp: return order(left.timestampValue, right.timestampValue)
+        case .link: return order(left.linkValue, right.linkValue)
+        case .null, nil: return 0
+        }
+    }
+
+    package static func compareBytes(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
+        let shared = min(left.count, right.count)
+        if shared > 0, let leftStart = left.baseAddress, let rightStart = right.baseAddress {
+            let difference = memcmp(leftStart, rightStart, shared)
+            if difference != 0 { return Int(difference) }
+        }
+        return left.count - right.count
+    }
+
+    /// Exact comparison of an integer with a double.
+    package static func compare(_ int: Int64, _ double: Double) -> Int {
+        if double.isNaN { return 1 }
+        // 2^63 is exact; every double at or above it is above every Int64.
+        if double >= 0x1p63 { return -1 }
+        if double < -0x1p63 { return 1 }
+        let whole = double.rounded(.towardZero)
+        let truncated = Int64(whole)
+        if int != truncated { return int < truncated ? -1 : 1 }
+        let fraction = double - whole
+        return fraction > 0 ? -1 : fraction < 0 ? 1 : 0
+    }
+
+    package static func compareDoubles(_ left: Double, _ right: Double) -> Int {
+        if left < right { return -1 }
+        if left > right { return 1 }
+        if left == right { return 0 }
+        // At least one NaN.
+        return left.isNaN ? (right.isNaN ? 0 : -1) : 1
+    }
+
+    private static func compareNumbers(_ left: ValueView, _ right: ValueView) -> Int {
+        switch (left.kind == .int, right.kind == .int) {
+        case (true, true): order(left.intValue, right.intValue)
+        case (true, false): compare(left.intValue, floating(right))
+        case (false, true): -compare(right.intValue, floating(left))
+        case (false, false): compareDoubles(floating(left), floating(right))
+        }
+    }
+
+    private static func floating(_ view: ValueView) -> Double {
+        view.kind == .float ? Double(view.floatValue) : view.doubleValue
+    }
+
+    private static func order<T: Comparable>(_ left: T, _ right: T) -> Int {
+        left < right ? -1 : left == right ? 0 : 1
+    }
+
+    private static func rank(_ view: ValueView) -> Int {
+        switch view.kind {
+        case .null, nil: 0
+        case .bool: 1
+        case .int, .float, .double: 2
+        case .string: 3
+        case .data: 4
+        case .timestamp: 5
+        case .link: 6
+        }
+    }
+}
+
+extension Value: Comparable, Hashable {
+    package static func == (left: Value, right: Value) -> Bool { compare(left, right) == 0 }
+    package static func < (left: Value, right: Value) -> Bool { compare(left, right) < 0 }
+
+    package static func compare(_ left: Value, _ right: Value) -> Int {
+        left.withView { leftView in right.withView { rightView in ValueOrdering.compare(leftView, rightView) } }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        switch self {
+        case .null: hasher.combine(0)
+        case .bool(let value): hasher.combine(value)
+        // Equal numbers of different kinds hash alike: all of them by their double.
+        case .int(let value): hasher.combine(Double(value) + 0.0)
+        case .float(let value): hasher.combine(value.isNaN ? .nan : Double(value) + 0.0)
+        case .double(let value): hasher.combine(value.isNaN ? .nan : value + 0.0)
+        case .string(let value): value.withUTF8Bytes { hasher.combine(bytes: $0) }
+        case .data(let value): value.withUnsafeBytes { hasher.combine(bytes: $0) }
+        case .timestamp(let value): hasher.combine(value)
+        case .link(let value): hasher.combine(value)
+        }
+    }
+}
