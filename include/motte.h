@@ -1,7 +1,1233 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * motte.h: the C interface of Motte, an embedded object database.
+ *
+ * Conventions
+ *
+ *   1. A function that can fail returns motte_status: 0 is success, negative is an error, positive is an expected
+ *      outcome without error detail (MOTTE_NOT_FOUND, MOTTE_NULL, MOTTE_PENDING, ...). Results come back through the
+ *      last pointers, named out_*. On an error out_* are NULL or zero, and motte_last_error() describes the failure of
+ *      this thread. Outputs are required unless the comment says "Optional".
+ *   2. Handles (motte_realm *, motte_object *, ...) are tokens, not addresses: never look behind one. A released, wrong
+ *      or closed handle is a status, never undefined behaviour. NULL is MOTTE_E_NULL_ARGUMENT.
+ *   3. Every handle that comes from an out_* pointer belongs to the caller, who gives it up with motte_release():
+ *      from any thread, in any order, at any time, also after its realm was closed.
+ *   4. Text comes in as UTF-8 with a length in bytes; MOTTE_NTS as length means "up to the terminating NUL". Data may
+ *      contain NUL bytes. NULL with length 0 stands for an absent text where the comment allows one.
+ *   5. Lifetime of a result, one letter in each comment:
+ *        S  static, for ever                      H  as long as the handle it came from
+ *        O  owned by the caller                   V  until the realm's view epoch moves: motte_realm_view_epoch()
+ *      "Result: -" means plain numbers or no result at all.
+ *   6. Threads, one word in each comment:
+ *        any     callable from every thread
+ *        owner   only on the thread that opened the realm, otherwise MOTTE_E_WRONG_THREAD; things that belong to a
+ *                frozen realm may be used from every thread
+ *   7. A callback comes as (function, userdata, free). userdata is the callback's first argument. free(userdata) is
+ *      called exactly once, also when registration fails, never while the callback runs. A callback returns 0, or
+ *      a code of its own to stop: the call that ran it then fails with MOTTE_E_CALLBACK. No callback is ever required.
+ *   8. Caller code runs only inside motte_queue_dispatch(), motte_realm_refresh(), motte_realm_commit(), a
+ *      motte_realm_begin_write() that advances, motte_handle_dump() and, for free functions, motte_release() and
+ *      motte_token_stop().
+ *   9. Arrays out follow one protocol (array, capacity, out_count): min(capacity, total) elements are written and
+ *      out_count is the total; MOTTE_TRUNCATED if they did not all fit. NULL with capacity 0 asks for the total.
+ *  10. Structs that may grow begin with struct_size, which the caller sets to sizeof. The others never change.
+ *      Flags words reject unknown bits with MOTTE_E_UNKNOWN_FLAG. Timeouts are milliseconds; negative waits for ever.
+ *  11. A child of fork() gets MOTTE_E_FORKED from every handle it inherited and opens its own.
+ *  12. Nothing here aborts the process or throws. The one exception is memory that cannot be allocated.
+ *
+ * Besides the errors named in its comment, every function may return those of its arguments: NULL_ARGUMENT,
+ * BAD_HANDLE, STALE_HANDLE, WRONG_KIND, WRONG_THREAD, CLOSED, FORKED, INVALID_UTF8, INVALID_ARGUMENT, UNKNOWN_FLAG,
+ * BAD_STRUCT_SIZE; and those of the disk when it has to read: CORRUPTED, INPUT_OUTPUT. All functions are there since
+ * 0.1.0.
+ *
+ * Contents: library, errors, handles, config, schema, realm, object, row, object fields, collection, list, query,
+ * bulk read, batch insert, queue, observe, changes. Helpers for C (literals, typed release) are in motte_inline.h.
+ *
+ * What stands between the two DECLARATIONS marks holds only typedefs, enums with written numbers, plain defines and
+ * prototypes, so that cffi and other generators read it as it is.
+ */
 #ifndef MOTTE_H
 #define MOTTE_H
-#include <stdint.h>
-#include <stddef.h>
+
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* As a length: the text ends at its NUL. */
+#define MOTTE_NTS ((size_t)-1)
+
+/* Handles, addresses and lengths are 64 bits wide. */
+typedef char motte_requires_a_64_bit_platform[sizeof(void *) == 8 && sizeof(size_t) == 8 ? 1 : -1];
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* MOTTE_DECLARATIONS_BEGIN */
+
+/* Version of this header: major * 1000000 + minor * 1000 + patch. */
+#define MOTTE_VERSION 1000
+/* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
+#define MOTTE_ABI_VERSION 1
+#define MOTTE_ABI_LAYOUT 0x4F769BD2
+
+/* ---------------------------------------------------------------------------------------------------- types */
+
+typedef int32_t motte_status;
+
+/* Expected outcomes (0 and up) and errors (below 0, grouped by hundreds). Numbers never change. */
+enum {
+    MOTTE_OK = 0,
+    MOTTE_NOT_FOUND = 1,
+    MOTTE_NULL = 2,
+    MOTTE_END = 3,
+    MOTTE_UNCHANGED = 4,
+    MOTTE_TRUNCATED = 5,
+    MOTTE_PENDING = 6,
+
+    /* Misuse: the call itself was wrong. */
+    MOTTE_E_NULL_ARGUMENT = -101,
+    MOTTE_E_BAD_HANDLE = -102,
+    MOTTE_E_STALE_HANDLE = -103,
+    MOTTE_E_WRONG_KIND = -104,
+    MOTTE_E_WRONG_THREAD = -105,
+    MOTTE_E_CLOSED = -106,
+    MOTTE_E_REENTRANT = -107,
+    MOTTE_E_FORKED = -108,
+    MOTTE_E_INVALID_UTF8 = -109,
+    MOTTE_E_BAD_STRUCT_SIZE = -110,
+    MOTTE_E_INVALID_ARGUMENT = -111,
+    MOTTE_E_UNKNOWN_FLAG = -112,
+    MOTTE_E_OUT_OF_BOUNDS = -113,
+
+    /* State: right call, wrong moment. */
+    MOTTE_E_NOT_IN_WRITE = -201,
+    MOTTE_E_ALREADY_IN_WRITE = -202,
+    MOTTE_E_FROZEN = -203,
+    MOTTE_E_READ_ONLY = -204,
+    MOTTE_E_OBJECT_DELETED = -205,
+    MOTTE_E_TIMEOUT = -206,
+    MOTTE_E_BUSY = -207,
+    MOTTE_E_SCHEMA_CHANGED = -208,
+
+    /* Data: the value does not fit. */
+    MOTTE_E_WRONG_TYPE = -301,
+    MOTTE_E_NULL_NOT_ALLOWED = -302,
+    MOTTE_E_DUPLICATE_PRIMARY_KEY = -303,
+    MOTTE_E_VALUE_TOO_LARGE = -304,
+    MOTTE_E_PRIMARY_KEY_IS_FIXED = -305,
+    MOTTE_E_OVERFLOW = -306,
+
+    /* Schema. */
+    MOTTE_E_UNKNOWN_CLASS = -401,
+    MOTTE_E_UNKNOWN_PROPERTY = -402,
+    MOTTE_E_SCHEMA_INVALID = -403,
+    MOTTE_E_SCHEMA_MISMATCH = -404,
+    MOTTE_E_NO_PRIMARY_KEY = -405,
+
+    /* Queries. */
+    MOTTE_E_QUERY_SYNTAX = -501,
+    MOTTE_E_QUERY_INVALID = -502,
+    MOTTE_E_QUERY_ARGUMENT = -503,
+
+    /* Storage. */
+    MOTTE_E_FILE_NOT_FOUND = -601,
+    MOTTE_E_PERMISSION_DENIED = -602,
+    MOTTE_E_NOT_A_MOTTE_FILE = -603,
+    MOTTE_E_CORRUPTED = -604,
+    MOTTE_E_UNSUPPORTED_FORMAT = -605,
+    MOTTE_E_INPUT_OUTPUT = -606,
+    MOTTE_E_DISK_FULL = -607,
+    MOTTE_E_MAP_FULL = -608,
+    MOTTE_E_SECOND_COPY = -609,
+    MOTTE_E_LOCK_FAILED = -610,
+
+    /* Resources, callbacks, the rest. */
+    MOTTE_E_OUT_OF_HANDLES = -701,
+    MOTTE_E_OUT_OF_MEMORY = -702,
+    MOTTE_E_CALLBACK = -801,
+    MOTTE_E_UNSUPPORTED = -901,
+    MOTTE_E_INTERNAL = -1001
+};
+
+/* Kind of failure, for callers who decide by it. */
+typedef int32_t motte_category;
+enum {
+    MOTTE_CATEGORY_NONE = 0,
+    MOTTE_CATEGORY_MISUSE = 1,
+    MOTTE_CATEGORY_STATE = 2,
+    MOTTE_CATEGORY_DATA = 3,
+    MOTTE_CATEGORY_SCHEMA = 4,
+    MOTTE_CATEGORY_QUERY = 5,
+    MOTTE_CATEGORY_STORAGE = 6,
+    MOTTE_CATEGORY_RESOURCE = 7,
+    MOTTE_CATEGORY_CALLBACK = 8,
+    MOTTE_CATEGORY_UNSUPPORTED = 9,
+    MOTTE_CATEGORY_INTERNAL = 10
+};
+
+/* The handles. */
+typedef struct motte_error motte_error;
+typedef struct motte_config motte_config;
+typedef struct motte_schema motte_schema;
+typedef struct motte_realm motte_realm;
+typedef struct motte_object motte_object;
+typedef struct motte_coll motte_coll;
+typedef struct motte_query motte_query;
+typedef struct motte_insert motte_insert;
+typedef struct motte_queue motte_queue;
+typedef struct motte_token motte_token;
+typedef struct motte_changes motte_changes;
+
+typedef int32_t motte_handle_type;
+enum {
+    MOTTE_HANDLE_NONE = 0,
+    MOTTE_HANDLE_ERROR = 1,
+    MOTTE_HANDLE_CONFIG = 2,
+    MOTTE_HANDLE_SCHEMA = 3,
+    MOTTE_HANDLE_REALM = 4,
+    MOTTE_HANDLE_OBJECT = 5,
+    MOTTE_HANDLE_COLL = 6,
+    MOTTE_HANDLE_QUERY = 7,
+    MOTTE_HANDLE_INSERT = 8,
+    MOTTE_HANDLE_QUEUE = 9,
+    MOTTE_HANDLE_TOKEN = 10,
+    MOTTE_HANDLE_CHANGES = 11
+};
+
+/* Identifiers of stored things. A class keeps its id for the life of the file. A property id names its class too and
+ * works in every realm of that file; 0 is no property. Object keys count up from 0 per class and are never reused. */
+typedef uint32_t motte_class;
+typedef uint64_t motte_prop;
+typedef int64_t motte_key;
+
+/* In place of a property: the elements themselves, for collections of values. */
+#define MOTTE_PROP_SELF 0
+
+/* What a value or property is. */
+typedef uint32_t motte_type;
+enum {
+    MOTTE_TYPE_NULL = 0,
+    MOTTE_TYPE_BOOL = 1,
+    MOTTE_TYPE_INT = 2,
+    MOTTE_TYPE_FLOAT = 3,
+    MOTTE_TYPE_DOUBLE = 4,
+    MOTTE_TYPE_STRING = 5,
+    MOTTE_TYPE_BINARY = 6,
+    MOTTE_TYPE_TIMESTAMP = 7,
+    MOTTE_TYPE_LINK = 8,
+    /* Only of properties: the objects that link here, computed. */
+    MOTTE_TYPE_INVERSE = 100
+};
+
+/* Text that belongs to somebody else; not terminated. A null is data == NULL, the empty text is not. */
+typedef struct motte_str {
+    const char *data;
+    size_t size;
+} motte_str;
+
+/* Bytes that belong to somebody else. */
+typedef struct motte_bytes {
+    const void *data;
+    size_t size;
+} motte_bytes;
+
+/* Bytes owned by the caller, who gives them up with motte_buf_dispose(). A NUL that size does not count follows. */
+typedef struct motte_buf {
+    char *data;
+    size_t size;
+} motte_buf;
+
+/* A point in time: seconds since 1970-01-01T00:00:00Z and 0 to 999999999 nanoseconds after it, also before 1970. */
+typedef struct motte_timestamp {
+    int64_t seconds;
+    uint32_t nanoseconds;
+    uint32_t reserved;
+} motte_timestamp;
+
+/* The payload of a value, named by its type. */
+typedef union motte_payload {
+    uint64_t boolean;
+    int64_t integer;
+    float single;
+    double real;
+    motte_str string;
+    motte_bytes binary;
+    int64_t seconds;
+    motte_key key;
+    uint64_t words[2];
+} motte_payload;
+
+/* A value of any type: 24 bytes, little-endian, with this layout for ever.
+ *
+ *   offset  0  type   u32   MOTTE_TYPE_*
+ *           4  aux    u32   timestamp: nanoseconds; link: class of the target; otherwise 0
+ *           8  as     u64   boolean 0 or 1, integer, bits of a float (low half) or double, seconds of a timestamp,
+ *                           key of a link, address of a string or binary
+ *          16         u64   string, binary: size in bytes
+ */
+typedef struct motte_value {
+    uint32_t type;
+    uint32_t aux;
+    motte_payload as;
+} motte_value;
+
+/* Gives up what was passed along with a callback. */
+typedef void (*motte_free_fn)(void *userdata);
+
+/* ---------------------------------------------------------------------------------------------------- library
+ *
+ * Nothing has to be initialised. The library is never unloaded once loaded. */
+
+/** Release of the loaded library, for humans: "0.1.0".
+ *  Thread: any. Result: S. */
+const char *motte_version_string(void);
+
+/** Release of the loaded library, in the form of MOTTE_VERSION.
+ *  Thread: any. Result: -. */
+uint32_t motte_version_number(void);
+
+/** Compares header and library: pass MOTTE_ABI_VERSION and MOTTE_ABI_LAYOUT once, at load time.
+ *  Thread: any. Result: -. Errors: UNSUPPORTED. */
+motte_status motte_check_abi(uint32_t abi_version, uint32_t abi_layout);
+
+/** 1 if a named option is compiled in, 0 if not or unknown. There are no options yet.
+ *  Thread: any. Result: -. */
+int32_t motte_has_feature(const char *name, size_t name_size);
+
+/** Frees the contents of an owned buffer and zeroes it; NULL and an already zeroed buffer are fine.
+ *  Thread: any. Result: -. */
+void motte_buf_dispose(motte_buf *buf);
+
+/* ---------------------------------------------------------------------------------------------------- errors
+ *
+ * Details are kept per thread and only for negative statuses. They are never needed for control flow. A later success
+ * does not erase them, so read them right after the failure. */
+
+typedef struct motte_error_details {
+    uint32_t struct_size;
+    motte_status code;
+    motte_category category;
+    int32_t system_error;      /* errno of the failed system call, or 0 */
+    const char *message;       /* a sentence that says what to do; terminated, never NULL */
+    const char *path;          /* of the file, or NULL */
+    const char *class_name;    /* or NULL */
+    const char *property_name; /* or NULL */
+    int64_t query_offset;      /* byte offset into the query text, or -1 */
+    int64_t row_index;         /* element of a batch, or -1 */
+    int32_t user_code;         /* what the callback returned, with MOTTE_E_CALLBACK */
+    uint32_t reserved;
+    void *user_pointer;        /* from motte_callback_fail(), or NULL */
+} motte_error_details;
+
+/** Symbolic name of a status: "MOTTE_E_WRONG_THREAD"; of an unknown number "MOTTE_UNKNOWN_STATUS".
+ *  Thread: any. Result: S. */
+const char *motte_status_name(motte_status status);
+
+/** What a status means in general, in one sentence.
+ *  Thread: any. Result: S. */
+const char *motte_status_message(motte_status status);
+
+/** The last failure on this thread. Texts live until the next failure on this thread. NOT_FOUND before the first one.
+ *  Thread: any. Result: see text. */
+motte_status motte_last_error(motte_error_details *out_details);
+
+/** Keeps the last failure of this thread in a handle that any thread may read. NOT_FOUND before the first one.
+ *  Thread: any. Result: O. */
+motte_status motte_error_capture(motte_error **out_error);
+
+/** Reads a kept failure.
+ *  Thread: any. Result: H. */
+motte_status motte_error_info(const motte_error *error, motte_error_details *out_details);
+
+/** Inside a callback, before it returns non-zero: the text and pointer that the failing call will report. message may
+ *  be absent. free_pointer (or NULL) is called once with user_pointer when nobody can read it any more.
+ *  Thread: any. Result: -. */
+motte_status motte_callback_fail(const char *message, size_t message_size, void *user_pointer,
+                                 motte_free_fn free_pointer);
+
+/* ---------------------------------------------------------------------------------------------------- handles
+ *
+ * What holds for all kinds. Closing a realm leaves its handles alive, answering MOTTE_E_CLOSED, until released. */
+
+typedef motte_status (*motte_handle_fn)(void *userdata, const void *handle, motte_handle_type kind);
+
+/** Gives up a handle. NULL, an already released handle and any other number are ignored. Never blocks on other threads.
+ *  Thread: any. Result: -. */
+void motte_release(const void *handle);
+
+/** The same for `count` handles.
+ *  Thread: any. Result: -. */
+void motte_release_many(const void *const *handles, size_t count);
+
+/** A second, independent handle to the same thing, to be released on its own.
+ *  Thread: any. Result: O. Errors: OUT_OF_HANDLES. */
+motte_status motte_clone(const void *handle, void **out_handle);
+
+/** The immutable counterpart of a realm, object or collection at its current version: it never changes and may be used
+ *  from every thread. Of a frozen thing: another handle to it. The version stays on disk until all its handles are
+ *  released, so do not hoard them.
+ *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_freeze(const void *handle, void **out_handle);
+
+/** 1 if both are live handles to the same realm, the same object, or the same collection, else 0.
+ *  Thread: any. Result: -. */
+int32_t motte_equal(const void *left, const void *right);
+
+/** Kind of a live handle, MOTTE_HANDLE_NONE for anything else.
+ *  Thread: any. Result: -. */
+motte_handle_type motte_handle_kind(const void *handle);
+
+/** Whether a handle can be used here and now: OK, or the status its next use would fail with (STALE_HANDLE, CLOSED,
+ *  WRONG_THREAD, OBJECT_DELETED, FORKED, ...). Leaves the last error alone.
+ *  Thread: any. Result: -. */
+motte_status motte_handle_check(const void *handle);
+
+/** 1 for a frozen realm and for what belongs to one, else 0.
+ *  Thread: any. Result: -. */
+int32_t motte_handle_is_frozen(const void *handle);
+
+/** Number of live handles of a kind, of all kinds for MOTTE_HANDLE_NONE. Tests end with 0.
+ *  Thread: any. Result: -. */
+uint64_t motte_handle_count(motte_handle_type kind);
+
+/** Calls `visit` for every live handle, oldest slot first.
+ *  Thread: any. Result: -. Errors: CALLBACK. */
+motte_status motte_handle_dump(motte_handle_fn visit, void *userdata, motte_free_fn free_userdata);
+
+/* ---------------------------------------------------------------------------------------------------- config
+ *
+ * How to open a realm. A config is copied by motte_realm_open() and can be reused and changed afterwards. Used by one
+ * thread at a time. */
+
+enum {
+    MOTTE_CONFIG_READ_ONLY = 0x1, /* no writes, no schema changes; the file must exist */
+    MOTTE_CONFIG_NO_CREATE = 0x2  /* FILE_NOT_FOUND instead of a new file */
+};
+
+/** A config with the defaults: neither path nor schema, read and write, create when missing.
+ *  Thread: any. Result: O. Errors: OUT_OF_HANDLES. */
+motte_status motte_config_new(motte_config **out_config);
+
+/** The file to open. The directory must exist.
+ *  Thread: any. Result: -. */
+motte_status motte_config_set_path(motte_config *config, const char *path, size_t path_size);
+
+/** Instead of a file: a store in memory, shared by all realms of this process with the same identifier and gone with
+ *  the last of them.
+ *  Thread: any. Result: -. */
+motte_status motte_config_set_in_memory(motte_config *config, const char *identifier, size_t identifier_size);
+
+/** Sets the MOTTE_CONFIG_* bits in `mask` to those in `flags`.
+ *  Thread: any. Result: -. Errors: UNKNOWN_FLAG. */
+motte_status motte_config_set_flags(motte_config *config, uint32_t flags, uint32_t mask);
+
+/** The classes wanted. They are copied and checked; opening adds what the file lacks and refuses what would lose data.
+ *  NULL: take the file's own. `flags` is 0.
+ *  Thread: any. Result: -. Errors: SCHEMA_INVALID. */
+motte_status motte_config_set_schema(motte_config *config, const motte_schema *schema, uint32_t flags);
+
+/** The queue that hears of changes to realms opened with this config. NULL: none.
+ *  Thread: any. Result: -. */
+motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
+
+/** Sets an option by name. Unknown names are INVALID_ARGUMENT and the message lists the known ones.
+ *    "map_size"          int     address space to reserve for the file, in bytes: the most it can grow to
+ *    "durability"        string  "full" (default): a commit that returned survives power loss;
+ *                                "none": the system writes when it likes, for scratch data
+ *    "rows_per_cluster"  int     rows stored together, only of a new file
+ *  Thread: any. Result: -. Errors: WRONG_TYPE. */
+motte_status motte_config_set_option(motte_config *config, const char *name, size_t name_size,
+                                     const motte_value *value);
+
+/** Reads an option back, also "path", "in_memory" and "flags". MOTTE_NULL while not set. Texts until it is set again.
+ *  Thread: any. Result: H. */
+motte_status motte_config_get_option(const motte_config *config, const char *name, size_t name_size,
+                                     motte_value *out_value);
+
+/* ---------------------------------------------------------------------------------------------------- schema
+ *
+ * A schema handle is a builder: classes and properties by position. What a realm really has is read with class and prop
+ * ids. The text form:  Person { id: int key, name: string?, age: int indexed, tags: list<string>, friend: link<Person>,
+ * dogs: list<Dog> }  Dog { owners: inverse<Person.dogs> } */
+
+typedef uint32_t motte_collection;
+enum {
+    MOTTE_COLLECTION_NONE = 0,
+    MOTTE_COLLECTION_LIST = 1
+};
+
+enum {
+    MOTTE_PROP_NULLABLE = 0x1,
+    MOTTE_PROP_PRIMARY_KEY = 0x2,
+    MOTTE_PROP_INDEXED = 0x4
+};
+
+/* A property to declare. */
+typedef struct motte_prop_spec {
+    uint32_t struct_size;
+    motte_type type;
+    motte_collection collection;
+    uint32_t flags;     /* MOTTE_PROP_* */
+    const char *name;
+    size_t name_size;
+    const char *target; /* link and inverse: name of the other class */
+    size_t target_size;
+    const char *origin; /* inverse: name of the linking property in the other class */
+    size_t origin_size;
+} motte_prop_spec;
+
+/* A class as it is stored. */
+typedef struct motte_class_details {
+    uint32_t struct_size;
+    motte_class id;
+    const char *name;
+    uint64_t object_count;
+    motte_prop primary_key; /* 0 if none */
+    uint32_t stored_count;  /* properties with values */
+    uint32_t inverse_count; /* computed ones */
+} motte_class_details;
+
+/* A property as it is stored. */
+typedef struct motte_prop_details {
+    uint32_t struct_size;
+    motte_type type;
+    motte_prop id;
+    const char *name;
+    motte_collection collection;
+    uint32_t flags;           /* MOTTE_PROP_* */
+    motte_class owner;        /* class it belongs to */
+    motte_class target;       /* link, inverse: the other class */
+    const char *target_name;  /* or NULL */
+    motte_prop origin;        /* inverse: the linking property, else 0 */
+    const char *origin_name;  /* or NULL */
+} motte_prop_details;
+
+/** An empty schema.
+ *  Thread: any. Result: O. Errors: OUT_OF_HANDLES. */
+motte_status motte_schema_new(motte_schema **out_schema);
+
+/** Reads the text form. The error detail has the byte offset.
+ *  Thread: any. Result: O. Errors: SCHEMA_INVALID. */
+motte_status motte_schema_parse(const char *text, size_t text_size, motte_schema **out_schema);
+
+/** Adds a class without properties and returns its position. `flags` is 0.
+ *  Thread: any. Result: -. Optional: out_index. Errors: SCHEMA_INVALID. */
+motte_status motte_schema_add_class(motte_schema *schema, const char *name, size_t name_size, uint32_t flags,
+                                    size_t *out_index);
+
+/** Adds a property to the class at a position and returns the property's position in it.
+ *  Thread: any. Result: -. Optional: out_index. Errors: OUT_OF_BOUNDS, SCHEMA_INVALID. */
+motte_status motte_schema_add_property(motte_schema *schema, size_t class_index, const motte_prop_spec *spec,
+                                       size_t *out_index);
+
+/** Checks the whole; the error detail names the first problem. Opening a realm checks again.
+ *  Thread: any. Result: -. Errors: SCHEMA_INVALID. */
+motte_status motte_schema_validate(const motte_schema *schema);
+
+/** The text form, one class a line, readable by motte_schema_parse().
+ *  Thread: any. Result: O. */
+motte_status motte_schema_text(const motte_schema *schema, motte_buf *out_text);
+
+/** A copy of the schema in force.
+ *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
+motte_status motte_realm_schema(const motte_realm *realm, motte_schema **out_schema);
+
+/** Class by name, or NOT_FOUND.
+ *  Thread: owner. Result: -. */
+motte_status motte_class_find(const motte_realm *realm, const char *name, size_t name_size, motte_class *out_class);
+
+/** Description of a class. Its texts live as long as the realm handle.
+ *  Thread: owner. Result: H. Errors: UNKNOWN_CLASS. */
+motte_status motte_class_info(const motte_realm *realm, motte_class cls, motte_class_details *out_details);
+
+/** All classes, in the order of their ids.
+ *  Thread: owner. Result: -. Optional: out_classes. */
+motte_status motte_class_list(const motte_realm *realm, motte_class *out_classes, size_t capacity, size_t *out_count);
+
+/** Property by name, or NOT_FOUND.
+ *  Thread: owner. Result: -. Errors: UNKNOWN_CLASS. */
+motte_status motte_prop_find(const motte_realm *realm, motte_class cls, const char *name, size_t name_size,
+                             motte_prop *out_prop);
+
+/** Description of a property. Its texts live as long as the realm handle.
+ *  Thread: owner. Result: H. Errors: UNKNOWN_PROPERTY. */
+motte_status motte_prop_info(const motte_realm *realm, motte_prop prop, motte_prop_details *out_details);
+
+/** Properties of a class in the order they were declared, inverse ones included.
+ *  Thread: owner. Result: -. Optional: out_props. Errors: UNKNOWN_CLASS. */
+motte_status motte_prop_list(const motte_realm *realm, motte_class cls, motte_prop *out_props, size_t capacity,
+                             size_t *out_count);
+
+/* ---------------------------------------------------------------------------------------------------- realm
+ *
+ * A realm is one thread's window on a file: it shows one version until it is refreshed or writes. Writers take turns,
+ * across threads and processes; inside a write the realm shows its own changes. */
+
+/* State bits of motte_realm_details.flags. */
+enum {
+    MOTTE_REALM_READ_ONLY = 0x1,
+    MOTTE_REALM_IN_MEMORY = 0x2,
+    MOTTE_REALM_FROZEN = 0x4,
+    MOTTE_REALM_IN_WRITE = 0x8
+};
+
+typedef struct motte_realm_details {
+    uint32_t struct_size;
+    uint32_t flags;
+    const char *path;        /* of the file, or the identifier of a store in memory */
+    uint64_t version;        /* shown */
+    uint64_t latest_version; /* committed by anybody */
+    uint64_t file_size;      /* bytes; 0 in memory */
+    uint32_t class_count;
+    uint32_t reserved;
+} motte_realm_details;
+
+/* What the engine has done since the file was opened in this process, summed over its realms. */
+typedef struct motte_counters {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t chunks_decoded;   /* column chunks opened */
+    uint64_t rows_evaluated;   /* rows a query looked at */
+    uint64_t full_reruns;      /* observed results computed anew instead of patched */
+    uint64_t log_records_read; /* commits read back for change sets */
+    uint64_t index_lookups;
+} motte_counters;
+
+/** Opens or creates a file or a store in memory and applies the schema. The calling thread becomes the owner.
+ *  Thread: any. Result: O. Errors: FILE_NOT_FOUND, PERMISSION_DENIED, NOT_A_MOTTE_FILE, CORRUPTED, UNSUPPORTED_FORMAT,
+ *  SCHEMA_INVALID, SCHEMA_MISMATCH, READ_ONLY, SECOND_COPY, LOCK_FAILED, MAP_FULL, DISK_FULL, OUT_OF_HANDLES. */
+motte_status motte_realm_open(const motte_config *config, motte_realm **out_realm);
+
+/** Ends the realm; an open write is rolled back. All its handles answer MOTTE_E_CLOSED from now on; its tokens are
+ *  stopped. Frozen counterparts live on. UNCHANGED if it was closed already.
+ *  Thread: owner. Result: -. Errors: REENTRANT. */
+motte_status motte_realm_close(motte_realm *realm);
+
+/** Description of the realm.
+ *  Thread: owner. Result: H. */
+motte_status motte_realm_info(const motte_realm *realm, motte_realm_details *out_details);
+
+/** Waits for the writer's place, advances to the newest version, delivers pending changes and begins to write.
+ *  Thread: owner. Result: -. Errors: TIMEOUT, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, SCHEMA_CHANGED,
+ *  LOCK_FAILED, CALLBACK. */
+motte_status motte_realm_begin_write(motte_realm *realm, int64_t timeout_ms);
+
+/** Makes the changes durable, shows them to others and delivers them to this realm's own tokens. `flags` is 0. After a
+ *  failure of the disk the write is still open: retry or cancel. CALLBACK: committed, but a callback failed.
+ *  Thread: owner. Result: -. Optional: out_version. Errors: NOT_IN_WRITE, DISK_FULL, MAP_FULL, CALLBACK. */
+motte_status motte_realm_commit(motte_realm *realm, uint32_t flags, uint64_t *out_version);
+
+/** Drops all changes of the open write.
+ *  Thread: owner. Result: -. Errors: NOT_IN_WRITE. */
+motte_status motte_realm_cancel(motte_realm *realm);
+
+/** 1 between begin_write and commit or cancel, else 0, also for a handle that is no open realm.
+ *  Thread: any. Result: -. */
+int32_t motte_realm_in_write(const motte_realm *realm);
+
+/** Advances to the newest version and delivers changes; tells whether there was one.
+ *  Thread: owner. Result: -. Optional: out_advanced. Errors: ALREADY_IN_WRITE, FROZEN, REENTRANT, CALLBACK. */
+motte_status motte_realm_refresh(motte_realm *realm, bool *out_advanced);
+
+/** Sleeps until somebody else has committed a newer version than the one shown; PENDING after the timeout.
+ *  Thread: owner. Result: -. Errors: ALREADY_IN_WRITE, FROZEN. */
+motte_status motte_realm_wait_for_change(motte_realm *realm, int64_t timeout_ms);
+
+/** Version shown and newest version committed.
+ *  Thread: owner. Result: -. Optional: out_current, out_latest. */
+motte_status motte_realm_version(const motte_realm *realm, uint64_t *out_current, uint64_t *out_latest);
+
+/** A number that moves whenever borrowed views (V) die: at each change made in a write, at commit, cancel, refresh and
+ *  begin_write that advance, and close. That of a frozen realm never moves.
+ *  Thread: owner. Result: -. */
+motte_status motte_realm_view_epoch(const motte_realm *realm, uint64_t *out_epoch);
+
+/** What the engine did so far.
+ *  Thread: owner. Result: -. */
+motte_status motte_realm_counters(const motte_realm *realm, motte_counters *out_counters);
+
+/* ---------------------------------------------------------------------------------------------------- object
+ *
+ * An object handle names one row for good: it follows its realm through versions and answers OBJECT_DELETED when the
+ * row is gone. Writing needs an open write (NOT_IN_WRITE). A value of type link names its class in aux; 0 there means
+ * the property's target. */
+
+/* How motte_object_create() treats a primary key that exists. */
+enum {
+    MOTTE_CREATE_NEW = 0x0,      /* DUPLICATE_PRIMARY_KEY */
+    MOTTE_CREATE_EXISTING = 0x1  /* use that object and return UNCHANGED; values given are assigned to it */
+};
+
+/** Number of objects of a class.
+ *  Thread: owner. Result: -. Errors: UNKNOWN_CLASS. */
+motte_status motte_class_count(const motte_realm *realm, motte_class cls, uint64_t *out_count);
+
+/** All objects of a class, live.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, OUT_OF_HANDLES. */
+motte_status motte_class_all(const motte_realm *realm, motte_class cls, motte_coll **out_coll);
+
+/** New object with defaults: zero, empty, or null where allowed. primary_key is NULL for a class without one.
+ *  `flags` is one of MOTTE_CREATE_*.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, NO_PRIMARY_KEY, DUPLICATE_PRIMARY_KEY, WRONG_TYPE,
+ *  NULL_NOT_ALLOWED, NOT_IN_WRITE, OUT_OF_HANDLES. */
+motte_status motte_object_create(motte_realm *realm, motte_class cls, const motte_value *primary_key, uint32_t flags,
+                                 motte_object **out_object);
+
+/** New object with `count` values at once, the primary key among them; all or nothing. The error detail names the
+ *  property. `flags` is one of MOTTE_CREATE_*.
+ *  Thread: owner. Result: O. Errors: as motte_object_create() and motte_object_set(). */
+motte_status motte_object_create_with(motte_realm *realm, motte_class cls, const motte_prop *props,
+                                      const motte_value *values, size_t count, uint32_t flags,
+                                      motte_object **out_object);
+
+/** Object by primary key, or NOT_FOUND, also for a value of another type.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, NO_PRIMARY_KEY, OUT_OF_HANDLES. */
+motte_status motte_object_find(const motte_realm *realm, motte_class cls, const motte_value *primary_key,
+                               motte_object **out_object);
+
+/** Object by key, or NOT_FOUND.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, OUT_OF_HANDLES. */
+motte_status motte_object_at(const motte_realm *realm, motte_class cls, motte_key key, motte_object **out_object);
+
+/** Deletes the row; links to it become null and vanish from lists.
+ *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, OBJECT_DELETED. */
+motte_status motte_object_delete(motte_object *object);
+
+/** Class and key; works for deleted objects too.
+ *  Thread: owner. Result: -. Optional: out_class, out_key. */
+motte_status motte_object_id(const motte_object *object, motte_class *out_class, motte_key *out_key);
+
+/** Any property that is not a collection. MOTTE_NULL for a null, with out_value->type MOTTE_TYPE_NULL.
+ *  Thread: owner. Result: V. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
+motte_status motte_object_get(const motte_object *object, motte_prop prop, motte_value *out_value);
+
+/** `count` properties at once; nulls are values of type MOTTE_TYPE_NULL.
+ *  Thread: owner. Result: V. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
+motte_status motte_object_get_many(const motte_object *object, const motte_prop *props, size_t count,
+                                   motte_value *out_values);
+
+/** Assigns a property that is not a collection. An int fits a float or double property; no other conversion is made.
+ *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE, NULL_NOT_ALLOWED, NOT_IN_WRITE,
+ *  PRIMARY_KEY_IS_FIXED, VALUE_TOO_LARGE. */
+motte_status motte_object_set(motte_object *object, motte_prop prop, const motte_value *value);
+
+/** Assigns `count` properties; all or nothing. row_index of the error detail is the offending position.
+ *  Thread: owner. Result: -. Errors: as motte_object_set(). */
+motte_status motte_object_set_many(motte_object *object, const motte_prop *props, const motte_value *values,
+                                   size_t count);
+
+/** Target of a link, or MOTTE_NULL.
+ *  Thread: owner. Result: O. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE, OUT_OF_HANDLES. */
+motte_status motte_object_get_object(const motte_object *object, motte_prop prop, motte_object **out_object);
+
+/** The collection of a list or inverse property, live.
+ *  Thread: owner. Result: O. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE, OUT_OF_HANDLES. */
+motte_status motte_object_get_coll(const motte_object *object, motte_prop prop, motte_coll **out_coll);
+
+/** Objects that link here through `origin`, a link or list property of any class, live.
+ *  Thread: owner. Result: O. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE, OUT_OF_HANDLES. */
+motte_status motte_object_backlinks(const motte_object *object, motte_prop origin, motte_coll **out_coll);
+
+/** How many links point here through `origin`.
+ *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
+motte_status motte_object_backlink_count(const motte_object *object, motte_prop origin, uint64_t *out_count);
+
+/* ---------------------------------------------------------------------------------------------------- row
+ *
+ * The same without a handle, for loops of bindings: a row is (realm, class, key). */
+
+/** Key of the object with a primary key, or NOT_FOUND.
+ *  Thread: owner. Result: -. Errors: UNKNOWN_CLASS, NO_PRIMARY_KEY. */
+motte_status motte_row_find(const motte_realm *realm, motte_class cls, const motte_value *primary_key,
+                            motte_key *out_key);
+
+/** OK if there is such an object, or NOT_FOUND.
+ *  Thread: owner. Result: -. Errors: UNKNOWN_CLASS. */
+motte_status motte_row_exists(const motte_realm *realm, motte_class cls, motte_key key);
+
+/** As motte_object_create_with(); count may be 0 for a class without primary key.
+ *  Thread: owner. Result: -. Optional: out_key. Errors: as motte_object_create_with(). */
+motte_status motte_row_create(motte_realm *realm, motte_class cls, const motte_prop *props, const motte_value *values,
+                              size_t count, uint32_t flags, motte_key *out_key);
+
+/** As motte_object_get_many().
+ *  Thread: owner. Result: V. Errors: UNKNOWN_CLASS, OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
+motte_status motte_row_get_many(const motte_realm *realm, motte_class cls, motte_key key, const motte_prop *props,
+                                size_t count, motte_value *out_values);
+
+/** As motte_object_set_many().
+ *  Thread: owner. Result: -. Errors: UNKNOWN_CLASS, and as motte_object_set(). */
+motte_status motte_row_set_many(motte_realm *realm, motte_class cls, motte_key key, const motte_prop *props,
+                                const motte_value *values, size_t count);
+
+/** As motte_object_get_coll().
+ *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE, OUT_OF_HANDLES. */
+motte_status motte_row_get_coll(const motte_realm *realm, motte_class cls, motte_key key, motte_prop prop,
+                                motte_coll **out_coll);
+
+/** Deletes those of `count` objects that exist and tells how many did.
+ *  Thread: owner. Result: -. Optional: out_deleted. Errors: UNKNOWN_CLASS, NOT_IN_WRITE. */
+motte_status motte_row_delete(motte_realm *realm, motte_class cls, const motte_key *keys, size_t count,
+                              uint64_t *out_deleted);
+
+/* ---------------------------------------------------------------------------------------------------- object fields
+ *
+ * One property of one type. The getters return MOTTE_NULL, and zero, for a null. */
+
+/** An int property.
+ *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
+motte_status motte_object_get_int(const motte_object *object, motte_prop prop, int64_t *out_value);
+
+/** A bool property.
+ *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
+motte_status motte_object_get_bool(const motte_object *object, motte_prop prop, bool *out_value);
+
+/** A float or double property.
+ *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
+motte_status motte_object_get_double(const motte_object *object, motte_prop prop, double *out_value);
+
+/** A string property, not copied.
+ *  Thread: owner. Result: V. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
+motte_status motte_object_get_string(const motte_object *object, motte_prop prop, motte_str *out_value);
+
+/** A binary property, not copied.
+ *  Thread: owner. Result: V. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
+motte_status motte_object_get_binary(const motte_object *object, motte_prop prop, motte_bytes *out_value);
+
+/** A timestamp property.
+ *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
+motte_status motte_object_get_timestamp(const motte_object *object, motte_prop prop, motte_timestamp *out_value);
+
+/** Assigns an int property.
+ *  Thread: owner. Result: -. Errors: as motte_object_set(). */
+motte_status motte_object_set_int(motte_object *object, motte_prop prop, int64_t value);
+
+/** Assigns a bool property: 0 or 1, anything else is INVALID_ARGUMENT.
+ *  Thread: owner. Result: -. Errors: as motte_object_set(). */
+motte_status motte_object_set_bool(motte_object *object, motte_prop prop, uint32_t value);
+
+/** Assigns a double property, or a float property, rounding to it.
+ *  Thread: owner. Result: -. Errors: as motte_object_set(). */
+motte_status motte_object_set_double(motte_object *object, motte_prop prop, double value);
+
+/** Assigns a string property; the text is checked and copied. NULL with length 0 is the empty text.
+ *  Thread: owner. Result: -. Errors: INVALID_UTF8, and as motte_object_set(). */
+motte_status motte_object_set_string(motte_object *object, motte_prop prop, const char *text, size_t text_size);
+
+/** Assigns a binary property; the bytes are copied. NULL with length 0 is the empty data.
+ *  Thread: owner. Result: -. Errors: as motte_object_set(). */
+motte_status motte_object_set_binary(motte_object *object, motte_prop prop, const void *bytes, size_t byte_count);
+
+/** Assigns a timestamp property; 1000000000 nanoseconds and more are INVALID_ARGUMENT.
+ *  Thread: owner. Result: -. Errors: as motte_object_set(). */
+motte_status motte_object_set_timestamp(motte_object *object, motte_prop prop, const motte_timestamp *value);
+
+/** Clears a nullable property or a link.
+ *  Thread: owner. Result: -. Errors: as motte_object_set(). */
+motte_status motte_object_set_null(motte_object *object, motte_prop prop);
+
+/* ---------------------------------------------------------------------------------------------------- collection
+ *
+ * One handle type for lists, results and backlinks, live or frozen. Results are lazy: nothing is computed before the
+ * first look at them, and they follow the realm. Loops that write while they read use motte_coll_snapshot(). */
+
+typedef uint32_t motte_coll_kind;
+enum {
+    MOTTE_COLL_LIST = 1,
+    MOTTE_COLL_RESULTS = 2,
+    MOTTE_COLL_BACKLINKS = 3
+};
+
+/* Bits of motte_coll_details.flags. */
+enum {
+    MOTTE_COLL_NULLABLE = 0x1, /* elements may be null */
+    MOTTE_COLL_FROZEN = 0x2,
+    MOTTE_COLL_SNAPSHOT = 0x4 /* membership is fixed */
+};
+
+typedef struct motte_coll_details {
+    uint32_t struct_size;
+    motte_coll_kind kind;
+    motte_type type;    /* of the elements */
+    uint32_t flags;
+    motte_class target; /* class of the elements if they are links, else 0 */
+    uint32_t reserved;
+    motte_prop prop;    /* list: where it is stored; backlinks: the linking property; else 0 */
+} motte_coll_details;
+
+typedef uint32_t motte_aggregate;
+enum {
+    MOTTE_AGGREGATE_COUNT = 1, /* of what is not null */
+    MOTTE_AGGREGATE_MIN = 2,
+    MOTTE_AGGREGATE_MAX = 3,
+    MOTTE_AGGREGATE_SUM = 4,
+    MOTTE_AGGREGATE_AVG = 5
+};
+
+enum {
+    MOTTE_SORT_ASCENDING = 0x0,
+    MOTTE_SORT_DESCENDING = 0x1
+};
+
+/* What to sort by. */
+typedef struct motte_sort_key {
+    const char *path; /* a property, or a dotted path through links; "self" for values */
+    size_t path_size;
+    uint32_t flags;   /* MOTTE_SORT_* */
+    uint32_t reserved;
+} motte_sort_key;
+
+/** Number of elements.
+ *  Thread: owner. Result: -. Errors: OBJECT_DELETED. */
+motte_status motte_coll_count(const motte_coll *coll, size_t *out_count);
+
+/** Kind, element type, target class; works for the list of a deleted object too.
+ *  Thread: owner. Result: -. */
+motte_status motte_coll_info(const motte_coll *coll, motte_coll_details *out_details);
+
+/** Element at a position; MOTTE_NULL for a null. Objects are values of type link.
+ *  Thread: owner. Result: V. Errors: OUT_OF_BOUNDS, OBJECT_DELETED. */
+motte_status motte_coll_get(const motte_coll *coll, size_t index, motte_value *out_value);
+
+/** Object at a position; MOTTE_NULL for an element of a snapshot that was deleted meanwhile.
+ *  Thread: owner. Result: O. Errors: OUT_OF_BOUNDS, WRONG_TYPE, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_coll_get_object(const motte_coll *coll, size_t index, motte_object **out_object);
+
+/** First position of a value or link, or NOT_FOUND, also for a value of another type.
+ *  Thread: owner. Result: -. Errors: OBJECT_DELETED. */
+motte_status motte_coll_find(const motte_coll *coll, const motte_value *value, size_t *out_index);
+
+/** Empties a list; the objects in it stay. WRONG_KIND for other collections.
+ *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND. */
+motte_status motte_coll_clear(motte_coll *coll);
+
+/** Deletes every object in the collection and tells how many.
+ *  Thread: owner. Result: -. Optional: out_deleted. Errors: NOT_IN_WRITE, WRONG_TYPE, OBJECT_DELETED. */
+motte_status motte_coll_delete_objects(motte_coll *coll, uint64_t *out_deleted);
+
+/** The same elements, fixed: later changes of values are seen, changes of membership and order are not.
+ *  Thread: owner. Result: O. Errors: OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_coll_snapshot(const motte_coll *coll, motte_coll **out_coll);
+
+/** Live results over the elements.
+ *  Thread: owner. Result: O. Errors: OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_coll_to_results(const motte_coll *coll, motte_coll **out_coll);
+
+/** Live results narrowed by query text with arguments $0, $1, ... The text may end in SORT and LIMIT. args are copied.
+ *  Thread: owner. Result: O. Errors: QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_coll_filter(const motte_coll *coll, const char *text, size_t text_size, const motte_value *args,
+                               size_t arg_count, motte_coll **out_coll);
+
+/** Live results in another order; ties keep the order they had.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, QUERY_INVALID, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_coll_sort(const motte_coll *coll, const motte_sort_key *keys, size_t key_count,
+                             motte_coll **out_coll);
+
+/** Live results over the first `limit` elements.
+ *  Thread: owner. Result: O. Errors: OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_coll_limit(const motte_coll *coll, size_t limit, motte_coll **out_coll);
+
+/** Minimum, maximum, sum, average or count over a property, or over the elements with MOTTE_PROP_SELF. Nulls do not
+ *  take part. MOTTE_NULL when nothing is left to take the minimum, maximum or average of.
+ *  Thread: owner. Result: V. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OVERFLOW, OBJECT_DELETED. */
+motte_status motte_coll_aggregate(const motte_coll *coll, motte_aggregate op, motte_prop prop, motte_value *out_value);
+
+/* ---------------------------------------------------------------------------------------------------- list
+ *
+ * Changes of one list; other collections are WRONG_KIND. All need an open write. */
+
+/** Replaces an element.
+ *  Thread: owner. Result: -. Errors: OUT_OF_BOUNDS, WRONG_TYPE, NULL_NOT_ALLOWED, NOT_IN_WRITE, OBJECT_DELETED,
+ *  WRONG_KIND. */
+motte_status motte_list_set(motte_coll *list, size_t index, const motte_value *value);
+
+/** Inserts before a position, which may be the count.
+ *  Thread: owner. Result: -. Errors: as motte_list_set(). */
+motte_status motte_list_insert(motte_coll *list, size_t index, const motte_value *value);
+
+/** Appends `count` values; all or nothing. row_index of the error detail is the offending position in `values`.
+ *  Thread: owner. Result: -. Errors: as motte_list_set(). */
+motte_status motte_list_append(motte_coll *list, const motte_value *values, size_t count);
+
+/** Removes an element.
+ *  Thread: owner. Result: -. Errors: as motte_list_set(). */
+motte_status motte_list_remove(motte_coll *list, size_t index);
+
+/** Moves an element so that it stands at position `to` afterwards.
+ *  Thread: owner. Result: -. Errors: as motte_list_set(). */
+motte_status motte_list_move(motte_coll *list, size_t from, size_t to);
+
+/** Exchanges two elements.
+ *  Thread: owner. Result: -. Errors: as motte_list_set(). */
+motte_status motte_list_swap(motte_coll *list, size_t index, size_t other);
+
+/** Removes `remove_count` elements at a position and inserts `count` values there; all or nothing.
+ *  Thread: owner. Result: -. Errors: as motte_list_set(). */
+motte_status motte_list_splice(motte_coll *list, size_t index, size_t remove_count, const motte_value *values,
+                               size_t count);
+
+/* ---------------------------------------------------------------------------------------------------- query
+ *
+ * A query is compiled once and run often, each time against what its realm shows then. Binding another argument does
+ * not disturb results that were made before. */
+
+/** Compiles query text for a class. The error detail has the byte offset and a caret. args are copied.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT, OUT_OF_HANDLES. */
+motte_status motte_query_parse(const motte_realm *realm, motte_class cls, const char *text, size_t text_size,
+                               const motte_value *args, size_t arg_count, motte_query **out_query);
+
+/** Changes argument $position.
+ *  Thread: owner. Result: -. Errors: OUT_OF_BOUNDS, QUERY_ARGUMENT. */
+motte_status motte_query_bind(motte_query *query, size_t position, const motte_value *value);
+
+/** Number of arguments: the highest $position + 1.
+ *  Thread: owner. Result: -. */
+motte_status motte_query_arg_count(const motte_query *query, size_t *out_count);
+
+/** The canonical text with arguments filled in.
+ *  Thread: owner. Result: O. */
+motte_status motte_query_describe(const motte_query *query, motte_buf *out_text);
+
+/** How it would be evaluated, in one line: indexes and the order of the parts.
+ *  Thread: owner. Result: O. */
+motte_status motte_query_explain(const motte_query *query, motte_buf *out_text);
+
+/** Number of matches; honours LIMIT.
+ *  Thread: owner. Result: -. */
+motte_status motte_query_count(const motte_query *query, size_t *out_count);
+
+/** First match in the query's order, or NOT_FOUND.
+ *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
+motte_status motte_query_first(const motte_query *query, motte_object **out_object);
+
+/** Live results, computed when first looked at.
+ *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
+motte_status motte_query_run(const motte_query *query, motte_coll **out_coll);
+
+/* ---------------------------------------------------------------------------------------------------- bulk read
+ *
+ * Elements first ... first + count of a collection, or as many as there are, into the caller's arrays; out_count is
+ * how many were written, and MOTTE_END stands for none left. validity is a bitmap of (count + 7) / 8 bytes, 1 =
+ * present, lowest bit first, as in Arrow; nulls are zero in the values. It is optional: without it nulls read as zero.
+ * prop is a property of the elements, or MOTTE_PROP_SELF for a collection of values. */
+
+typedef uint32_t motte_unit;
+enum {
+    MOTTE_UNIT_SECONDS = 0,
+    MOTTE_UNIT_MILLISECONDS = 1,
+    MOTTE_UNIT_MICROSECONDS = 2,
+    MOTTE_UNIT_NANOSECONDS = 3
+};
+
+typedef uint32_t motte_layout;
+enum {
+    MOTTE_LAYOUT_ROWS = 0,   /* value of property p of element i at [i * prop_count + p] */
+    MOTTE_LAYOUT_COLUMNS = 1 /* at [p * count + i] */
+};
+
+/** Keys of the elements of a collection of objects.
+ *  Thread: owner. Result: -. Errors: WRONG_TYPE, OBJECT_DELETED. */
+motte_status motte_read_keys(const motte_coll *coll, size_t first, size_t count, motte_key *out_keys,
+                             size_t *out_count);
+
+/** An int column.
+ *  Thread: owner. Result: -. Optional: out_validity. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED. */
+motte_status motte_read_ints(const motte_coll *coll, motte_prop prop, size_t first, size_t count, int64_t *out_values,
+                             uint8_t *out_validity, size_t *out_count);
+
+/** A float or double column.
+ *  Thread: owner. Result: -. Optional: out_validity. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED. */
+motte_status motte_read_doubles(const motte_coll *coll, motte_prop prop, size_t first, size_t count, double *out_values,
+                                uint8_t *out_validity, size_t *out_count);
+
+/** A bool column, one byte each.
+ *  Thread: owner. Result: -. Optional: out_validity. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED. */
+motte_status motte_read_bools(const motte_coll *coll, motte_prop prop, size_t first, size_t count, uint8_t *out_values,
+                              uint8_t *out_validity, size_t *out_count);
+
+/** A timestamp column, in a unit since 1970, rounded down.
+ *  Thread: owner. Result: -. Optional: out_validity. Errors: OVERFLOW, UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED. */
+motte_status motte_read_timestamps(const motte_coll *coll, motte_prop prop, motte_unit unit, size_t first, size_t count,
+                                   int64_t *out_values, uint8_t *out_validity, size_t *out_count);
+
+/** Targets of a link column: their keys, -1 for none.
+ *  Thread: owner. Result: -. Optional: out_validity. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED. */
+motte_status motte_read_links(const motte_coll *coll, motte_prop prop, size_t first, size_t count, motte_key *out_keys,
+                              uint8_t *out_validity, size_t *out_count);
+
+/** A string or binary column, not copied; nulls have data == NULL.
+ *  Thread: owner. Result: V. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED. */
+motte_status motte_read_strings(const motte_coll *coll, motte_prop prop, size_t first, size_t count,
+                                motte_str *out_values, size_t *out_count);
+
+/** A string or binary column as one run of bytes: element i is bytes offsets[i] ... offsets[i + 1]. out_offsets has
+ *  room for count + 1.
+ *  Thread: owner. Result: O. Optional: out_validity. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED. */
+motte_status motte_read_strings_packed(const motte_coll *coll, motte_prop prop, size_t first, size_t count,
+                                       int64_t *out_offsets, uint8_t *out_validity, motte_buf *out_bytes,
+                                       size_t *out_count);
+
+/** `prop_count` columns of any types as values, in a MOTTE_LAYOUT_*. out_values has room for count * prop_count.
+ *  Thread: owner. Result: V. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED. */
+motte_status motte_read_values(const motte_coll *coll, const motte_prop *props, size_t prop_count, size_t first,
+                               size_t count, motte_layout layout, motte_value *out_values, size_t *out_count);
+
+/* ---------------------------------------------------------------------------------------------------- batch insert
+ *
+ * Many new objects of one class. Each call inserts all its rows or none; row_index of the error detail is the first
+ * offending row. Properties not named get their defaults. */
+
+/* One column of a batch. */
+typedef struct motte_column {
+    motte_type type;         /* of the array below */
+    motte_unit unit;         /* timestamps */
+    const void *values;      /* bool: uint8_t, int: int64_t, float, double, timestamp: int64_t, link: motte_key;
+                                string, binary: motte_str, or with offsets the bytes */
+    const uint8_t *validity; /* bitmap, or NULL when all are present; link keys of -1 and motte_str with data == NULL
+                                are null as well */
+    const int64_t *offsets;  /* string, binary: row_count + 1 offsets into values, or NULL */
+} motte_column;
+
+/** Prepares to insert objects of a class with these properties, the primary key among them. `flags` is 0.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, NO_PRIMARY_KEY, WRONG_TYPE, OUT_OF_HANDLES. */
+motte_status motte_insert_new(motte_realm *realm, motte_class cls, const motte_prop *props, size_t prop_count,
+                              uint32_t flags, motte_insert **out_insert);
+
+/** Inserts `row_count` rows of prop_count values each, row after row. Keys of the new objects if wanted.
+ *  Thread: owner. Result: -. Optional: out_keys. Errors: NOT_IN_WRITE, WRONG_TYPE, NULL_NOT_ALLOWED,
+ *  DUPLICATE_PRIMARY_KEY, INVALID_UTF8, VALUE_TOO_LARGE, OBJECT_DELETED. */
+motte_status motte_insert_rows(motte_insert *insert, const motte_value *values, size_t row_count, motte_key *out_keys);
+
+/** Inserts `row_count` rows from one column per property.
+ *  Thread: owner. Result: -. Optional: out_keys. Errors: as motte_insert_rows(). */
+motte_status motte_insert_columns(motte_insert *insert, const motte_column *columns, size_t row_count,
+                                  motte_key *out_keys);
+
+/* ---------------------------------------------------------------------------------------------------- queue
+ *
+ * How an event loop hears of commits by others. Poll the descriptor for reading; when it is readable, call
+ * motte_queue_dispatch() on the thread of the realms bound to the queue: they refresh and deliver. */
+
+/** A queue owned by the calling thread. `flags` is 0.
+ *  Thread: any. Result: O. Errors: OUT_OF_HANDLES, INPUT_OUTPUT. */
+motte_status motte_queue_new(uint32_t flags, motte_queue **out_queue);
+
+/** Descriptor to poll for reading, owned by the queue: neither read nor close it.
+ *  Thread: any. Result: H. */
+motte_status motte_queue_fd(const motte_queue *queue, int32_t *out_fd);
+
+/** How long a loop may sleep before it calls dispatch: milliseconds, -1 without limit, 0 when there is work now.
+ *  Thread: any. Result: -. */
+motte_status motte_queue_timeout(const motte_queue *queue, int64_t *out_timeout_ms);
+
+/** Runs up to `max` pending deliveries, all for 0, and tells how many; the descriptor stays readable while some are
+ *  left.
+ *  Thread: owner. Result: -. Optional: out_count. Errors: REENTRANT, CALLBACK. */
+motte_status motte_queue_dispatch(motte_queue *queue, size_t max, size_t *out_count);
+
+/** For programs without a loop: sleeps until dispatch has work; PENDING after the timeout.
+ *  Thread: owner. Result: -. Errors: REENTRANT. */
+motte_status motte_queue_wait(motte_queue *queue, int64_t timeout_ms);
+
+/* ---------------------------------------------------------------------------------------------------- observe
+ *
+ * A token hears what changed between the versions its realm shows. With a callback, changes are delivered to it at the
+ * places of convention 8. Without (NULL), they wait for motte_token_next(). Beginning to observe inside a write is
+ * ALREADY_IN_WRITE, of frozen things FROZEN. */
+
+/* The change set is valid during the call; motte_clone() keeps it. */
+typedef motte_status (*motte_changes_fn)(void *userdata, const motte_changes *changes);
+
+/** Hears of every version the realm advances to. `flags` is 0.
+ *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, FROZEN, OUT_OF_HANDLES. */
+motte_status motte_observe_realm(const motte_realm *realm, uint32_t flags, motte_changes_fn callback, void *userdata,
+                                 motte_free_fn free_userdata, motte_token **out_token);
+
+/** Hears of changed properties and of the deletion of an object. `flags` is 0.
+ *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_observe_object(const motte_object *object, uint32_t flags, motte_changes_fn callback,
+                                  void *userdata, motte_free_fn free_userdata, motte_token **out_token);
+
+/** Hears of changes to a list, results or backlinks; the first change set says "initial". `flags` is 0.
+ *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_observe_coll(const motte_coll *coll, uint32_t flags, motte_changes_fn callback, void *userdata,
+                                motte_free_fn free_userdata, motte_token **out_token);
+
+/** The next change set of a token without callback, or PENDING, or END after the last one of a stopped token or of a
+ *  source that is gone.
+ *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
+motte_status motte_token_next(motte_token *token, motte_changes **out_changes);
+
+/** Ends the observation: no call of the callback after this. UNCHANGED if it had ended. motte_release() does it too.
+ *  Thread: owner. Result: -. */
+motte_status motte_token_stop(motte_token *token);
+
+/* ---------------------------------------------------------------------------------------------------- changes
+ *
+ * A change set never changes and belongs to no thread. Positions ascend. Deletions and old positions count in the
+ * collection as it was, insertions and new positions as it is. */
+
+/* Bits of motte_changes_details.flags. */
+enum {
+    MOTTE_CHANGES_INITIAL = 0x1, /* nothing changed yet: the state observation starts from */
+    MOTTE_CHANGES_DELETED = 0x2  /* the object, or the owner of the list, is gone; nothing follows */
+};
+
+typedef uint32_t motte_changes_kind;
+enum {
+    MOTTE_CHANGES_REALM = 1,
+    MOTTE_CHANGES_OBJECT = 2,
+    MOTTE_CHANGES_COLL = 3
+};
+
+typedef struct motte_changes_details {
+    uint32_t struct_size;
+    motte_changes_kind kind;
+    uint32_t flags;
+    uint32_t reserved;
+    uint64_t from_version;
+    uint64_t to_version;
+    uint64_t deletion_count;
+    uint64_t insertion_count;
+    uint64_t modification_count;
+    uint64_t prop_count; /* changed properties of an object */
+} motte_changes_details;
+
+/** What happened, in numbers.
+ *  Thread: any. Result: -. */
+motte_status motte_changes_info(const motte_changes *changes, motte_changes_details *out_details);
+
+/** Old positions of elements that went away.
+ *  Thread: any. Result: -. Optional: out_indexes. */
+motte_status motte_changes_deletions(const motte_changes *changes, size_t *out_indexes, size_t capacity,
+                                     size_t *out_count);
+
+/** New positions of elements that came.
+ *  Thread: any. Result: -. Optional: out_indexes. */
+motte_status motte_changes_insertions(const motte_changes *changes, size_t *out_indexes, size_t capacity,
+                                      size_t *out_count);
+
+/** Elements that stayed and changed: old and new position, paired.
+ *  Thread: any. Result: -. Optional: out_old_indexes, out_new_indexes. */
+motte_status motte_changes_modifications(const motte_changes *changes, size_t *out_old_indexes,
+                                         size_t *out_new_indexes, size_t capacity, size_t *out_count);
+
+/** Changed properties of an observed object.
+ *  Thread: any. Result: -. Optional: out_props. */
+motte_status motte_changes_props(const motte_changes *changes, motte_prop *out_props, size_t capacity,
+                                 size_t *out_count);
+
+/** Values of a changed property before and after; NOT_FOUND if it did not change. A collection, and an old value that
+ *  was not kept (over 64 bytes), reads as null.
+ *  Thread: any. Result: H. Optional: out_old, out_new. */
+motte_status motte_changes_values(const motte_changes *changes, motte_prop prop, motte_value *out_old,
+                                  motte_value *out_new);
+
+/* MOTTE_DECLARATIONS_END */
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif
