@@ -1,0 +1,47 @@
+/// One property of a class as users declare it; with its column key once the file holds it.
+///
+/// For a list, `isNullable` speaks of the elements. For `linkingObjects`, `target` is the class whose objects are
+/// listed and `origin` its property that links here.
+import MotteValues
+
+package struct Property: Sendable {
+    package var name: String
+    package var type: PropertyType
+    package var collection: CollectionKind
+    package var isNullable: Bool
+    package var isPrimaryKey: Bool
+    package var isIndexed: Bool
+    package var target: String?
+    package var origin: String?
+    /// nil before it is stored, and always for `linkingObjects`.
+    package var columnKey: ColumnKey?
+
+    package init(
+        name: String, type: PropertyType, collection: CollectionKind = .none, isNullable: Bool = false,
+        isPrimaryKey: Bool = false, isIndexed: Bool = false, target: String? = nil, origin: String? = nil,
+        columnKey: ColumnKey? = nil
+    ) {
+        self.name = name
+        self.type = type
+        self.collection = collection
+        self.isNullable = isNullable
+        self.isPrimaryKey = isPrimaryKey
+        self.isIndexed = isIndexed
+        self.target = target
+        self.origin = origin
+        self.columnKey = columnKey
+    }
+
+    package var isList: Bool { collection == .list }
+    /// False for `linkingObjects`, which is computed.
+    package var isStored: Bool { type != .linkingObjects }
+    /// Whether equality is answered by an index.
+    package var hasIndex: Bool { isPrimaryKey || isIndexed }
+
+    /// Equal as declarations; column keys do not count.
+    package func declaresSame(as other: Property) -> Bool {
+        name.hasSameBytes(as: other.name) && type == other.type && collection == other.collection
+            && isNullable == other.isNullable && isPrimaryKey == other.isPrimaryKey && isIndexed == other.isIndexed
+            && target.hasSameBytes(as: other.target) && origin.hasSameBytes(as: other.origin)
+    }
+}

@@ -1,0 +1,94 @@
+/// What a declared schema asks of a stored one.
+///
+/// Additions are applied when a file is opened. What the declaration leaves out stays in the file untouched. Anything
+/// else would change or lose data and is a conflict: one line each, together the message of `.schemaMismatch`.
+import MotteValues
+
+package struct SchemaDifference: Sendable {
+    package struct AddedProperty: Sendable {
+        package let className: String
+        package let property: Property
+    }
+
+    package struct PropertyName: Sendable {
+        package let className: String
+        package let propertyName: String
+    }
+
+    package private(set) var addedTypes: [ObjectType] = []
+    package private(set) var addedProperties: [AddedProperty] = []
+    /// Stored properties that the declaration marks as indexed and the file does not.
+    package private(set) var addedIndexes: [PropertyName] = []
+    /// Computed, so they are replaced without touching data.
+    package private(set) var replacedInverses: [AddedProperty] = []
+    package private(set) var undeclaredTypes: [String] = []
+    package private(set) var undeclaredProperties: [PropertyName] = []
+    package private(set) var conflicts: [String] = []
+
+    /// Both schemas are valid.
+    package init(stored: Schema, declared: Schema) {
+        for type in declared.objectTypes {
+            if let storedType = stored[type.name] {
+                compare(storedType, with: type)
+            } else {
+                addedTypes.append(type)
+            }
+        }
+        undeclaredTypes = stored.objectTypes.filter { declared[$0.name] == nil }.map(\.name)
+    }
+
+    /// Whether the stored schema has to be written anew.
+    package var changesSchema: Bool {
+        !addedTypes.isEmpty || !addedProperties.isEmpty || !addedIndexes.isEmpty || !replacedInverses.isEmpty
+    }
+
+    /// Throws `.schemaMismatch` when the declaration cannot be met by additions.
+    package func checkIsAdditive() throws(DatabaseError) {
+        guard let first = conflicts.first else { return }
+        let lines = conflicts.count == 1 ? first : conflicts.map { "\n  " + $0 }.joined()
+        throw DatabaseError(
+            .schemaMismatch, "the file's schema differs from the declared one in a way that needs a migration: \(lines)")
+    }
+
+    private mutating func compare(_ stored: ObjectType, with declared: ObjectType) {
+        for property in declared.properties {
+            if let storedProperty = stored.property(named: property.name) {
+                compare(storedProperty, with: property, in: declared.name)
+            } else if property.isPrimaryKey {
+                conflicts.append("\(declared.name).\(property.name) is a new primary key of an existing class")
+            } else {
+                addedProperties.append(AddedProperty(className: declared.name, property: property))
+            }
+        }
+        for property in stored.properties where declared.property(named: property.name) == nil {
+            if property.isPrimaryKey {
+                conflicts.append("\(declared.name).\(property.name) is the primary key in the file and is not declared")
+            }
+            undeclaredProperties.append(PropertyName(className: declared.name, propertyName: property.name))
+        }
+    }
+
+    private mutating func compare(_ stored: Property, with declared: Property, in className: String) {
+        let name = "\(className).\(declared.name)"
+        let storedText = SchemaText.typeText(stored), declaredText = SchemaText.typeText(declared)
+        if !storedText.hasSameBytes(as: declaredText) {
+            if stored.type == .linkingObjects, declared.type == .linkingObjects {
+                replacedInverses.append(AddedProperty(className: className, property: declared))
+            } else {
+                conflicts.append("\(name) is \(storedText) in the file and declared \(declaredText)")
+            }
+            return
+        }
+        if stored.isPrimaryKey != declared.isPrimaryKey {
+            conflicts.append(
+                stored.isPrimaryKey
+                    ? "\(name) is the primary key in the file and is not declared as such"
+                    : "\(name) is declared as the primary key and is not in the file")
+            return
+        }
+        // A primary key has its index anyway.
+        if declared.isIndexed, !stored.isIndexed, !stored.isPrimaryKey {
+            addedIndexes.append(PropertyName(className: className, propertyName: declared.name))
+        }
+    }
+}

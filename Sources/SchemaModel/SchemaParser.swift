@@ -1,0 +1,218 @@
+/// Reads the form that `SchemaText` describes; one function per rule of its grammar.
+///
+///     schema   := class*
+///     class    := name '{' (property ','?)* '}'
+///     property := name ':' type mark*
+///     type     := primitive '?'? | 'list' '<' (primitive | class) '?'? '>' | 'link' '<' class '>' '!'?
+///               | 'inverse' '<' class '.' name '>'
+///     mark     := 'key' | 'indexed'
+import MotteValues
+
+struct SchemaParser {
+    private enum Token {
+        case word(String)
+        case quoted(String)
+        case mark(UInt8)
+        case end
+    }
+
+    private let bytes: [UInt8]
+    private var position = 0
+    /// Start of the token in `token`, for messages.
+    private var tokenStart = 0
+    private var token = Token.end
+
+    init(_ text: String) { bytes = Array(text.utf8) }
+
+    mutating func schema() throws(DatabaseError) -> Schema {
+        try advance()
+        var types: [ObjectType] = []
+        while true {
+            if case .end = token { return Schema(types) }
+            types.append(try objectType())
+        }
+    }
+
+    private mutating func objectType() throws(DatabaseError) -> ObjectType {
+        let name = try name("a class name")
+        try expect("{")
+        var properties: [Property] = []
+        while !isMark("}") {
+            properties.append(try property())
+            if isMark(",") { try advance() }
+        }
+        try advance()
+        return ObjectType(name: name, properties: properties)
+    }
+
+    private mutating func property() throws(DatabaseError) -> Property {
+        let name = try name("a property name or '}'")
+        try expect(":")
+        var property = try type(of: name)
+        while true {
+            guard case .word(let word) = token, !nextIsColon else { return property }
+            switch word {
+            case "key": property.isPrimaryKey = true
+            case "indexed": property.isIndexed = true
+            default: throw unexpected("'key', 'indexed' or the next property")
+            }
+            try advance()
+        }
+    }
+
+    private mutating func type(of name: String) throws(DatabaseError) -> Property {
+        let expected = "a type: bool, int, float, double, string, data, timestamp, list<...>, link<...> or inverse<...>"
+        guard case .word(let word) = token else { throw unexpected(expected) }
+        if let primitive = Self.primitive(word) {
+            try advance()
+            return Property(name: name, type: primitive, isNullable: try accept("?"))
+        }
+        guard word == "list" || word == "link" || word == "inverse" else { throw unexpected(expected) }
+        try advance()
+        try expect("<")
+        switch word {
+        case "list": return try list(name)
+        case "link": return try link(name)
+        default: return try inverse(name)
+        }
+    }
+
+    private mutating func list(_ propertyName: String) throws(DatabaseError) -> Property {
+        var property = Property(name: propertyName, type: .link, collection: .list)
+        if case .word(let word) = token, let primitive = Self.primitive(word) {
+            property.type = primitive
+            try advance()
+        } else {
+            property.target = try name("an element type or a class name")
+        }
+        property.isNullable = try accept("?")
+        try expect(">")
+        return property
+    }
+
+    private mutating func link(_ propertyName: String) throws(DatabaseError) -> Property {
+        let target = try name("a class name")
+        try expect(">")
+        return Property(name: propertyName, type: .link, isNullable: !(try accept("!")), target: target)
+    }
+
+    private mutating func inverse(_ propertyName: String) throws(DatabaseError) -> Property {
+        let target = try name("a class name")
+        try expect(".")
+        let origin = try name("a property name")
+        try expect(">")
+        return Property(name: propertyName, type: .linkingObjects, target: target, origin: origin)
+    }
+
+    private static func primitive(_ word: String) -> PropertyType? {
+        SchemaText.primitives.first { $0.name.hasSameBytes(as: word) }
+    }
+}
+
+// MARK: - Tokens
+
+extension SchemaParser {
+    private mutating func name(_ expected: String) throws(DatabaseError) -> String {
+        switch token {
+        case .word(let name), .quoted(let name):
+            try advance()
+            return name
+        case .mark, .end:
+            throw unexpected(expected)
+        }
+    }
+
+    private func isMark(_ character: Unicode.Scalar) -> Bool {
+        if case .mark(let byte) = token { return byte == UInt8(ascii: character) }
+        return false
+    }
+
+    private mutating func accept(_ character: Unicode.Scalar) throws(DatabaseError) -> Bool {
+        guard isMark(character) else { return false }
+        try advance()
+        return true
+    }
+
+    private mutating func expect(_ character: Unicode.Scalar) throws(DatabaseError) {
+        guard try accept(character) else { throw unexpected("'\(character)'") }
+    }
+
+    /// Whether the current word is followed by a colon: then it names the next property and is no mark.
+    private var nextIsColon: Bool {
+        var ahead = position
+        while ahead < bytes.count, Self.isSpace(bytes[ahead]) { ahead += 1 }
+        return ahead < bytes.count && bytes[ahead] == UInt8(ascii: ":")
+    }
+
+    private mutating func advance() throws(DatabaseError) {
+        skipSpaceAndComments()
+        tokenStart = position
+        guard position < bytes.count else {
+            token = .end
+            return
+        }
+        let byte = bytes[position]
+        if byte == UInt8(ascii: "`") {
+            token = .quoted(try quotedName())
+        } else if SchemaText.isWordByte(byte) {
+            while position < bytes.count, SchemaText.isWordByte(bytes[position]) { position += 1 }
+            token = .word(String(decoding: bytes[tokenStart ..< position], as: UTF8.self))
+        } else {
+            position += 1
+            token = .mark(byte)
+        }
+    }
+
+    private mutating func quotedName() throws(DatabaseError) -> String {
+        position += 1
+        var name: [UInt8] = []
+        while position < bytes.count {
+            var byte = bytes[position]
+            position += 1
+            if byte == UInt8(ascii: "`") { return String(decoding: name, as: UTF8.self) }
+            if byte == UInt8(ascii: "\\"), position < bytes.count {
+                byte = bytes[position]
+                position += 1
+            }
+            name.append(byte)
+        }
+        throw failure("this backquote is not closed")
+    }
+
+    private mutating func skipSpaceAndComments() {
+        while position < bytes.count {
+            if bytes[position] == UInt8(ascii: "#") {
+                while position < bytes.count, bytes[position] != UInt8(ascii: "\n") { position += 1 }
+            } else if Self.isSpace(bytes[position]) {
+                position += 1
+            } else {
+                return
+            }
+        }
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) }
+
+    private func unexpected(_ expected: String) -> DatabaseError {
+        let found = switch token {
+        case .word(let word): "'\(word)'"
+        case .quoted(let name): "`\(name)`"
+        case .mark(let byte): "'\(Unicode.Scalar(byte))'"
+        case .end: "the end"
+        }
+        return failure("expected \(expected), found \(found)")
+    }
+
+    private func failure(_ problem: String) -> DatabaseError {
+        var line = 1, column = 1
+        for byte in bytes[..<tokenStart] {
+            if byte == UInt8(ascii: "\n") {
+                line += 1
+                column = 1
+            } else {
+                column += 1
+            }
+        }
+        return DatabaseError(.schemaInvalid, "schema text, line \(line), column \(column): \(problem)")
+    }
+}

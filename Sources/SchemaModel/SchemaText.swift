@@ -1,0 +1,79 @@
+/// A schema as text: printed in one canonical form, parsed leniently. Used by conformance cases, the tool and tests.
+///
+///     Person {
+///         id: int key,
+///         name: string?,
+///         age: int indexed,
+///         tags: list<string>,
+///         marks: list<int?>,
+///         friend: link<Person>,
+///         friends: list<Person>,
+///         dogs: inverse<Dog.owner>,
+///     }
+///
+/// Commas and line ends between properties are optional, `#` starts a comment to the end of the line. A name that is no
+/// plain word, or that is the word of a type where a class is expected, stands in backquotes, where `` \` `` and `\\`
+/// escape. A link is nullable without saying so.
+import MotteValues
+
+package enum SchemaText {
+    package static func print(_ schema: Schema) -> String {
+        var text = ""
+        for type in schema.objectTypes {
+            text += quoted(type.name) + " {\n"
+            for property in type.properties { text += "    " + print(property) + ",\n" }
+            text += "}\n"
+        }
+        return text
+    }
+
+    package static func print(_ property: Property) -> String {
+        var text = quoted(property.name) + ": " + typeText(property)
+        if property.isPrimaryKey { text += " key" }
+        if property.isIndexed { text += " indexed" }
+        return text
+    }
+
+    /// The part after the colon, without marks.
+    package static func typeText(_ property: Property) -> String {
+        let target = quotedClass(property.target ?? "")
+        switch (property.type, property.collection) {
+        case (.linkingObjects, _): return "inverse<\(target).\(quoted(property.origin ?? ""))>"
+        // The second forms are not valid schemas, but they are printed in messages about invalid ones.
+        case (.link, .none): return property.isNullable ? "link<\(target)>" : "link<\(target)>!"
+        case (.link, .list): return property.isNullable ? "list<\(target)?>" : "list<\(target)>"
+        case (let type, .none): return type.name + (property.isNullable ? "?" : "")
+        case (let type, .list): return "list<" + type.name + (property.isNullable ? "?" : "") + ">"
+        }
+    }
+
+    /// Throws `.schemaInvalid` with line and column; the result is not validated.
+    package static func parse(_ text: String) throws(DatabaseError) -> Schema {
+        var parser = SchemaParser(text)
+        return try parser.schema()
+    }
+
+    static let primitives: [PropertyType] = [.bool, .int, .float, .double, .string, .data, .timestamp]
+
+    private static func quotedClass(_ name: String) -> String {
+        primitives.contains { $0.name.hasSameBytes(as: name) } ? "`\(name)`" : quoted(name)
+    }
+
+    private static func quoted(_ name: String) -> String {
+        let bytes = Array(name.utf8)
+        if let first = bytes.first, !isDigit(first), bytes.allSatisfy(isWordByte) { return name }
+        var text = "`"
+        for character in name.unicodeScalars {
+            if character == "`" || character == "\\" { text += "\\" }
+            text.unicodeScalars.append(character)
+        }
+        return text + "`"
+    }
+
+    static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
+
+    /// Letters, digits, underscore and everything beyond ASCII.
+    static func isWordByte(_ byte: UInt8) -> Bool {
+        isDigit(byte) || (byte >= 0x41 && byte <= 0x5A) || (byte >= 0x61 && byte <= 0x7A) || byte == 0x5F || byte >= 0x80
+    }
+}
