@@ -6,7 +6,8 @@ package enum NearestName {
         var best: (distance: Int, name: String)?
         for candidate in candidates {
             let distance = editDistance(wanted, Array(candidate.utf8.prefix(64)))
-            if distance <= max(1, wanted.count / 3), distance < best?.distance ?? Int.max { best = (distance, candidate) }
+            let isNear = distance < wanted.count && distance <= max(1, wanted.count / 3)
+            if isNear, distance < best?.distance ?? Int.max { best = (distance, candidate) }
         }
         return best.map { "; did you mean '\($0.name)'?" } ?? ""
     }
