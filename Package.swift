@@ -91,3 +91,11 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// Sanitized builds test the engine alone: without the faces there are fewer modules to compile (scripts/test.sh).
+if Context.environment["MOTTE_ENGINE_ONLY"] == "1" {
+    let faces: Set = ["CMotte", "Motte", "MotteCExports", "MotteTool", "RealmSwift", "CSQLite", "MotteBench", "MotteTests"]
+    package.products = []
+    package.dependencies = []
+    package.targets.removeAll { faces.contains($0.name) }
+}

@@ -33,8 +33,8 @@ fi
 objcopy --redefine-sym stderr=motte_lmdb_stderr "$archive_source" "$work/liblmdb-pic.a.new"
 cmp -s "$work/liblmdb-pic.a.new" "$work/liblmdb-pic.a" || mv "$work/liblmdb-pic.a.new" "$work/liblmdb-pic.a"
 
-python3 scripts/motte_header.py version-script > "$work/motte.map"
-python3 scripts/motte_header.py functions | sort > "$output/libmotte.exports"
+python3 bindings/c/header.py exports > "$work/motte.map"
+python3 bindings/c/header.py functions | sort > "$output/libmotte.exports"
 
 # -Bsymbolic and -z nodelete: the Swift runtime inside must not meet another one in the process, and its threads and
 # thread-local destructors outlive any dlclose.

@@ -1,0 +1,51 @@
+# Motte. Each target does its own set-up and is safe to run again; the scripts behind them say what they do.
+#
+#   make demo       the flights of New York in 2013: import, queries, live results, C, NumPy
+#   make test       everything that must be true before a change is done; ends with a summary
+#   make test STAGES="tidy python"     some stages of it (scripts/test.sh lists them)
+#   make build      library, tool and Python package
+#   make install PREFIX=/usr/local
+#   make bench      benchmarks beside SQLite and raw LMDB
+#   make soak       crash and concurrency tests, twenty times as long as in `make test`
+#   make clean
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+STAGES ?=
+
+.PHONY: all setup build test tidy demo bench soak install clean
+
+all: build
+
+setup:
+	@scripts/setup.sh
+
+build: setup
+	@scripts/build-library.sh
+	@scripts/build-tool.sh
+	@scripts/install-python.sh
+
+test: setup
+	@scripts/test.sh $(STAGES)
+
+tidy:
+	@python3 scripts/tidy.py
+
+demo: setup
+	@scripts/demo.sh
+
+bench: setup
+	@scripts/bench.sh
+
+soak: setup
+	@MOTTE_TEST_SCALE=20 scripts/test.sh build unit library crash
+
+install: setup
+	@cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$(PREFIX)" > build-cmake.log 2>&1 \
+		|| { cat build-cmake.log; exit 1; }
+	@rm -f build-cmake.log
+	@cmake --build build/cmake
+	@DESTDIR="$(DESTDIR)" cmake --install build/cmake --prefix "$(PREFIX)"
+
+clean:
+	@rm -rf build .build .build-*

@@ -1,0 +1,176 @@
+#!/usr/bin/env bash
+# Everything that must be true before a change is done, in stages.
+#
+#   scripts/test.sh                 all of them
+#   scripts/test.sh tidy c python   some of them, in this order
+#
+# A stage that fails does not stop the others. Each keeps its output in build/test-logs/<stage>.log; what failed is
+# printed when it fails and named again at the end. The last line is "N passed, N failed" and decides the exit code.
+#
+#   MOTTE_TEST_SCALE=20    property, crash and fuzz tests that many times as long (default 1)
+#   MOTTE_TEST_SEED=...    repeat a random test
+#   V=1                    show all output while it runs
+set -uo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+
+# Stage, minutes it may take on two cores, what it is.
+plan=(
+    "build:5:Swift sources and tests, debug, floors checked by the compiler"
+    "library:4:self-contained libmotte.so and the motte command, release"
+    "unit:4:Swift unit and property tests"
+    "tidy:1:floors, names, exports, error numbers, documents"
+    "c:2:header gates, C tests, C example, conformance in C (CTest)"
+    "python:3:pip install, Python tests, conformance in Python"
+    "crash:4:kill -9, order of writes and flushes"
+    "demo:4:the flights, every printed number recomputed without Motte"
+    "consumers:6:CMake, pkg-config, a Swift package and a wheel, each from outside"
+    "threads:6:engine tests under the thread sanitizer"
+    "addresses:6:engine tests under the address sanitizer"
+)
+
+export MOTTE_TEST_SCALE=${MOTTE_TEST_SCALE:-1}
+jobs=${MOTTE_JOBS:-$(nproc)}
+logs=build/test-logs
+python=.venv/bin/python
+floors=(--explicit-target-dependency-import-check error)
+engine_tests='^(ValuesTests|PagesTests|ColumnsTests|SchemaModelTests|StorageTests|QueryEngineTests|LiveObjectsTests|NotificationsTests)\.'
+mkdir -p "$logs"
+
+# ------------------------------------------------------------------------------------------------ stages
+
+stage_build() {
+    swift build --build-tests -j "$jobs" "${floors[@]}"
+    # A build that had nothing to compile shows no warnings, so this bites on a clean clone.
+    ! grep -E '(Sources|Tests|Benchmarks)/.*: warning:' "$root/$logs/build.log"
+}
+
+stage_library() {
+    scripts/build-library.sh
+    scripts/build-tool.sh
+    build/tool/motte --help > /dev/null
+}
+
+stage_unit() {
+    swift test --skip-build "${floors[@]}"
+}
+
+stage_tidy() {
+    python3 scripts/tidy.py
+}
+
+stage_c() {
+    cmake -S . -B build/ctest -DCMAKE_BUILD_TYPE=Debug -DMOTTE_PREBUILT="$root/build/library" -DMOTTE_BUILD_TOOL=OFF
+    cmake --build build/ctest -j "$jobs"
+    (cd build/ctest && ctest --output-on-failure)
+}
+
+stage_python() {
+    scripts/install-python.sh
+    "$python" -m pytest -q bindings/python/tests
+}
+
+stage_crash() {
+    "$python" Tests/Crash/run.py
+}
+
+stage_demo() {
+    scripts/demo.sh
+    "$python" Tests/Demo/check.py
+}
+
+stage_consumers() {
+    scripts/check-consumers.sh
+}
+
+# The engine below the faces; what the C and Python tests drive is the release library.
+sanitized() {
+    local kind=$1 scratch=$2
+    MOTTE_ENGINE_ONLY=1 swift build --build-tests --sanitize "$kind" --scratch-path "$scratch" -j "$jobs"
+    MOTTE_ENGINE_ONLY=1 swift test --skip-build --sanitize "$kind" --scratch-path "$scratch" --filter "$engine_tests"
+}
+
+stage_threads() {
+    TSAN_OPTIONS="halt_on_error=1 suppressions=$root/scripts/thread-sanitizer.suppressions" sanitized thread .build-thread
+}
+
+stage_addresses() {
+    # Leaks are counted by the tests themselves; the runtime's own caches would only drown them here.
+    ASAN_OPTIONS=detect_leaks=0 sanitized address .build-address
+}
+
+# ------------------------------------------------------------------------------------------------ running them
+
+known() { printf '%s\n' "${plan[@]}" | cut -d: -f1; }
+
+# Tests counted in a log: "passed failed". Without counts, the stage is one check.
+counts() {
+    "$python" - "$1" "$2" <<'PYTHON'
+import re, sys
+text = open(sys.argv[1], encoding="utf-8", errors="replace").read()
+succeeded = sys.argv[2] == "0"
+passed = failed = 0
+# Swift Testing: one line a run.
+for total, outcome, rest in re.findall(r"Test run with (\d+) tests?.*? (passed|failed)(.*)", text):
+    bad = len(set(re.findall(r"✘ Test (.+?) (?:recorded|failed)", text))) if outcome == "failed" else 0
+    passed += int(total) - min(bad, int(total))
+    failed += bad or (outcome == "failed")
+# pytest and our own runners: "12 passed, 1 failed" or "1 failed, 12 passed".
+for line in re.findall(r"(?m)^=*\s*((?:\d+ (?:passed|failed|skipped|warnings?|errors?|xfailed)(?:, )?)+).*$", text):
+    for number, word in re.findall(r"(\d+) (passed|failed|errors?)", line):
+        if word == "passed": passed += int(number)
+        else: failed += int(number)
+# CTest.
+for bad, total in re.findall(r"(\d+) tests? failed out of (\d+)", text):
+    passed += int(total) - int(bad)
+    failed += int(bad)
+if succeeded: failed = 0
+if not succeeded and not failed: failed = 1
+if passed + failed == 0: passed = 1
+print(passed, failed)
+PYTHON
+}
+
+stages=("$@")
+[ ${#stages[@]} -gt 0 ] || mapfile -t stages < <(known)
+for stage in "${stages[@]}"; do
+    known | grep -qx "$stage" || { echo "test: no stage '$stage'; there are: $(known | tr '\n' ' ')" >&2; exit 2; }
+done
+[ -x "$python" ] || scripts/setup.sh || exit 1
+
+total_passed=0 total_failed=0 failures=() report=() began=$SECONDS
+for stage in "${stages[@]}"; do
+    IFS=: read -r _ share what < <(printf '%s\n' "${plan[@]}" | grep "^$stage:")
+    echo "=== $stage: $what"
+    log=$logs/$stage.log
+    started=$SECONDS
+    if [ "${V:-}" = 1 ]; then
+        (set -eo pipefail; "stage_$stage") 2>&1 | tee "$log"
+        status=${PIPESTATUS[0]}
+    else
+        (set -eo pipefail; "stage_$stage") > "$log" 2>&1
+        status=$?
+    fi
+    seconds=$((SECONDS - started))
+    read -r passed failed < <(counts "$log" "$status")
+    total_passed=$((total_passed + passed)) total_failed=$((total_failed + failed))
+    if [ "$status" -ne 0 ]; then
+        failures+=("$stage")
+        [ "${V:-}" = 1 ] || tail -n 120 "$log"
+    elif [ "${V:-}" != 1 ]; then
+        grep -E '^(skipped|not covered|note):' "$log" || true
+    fi
+    line=$(printf '%-10s %5.1f min of %-2s  %5d passed %4d failed' \
+        "$stage" "$(awk "BEGIN { print $seconds / 60 }")" "$share" "$passed" "$failed")
+    [ "$seconds" -le $((share * 60)) ] || line="$line   (over its share)"
+    report+=("$line")
+    echo "    $line"
+done
+
+echo
+echo "=== summary"
+printf '    %s\n' "${report[@]}"
+printf '    %-10s %5.1f min\n' total "$(awk "BEGIN { print ($SECONDS - $began) / 60 }")"
+[ ${#failures[@]} -eq 0 ] || echo "    FAILED: ${failures[*]} (logs in $logs)"
+echo "$total_passed passed, $total_failed failed"
+[ ${#failures[@]} -eq 0 ]
