@@ -65,7 +65,8 @@ for dependency in $needed; do
 done
 soname=$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }')
 [ "$soname" = libmotte.so.1 ] || fail "soname is '$soname'"
-nm -D --defined-only --extern-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort > "$work/exported"
+nm -D --defined-only --extern-only "$library" |
+    awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort > "$work/exported"
 if ! diff "$output/libmotte.exports" "$work/exported" > "$work/difference"; then
     cat "$work/difference" >&2
     fail "exports differ from motte.h ('<' declared, '>' exported)"

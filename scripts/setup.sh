@@ -24,7 +24,8 @@ if command -v dpkg-query > /dev/null && command -v apt-get > /dev/null; then
             as_root=(sudo)
         fi
         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq
-        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y -qq --no-install-recommends "${missing[@]}"
     fi
 else
     echo "setup: not a Debian system; make sure these exist: ${packages[*]}" >&2

@@ -34,7 +34,7 @@ jobs=${MOTTE_JOBS:-$(nproc)}
 logs=build/test-logs
 python=.venv/bin/python
 floors=(--explicit-target-dependency-import-check error)
-engine_tests='^(ValuesTests|PagesTests|ColumnsTests|SchemaModelTests|StorageTests|QueryEngineTests|LiveObjectsTests|NotificationsTests)\.'
+engine_tests='^(Values|Pages|Columns|SchemaModel|Storage|QueryEngine|LiveObjects|Notifications)Tests\.'
 mkdir -p "$logs"
 
 # ------------------------------------------------------------------------------------------------ stages
@@ -116,7 +116,8 @@ for total, outcome, rest in re.findall(r"Test run with (\d+) tests?.*? (passed|f
     passed += int(total) - min(bad, int(total))
     failed += bad or (outcome == "failed")
 # pytest and our own runners: "12 passed, 1 failed" or "1 failed, 12 passed".
-for line in re.findall(r"(?m)^=*\s*((?:\d+ (?:passed|failed|skipped|warnings?|errors?|xfailed)(?:, )?)+).*$", text):
+words = "passed|failed|skipped|deselected|warnings?|errors?|xfailed"
+for line in re.findall(rf"(?m)^=*\s*((?:\d+ (?:{words})(?:, )?)+).*$", text):
     for number, word in re.findall(r"(\d+) (passed|failed|errors?)", line):
         if word == "passed": passed += int(number)
         else: failed += int(number)

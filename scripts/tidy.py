@@ -1,0 +1,477 @@
+"""The rules of this repository that a program can check. Run by `make test`; alone: `make tidy`.
+
+Each finding is one line, `file:line: error: what is wrong, what instead`. What is allowed with a reason is allowed by a
+comment on the same line or the line above; lists of exceptions are printed on every run, so that they stay short.
+Checks that need something built (the library, the trace of the conformance runner) say so and are skipped without it.
+"""
+import ast
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bindings" / "c"))
+import header  # noqa: E402  the parser of motte.h
+
+findings = []
+checks = []
+SYSTEM_MODULES = {"Swift", "Glibc", "Musl", "Darwin", "Synchronization"}
+
+
+def check(function):
+    checks.append(function)
+    return function
+
+
+def report(path, line, message):
+    path = pathlib.Path(path)
+    findings.append(f"{path.relative_to(ROOT) if path.is_absolute() else path}:{line}: error: {message}")
+
+
+def note(message):
+    print(f"note: {message}")
+
+
+def tracked(*suffixes):
+    """Files of the repository, the new ones too, that end in one of the suffixes."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, check=True, capture_output=True).stdout.decode()
+    for name in listed.split("\0"):
+        if name.endswith(suffixes) and (ROOT / name).is_file():
+            yield ROOT / name
+
+
+def text_of(path):
+    return path.read_text(encoding="utf-8")
+
+
+def swift_code(path):
+    """(number, code without comments and string contents, original line, line above) of each line of a Swift file."""
+    above, in_block, in_text = "", False, False
+    for number, line in enumerate(text_of(path).splitlines(), 1):
+        code = line
+        if in_text:
+            if '"""' not in code:
+                above = line
+                continue
+            code, in_text = code.split('"""', 1)[1], False
+        code = re.sub(r'"""[^"]*"""', '""', code)
+        if '"""' in code:
+            code, in_text = code.split('"""', 1)[0] + '""', True
+        code = re.sub(r'"(?:[^"\\]|\\.)*"', '""', code)
+        code = re.sub(r"/\*.*?\*/", "", code)
+        if in_block:
+            if "*/" not in code:
+                above = line
+                continue
+            code, in_block = code.split("*/", 1)[1], False
+        if "/*" in code:
+            code, in_block = code.split("/*", 1)[0], True
+        code = code.split("//", 1)[0]
+        yield number, code, line, above
+        above = line
+
+
+def has_reason(line, above):
+    return "//" in line or above.strip().startswith("//")
+
+
+def listed_exceptions(path):
+    """{name: reason} from lines `name: reason` of a list of exceptions; empty lines and # lines are skipped."""
+    found = {}
+    if path.is_file():
+        for number, line in enumerate(text_of(path).splitlines(), 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            name, separator, reason = line.partition(":")
+            if not separator or len(reason.strip()) < 10:
+                report(path, number, "an exception without a reason, write `name: reason`")
+            if name.strip() in found:
+                report(path, number, f"{name.strip()} is listed twice")
+            found[name.strip()] = reason.strip()
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ floors
+
+
+def floor_table():
+    """{folder: (module, allowed imports, whether Foundation)} from docs/ARCHITECTURE.md."""
+    table = {}
+    for line in text_of(ROOT / "docs" / "ARCHITECTURE.md").splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) == 5 and cells[0].isdigit():
+            allowed = {name.strip() for name in cells[3].split(",") if name.strip()}
+            table[cells[2]] = (cells[1], allowed, cells[4] == "yes")
+    return table
+
+
+@check
+def imports_match_the_floor_table():
+    table = floor_table()
+    if len(table) < 10:
+        report("docs/ARCHITECTURE.md", 1, "the floor table was not found, one row a module with five cells")
+    for path in tracked(".swift"):
+        folder = "/".join(path.relative_to(ROOT).parts[:2])
+        if not folder.startswith("Sources/"):
+            continue
+        if folder not in table:
+            report(path, 1, f"{folder} is not in the floor table of docs/ARCHITECTURE.md")
+            continue
+        module, allowed, foundation = table[folder]
+        for number, code, _, _ in swift_code(path):
+            found = re.match(r"\s*(?:@\S+\s+)*(?:(?:public|package|internal|private)\s+)?import\s+(?:\w+\s+)?(\w+)", code)
+            if not found:
+                continue
+            name = found[1]
+            if name.startswith("Foundation") or name == "Dispatch":
+                if not foundation:
+                    report(path, number, f"{name} below floor 7, use the standard library, Synchronization or Glibc")
+            elif name not in allowed and name not in SYSTEM_MODULES:
+                report(path, number, f"{module} may not import {name}, see the floor table of docs/ARCHITECTURE.md")
+
+
+@check
+def package_has_no_unsafe_flags():
+    for number, code, _, _ in swift_code(ROOT / "Package.swift"):
+        if "unsafeFlags" in code:
+            report("Package.swift", number, "unsafeFlags keeps others from depending on a tagged version, remove it")
+
+
+@check
+def public_only_in_the_faces():
+    faces = {"Motte", "CExports", "RealmSwift"}
+    for path in tracked(".swift"):
+        parts = path.relative_to(ROOT).parts
+        if parts[0] != "Sources" or parts[1] in faces:
+            continue
+        for number, code, _, _ in swift_code(path):
+            if re.search(r"(?<![.\w])(public|open)\s+(?=[@a-z(])", code):
+                report(path, number, "public below the faces, use package")
+
+
+# ------------------------------------------------------------------------------------------------ Swift
+
+BANNED = [
+    (r"\bfatalError\b", "fatalError ends the caller's process, throw DatabaseError"),
+    (r"\bprecondition(Failure)?\s*\(", "precondition ends the caller's process, throw DatabaseError or assert"),
+    (r"\btry!", "try! ends the caller's process, let the error through"),
+    (r"\bas!", "as! ends the caller's process, use as? or a type that needs no cast"),
+    (r"@unchecked\b", "@unchecked without its thread rule, say who may touch what in a comment"),
+    (r"nonisolated\(unsafe\)", "nonisolated(unsafe) without its thread rule, say it in a comment"),
+    (r"\bunsafelyUnwrapped\b", "unsafelyUnwrapped without the reason why it is never nil, say it in a comment"),
+    (r"(?<=[\w)\]])!(?!=)(?=[\s.,)\]\[;:}(]|$)", "force unwrap, use guard let or say in a comment why it is never nil"),
+]
+
+
+@check
+def traps_have_reasons():
+    for path in tracked(".swift"):
+        if path.relative_to(ROOT).parts[0] != "Sources":
+            continue
+        for number, code, line, above in swift_code(path):
+            for pattern, message in BANNED:
+                if re.search(pattern, code) and not has_reason(line, above):
+                    report(path, number, message)
+
+
+@check
+def files_open_with_what_they_own():
+    for path in tracked(".swift"):
+        if path.relative_to(ROOT).parts[0] in {"Sources", "Benchmarks"} and not text_of(path).startswith("//"):
+            report(path, 1, "starts without saying what it owns, open with a comment of 3 to 12 lines")
+
+
+@check
+def names_say_what_is_inside():
+    vague = re.compile(r"(Utils?|Utilities|Helpers?|Manager|Common|Misc|Placeholder)(\+|\.swift$)")
+    for path in tracked(".swift"):
+        if " " in path.name or vague.search(path.name):
+            report(path, 1, "a file name that says nothing, name it after its main type")
+
+
+@check
+def prints_only_in_the_tool():
+    for path in tracked(".swift"):
+        parts = path.relative_to(ROOT).parts
+        if parts[0] != "Sources" or parts[1] == "Tool":
+            continue
+        for number, code, _, _ in swift_code(path):
+            if re.search(r"(?<![.\w])(print|debugPrint|dump)\(", code):
+                report(path, number, "a left-over print, remove it")
+
+
+# ------------------------------------------------------------------------------------------------ all files
+
+
+@check
+def lines_are_plain():
+    for path in tracked(".swift", ".c", ".h", ".py", ".sh", ".pyi", ".steps", "CMakeLists.txt"):
+        for number, line in enumerate(text_of(path).splitlines(), 1):
+            if len(line) > 120:
+                report(path, number, f"{len(line)} characters, at most 120")
+            if line != line.rstrip():
+                report(path, number, "blanks at the end of the line")
+            if "\t" in line:
+                report(path, number, "a tab, use spaces")
+            if re.search(r"\b(FIXME|XXX)\b" if path.name != "tidy.py" else r"(?!)", line):
+                report(path, number, "a left-over note, finish it or open an issue")
+
+
+@check
+def files_stay_small():
+    sizes = sorted(((len(text_of(path).splitlines()), path) for path in tracked(".swift")), reverse=True)
+    for count, path in sizes:
+        if count > 600:
+            report(path, 1, f"{count} lines, cut at a concept (400 is a good size)")
+    note("largest Swift files: " + ", ".join(f"{path.name} {count}" for count, path in sizes[:5]))
+
+
+@check
+def links_in_documents_resolve():
+    for path in tracked(".md"):
+        fenced = False
+        for number, line in enumerate(text_of(path).splitlines(), 1):
+            if line.lstrip().startswith("```"):
+                fenced = not fenced
+            if fenced:
+                continue
+            for target in re.findall(r"\]\(([^)\s]+)\)", line):
+                if re.match(r"[a-z]+:", target):
+                    continue
+                file, _, anchor = target.partition("#")
+                goal = (path.parent / file).resolve() if file else path
+                if not goal.exists():
+                    report(path, number, f"{target} does not exist")
+                elif anchor and goal.suffix == ".md" and anchor not in anchors(goal):
+                    report(path, number, f"{target}: there is no such heading")
+
+
+def anchors(path):
+    found = set()
+    for line in text_of(path).splitlines():
+        if line.startswith("#"):
+            title = re.sub(r"[`*]", "", line.lstrip("#").strip().lower())
+            found.add(re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", title)))
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ the C interface
+
+
+@check
+def exports_are_what_the_header_declares():
+    library = ROOT / "build" / "library" / "libmotte.so.1"
+    if not library.exists():
+        print("skipped: exports against motte.h (build/library/libmotte.so.1 is not built)")
+        return
+    symbols = subprocess.run(
+        ["nm", "-D", "--defined-only", "--extern-only", str(library)], check=True, capture_output=True, text=True).stdout
+    exported = {line.split()[2].split("@")[0] for line in symbols.splitlines() if line.split()[1] != "A"}
+    declared = {function.name for function in header.functions()}
+    for name in sorted(declared - exported):
+        report("include/motte.h", line_of(header.HEADER, name), f"{name} is declared and not exported")
+    for name in sorted(exported - declared):
+        report("include/motte.h", 1, f"{name} is exported and not declared")
+
+
+@check
+def every_function_is_implemented_against_the_header():
+    implemented = {}
+    for path in tracked(".swift"):
+        if path.relative_to(ROOT).parts[:2] == ("Sources", "CExports"):
+            for number, line in enumerate(text_of(path).splitlines(), 1):
+                for name in re.findall(r'@_cdecl\("(\w+)"\)', line):
+                    implemented[name] = (path, number)
+                    if "@implementation" not in line:
+                        report(path, number, f"{name} without @implementation, the compiler then checks the signature")
+    if not implemented:
+        print("skipped: implementation against motte.h (Sources/CExports exports nothing yet)")
+        return
+    declared = {function.name for function in header.functions()}
+    for name in sorted(declared - implemented.keys()):
+        report("include/motte.h", line_of(header.HEADER, name), f"{name} is declared and not implemented")
+    for name in sorted(implemented.keys() - declared):
+        report(*implemented[name], f"{name} is implemented and not declared")
+
+
+@check
+def python_uses_every_function():
+    package = ROOT / "bindings" / "python"
+    sources = [path for path in tracked(".py") if package / "src" in path.parents]
+    if not sources:
+        print("skipped: functions used by the Python package (there are no sources)")
+        return
+    used = set(re.findall(r"\bmotte_[a-z_]+\b", "\n".join(text_of(path) for path in sources)))
+    exceptions = listed_exceptions(package / "not-used.txt")
+    for function in header.functions():
+        if function.name in used and function.name in exceptions:
+            report(package / "not-used.txt", line_of(package / "not-used.txt", function.name),
+                   f"{function.name} is used now, remove the line")
+        if function.name not in used and function.name not in exceptions:
+            report("include/motte.h", line_of(header.HEADER, function.name),
+                   f"{function.name} is not used by the Python package, bind it or list it in "
+                   "bindings/python/not-used.txt with a reason")
+    for name in sorted(exceptions.keys() - {function.name for function in header.functions()}):
+        report(package / "not-used.txt", line_of(package / "not-used.txt", name), f"{name} is not in motte.h")
+    print_exceptions("C functions the Python package does not use", exceptions)
+
+
+def line_of(path, word):
+    for number, line in enumerate(text_of(pathlib.Path(path)).splitlines(), 1):
+        if re.search(rf"\b{re.escape(word)}\b", line):
+            return number
+    return 1
+
+
+def print_exceptions(title, exceptions):
+    if exceptions:
+        print(f"not covered: {title}: {len(exceptions)}")
+        for name, reason in exceptions.items():
+            print(f"    {name}: {reason}")
+
+
+# ------------------------------------------------------------------------------------------------ error numbers
+
+
+def snake(name):
+    """invalidUTF8 -> INVALID_UTF8"""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).upper()
+
+
+def header_errors():
+    found = re.findall(r"\bMOTTE_E_(\w+)\s*=\s*(-\d+)", header.region())
+    return {name: int(number) for name, number in found}
+
+
+@check
+def error_numbers_agree():
+    swift_file = ROOT / "Sources" / "Values" / "ErrorCode.swift"
+    in_swift = {snake(name): int(number)
+                for name, number in re.findall(r"case `?(\w+)`? = (-\d+)", text_of(swift_file))}
+    in_header = header_errors()
+    for name in sorted(in_swift.keys() | in_header.keys()):
+        if in_swift.get(name) != in_header.get(name):
+            report(swift_file, line_of(swift_file, str(in_swift.get(name, "case"))),
+                   f"{name} is {in_swift.get(name)} here and {in_header.get(name)} in motte.h")
+    errors_file = ROOT / "bindings" / "python" / "src" / "motte" / "errors.py"
+    if not errors_file.exists():
+        print("skipped: error numbers of the Python package (no errors.py)")
+        return
+    in_python = python_errors(errors_file)
+    for name in sorted(in_header.keys() | in_python.keys()):
+        if in_python.get(name) != in_header.get(name):
+            report(errors_file, 1, f"{name} is {in_python.get(name)} here and {in_header.get(name)} in motte.h")
+
+
+def python_errors(path):
+    """Every NAME = -123, NAME: -123 and -123: ("NAME" in errors.py, found as constants in its syntax tree."""
+    found = {}
+
+    def number(node):
+        try:
+            value = ast.literal_eval(node)
+        except (ValueError, SyntaxError, TypeError):
+            return None
+        return value if isinstance(value, int) and -1100 < value <= -100 else None
+
+    for node in ast.walk(ast.parse(text_of(path))):
+        if isinstance(node, ast.Assign) and number(node.value) is not None:
+            for target in node.targets:
+                if isinstance(target, ast.Name) and target.id.isupper():
+                    found[target.id] = number(node.value)
+        if isinstance(node, ast.AnnAssign) and node.value is not None and number(node.value) is not None:
+            if isinstance(node.target, ast.Name) and node.target.id.isupper():
+                found[node.target.id] = number(node.value)
+    return {name.removeprefix("MOTTE_E_"): value for name, value in found.items()}
+
+
+# ------------------------------------------------------------------------------------------------ conformance
+
+CASES = ROOT / "Tests" / "Conformance"
+
+
+def case_files():
+    return sorted(CASES.rglob("*.steps"))
+
+
+@check
+def cases_are_named_like_their_files():
+    for path in case_files():
+        lines = text_of(path).splitlines()
+        named = re.match(r"case\s+(\S+)$", lines[0]) if lines else None
+        if not named:
+            report(path, 1, "a case begins with `case <name>`")
+        elif named[1] != path.stem:
+            report(path, 1, f"the case is called {named[1]}, name the file {named[1]}.steps")
+        if len(lines) < 2 or not lines[1].startswith("about "):
+            report(path, 2, "the second line is `about <one sentence>`")
+    count = len(case_files())
+    note(f"{count} conformance cases")
+    if count < 50:
+        report(CASES, 1, f"{count} cases, at least 50")
+
+
+@check
+def error_codes_are_reached():
+    reached = set()
+    for path in case_files():
+        reached |= set(re.findall(r"(?m)\bfails\s+([A-Z0-9_]+)", text_of(path)))
+    exceptions = listed_exceptions(CASES / "errors-not-reached.txt")
+    for name in sorted(reached - header_errors().keys()):
+        report(CASES, 1, f"a case expects {name}, motte.h has no such error")
+    compare_reached("error codes", set(header_errors()), reached, exceptions, CASES / "errors-not-reached.txt")
+
+
+@check
+def functions_are_reached():
+    trace = ROOT / "build" / "conformance-functions.txt"
+    if not trace.exists():
+        print("skipped: C functions reached by conformance cases (run the C runner first)")
+        return
+    exceptions = listed_exceptions(CASES / "functions-not-reached.txt")
+    declared = {function.name for function in header.functions()}
+    compare_reached("C functions", declared, set(text_of(trace).split()), exceptions,
+                    CASES / "functions-not-reached.txt")
+
+
+def compare_reached(what, declared, reached, exceptions, path):
+    for name in sorted(declared - reached - exceptions.keys()):
+        report("include/motte.h", line_of(header.HEADER, name),
+               f"{name} is reached by no conformance case, add one or list it in {path.relative_to(ROOT)}")
+    for name in sorted(exceptions.keys() & reached):
+        report(path, line_of(path, name), f"{name} is reached now, remove the line")
+    for name in sorted(exceptions.keys() - declared):
+        report(path, line_of(path, name), f"{name} is not in motte.h")
+    print_exceptions(f"{what} without a conformance case", exceptions)
+
+
+@check
+def skipped_steps_are_printed():
+    for path in sorted(ROOT.glob("**/conformance-skips.txt")):
+        if "/." in str(path.relative_to(ROOT)) or "build" in path.relative_to(ROOT).parts:
+            continue
+        print_exceptions(f"cases skipped by {path.parent.relative_to(ROOT)}", listed_exceptions(path))
+
+
+# ------------------------------------------------------------------------------------------------ running
+
+
+def main():
+    failed = 0
+    for function in checks:
+        before = len(findings)
+        function()
+        if len(findings) > before:
+            failed += 1
+            print(f"{function.__name__.replace('_', ' ')}: {len(findings) - before} findings")
+    for finding in findings:
+        print(finding)
+    print(f"{len(checks) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
