@@ -1,0 +1,224 @@
+/// A view of the encoded values of one column of one cluster: plain pointers into bytes that were checked once.
+///
+/// Payload by kind, after the optional validity bitmap (a multiple of 8 bytes, 1 = present):
+///
+///     bool       bits, a multiple of 8 bytes
+///     int, link  i64 reference | count x width (0, 1, 2, 4, 8): value = reference + packed
+///     timestamp  i64 reference | count x width seconds | count x u32 nanoseconds where flagged
+///     float      count x 4            double   count x 8
+///     string,    encoding 0: count x u8 hash | (count + 1) x width (2, 4) offsets | heap
+///     data       encoding 1: count x width (1, 2) codes, padded to 8 | an encoding 0 chunk body of the distinct values,
+///                led by u32 distinct count and u32 offset width
+///
+/// Validation guarantees that every later read stays inside. Bytes may be only 2-byte aligned.
+import MotteValues
+
+package struct ColumnChunk {
+    package let kind: ColumnKind
+    package let count: Int
+    let width: UInt8
+    let reference: Int64
+    /// nil where no value is null.
+    package let validity: UnsafeRawPointer?
+    /// Packed values, bits, codes or hash bytes, by kind.
+    let values: UnsafeRawPointer
+    /// Nanoseconds of timestamps, offsets of strings.
+    let extra: UnsafeRawPointer?
+    let heap: UnsafeRawPointer?
+    let offsetWidth: UInt8
+    /// Of a dictionary: how many distinct values; -1 elsewhere.
+    let distinctCount: Int
+
+    package var hasNulls: Bool { validity != nil }
+    package var isDictionary: Bool { distinctCount >= 0 }
+
+    /// An absent key stands for bytes that never were in a file.
+    package init(
+        validating bytes: UnsafeRawBufferPointer, kind: ColumnKind, key: UnsafeRawBufferPointer
+    ) throws(DatabaseError) {
+        let header = try ChunkHeader(validating: bytes, kind: kind.rawValue, key: key)
+        var layout = ChunkLayout(bytes, header)
+        self.kind = kind
+        count = header.count
+        width = header.width
+        validity = header.flags & ChunkHeader.hasValidity != 0 ? try layout.take((count + 63) / 64 * 8) : nil
+        var reference: Int64 = 0
+        var extra: UnsafeRawPointer?, heap: UnsafeRawPointer?
+        var offsetWidth: UInt8 = 0
+        var distinct = -1
+        switch kind {
+        case .bool: values = try layout.take((count + 63) / 64 * 8)
+        case .float: values = try layout.take(count * 4)
+        case .double: values = try layout.take(count * 8)
+        case .int, .link, .timestamp:
+            try layout.require([0, 1, 2, 4, 8].contains(width), "an integer width")
+            reference = try layout.take(8).loadUnaligned(as: Int64.self)
+            values = try layout.take(count * Int(width))
+            if header.flags & ChunkHeader.hasNanoseconds != 0 {
+                extra = try layout.take(count * 4)
+                try Self.checkNanoseconds(extra, count, layout)
+            }
+        case .string, .data:
+            let text: ChunkLayout.Text
+            if header.encoding == 1 {
+                try layout.require(width == 1 || width == 2, "a code width")
+                values = try layout.take((count * Int(width) + 7) & ~7)
+                distinct = Int(try layout.take(4).loadUnaligned(as: UInt32.self))
+                let offsets = try layout.take(4).loadUnaligned(as: UInt32.self)
+                text = try layout.takeText(distinct, offsetWidth: UInt8(truncatingIfNeeded: offsets))
+                try Self.checkCodes(values, width, count, below: distinct, layout)
+            } else {
+                try layout.require(header.encoding == 0, "a string encoding")
+                text = try layout.takeText(count, offsetWidth: width)
+                values = text.hashes
+            }
+            extra = text.offsets
+            heap = text.heap
+            offsetWidth = text.offsetWidth
+        }
+        self.reference = reference
+        self.extra = extra
+        self.heap = heap
+        self.offsetWidth = offsetWidth
+        distinctCount = distinct
+    }
+
+    private static func checkNanoseconds(_ start: UnsafeRawPointer?, _ count: Int, _ layout: ChunkLayout) throws(DatabaseError) {
+        guard let start else { return }
+        for row in 0 ..< count {
+            try layout.require(start.loadUnaligned(fromByteOffset: row * 4, as: UInt32.self) < 1_000_000_000, "nanoseconds")
+        }
+    }
+
+    private static func checkCodes(
+        _ codes: UnsafeRawPointer, _ width: UInt8, _ count: Int, below limit: Int, _ layout: ChunkLayout
+    ) throws(DatabaseError) {
+        for row in 0 ..< count {
+            let code = width == 1 ? Int(codes.load(fromByteOffset: row, as: UInt8.self))
+                : Int(codes.loadUnaligned(fromByteOffset: row * 2, as: UInt16.self))
+            try layout.require(code < limit, "a dictionary code")
+        }
+    }
+
+    // MARK: One value
+
+    @inline(__always)
+    package func isNull(_ row: Int) -> Bool {
+        guard let validity else { return false }
+        return validity.load(fromByteOffset: row >> 3, as: UInt8.self) & (1 << UInt8(row & 7)) == 0
+    }
+
+    @inline(__always)
+    package func bool(_ row: Int) -> Bool {
+        values.load(fromByteOffset: row >> 3, as: UInt8.self) & (1 << UInt8(row & 7)) != 0
+    }
+
+    @inline(__always)
+    package func int(_ row: Int) -> Int64 {
+        switch width {
+        case 0: reference
+        case 1: reference &+ Int64(values.load(fromByteOffset: row, as: UInt8.self))
+        case 2: reference &+ Int64(values.loadUnaligned(fromByteOffset: row &* 2, as: UInt16.self))
+        case 4: reference &+ Int64(values.loadUnaligned(fromByteOffset: row &* 4, as: UInt32.self))
+        default: reference &+ values.loadUnaligned(fromByteOffset: row &* 8, as: Int64.self)
+        }
+    }
+
+    @inline(__always)
+    package func float(_ row: Int) -> Float { values.loadUnaligned(fromByteOffset: row &* 4, as: Float.self) }
+
+    @inline(__always)
+    package func double(_ row: Int) -> Double { values.loadUnaligned(fromByteOffset: row &* 8, as: Double.self) }
+
+    package func timestamp(_ row: Int) -> Timestamp {
+        Timestamp(seconds: int(row), nanoseconds: extra?.loadUnaligned(fromByteOffset: row &* 4, as: UInt32.self) ?? 0)
+    }
+
+    /// Object key of a link, -1 for null.
+    @inline(__always)
+    package func link(_ row: Int) -> Int64 { isNull(row) ? -1 : int(row) }
+
+    /// Of a string or data.
+    package func bytes(_ row: Int) -> UnsafeRawBufferPointer { text(isDictionary ? code(row) : row) }
+
+    @inline(__always)
+    func code(_ row: Int) -> Int {
+        width == 1 ? Int(values.load(fromByteOffset: row, as: UInt8.self))
+            : Int(values.loadUnaligned(fromByteOffset: row &* 2, as: UInt16.self))
+    }
+
+    /// The `index`-th stored text: of a row, or of a dictionary code.
+    @inline(__always)
+    func text(_ index: Int) -> UnsafeRawBufferPointer {
+        guard let heap else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        let start = offset(index)
+        return UnsafeRawBufferPointer(start: heap + start, count: offset(index &+ 1) &- start)
+    }
+
+    @inline(__always)
+    func offset(_ index: Int) -> Int {
+        guard let extra else { return 0 }
+        return offsetWidth == 2 ? Int(extra.loadUnaligned(fromByteOffset: index &* 2, as: UInt16.self))
+            : Int(extra.loadUnaligned(fromByteOffset: index &* 4, as: UInt32.self))
+    }
+
+    /// Links come with table 0: only the column's owner knows the target.
+    package func view(_ row: Int) -> ValueView {
+        if isNull(row) { return .null }
+        switch kind {
+        case .bool: return .bool(bool(row))
+        case .int: return .int(int(row))
+        case .float: return .float(float(row))
+        case .double: return .double(double(row))
+        case .string: return .string(bytes(row))
+        case .data: return .data(bytes(row))
+        case .timestamp: return .timestamp(timestamp(row))
+        case .link: return .link(ObjectLink(table: TableKey(0), key: ObjectKey(int(row))))
+        }
+    }
+}
+
+/// Walks a payload, refusing what would leave it.
+struct ChunkLayout {
+    struct Text {
+        let hashes: UnsafeRawPointer
+        let offsets: UnsafeRawPointer
+        let heap: UnsafeRawPointer
+        let offsetWidth: UInt8
+    }
+
+    private let bytes: UnsafeRawBufferPointer
+    private(set) var offset = ChunkHeader.size
+
+    init(_ bytes: UnsafeRawBufferPointer, _ header: ChunkHeader) { self.bytes = bytes }
+
+    func require(_ condition: Bool, _ what: @autoclosure () -> String) throws(DatabaseError) {
+        guard condition else { throw .corrupted("a chunk has \(what()) out of range") }
+    }
+
+    mutating func take(_ size: Int) throws(DatabaseError) -> UnsafeRawPointer {
+        guard let base = bytes.baseAddress, size >= 0, size <= bytes.count - offset else {
+            throw .corrupted("a chunk is shorter than its values")
+        }
+        defer { offset += size }
+        return base + offset
+    }
+
+    var rest: Int { bytes.count - offset }
+
+    mutating func takeText(_ count: Int, offsetWidth: UInt8) throws(DatabaseError) -> Text {
+        try require(offsetWidth == 2 || offsetWidth == 4, "an offset width")
+        let hashes = try take(count)
+        let offsets = try take((count + 1) * Int(offsetWidth))
+        let available = rest
+        let heap = try take(0)
+        var previous = 0
+        for index in 0 ... count {
+            let next = offsetWidth == 2 ? Int(offsets.loadUnaligned(fromByteOffset: index * 2, as: UInt16.self))
+                : Int(offsets.loadUnaligned(fromByteOffset: index * 4, as: UInt32.self))
+            guard next >= previous, next <= available else { throw .corrupted("a chunk's text offsets are out of order") }
+            previous = next
+        }
+        return Text(hashes: hashes, offsets: offsets, heap: heap, offsetWidth: offsetWidth)
+    }
+}

@@ -1,0 +1,48 @@
+/// The lists of one column of one cluster: where each row's elements are in one flattened run.
+///
+///     payload: count x u32 lengths (top bit: the list is external, stored in blocks of its own) | padding to 8 |
+///              the elements of all inline lists as a chunk, with a checksum of its own under the same key
+import MotteValues
+
+package struct ListChunk {
+    package let count: Int
+    package let elements: ColumnChunk
+    private let starts: [UInt32]
+    private let lengths: UnsafeRawPointer
+
+    static let externalBit: UInt32 = 1 << 31
+
+    package init(
+        validating bytes: UnsafeRawBufferPointer, elementKind: ColumnKind, key: UnsafeRawBufferPointer
+    ) throws(DatabaseError) {
+        let header = try ChunkHeader(validating: bytes, kind: elementKind.rawValue | ChunkHeader.listFlag, key: key)
+        var layout = ChunkLayout(bytes, header)
+        count = header.count
+        lengths = try layout.take((count * 4 + 7) & ~7)
+        var starts: [UInt32] = []
+        starts.reserveCapacity(count)
+        var total = 0
+        for row in 0 ..< count {
+            starts.append(UInt32(truncatingIfNeeded: total))
+            let length = lengths.loadUnaligned(fromByteOffset: row * 4, as: UInt32.self)
+            if length & Self.externalBit == 0 { total += Int(length) }
+        }
+        let size = layout.rest
+        let start = try layout.take(size)
+        elements = try ColumnChunk(
+            validating: UnsafeRawBufferPointer(start: start, count: size), kind: elementKind, key: key)
+        guard elements.count == total else { throw .corrupted("a list chunk miscounts its elements") }
+        self.starts = starts
+    }
+
+    private func length(_ row: Int) -> UInt32 { lengths.loadUnaligned(fromByteOffset: row &* 4, as: UInt32.self) }
+
+    package func elementCount(_ row: Int) -> Int { Int(length(row) & ~Self.externalBit) }
+    package func isExternal(_ row: Int) -> Bool { length(row) & Self.externalBit != 0 }
+
+    /// Positions in `elements`; empty for an external list.
+    package func range(_ row: Int) -> Range<Int> {
+        let start = Int(starts[row])
+        return isExternal(row) ? start ..< start : start ..< start + elementCount(row)
+    }
+}

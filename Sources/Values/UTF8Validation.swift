@@ -1,0 +1,35 @@
+/// Whether bytes are well-formed UTF-8, at memory speed for ASCII. Every string is checked once, on its way into the store.
+package enum UTF8Validation {
+    package static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let base = bytes.baseAddress else { return true }
+        var index = 0
+        let count = bytes.count
+        while index + 8 <= count {
+            guard base.loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0 else { break }
+            index += 8
+        }
+        while index < count {
+            let first = bytes[index]
+            if first < 0x80 {
+                index += 1
+                continue
+            }
+            let length: Int, lowest: UInt8, highest: UInt8
+            // The second byte's range excludes overlong forms, surrogates and code points above U+10FFFF.
+            switch first {
+            case 0xC2 ... 0xDF: (length, lowest, highest) = (2, 0x80, 0xBF)
+            case 0xE0: (length, lowest, highest) = (3, 0xA0, 0xBF)
+            case 0xE1 ... 0xEC, 0xEE, 0xEF: (length, lowest, highest) = (3, 0x80, 0xBF)
+            case 0xED: (length, lowest, highest) = (3, 0x80, 0x9F)
+            case 0xF0: (length, lowest, highest) = (4, 0x90, 0xBF)
+            case 0xF1 ... 0xF3: (length, lowest, highest) = (4, 0x80, 0xBF)
+            case 0xF4: (length, lowest, highest) = (4, 0x80, 0x8F)
+            default: return false
+            }
+            guard index + length <= count, bytes[index + 1] >= lowest, bytes[index + 1] <= highest else { return false }
+            for rest in 2 ..< max(length, 2) where bytes[index + rest] & 0xC0 != 0x80 { return false }
+            index += length
+        }
+        return true
+    }
+}
