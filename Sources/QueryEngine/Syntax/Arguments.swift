@@ -1,0 +1,51 @@
+/// The values that stand for `$0`, `$1`, ... of a query.
+import MotteValues
+
+package enum Argument: Sendable, Equatable {
+    /// Objects are links.
+    case value(Value)
+    /// For `IN` and `BETWEEN`.
+    case list([Value])
+}
+
+package struct Arguments: Sendable {
+    package var values: [Argument]
+
+    package init(_ values: [Argument] = []) { self.values = values }
+    package init(_ values: [Value]) { self.values = values.map(Argument.value) }
+
+    /// A query has fewer arguments than this.
+    package static let most = 1_000
+
+    func argument(_ number: Int, at position: SourcePosition, in source: QuerySource) throws(DatabaseError) -> Argument {
+        guard number >= 0, number < values.count else {
+            let given = values.count == 1 ? "1 argument was given" : "\(values.count) arguments were given"
+            throw source.error(.queryArgument, "there is no argument $\(number); \(given)", at: position)
+        }
+        return values[number]
+    }
+
+    /// The highest number used + 1.
+    static func count(in predicate: Predicate, _ ordering: Ordering) -> Int {
+        var count = 0
+        if case .argument(let number, _)? = ordering.limit { count = number + 1 }
+        return max(count, Self.count(in: predicate))
+    }
+
+    private static func count(in predicate: Predicate) -> Int {
+        switch predicate {
+        case .constant: 0
+        case .comparison(let comparison): max(count(in: comparison.left), count(in: comparison.right))
+        case .not(let inner): count(in: inner)
+        case .and(let parts), .or(let parts): parts.reduce(0) { max($0, count(in: $1)) }
+        }
+    }
+
+    private static func count(in operand: Predicate.Operand) -> Int {
+        switch operand {
+        case .path, .constant: 0
+        case .argument(let number, _): number + 1
+        case .list(let elements, _): elements.reduce(0) { max($0, count(in: $1)) }
+        }
+    }
+}

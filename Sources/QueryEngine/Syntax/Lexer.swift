@@ -1,0 +1,349 @@
+/// Query text to tokens.
+///
+/// Works on UTF-8 bytes. Every byte beyond ASCII counts as a letter, so names and strings may hold any character.
+/// Literals: `12`, `-1.5e3`, `+inf`, `'text'`, `"text"`, `X'00ff'` (data), `T12:500` (timestamp), `O3:17` (the object
+/// with key 17 of table 3, as it is printed; people pass objects as arguments).
+import MotteValues
+
+struct Lexer {
+    private let source: QuerySource
+    private let bytes: [UInt8]
+    private var position = 0
+    private var nextPlaceholder = 0
+    private var usesNumbers = false
+    private var usesPlaceholders = false
+
+    private init(_ source: QuerySource) {
+        self.source = source
+        bytes = Array(source.text.utf8)
+    }
+
+    /// The tokens of the whole text, `.end` last.
+    static func tokens(_ source: QuerySource) throws(DatabaseError) -> [Token] {
+        var lexer = Lexer(source)
+        var tokens: [Token] = []
+        while true {
+            let token = try lexer.next()
+            tokens.append(token)
+            if token.kind == .end { return tokens }
+        }
+    }
+
+    private func peek(_ ahead: Int = 0) -> UInt8? {
+        position + ahead < bytes.count ? bytes[position + ahead] : nil
+    }
+
+    private func failure(_ message: String, at offset: Int) -> DatabaseError {
+        source.error(.querySyntax, message, at: SourcePosition(offset))
+    }
+
+    private mutating func next() throws(DatabaseError) -> Token {
+        while let byte = peek(), byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) { position += 1 }
+        let start = position
+        let kind = try scan()
+        return Token(kind: kind, start: start, end: position)
+    }
+
+    private mutating func scan() throws(DatabaseError) -> Token.Kind {
+        guard let byte = peek() else { return .end }
+        if let kind = symbol(byte) { return kind }
+        switch byte {
+        case UInt8(ascii: "'"), UInt8(ascii: "\""): return .constant(.string(try quoted(byte)))
+        case UInt8(ascii: "`"):
+            let start = position
+            let name = try quoted(byte)
+            guard !name.isEmpty else { throw failure("a name in backquotes is empty", at: start) }
+            return .name(name, isQuoted: true)
+        case UInt8(ascii: "$"), UInt8(ascii: "%"): return .argument(try argument(byte))
+        case UInt8(ascii: "@"): return try collectionOperator()
+        case UInt8(ascii: "+"), UInt8(ascii: "-"): return .constant(try number())
+        case UInt8(ascii: "."): return try dot()
+        default: break
+        }
+        if Self.isDigit(byte) { return .constant(try number()) }
+        if Self.isWordByte(byte) { return try word() }
+        throw failure("this character means nothing here", at: position)
+    }
+
+    /// The fixed signs, longest first.
+    private mutating func symbol(_ byte: UInt8) -> Token.Kind? {
+        func take(_ count: Int, _ kind: Token.Kind) -> Token.Kind {
+            position += count
+            return kind
+        }
+        let second = peek(1)
+        let equals = UInt8(ascii: "=")
+        switch byte {
+        case equals: return take(second == equals ? 2 : 1, .comparison(.equal))
+        case UInt8(ascii: "!"): return second == equals ? take(2, .comparison(.notEqual)) : take(1, .not)
+        case UInt8(ascii: "<"):
+            if second == equals { return take(2, .comparison(.lessOrEqual)) }
+            return second == UInt8(ascii: ">") ? take(2, .comparison(.notEqual)) : take(1, .comparison(.less))
+        case UInt8(ascii: ">"): return second == equals ? take(2, .comparison(.greaterOrEqual)) : take(1, .comparison(.greater))
+        case UInt8(ascii: "&") where second == byte: return take(2, .and)
+        case UInt8(ascii: "|") where second == byte: return take(2, .or)
+        case UInt8(ascii: "("): return take(1, .openParenthesis)
+        case UInt8(ascii: ")"): return take(1, .closeParenthesis)
+        case UInt8(ascii: "{"): return take(1, .openBrace)
+        case UInt8(ascii: "}"): return take(1, .closeBrace)
+        case UInt8(ascii: "["): return take(1, .openBracket)
+        case UInt8(ascii: "]"): return take(1, .closeBracket)
+        case UInt8(ascii: ","): return take(1, .comma)
+        default: return nil
+        }
+    }
+
+    private mutating func dot() throws(DatabaseError) -> Token.Kind {
+        if let digit = peek(1), Self.isDigit(digit) { throw failure("a number starts with a digit: 0.5", at: position) }
+        position += 1
+        return .dot
+    }
+
+    // MARK: Words
+
+    private mutating func word() throws(DatabaseError) -> Token.Kind {
+        let start = position
+        while let byte = peek(), Self.isWordByte(byte) { position += 1 }
+        let word = String(decoding: bytes[start ..< position], as: UTF8.self)
+        if let literal = try prefixedLiteral(start) { return .constant(literal) }
+        switch Keyword.named(word) {
+        case .and: return .and
+        case .or: return .or
+        case .not: return .not
+        // Said here, because its $x would be refused as an argument first.
+        case .subquery where peek() == UInt8(ascii: "("):
+            throw source.error(.unsupported, "SUBQUERY is not supported yet", at: SourcePosition(start))
+        default: return .name(word, isQuoted: false)
+        }
+    }
+
+    /// `X'..'`, `T1:2`, `T-1:2` and `O1:2`, after the word that begins them has been read.
+    private mutating func prefixedLiteral(_ start: Int) throws(DatabaseError) -> Value? {
+        let length = position - start
+        switch (bytes[start], peek()) {
+        case (UInt8(ascii: "X"), UInt8(ascii: "'")?), (UInt8(ascii: "X"), UInt8(ascii: "\"")?):
+            return length == 1 ? .data(try hexBytes()) : nil
+        case (UInt8(ascii: "T"), UInt8(ascii: "-")?) where length == 1:
+            return try pair(start) { (seconds, nanoseconds) in Self.timestamp(seconds, nanoseconds) }
+        case (UInt8(ascii: "T"), UInt8(ascii: ":")?):
+            return try pair(start) { (seconds, nanoseconds) in Self.timestamp(seconds, nanoseconds) }
+        case (UInt8(ascii: "O"), UInt8(ascii: ":")?):
+            return try pair(start) { (table, key) in
+                guard let table = UInt32(exactly: table), key >= 0 else { return nil }
+                return .link(ObjectLink(table: TableKey(table), key: ObjectKey(key)))
+            }
+        default: return nil
+        }
+    }
+
+    private static func timestamp(_ seconds: Int64, _ nanoseconds: Int64) -> Value? {
+        guard nanoseconds >= 0, nanoseconds < 1_000_000_000 else { return nil }
+        return .timestamp(Timestamp(seconds: seconds, nanoseconds: UInt32(nanoseconds)))
+    }
+
+    private mutating func pair(
+        _ start: Int, _ make: (Int64, Int64) -> Value?
+    ) throws(DatabaseError) -> Value {
+        position = start + 1
+        if peek() == UInt8(ascii: "-") { position += 1 }
+        while let byte = peek(), Self.isDigit(byte) { position += 1 }
+        let first = String(decoding: bytes[start + 1 ..< position], as: UTF8.self)
+        var second = ""
+        if peek() == UInt8(ascii: ":") {
+            position += 1
+            let secondStart = position
+            while let byte = peek(), Self.isDigit(byte) { position += 1 }
+            second = String(decoding: bytes[secondStart ..< position], as: UTF8.self)
+        }
+        if peek().map(Self.isWordByte) != true, let high = Int64(first), let low = Int64(second), let value = make(high, low) {
+            return value
+        }
+        throw failure(
+            "a timestamp is written T<seconds>:<nanoseconds> with nanoseconds from 0 to 999999999, an object O<table>:<key>",
+            at: start)
+    }
+
+    private mutating func hexBytes() throws(DatabaseError) -> [UInt8] {
+        let start = position
+        guard let mark = peek() else { throw failure("data is written X'00ff'", at: start) }
+        let digits = Array(try quoted(mark).utf8)
+        var data: [UInt8] = []
+        guard digits.count % 2 == 0 else { throw failure("data needs an even number of hexadecimal digits", at: start) }
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = Self.hexDigit(digits[index]), let low = Self.hexDigit(digits[index + 1]) else {
+                throw failure("data is written in hexadecimal digits, as in X'00ff'", at: start)
+            }
+            data.append(high << 4 | low)
+        }
+        return data
+    }
+
+    // MARK: Numbers and arguments
+
+    private mutating func number() throws(DatabaseError) -> Value {
+        let start = position
+        if let sign = peek(), sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") {
+            position += 1
+            if let special = specialNumber(isNegative: sign == UInt8(ascii: "-")) { return special }
+        }
+        var isFloating = false
+        skipDigits()
+        if peek() == UInt8(ascii: "."), let digit = peek(1), Self.isDigit(digit) {
+            isFloating = true
+            position += 1
+            skipDigits()
+        }
+        if let mark = peek(), mark | 0x20 == UInt8(ascii: "e") {
+            let signs = peek(1) == UInt8(ascii: "+") || peek(1) == UInt8(ascii: "-") ? 1 : 0
+            if let digit = peek(1 + signs), Self.isDigit(digit) {
+                isFloating = true
+                position += 1 + signs
+                skipDigits()
+            }
+        }
+        if let byte = peek(), Self.isWordByte(byte) { throw failure("a name cannot start with a digit", at: start) }
+        let text = String(decoding: bytes[start ..< position], as: UTF8.self)
+        if isFloating {
+            if let value = Double(text), value.isFinite { return .double(value) }
+            throw failure("this number is too large for a double", at: start)
+        }
+        if let value = Int64(text) { return .int(value) }
+        throw failure(
+            position - start <= 1 && !Self.isDigit(bytes[start]) ? "a sign must be followed by a number"
+                : "this number does not fit in 64 bits", at: start)
+    }
+
+    private mutating func specialNumber(isNegative: Bool) -> Value? {
+        var length = 0
+        while let byte = peek(length), Self.isWordByte(byte), length < 16 { length += 1 }
+        let word = String(decoding: bytes[position ..< position + length], as: UTF8.self)
+        switch Keyword.named(word) {
+        case .inf, .infinity:
+            position += length
+            return .double(isNegative ? -Double.infinity : .infinity)
+        case .nan:
+            position += length
+            return .double(.nan)
+        default: return nil
+        }
+    }
+
+    private mutating func skipDigits() {
+        while let byte = peek(), Self.isDigit(byte) { position += 1 }
+    }
+
+    private mutating func argument(_ sign: UInt8) throws(DatabaseError) -> Int {
+        let start = position
+        position += 1
+        if sign == UInt8(ascii: "%") {
+            guard peek() == UInt8(ascii: "@") else {
+                throw failure("an argument is written $0, $1, ... or %@", at: start)
+            }
+            position += 1
+            usesPlaceholders = true
+            nextPlaceholder += 1
+        } else {
+            usesNumbers = true
+        }
+        guard !(usesNumbers && usesPlaceholders) else { throw failure("use either $0, $1, ... or %@, not both", at: start) }
+        if sign == UInt8(ascii: "%") { return nextPlaceholder - 1 }
+        let digits = position
+        skipDigits()
+        // More than a query could need, and small enough for an array of flags.
+        guard let number = Int(String(decoding: bytes[digits ..< position], as: UTF8.self)), number < Arguments.most,
+              peek().map(Self.isWordByte) != true
+        else { throw failure("an argument is written $0, $1, ... up to $\(Arguments.most - 1)", at: start) }
+        return number
+    }
+
+    private mutating func collectionOperator() throws(DatabaseError) -> Token.Kind {
+        let start = position
+        position += 1
+        while let byte = peek(), Self.isWordByte(byte) { position += 1 }
+        guard position > start + 1 else { throw failure("'@' must be followed by count, min, max, sum or avg", at: start) }
+        return .collectionOperator(String(decoding: bytes[start + 1 ..< position], as: UTF8.self).lowercased())
+    }
+
+    // MARK: Quoted text
+
+    private mutating func quoted(_ mark: UInt8) throws(DatabaseError) -> String {
+        let start = position
+        var content: [UInt8] = []
+        position += 1
+        while let byte = peek() {
+            position += 1
+            if byte == mark { return String(decoding: content, as: UTF8.self) }
+            if byte == UInt8(ascii: "\\") {
+                try escape(into: &content)
+            } else {
+                content.append(byte)
+            }
+        }
+        throw failure("this quotation does not end", at: start)
+    }
+
+    private mutating func escape(into content: inout [UInt8]) throws(DatabaseError) {
+        let start = position - 1
+        guard let byte = peek() else { throw failure("this quotation does not end", at: start) }
+        position += 1
+        switch byte {
+        case UInt8(ascii: "n"): content.append(0x0A)
+        case UInt8(ascii: "r"): content.append(0x0D)
+        case UInt8(ascii: "t"): content.append(0x09)
+        case UInt8(ascii: "b"): content.append(0x08)
+        case UInt8(ascii: "f"): content.append(0x0C)
+        case UInt8(ascii: "0"): content.append(0x00)
+        case UInt8(ascii: "\\"), UInt8(ascii: "'"), UInt8(ascii: "\""), UInt8(ascii: "`"), UInt8(ascii: "/"):
+            content.append(byte)
+        case UInt8(ascii: "u"): try unicodeEscape(start, into: &content)
+        default:
+            throw failure("unknown escape; a backslash itself is written \\\\", at: start)
+        }
+    }
+
+    /// `é`, a pair of surrogates, or `\u{1F600}`.
+    private mutating func unicodeEscape(_ start: Int, into content: inout [UInt8]) throws(DatabaseError) {
+        var value: UInt32
+        if peek() == UInt8(ascii: "{") {
+            position += 1
+            value = hexNumber(most: 6) ?? .max
+            if peek() == UInt8(ascii: "}") { position += 1 } else { value = .max }
+        } else {
+            value = hexNumber(most: 4, least: 4) ?? .max
+            if value >= 0xD800, value < 0xDC00, peek() == UInt8(ascii: "\\"), peek(1) == UInt8(ascii: "u") {
+                position += 2
+                let low = hexNumber(most: 4, least: 4) ?? 0
+                value = low >= 0xDC00 && low < 0xE000 ? 0x10000 + (value - 0xD800) << 10 + (low - 0xDC00) : .max
+            }
+        }
+        guard let scalar = Unicode.Scalar(value) else { throw failure("this is no character", at: start) }
+        content.append(contentsOf: Array(String(scalar).utf8))
+    }
+
+    private mutating func hexNumber(most: Int, least: Int = 1) -> UInt32? {
+        var value: UInt32 = 0, count = 0
+        while count < most, let byte = peek(), let digit = Self.hexDigit(byte) {
+            value = value << 4 | UInt32(digit)
+            position += 1
+            count += 1
+        }
+        return count >= least ? value : nil
+    }
+
+    // MARK: Bytes
+
+    static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
+
+    static func isWordByte(_ byte: UInt8) -> Bool {
+        isDigit(byte) || (byte >= 0x41 && byte <= 0x5A) || (byte >= 0x61 && byte <= 0x7A) || byte == 0x5F || byte >= 0x80
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30 ... 0x39: byte - 0x30
+        case 0x41 ... 0x46: byte - 0x41 + 10
+        case 0x61 ... 0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+}

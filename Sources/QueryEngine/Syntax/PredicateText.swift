@@ -1,0 +1,145 @@
+/// A predicate back to text, in one canonical form: `parse(print(x)) == x`.
+///
+/// With arguments given, their values take the place of `$0`, `$1`, ...
+import MotteValues
+
+package struct PredicateText {
+    private let arguments: Arguments?
+
+    private init(_ arguments: Arguments?) { self.arguments = arguments }
+
+    package static func print(_ query: ParsedQuery, arguments: Arguments? = nil) -> String {
+        let printer = PredicateText(arguments)
+        let clauses = printer.text(query.ordering)
+        if query.predicate == .constant(true), !clauses.isEmpty { return clauses }
+        return printer.text(query.predicate) + (clauses.isEmpty ? "" : " " + clauses)
+    }
+
+    package static func print(_ predicate: Predicate) -> String { PredicateText(nil).text(predicate) }
+    package static func print(_ ordering: Ordering) -> String { PredicateText(nil).text(ordering) }
+    package static func print(_ path: Predicate.Path) -> String { PredicateText(nil).text(path) }
+    package static func print(_ value: Value) -> String { PredicateText(nil).text(value) }
+
+    // MARK: Tree
+
+    private func text(_ predicate: Predicate) -> String {
+        switch predicate {
+        case .constant(let value): value ? "TRUEPREDICATE" : "FALSEPREDICATE"
+        case .comparison(let comparison): text(comparison)
+        case .not(let inner): isSimple(inner) ? "NOT " + text(inner) : "NOT (" + text(inner) + ")"
+        // Of nothing, and is true and or is false.
+        case .and(let parts): parts.isEmpty ? "TRUEPREDICATE" : parts.map(inParentheses).joined(separator: " AND ")
+        case .or(let parts): parts.isEmpty ? "FALSEPREDICATE" : parts.map(inAlternatives).joined(separator: " OR ")
+        }
+    }
+
+    private func isSimple(_ predicate: Predicate) -> Bool {
+        switch predicate {
+        case .constant, .comparison, .not: true
+        case .and, .or: false
+        }
+    }
+
+    private func inParentheses(_ predicate: Predicate) -> String {
+        isSimple(predicate) ? text(predicate) : "(" + text(predicate) + ")"
+    }
+
+    private func inAlternatives(_ predicate: Predicate) -> String {
+        if case .and(let parts) = predicate, parts.count > 1 { return text(predicate) }
+        return inParentheses(predicate)
+    }
+
+    private func text(_ comparison: Predicate.Comparison) -> String {
+        let option = comparison.ignoresCase ? "[c]" : ""
+        return text(comparison.left) + " " + comparison.operator.text + option + " " + text(comparison.right)
+    }
+
+    private func text(_ operand: Predicate.Operand) -> String {
+        switch operand {
+        case .path(let path): text(path)
+        case .constant(let value, _): text(value)
+        case .argument(let number, _): argument(number)
+        case .list(let elements, _): "{" + elements.map(text).joined(separator: ", ") + "}"
+        }
+    }
+
+    private func argument(_ number: Int) -> String {
+        guard let arguments, number < arguments.values.count else { return "$\(number)" }
+        switch arguments.values[number] {
+        case .value(let value): return text(value)
+        case .list(let values): return "{" + values.map(text).joined(separator: ", ") + "}"
+        }
+    }
+
+    private func text(_ path: Predicate.Path) -> String {
+        var words = path.names.map { Self.quoted($0.text) }
+        if words.isEmpty { words = ["SELF"] }
+        if let collectionOperator = path.collectionOperator { words.append("@" + collectionOperator.rawValue) }
+        let joined = words.joined(separator: ".")
+        return path.quantifier.map { $0.rawValue + " " + joined } ?? joined
+    }
+
+    private func text(_ ordering: Ordering) -> String {
+        var clauses: [String] = []
+        if !ordering.sort.isEmpty {
+            let keys = ordering.sort.map { text($0.path) + ($0.isAscending ? " ASC" : " DESC") }
+            clauses.append("SORT(" + keys.joined(separator: ", ") + ")")
+        }
+        switch ordering.limit {
+        case .count(let count): clauses.append("LIMIT(\(count))")
+        case .argument(let number, _): clauses.append("LIMIT(\(argument(number)))")
+        case nil: break
+        }
+        return clauses.joined(separator: " ")
+    }
+
+    // MARK: Words
+
+    private func text(_ value: Value) -> String {
+        switch value {
+        case .null: "NULL"
+        case .bool(let value): value ? "true" : "false"
+        case .int(let value): "\(value)"
+        case .float(let value): text(Double(value))
+        case .double(let value): text(value)
+        case .string(let value): Self.quoted(value, "\"")
+        case .data(let bytes): "X'" + bytes.map(Self.hex).joined() + "'"
+        case .timestamp(let value): "T\(value.seconds):\(value.nanoseconds)"
+        case .link(let value): "O\(value.table.rawValue):\(value.key.rawValue)"
+        }
+    }
+
+    private func text(_ value: Double) -> String {
+        if value.isNaN { return "+nan" }
+        if value.isInfinite { return value < 0 ? "-inf" : "+inf" }
+        return value.description
+    }
+
+    private static func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
+
+    private static func quoted(_ name: String) -> String {
+        let bytes = Array(name.utf8)
+        if let first = bytes.first, !Lexer.isDigit(first), bytes.allSatisfy(Lexer.isWordByte), Keyword.named(name) == nil {
+            return name
+        }
+        return quoted(name, "`")
+    }
+
+    private static func quoted(_ text: String, _ mark: Unicode.Scalar) -> String {
+        var result = String(mark)
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            case "\0": result += "\\0"
+            case mark, "\\":
+                result += "\\"
+                result.unicodeScalars.append(scalar)
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        result.unicodeScalars.append(mark)
+        return result
+    }
+}

@@ -1,0 +1,99 @@
+/// What query text means, and where its errors point.
+import MotteQueryEngine
+import MotteValues
+import Testing
+
+@Suite struct ParserTests {
+    /// Text and its canonical form.
+    static let forms: [(String, String)] = [
+        ("a = 1", "a == 1"), ("a == 1", "a == 1"), ("a<>1", "a != 1"), ("a != 1", "a != 1"), ("a<=1", "a <= 1"),
+        ("a >= -1.5e3", "a >= -1500.0"), ("1 < a", "1 < a"), ("a BETWEEN {1, 2}", "a BETWEEN {1, 2}"),
+        ("a between 1 and 2 and b", "a BETWEEN {1, 2} AND b == true"), ("a BETWEEN $0", "a BETWEEN $0"),
+        ("a BETWEEN $0 AND $1", "a BETWEEN {$0, $1}"), ("a BETWEEN $0 AND b", "a BETWEEN $0 AND b == true"),
+        ("a IN {}", "a IN {}"), ("a in {1, $0, null}", "a IN {1, $0, NULL}"), ("a NOT IN $0", "NOT a IN $0"),
+        ("$0 IN list", "$0 IN list"), ("a beginswith[c] 'x'", "a BEGINSWITH[c] \"x\""), ("a ==[C] 'x'", "a ==[c] \"x\""),
+        ("a LIKE \"*?\\\"\"", "a LIKE \"*?\\\"\""), ("a CONTAINS '\\u00e9\\ud83d\\ude00\\u{41}'", "a CONTAINS \"é😀A\""),
+        ("a && b || !c", "a == true AND b == true OR NOT c == true"),
+        ("(a OR b) AND (c AND d)", "(a == true OR b == true) AND c == true AND d == true"),
+        ("a OR b OR (c OR d)", "a == true OR b == true OR c == true OR d == true"),
+        ("NOT (a AND b)", "NOT (a == true AND b == true)"), ("!!a", "NOT NOT a == true"),
+        ("truePredicate", "TRUEPREDICATE"), ("FALSEPREDICATE", "FALSEPREDICATE"), ("", "TRUEPREDICATE"),
+        ("SOME list.x == 1", "ANY list.x == 1"), ("none list.x > 1", "NONE list.x > 1"), ("ALL l == YES", "ALL l == true"),
+        ("any == 1", "`any` == 1"), ("a.any == 1", "a.`any` == 1"), ("a.and.b == NO", "a.`and`.b == false"),
+        ("l.@count > 1", "l.@count > 1"), ("l.@SIZE > 1", "l.@count > 1"), ("l.@sum.x > 1", "l.x.@sum > 1"),
+        ("l.x.@avg > 1", "l.x.@avg > 1"), ("`odd name` == nil", "`odd name` == NULL"), ("SELF == $0", "SELF == $0"),
+        ("t > T-12:500", "t > T-12:500"), ("d == X'00fF'", "d == X'00ff'"), ("o == O3:17", "o == O3:17"),
+        ("a == +inf OR a == -infinity OR a == nan", "a == +inf OR a == -inf OR a == +nan"),
+        ("%@ == a AND b == %@", "$0 == a AND b == $1"), ("größe == 1", "größe == 1"),
+        ("a == 1 SORT(b ASC, c.d desc, e) LIMIT(3)", "a == 1 SORT(b ASC, c.d DESC, e ASC) LIMIT(3)"),
+        ("sort(b)", "SORT(b ASC)"), ("LIMIT($0)", "LIMIT($0)"), ("limit == 3 AND sort", "`limit` == 3 AND `sort` == true"),
+    ]
+
+    @Test(arguments: forms) func readsAndPrints(text: String, canonical: String) throws {
+        let query = try ParsedQuery.parse(text)
+        #expect(PredicateText.print(query) == canonical)
+        let again = try ParsedQuery.parse(canonical)
+        #expect(again.predicate == query.predicate)
+        #expect(again.ordering == query.ordering)
+        #expect(again.argumentCount == query.argumentCount)
+        #expect(ParsedQuery(query.predicate, ordering: query.ordering).argumentCount == query.argumentCount)
+    }
+
+    /// Text, code, and the UTF-8 offset the error points at.
+    static let failures: [(String, ErrorCode, Int)] = [
+        ("a ==", .querySyntax, 4), ("a == 1 b", .querySyntax, 7), ("(a == 1", .querySyntax, 7), ("a == 'x", .querySyntax, 5),
+        ("a AND", .querySyntax, 5), ("== 1", .querySyntax, 0), ("é == #", .querySyntax, 6), ("a BETWEEN {1}", .querySyntax, 10),
+        ("a BETWEEN 1", .querySyntax, 11), ("a BETWEEN b", .querySyntax, 10), ("a IN {b}", .querySyntax, 6),
+        ("a == 99999999999999999999", .querySyntax, 5), ("a == 1e999", .querySyntax, 5), ("a == .5", .querySyntax, 5),
+        ("a == 5x", .querySyntax, 5), ("a.@foo == 1", .querySyntax, 2), ("a.@count.b == 1", .querySyntax, 2),
+        ("a.@sum.@min == 1", .querySyntax, 7), ("a ==[d] 'x'", .unsupported, 5), ("a ==[x] 'x'", .querySyntax, 5),
+        ("a <[c] 'x'", .queryInvalid, 3), ("a DISTINCT(b)", .unsupported, 2), ("DISTINCT(b)", .unsupported, 0),
+        ("a SORT(b) SORT(c)", .querySyntax, 10), ("SORT(b) SORT(c)", .querySyntax, 8), ("LIMIT(1) SORT(c)", .unsupported, 9),
+        ("LIMIT(-1)", .querySyntax, 6), ("SORT(a b)", .querySyntax, 7), ("5", .querySyntax, 1), ("$0", .querySyntax, 2),
+        ("a == $", .querySyntax, 5), ("a == $0 AND b == %@", .querySyntax, 17), ("a == $99999", .querySyntax, 5),
+        ("a == '\\q'", .querySyntax, 6), ("a == '\\ud800'", .querySyntax, 6), ("t == T1:1000000000", .querySyntax, 5),
+        ("d == X'0'", .querySyntax, 6), ("a == %d", .querySyntax, 5), ("``", .querySyntax, 0), ("a NOT b", .querySyntax, 2),
+        ("SUBQUERY(a, $x, $x.b == 1).@count > 0", .unsupported, 0), ("a & b", .querySyntax, 2),
+    ]
+
+    @Test(arguments: failures) func pointsAtTheMistake(text: String, code: ErrorCode, offset: Int) {
+        do {
+            let query = try ParsedQuery.parse(text)
+            Issue.record("'\(text)' was read as \(PredicateText.print(query))")
+        } catch {
+            #expect(error.code == code, "\(text): \(error)")
+            #expect(error.details.queryOffset == offset, "\(text): \(error)")
+        }
+    }
+
+    @Test func showsTheLineAndACaret() {
+        do {
+            _ = try ParsedQuery.parse("a == 1\n\tAND é == #1")
+            Issue.record("no error")
+        } catch {
+            #expect(error.message == "this character means nothing here\n  \tAND é == #1\n  \t         ^")
+        }
+    }
+
+    @Test func refusesDeepNestingAndNothingElse() throws {
+        for pair in [("(", ")"), ("NOT ", ""), ("NOT (", ")"), ("(a AND ", ")")] {
+            let deep = String(repeating: pair.0, count: 100_000) + "a" + String(repeating: pair.1, count: 100_000)
+            #expect(throws: DatabaseError.self) { try ParsedQuery.parse(deep) }
+        }
+        let near = String(repeating: "(", count: 200) + "a" + String(repeating: ")", count: 200)
+        _ = try ParsedQuery.parse(near)
+        let wide = try ParsedQuery.parse((0 ..< 20_000).map { "a == \($0)" }.joined(separator: " OR "))
+        guard case .or(let parts) = wide.predicate else {
+            Issue.record("not an or")
+            return
+        }
+        #expect(parts.count == 20_000)
+    }
+
+    @Test func fillsInArguments() throws {
+        let query = try ParsedQuery.parse("a == $0 AND b IN $1 AND c == $2 LIMIT($3)")
+        let arguments = Arguments([.value(.string("x'\"")), .list([.int(1), .null]), .value(.timestamp(.init(seconds: -1, nanoseconds: 5)))])
+        #expect(PredicateText.print(query, arguments: arguments)
+            == "a == \"x'\\\"\" AND b IN {1, NULL} AND c == T-1:5 LIMIT($3)")
+    }
+}
