@@ -1,0 +1,63 @@
+/// What a write transaction has done to one index so far: entries added and entries removed.
+///
+/// An index is a multiset, so the order of adds and removes does not matter: the state seen by the transaction is
+/// committed + added - removed, entry by entry. Only entries that exist may be removed.
+///
+/// Owned by the write transaction; one thread.
+import MotteValues
+
+package final class IndexDelta {
+    struct Space {
+        var added: PendingEntries
+        var removed: PendingEntries
+        var isEmpty: Bool { added.isEmpty && removed.isEmpty }
+
+        init(isUnique: Bool) {
+            added = PendingEntries(isHashed: isUnique)
+            removed = PendingEntries(isHashed: isUnique)
+        }
+
+        /// The net changes, sorted.
+        mutating func net() -> (adds: ContiguousArray<IndexEntry>, removes: ContiguousArray<IndexEntry>) {
+            var adds = added.sorted(), removes = removed.sorted()
+            IndexEntries.cancel(&adds, &removes)
+            return (adds, removes)
+        }
+    }
+
+    var values: Space
+    var nulls: Space
+
+    /// `isUnique` for primary keys: hardly any two entries share a value, and single values are looked up all the time.
+    package init(isUnique: Bool = false) {
+        values = Space(isUnique: isUnique)
+        nulls = Space(isUnique: false)
+    }
+
+    package var isEmpty: Bool { values.isEmpty && nulls.isEmpty }
+
+    /// Adds and removes recorded so far; says how large the commit will be.
+    package var changeCount: Int { values.added.count + values.removed.count + nulls.added.count + nulls.removed.count }
+
+    package func add(_ value: IndexValue, _ key: ObjectKey) {
+        let entry = IndexEntry(value: value.raw, key: UInt64(bitPattern: key.rawValue))
+        if value.isNull { nulls.added.append(entry) } else { values.added.append(entry) }
+    }
+
+    package func remove(_ value: IndexValue, _ key: ObjectKey) {
+        let entry = IndexEntry(value: value.raw, key: UInt64(bitPattern: key.rawValue))
+        if value.isNull { nulls.removed.append(entry) } else { values.removed.append(entry) }
+    }
+
+    package func reserve(_ additional: Int) { values.added.reserve(additional) }
+
+    /// Adds int values of rows with consecutive keys.
+    package func add(ints: UnsafeBufferPointer<Int64>, firstKey: ObjectKey) {
+        var key = UInt64(bitPattern: firstKey.rawValue)
+        values.added.reserve(ints.count)
+        for int in ints {
+            values.added.append(IndexEntry(value: IndexValue.int(int).raw, key: key))
+            key &+= 1
+        }
+    }
+}

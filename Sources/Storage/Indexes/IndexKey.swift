@@ -1,0 +1,47 @@
+/// The number of an index, and the page keys of its blocks.
+///
+///     0x07 | index u32 | value u64 | key u64        all big-endian; value and key: lower bound of the block's entries
+///
+/// Null has no number among the values, because every 64-bit pattern is some integer. The entries of null are a second
+/// sequence of blocks whose index number has the top bit set.
+import MotteValues
+
+/// Handed out in order, kept in the catalog and never reused. The top bit stays zero.
+package struct IndexKey: Hashable, Comparable, Sendable {
+    package let rawValue: UInt32
+    package init(_ rawValue: UInt32) { self.rawValue = rawValue }
+    package static func < (left: IndexKey, right: IndexKey) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// One sorted sequence of blocks: an index's values, or its nulls.
+struct IndexSpace: Hashable {
+    static let keySpace: UInt8 = 0x07
+    static let pageKeySize = 21
+    private static let nullBit: UInt32 = 1 << 31
+
+    private let number: UInt32
+
+    static func values(_ index: IndexKey) -> IndexSpace { IndexSpace(number: index.rawValue & ~nullBit) }
+    static func nulls(_ index: IndexKey) -> IndexSpace { IndexSpace(number: index.rawValue | nullBit) }
+
+    func pageKey(_ bound: IndexEntry) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: Self.pageKeySize) { buffer, count in
+            let raw = UnsafeMutableRawBufferPointer(buffer)
+            raw.storeBytes(of: Self.keySpace, toByteOffset: 0, as: UInt8.self)
+            raw.storeBytes(of: number.bigEndian, toByteOffset: 1, as: UInt32.self)
+            raw.storeBytes(of: bound.value.bigEndian, toByteOffset: 5, as: UInt64.self)
+            raw.storeBytes(of: bound.key.bigEndian, toByteOffset: 13, as: UInt64.self)
+            count = Self.pageKeySize
+        }
+    }
+
+    /// The bound in a page key of this space; nil for the key of anything else.
+    func bound(in pageKey: UnsafeRawBufferPointer) -> IndexEntry? {
+        guard pageKey.count == Self.pageKeySize, pageKey[0] == Self.keySpace,
+            UInt32(bigEndian: pageKey.loadUnaligned(fromByteOffset: 1, as: UInt32.self)) == number
+        else { return nil }
+        return IndexEntry(
+            value: UInt64(bigEndian: pageKey.loadUnaligned(fromByteOffset: 5, as: UInt64.self)),
+            key: UInt64(bigEndian: pageKey.loadUnaligned(fromByteOffset: 13, as: UInt64.self)))
+    }
+}

@@ -1,0 +1,186 @@
+/// Entries that a write transaction has added or removed and not yet committed, in runs that sort themselves lazily.
+///
+/// Appending costs a few nanoseconds. A lookup first sorts what was appended since the last one; sorted runs merge when
+/// neighbours are of similar size, so that lookups between appends stay cheap (each entry is merged a logarithmic number
+/// of times). Ascending input is its own run and is never sorted.
+///
+/// Primary keys also get a hash table, made by the first lookup that needs it: upserts ask for one value after each
+/// append. `isHashed` is only for spaces in which few entries share a value.
+struct PendingEntries {
+    private var runs: [ContiguousArray<IndexEntry>] = []
+    private var open: ContiguousArray<IndexEntry> = []
+    private var openIsSorted = true
+    private(set) var count = 0
+    private var highest = IndexEntry.lowest
+    private let isHashed: Bool
+    private var table: PendingTable?
+
+    init(isHashed: Bool) { self.isHashed = isHashed }
+
+    var isEmpty: Bool { count == 0 }
+
+    @inline(__always)
+    mutating func append(_ entry: IndexEntry) {
+        if entry < highest {
+            if let last = open.last, entry < last { openIsSorted = false }
+        } else {
+            highest = entry
+        }
+        open.append(entry)
+        count &+= 1
+        if table != nil { table?.insert(entry) }
+    }
+
+    mutating func reserve(_ additional: Int) { open.reserveCapacity(open.count + additional) }
+
+    // MARK: Sorted runs
+
+    private mutating func settle() {
+        guard !open.isEmpty else { return }
+        if !openIsSorted { EntrySort.sort(&open) }
+        openIsSorted = true
+        if let last = runs.last?.last, let first = open.first, !(first < last) {
+            runs[runs.count - 1].append(contentsOf: open)
+            open.removeAll(keepingCapacity: open.count < 4_096)
+        } else {
+            runs.append(open)
+            open = []
+        }
+        while runs.count >= 2, runs[runs.count - 1].count * 2 > runs[runs.count - 2].count { mergeLastTwo() }
+    }
+
+    private mutating func mergeLastTwo() {
+        let right = runs.removeLast(), left = runs.removeLast()
+        runs.append(IndexEntries.merging(left, right))
+    }
+
+    /// Everything, in order.
+    mutating func sorted() -> ContiguousArray<IndexEntry> {
+        settle()
+        while runs.count >= 2 { mergeLastTwo() }
+        return runs.first ?? []
+    }
+
+    // MARK: Lookups
+
+    mutating func count(from lower: IndexEntry, through upper: IndexEntry) -> Int {
+        guard count > 0, !(highest < lower) else { return 0 }
+        if let matches = pointMatches(lower, upper) { return matches.count }
+        settle()
+        var total = 0
+        for run in runs { total += Self.range(run, lower, upper).count }
+        return total
+    }
+
+    /// Appends the entries in range, in order.
+    mutating func appendEntries(
+        from lower: IndexEntry, through upper: IndexEntry, to output: inout ContiguousArray<IndexEntry>
+    ) {
+        guard count > 0, !(highest < lower) else { return }
+        if let matches = pointMatches(lower, upper) {
+            output.append(contentsOf: matches)
+            return
+        }
+        settle()
+        let start = output.count
+        var sources = 0
+        for run in runs {
+            let range = Self.range(run, lower, upper)
+            if !range.isEmpty { sources += 1 }
+            output.append(contentsOf: run[range])
+        }
+        guard sources > 1 else { return }
+        var tail = ContiguousArray(output[start...])
+        EntrySort.sort(&tail)
+        output.replaceSubrange(start..., with: tail)
+    }
+
+    /// The lowest entry in range.
+    mutating func first(from lower: IndexEntry, through upper: IndexEntry) -> IndexEntry? {
+        guard count > 0, !(highest < lower) else { return nil }
+        if let matches = pointMatches(lower, upper) { return matches.first }
+        settle()
+        var best: IndexEntry?
+        for run in runs {
+            let range = Self.range(run, lower, upper)
+            guard !range.isEmpty else { continue }
+            let found = run[range.lowerBound]
+            if let known = best, !(found < known) { continue }
+            best = found
+        }
+        return best
+    }
+
+    private static func range(
+        _ run: ContiguousArray<IndexEntry>, _ lower: IndexEntry, _ upper: IndexEntry
+    ) -> Range<Int> {
+        run.withUnsafeBufferPointer { entries in
+            let start = IndexEntries.lowerBound(entries, lower)
+            return start ..< max(start, IndexEntries.upperBound(entries, upper))
+        }
+    }
+
+    /// The sorted matches from the hash table, if this is a lookup of one value that the table can answer.
+    private mutating func pointMatches(_ lower: IndexEntry, _ upper: IndexEntry) -> ContiguousArray<IndexEntry>? {
+        guard isHashed, lower.value == upper.value else { return nil }
+        if table == nil { table = makeTable() }
+        return table?.matches(lower, upper)
+    }
+
+    private func makeTable() -> PendingTable {
+        var made = PendingTable(capacity: count)
+        for run in runs { for entry in run { made.insert(entry) } }
+        for entry in open { made.insert(entry) }
+        return made
+    }
+}
+
+/// Open addressing over whole entries, found by their value.
+struct PendingTable {
+    /// No object has this key.
+    private static let emptyKey = UInt64.max
+    private var slots: ContiguousArray<IndexEntry>
+    private var used = 0
+    private var shift: UInt64
+
+    init(capacity: Int) {
+        var bits = 6
+        while 1 << bits < capacity * 2 { bits += 1 }
+        slots = ContiguousArray(repeating: IndexEntry(value: 0, key: Self.emptyKey), count: 1 << bits)
+        shift = UInt64(64 - bits)
+    }
+
+    @inline(__always)
+    private func home(_ value: UInt64) -> Int {
+        // Values may be counters, so their differences sit in the low bits; multiplying spreads them to the high ones.
+        Int(truncatingIfNeeded: (value &* 0x9E37_79B9_7F4A_7C15) &>> shift)
+    }
+
+    mutating func insert(_ entry: IndexEntry) {
+        if used * 2 >= slots.count { grow() }
+        var slot = home(entry.value)
+        let mask = slots.count - 1
+        while slots[slot].key != Self.emptyKey { slot = (slot &+ 1) & mask }
+        slots[slot] = entry
+        used += 1
+    }
+
+    private mutating func grow() {
+        var larger = PendingTable(capacity: slots.count)
+        for entry in slots where entry.key != Self.emptyKey { larger.insert(entry) }
+        self = larger
+    }
+
+    func matches(_ lower: IndexEntry, _ upper: IndexEntry) -> ContiguousArray<IndexEntry> {
+        var found: ContiguousArray<IndexEntry> = []
+        var slot = home(lower.value)
+        let mask = slots.count - 1
+        while slots[slot].key != Self.emptyKey {
+            let entry = slots[slot]
+            if entry.value == lower.value, entry.key >= lower.key, entry.key <= upper.key { found.append(entry) }
+            slot = (slot &+ 1) & mask
+        }
+        if found.count > 1 { found.sort() }
+        return found
+    }
+}
