@@ -1,0 +1,1323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The conformance cases in C:   conformance [-v] <file.steps>...
+ *
+ * Reads the cases of Tests/Conformance (format: docs/testing.md) and runs them through motte.h. Where several functions
+ * do the same thing, a step uses them in turn or compares their answers. Environment:
+ *
+ *     MOTTE_CONFORMANCE_ROWS   rows per cluster of new files, to run the same cases over tiny clusters
+ *     MOTTE_CONFORMANCE_TRACE  file that receives the names of all functions called
+ */
+#define _GNU_SOURCE
+#include "motte.h"
+#include "motte_trace.h"
+#include "case_text.h"
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAXIMUM 64
+/* Evaluates a call; leaves the step with its status if that is an error. */
+#define TRY(call) do { motte_status try_ = (call); if (try_ < 0) return try_; } while (0)
+
+/* ------------------------------------------------------------------------------------------------ the case */
+
+typedef struct named {
+    char *name;
+    void *handle;
+} named;
+
+static struct {
+    const char *file, *folder;
+    int line, steps;
+    char *schema, *identifier;
+    named sessions[MAXIMUM], objects[MAXIMUM], colls[MAXIMUM], tokens[MAXIMUM], queries[MAXIMUM];
+    motte_realm *realm; /* in use */
+    void *owned[4096];
+    size_t owned_count;
+    motte_queue *queue;
+    motte_counters mark;
+    jmp_buf failed;
+    char *reason;
+} now;
+
+static void *own(void *handle) {
+    if (handle) {
+        if (now.owned_count == sizeof now.owned / sizeof *now.owned) abort();
+        now.owned[now.owned_count++] = handle;
+    }
+    return handle;
+}
+
+static const char *status_text(motte_status status) {
+    motte_error_details details = {.struct_size = sizeof details};
+    if (status >= 0 || motte_last_error(&details) != MOTTE_OK) return motte_status_name(status);
+    return case_format("%s: %s", motte_status_name(status), details.message);
+}
+
+void case_fail(const char *format, ...) {
+    va_list arguments;
+    char *text = NULL;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0) abort();
+    va_end(arguments);
+    now.reason = case_format("%s", text);
+    free(text);
+    longjmp(now.failed, 1);
+}
+
+static void must(motte_status status, const char *what) {
+    if (status < 0) case_fail("%s: %s", what, status_text(status));
+}
+#define MUST(call) must((call), #call)
+
+static void agree(int same, const char *left, const char *right) {
+    if (!same) case_fail("%s and %s disagree", left, right);
+}
+
+static named *entry(named *table, const char *name) {
+    for (int i = 0; i < MAXIMUM; i++) {
+        if (!table[i].name || strcmp(table[i].name, name) == 0) return &table[i];
+    }
+    abort();
+}
+
+static void *lookup(named *table, const char *name) {
+    named *found = entry(table, name);
+    if (!found->name) case_fail("'%s' was not declared", name);
+    return found->handle;
+}
+
+static void keep(named *table, const char *name, void *handle) {
+    *entry(table, name) = (named){case_format("%s", name), handle};
+}
+
+/* ------------------------------------------------------------------------------------------------ sessions */
+
+static const char *path_of(const char *name) { return case_format("%s/%s", now.folder, name); }
+
+static motte_value string_of(const char *text) {
+    return (motte_value){MOTTE_TYPE_STRING, 0, {.string = {text, strlen(text)}}};
+}
+
+static motte_value int_of(int64_t number) { return (motte_value){MOTTE_TYPE_INT, 0, {.integer = number}}; }
+
+/* A schema is read from its text, and once more from what it prints. */
+static motte_status schema_from(const char *text, motte_schema **out) {
+    motte_schema *first, *again;
+    motte_buf printed = {NULL, 0};
+    TRY(motte_schema_parse(text, MOTTE_NTS, &first));
+    own(first);
+    TRY(motte_schema_validate(first));
+    MUST(motte_schema_text(first, &printed));
+    motte_status status = motte_schema_parse(printed.data, printed.size, &again);
+    motte_buf_dispose(&printed);
+    TRY(status);
+    *out = own(again);
+    return MOTTE_OK;
+}
+
+/* The schema declared call by call must print as the one that was read. */
+static void check_schema_builder(motte_realm *realm) {
+    motte_schema *stored, *built;
+    motte_class classes[MAXIMUM];
+    size_t count, index;
+    MUST(motte_realm_schema(realm, &stored));
+    MUST(motte_schema_new(&built));
+    MUST(motte_class_list(realm, classes, MAXIMUM, &count));
+    for (size_t i = 0; i < count; i++) {
+        motte_class_details class_details = {.struct_size = sizeof class_details};
+        motte_prop props[MAXIMUM];
+        size_t prop_count;
+        MUST(motte_class_info(realm, classes[i], &class_details));
+        MUST(motte_schema_add_class(built, class_details.name, MOTTE_NTS, 0, &index));
+        MUST(motte_prop_list(realm, classes[i], props, MAXIMUM, &prop_count));
+        for (size_t j = 0; j < prop_count; j++) {
+            motte_prop_details prop = {.struct_size = sizeof prop};
+            MUST(motte_prop_info(realm, props[j], &prop));
+            motte_prop_spec spec = {
+                .struct_size = sizeof spec, .type = prop.type, .collection = prop.collection, .flags = prop.flags,
+                .name = prop.name, .name_size = MOTTE_NTS,
+                .target = prop.target_name, .target_size = prop.target_name ? MOTTE_NTS : 0,
+                .origin = prop.origin_name, .origin_size = prop.origin_name ? MOTTE_NTS : 0,
+            };
+            /* A single link is nullable without saying so. */
+            MUST(motte_schema_add_property(built, index, &spec, NULL));
+        }
+    }
+    MUST(motte_schema_validate(built));
+    motte_buf left, right;
+    MUST(motte_schema_text(stored, &left));
+    MUST(motte_schema_text(built, &right));
+    /* Classes are stored in the order of their ids, printed in the order they were declared: compare as sets of lines
+     * would hide nothing here, so compare lengths and presence of each class. */
+    agree(left.size == right.size, "motte_realm_schema", "motte_schema_add_property");
+    motte_buf_dispose(&left);
+    motte_buf_dispose(&right);
+    motte_release(stored);
+    motte_release(built);
+}
+
+static motte_status open_session(const char *name, const char *path, uint32_t flags, const char *schema_text) {
+    motte_config *config;
+    motte_realm *realm;
+    MUST(motte_config_new(&config));
+    own(config);
+    if (now.identifier) MUST(motte_config_set_in_memory(config, now.identifier, MOTTE_NTS));
+    else MUST(motte_config_set_path(config, path_of(path), MOTTE_NTS));
+    MUST(motte_config_set_flags(config, flags, flags));
+    const char *rows = getenv("MOTTE_CONFORMANCE_ROWS");
+    if (rows) {
+        motte_value option = int_of(atoi(rows)), back;
+        MUST(motte_config_set_option(config, "rows_per_cluster", MOTTE_NTS, &option));
+        MUST(motte_config_get_option(config, "rows_per_cluster", MOTTE_NTS, &back));
+        agree(same_value(&option, &back), "motte_config_set_option", "motte_config_get_option");
+    }
+    if (schema_text) {
+        motte_schema *schema;
+        TRY(schema_from(schema_text, &schema));
+        TRY(motte_config_set_schema(config, schema, 0));
+    }
+    if (!now.queue) MUST(motte_queue_new(0, &now.queue));
+    MUST(motte_config_set_queue(config, now.queue));
+    TRY(motte_realm_open(config, &realm));
+    own(realm);
+    keep(now.sessions, name, realm);
+    now.realm = realm;
+    check_schema_builder(realm);
+    return MOTTE_OK;
+}
+
+static void need_session(void) {
+    if (!now.realm) MUST(open_session("main", "main.motte", 0, now.schema));
+}
+
+/* ------------------------------------------------------------------------------------------------ names to ids */
+
+/* An unknown name becomes an id that does not exist, so that the library itself says so. */
+static motte_class class_id(const char *name) {
+    motte_class cls;
+    return motte_class_find(now.realm, name, MOTTE_NTS, &cls) == MOTTE_OK ? cls : UINT32_MAX;
+}
+
+static motte_prop prop_id(motte_class cls, const char *name) {
+    motte_prop prop;
+    if (strcmp(name, "self") == 0) return MOTTE_PROP_SELF;
+    return motte_prop_find(now.realm, cls, name, MOTTE_NTS, &prop) == MOTTE_OK ? prop : UINT64_MAX;
+}
+
+static motte_value key_value(cursor *in) {
+    motte_value value = need_value(in, NULL);
+    return value;
+}
+
+/* Class/key or @name to a handle. */
+static motte_status find_object(cursor *in, motte_object **out) {
+    if (accept(in, "@")) {
+        MUST(motte_clone(lookup(now.objects, need_name(in)), (void **)out));
+        own(*out);
+        return MOTTE_OK;
+    }
+    motte_class cls = class_id(need_name(in));
+    need(in, "/");
+    motte_value key = key_value(in);
+    motte_status status = motte_object_find(now.realm, cls, &key, out);
+    TRY(status);
+    own(*out);
+    motte_key row;
+    agree(motte_row_find(now.realm, cls, &key, &row) == status, "motte_object_find", "motte_row_find");
+    if (status == MOTTE_OK) {
+        motte_object *same;
+        motte_key object_key;
+        MUST(motte_object_id(*out, NULL, &object_key));
+        agree(object_key == row, "motte_object_id", "motte_row_find");
+        agree(motte_row_exists(now.realm, cls, row) == MOTTE_OK, "motte_row_find", "motte_row_exists");
+        MUST(motte_object_at(now.realm, cls, row, &same));
+        agree(motte_equal(*out, same) == 1, "motte_object_find", "motte_object_at");
+        motte_release(same);
+    }
+    return status;
+}
+
+static motte_status need_object(cursor *in, motte_object **out) {
+    const char *start = in->at;
+    motte_status status = find_object(in, out);
+    if (status == MOTTE_NOT_FOUND) case_fail("there is no such object: %s", start);
+    return status;
+}
+
+static void resolve(cursor *in, motte_value *out) {
+    motte_object *object;
+    MUST(need_object(in, &object));
+    *out = (motte_value){.type = MOTTE_TYPE_LINK};
+    MUST(motte_object_id(object, &out->aux, &out->as.key));
+}
+
+static motte_class class_of(const motte_object *object) {
+    motte_class cls = 0;
+    MUST(motte_object_id(object, &cls, NULL));
+    return cls;
+}
+
+static motte_prop_details details_of(motte_prop prop) {
+    motte_prop_details details = {.struct_size = sizeof details};
+    MUST(motte_prop_info(now.realm, prop, &details));
+    return details;
+}
+
+/* ------------------------------------------------------------------------------------------------ collections */
+
+static motte_status base_collection(cursor *in, motte_coll **out) {
+    if (accept(in, "all")) {
+        motte_class cls = class_id(need_name(in));
+        TRY(motte_class_all(now.realm, cls, out));
+    } else if (accept(in, "run")) {
+        TRY(motte_query_run(lookup(now.queries, need_name(in)), out));
+    } else if (accept(in, "backlinks")) {
+        motte_object *object;
+        TRY(need_object(in, &object));
+        need(in, "via");
+        motte_class origin = class_id(need_name(in));
+        need(in, ".");
+        motte_prop prop = prop_id(origin, need_name(in));
+        TRY(motte_object_backlinks(object, prop, out));
+        uint64_t links;
+        size_t count;
+        MUST(motte_object_backlink_count(object, prop, &links));
+        MUST(motte_coll_count(*out, &count));
+        agree(links == count, "motte_object_backlinks", "motte_object_backlink_count");
+    } else if (accept(in, "$")) {
+        MUST(motte_clone(lookup(now.colls, need_name(in)), (void **)out));
+    } else {
+        motte_object *object;
+        motte_key key;
+        TRY(need_object(in, &object));
+        need(in, ".");
+        motte_prop prop = prop_id(class_of(object), need_name(in));
+        MUST(motte_object_id(object, NULL, &key));
+        if (now.steps % 2) TRY(motte_object_get_coll(object, prop, out));
+        else TRY(motte_row_get_coll(now.realm, class_of(object), key, prop, out));
+    }
+    own(*out);
+    return MOTTE_OK;
+}
+
+static motte_status sorted(cursor *in, motte_coll *base, motte_coll **out) {
+    motte_sort_key keys[8];
+    size_t count = 0;
+    do {
+        char *path = need_name(in);
+        while (accept(in, ".")) path = case_format("%s.%s", path, need_name(in));
+        keys[count++] = (motte_sort_key){path, MOTTE_NTS, accept(in, "desc") ? MOTTE_SORT_DESCENDING : 0, 0};
+    } while (accept(in, ","));
+    return motte_coll_sort(base, keys, count, out);
+}
+
+/* A base and any number of suffixes. */
+static motte_status need_collection(cursor *in, motte_coll **out) {
+    motte_coll *next;
+    TRY(base_collection(in, out));
+    for (;; *out = own(next)) {
+        if (accept(in, "where")) {
+            char *text = need_text(in);
+            literal arguments = accept_arguments(in, resolve);
+            TRY(motte_coll_filter(*out, text, MOTTE_NTS, arguments.items, arguments.count, &next));
+        } else if (accept(in, "sorted")) {
+            TRY(sorted(in, *out, &next));
+        } else if (accept(in, "limited")) {
+            TRY(motte_coll_limit(*out, (size_t)need_integer(in), &next));
+        } else if (accept(in, "snapshot")) {
+            TRY(motte_coll_snapshot(*out, &next));
+        } else if (accept(in, "results")) {
+            TRY(motte_coll_to_results(*out, &next));
+        } else if (accept(in, "frozen")) {
+            void *frozen;
+            TRY(motte_freeze(*out, &frozen));
+            agree(motte_handle_is_frozen(frozen) == 1, "motte_freeze", "motte_handle_is_frozen");
+            next = frozen;
+        } else {
+            return MOTTE_OK;
+        }
+    }
+}
+
+static int starts_collection(cursor *in) {
+    cursor ahead = *in;
+    skip_blanks(&ahead);
+    if (*ahead.at == '$' || accept(&ahead, "all") || accept(&ahead, "backlinks") || accept(&ahead, "run")) return 1;
+    return 0;
+}
+
+static motte_status elements(motte_coll *coll, literal *out) {
+    size_t count;
+    TRY(motte_coll_count(coll, &count));
+    *out = (literal){1, {0}, count, case_alloc((count + 1) * sizeof(motte_value))};
+    for (size_t i = 0; i < count; i++) TRY(motte_coll_get(coll, i, &out->items[i]));
+    motte_coll_details details = {.struct_size = sizeof details};
+    MUST(motte_coll_info(coll, &details));
+    if (details.type == MOTTE_TYPE_LINK && count > 0) {
+        motte_key *keys = case_alloc(count * sizeof(motte_key));
+        size_t got;
+        MUST(motte_read_keys(coll, 0, count, keys, &got));
+        agree(got == count, "motte_coll_count", "motte_read_keys");
+        for (size_t i = 0; i < count; i++) {
+            motte_object *object;
+            motte_status status = motte_coll_get_object(coll, i, &object);
+            TRY(status);
+            if (status == MOTTE_NULL) continue;
+            motte_key key;
+            MUST(motte_object_id(object, NULL, &key));
+            agree(key == out->items[i].as.key, "motte_coll_get", "motte_coll_get_object");
+            agree(key == keys[i], "motte_coll_get", "motte_read_keys");
+            motte_release(object);
+        }
+    }
+    return MOTTE_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ bulk reads */
+
+static int present(const uint8_t *validity, size_t index) { return validity[index / 8] >> (index % 8) & 1; }
+
+/* What a typed bulk read makes of element i, as a value. */
+static motte_status read_typed(motte_coll *coll, const motte_prop_details *prop, size_t count, motte_value *out) {
+    uint8_t *validity = case_alloc((count + 7) / 8);
+    size_t got = 0;
+    int64_t *ints = case_alloc(count * sizeof *ints);
+    double *reals = case_alloc(count * sizeof *reals);
+    uint8_t *bools = case_alloc(count);
+    motte_str *texts = case_alloc(count * sizeof *texts);
+    switch (prop->type) {
+    case MOTTE_TYPE_INT: TRY(motte_read_ints(coll, prop->id, 0, count, ints, validity, &got)); break;
+    case MOTTE_TYPE_BOOL: TRY(motte_read_bools(coll, prop->id, 0, count, bools, validity, &got)); break;
+    case MOTTE_TYPE_FLOAT:
+    case MOTTE_TYPE_DOUBLE: TRY(motte_read_doubles(coll, prop->id, 0, count, reals, validity, &got)); break;
+    case MOTTE_TYPE_LINK: TRY(motte_read_links(coll, prop->id, 0, count, ints, validity, &got)); break;
+    case MOTTE_TYPE_TIMESTAMP:
+        TRY(motte_read_timestamps(coll, prop->id, MOTTE_UNIT_SECONDS, 0, count, ints, validity, &got));
+        break;
+    default: {
+        int64_t *offsets = case_alloc((count + 1) * sizeof *offsets);
+        motte_buf bytes = {NULL, 0};
+        size_t packed = 0;
+        TRY(motte_read_strings(coll, prop->id, 0, count, texts, &got));
+        TRY(motte_read_strings_packed(coll, prop->id, 0, count, offsets, validity, &bytes, &packed));
+        agree(packed == got, "motte_read_strings", "motte_read_strings_packed");
+        for (size_t i = 0; i < got; i++) {
+            size_t size = (size_t)(offsets[i + 1] - offsets[i]);
+            agree(present(validity, i) == (texts[i].data != NULL), "motte_read_strings", "motte_read_strings_packed");
+            agree(size == texts[i].size && (size == 0 || memcmp(bytes.data + offsets[i], texts[i].data, size) == 0),
+                  "motte_read_strings", "motte_read_strings_packed");
+        }
+        motte_buf_dispose(&bytes);
+    }
+    }
+    agree(got == count, "motte_coll_count", "a bulk read");
+    for (size_t i = 0; i < count; i++) {
+        out[i] = (motte_value){MOTTE_TYPE_NULL, 0, {.words = {0, 0}}};
+        if (!present(validity, i)) continue;
+        out[i].type = prop->type;
+        switch (prop->type) {
+        case MOTTE_TYPE_BOOL: out[i].as.boolean = bools[i]; break;
+        case MOTTE_TYPE_FLOAT: out[i].as.single = (float)reals[i]; break;
+        case MOTTE_TYPE_DOUBLE: out[i].as.real = reals[i]; break;
+        case MOTTE_TYPE_STRING:
+        case MOTTE_TYPE_BINARY: out[i].as.string = texts[i]; break;
+        case MOTTE_TYPE_LINK: out[i].aux = prop->target; out[i].as.integer = ints[i]; break;
+        default: out[i].as.integer = ints[i];
+        }
+    }
+    return MOTTE_OK;
+}
+
+/* One property of every element, by single reads and by all bulk reads. */
+static motte_status column(motte_coll *coll, const char *name, literal *out) {
+    motte_coll_details details = {.struct_size = sizeof details};
+    size_t count, got;
+    MUST(motte_coll_info(coll, &details));
+    TRY(motte_coll_count(coll, &count));
+    motte_prop prop = prop_id(details.target, name);
+    *out = (literal){1, {0}, count, case_alloc((count + 1) * sizeof(motte_value))};
+    if (count == 0) return MOTTE_OK;
+    TRY(motte_read_values(coll, &prop, 1, 0, count, MOTTE_LAYOUT_ROWS, out->items, &got));
+    agree(got == count, "motte_coll_count", "motte_read_values");
+    motte_value *other = case_alloc(count * sizeof *other);
+    MUST(motte_read_values(coll, &prop, 1, 0, count, MOTTE_LAYOUT_COLUMNS, other, &got));
+    for (size_t i = 0; i < count; i++) {
+        agree(same_value(&out->items[i], &other[i]), "motte_read_values by rows", "by columns");
+    }
+    motte_prop_details property = details_of(prop);
+    MUST(read_typed(coll, &property, count, other));
+    for (size_t i = 0; i < count; i++) {
+        if (property.type == MOTTE_TYPE_TIMESTAMP && other[i].type) other[i].aux = out->items[i].aux;
+        agree(same_value(&out->items[i], &other[i]), "motte_read_values", "the typed bulk read");
+    }
+    agree(motte_read_values(coll, &prop, 1, count, 1, MOTTE_LAYOUT_ROWS, other, &got) == MOTTE_END && got == 0,
+          "motte_read_values behind the last element", "MOTTE_END");
+    return MOTTE_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ objects */
+
+/* name=value ... to properties and values. */
+static size_t assignments(cursor *in, motte_class cls, motte_prop *props, motte_value *values) {
+    size_t count = 0;
+    while (!at_end(in)) {
+        if (count == MAXIMUM) case_fail("too many values");
+        props[count] = prop_id(cls, need_name(in));
+        need(in, "=");
+        literal value = need_literal(in, resolve);
+        if (value.is_list) case_fail("lists are filled with append");
+        values[count++] = value.value;
+    }
+    return count;
+}
+
+static motte_status create(cursor *in, uint32_t flags) {
+    motte_prop props[MAXIMUM];
+    motte_value values[MAXIMUM];
+    motte_object *object = NULL;
+    char *name = NULL;
+    size_t first = 0;
+    motte_class cls;
+    motte_status status;
+    if (accept(in, "@")) name = need_name(in);
+    cls = class_id(need_name(in));
+    if (accept(in, "/")) {
+        motte_class_details details = {.struct_size = sizeof details};
+        values[0] = key_value(in);
+        props[0] = motte_class_info(now.realm, cls, &details) == MOTTE_OK ? details.primary_key : 0;
+        first = 1;
+    }
+    size_t count = first + assignments(in, cls, props + first, values + first);
+    if (count == first && (first == 0 || now.steps % 2)) {
+        status = motte_object_create(now.realm, cls, first ? &values[0] : NULL, flags, &object);
+    } else if (now.steps % 3 == 0) {
+        motte_key key;
+        status = motte_row_create(now.realm, cls, props, values, count, flags, &key);
+        TRY(status);
+        TRY(motte_object_at(now.realm, cls, key, &object));
+    } else {
+        status = motte_object_create_with(now.realm, cls, props, values, count, flags, &object);
+    }
+    TRY(status);
+    own(object);
+    if (name) keep(now.objects, name, object);
+    return status;
+}
+
+static motte_status set_typed(motte_object *object, motte_prop prop, const motte_value *value) {
+    switch (value->type) {
+    case MOTTE_TYPE_NULL: return motte_object_set_null(object, prop);
+    case MOTTE_TYPE_BOOL: return motte_object_set_bool(object, prop, (uint32_t)value->as.boolean);
+    case MOTTE_TYPE_INT: return motte_object_set_int(object, prop, value->as.integer);
+    case MOTTE_TYPE_DOUBLE: return motte_object_set_double(object, prop, value->as.real);
+    case MOTTE_TYPE_STRING:
+        return motte_object_set_string(object, prop, value->as.string.data, value->as.string.size);
+    case MOTTE_TYPE_BINARY:
+        return motte_object_set_binary(object, prop, value->as.binary.data, value->as.binary.size);
+    case MOTTE_TYPE_TIMESTAMP: {
+        motte_timestamp time = {value->as.seconds, value->aux, 0};
+        return motte_object_set_timestamp(object, prop, &time);
+    }
+    default: return motte_object_set(object, prop, value);
+    }
+}
+
+static motte_status set(cursor *in) {
+    motte_object *object;
+    motte_prop props[MAXIMUM];
+    motte_value values[MAXIMUM];
+    motte_key key;
+    motte_class cls;
+    TRY(need_object(in, &object));
+    MUST(motte_object_id(object, &cls, &key));
+    size_t count = assignments(in, cls, props, values);
+    if (count == 1 && now.steps % 4 == 0) return motte_object_set(object, props[0], &values[0]);
+    if (count == 1 && now.steps % 4 == 1) return set_typed(object, props[0], &values[0]);
+    if (now.steps % 2) return motte_object_set_many(object, props, values, count);
+    return motte_row_set_many(now.realm, cls, key, props, values, count);
+}
+
+/* insert Class (a, b) [[1, 2], [3, 4]]: by rows, or by columns when every column has one type. */
+static motte_status insert(cursor *in) {
+    motte_prop props[MAXIMUM];
+    motte_value *values = case_alloc((strlen(in->at) + 1) * sizeof *values);
+    size_t prop_count = 0, rows = 0;
+    motte_class cls = class_id(need_name(in));
+    need(in, "(");
+    while (!accept(in, ")")) {
+        if (prop_count > 0) need(in, ",");
+        props[prop_count++] = prop_id(cls, need_name(in));
+    }
+    need(in, "[");
+    for (; !accept(in, "]"); rows++) {
+        if (rows > 0) need(in, ",");
+        literal row = need_literal(in, resolve);
+        if (!row.is_list || row.count != prop_count) case_fail("row %zu has not one value for each property", rows);
+        memcpy(values + rows * prop_count, row.items, prop_count * sizeof *values);
+    }
+    motte_insert *batch;
+    TRY(motte_insert_new(now.realm, cls, props, prop_count, 0, &batch));
+    own(batch);
+    motte_column columns[MAXIMUM];
+    int by_columns = now.steps % 2;
+    for (size_t p = 0; p < prop_count && by_columns; p++) {
+        int64_t *cells = case_alloc(rows * sizeof *cells);
+        uint8_t *validity = case_alloc(rows / 8 + 1);
+        columns[p] = (motte_column){MOTTE_TYPE_INT, MOTTE_UNIT_SECONDS, cells, validity, NULL};
+        for (size_t r = 0; r < rows; r++) {
+            motte_value *value = &values[r * prop_count + p];
+            if (value->type == MOTTE_TYPE_NULL) continue;
+            if (value->type != MOTTE_TYPE_INT) by_columns = 0;
+            cells[r] = value->as.integer;
+            validity[r / 8] |= (uint8_t)(1 << (r % 8));
+        }
+    }
+    motte_key *keys = case_alloc((rows + 1) * sizeof *keys);
+    if (by_columns) return motte_insert_columns(batch, columns, rows, keys);
+    return motte_insert_rows(batch, values, rows, keys);
+}
+
+static motte_status get_typed(const motte_object *object, const motte_prop_details *prop, motte_value *out) {
+    motte_status status = MOTTE_E_WRONG_TYPE;
+    bool truth = false;
+    double real = 0;
+    motte_bytes bytes = {NULL, 0};
+    motte_timestamp time = {0, 0, 0};
+    *out = (motte_value){prop->type, 0, {.words = {0, 0}}};
+    switch (prop->type) {
+    case MOTTE_TYPE_BOOL: status = motte_object_get_bool(object, prop->id, &truth); out->as.boolean = truth; break;
+    case MOTTE_TYPE_INT: status = motte_object_get_int(object, prop->id, &out->as.integer); break;
+    case MOTTE_TYPE_FLOAT:
+        status = motte_object_get_double(object, prop->id, &real);
+        out->as.single = (float)real;
+        break;
+    case MOTTE_TYPE_DOUBLE: status = motte_object_get_double(object, prop->id, &out->as.real); break;
+    case MOTTE_TYPE_STRING: status = motte_object_get_string(object, prop->id, &out->as.string); break;
+    case MOTTE_TYPE_BINARY:
+        status = motte_object_get_binary(object, prop->id, &bytes);
+        out->as.binary = bytes;
+        break;
+    case MOTTE_TYPE_TIMESTAMP:
+        status = motte_object_get_timestamp(object, prop->id, &time);
+        out->as.seconds = time.seconds;
+        out->aux = time.nanoseconds;
+        break;
+    case MOTTE_TYPE_LINK: {
+        motte_object *target;
+        status = motte_object_get_object(object, prop->id, &target);
+        if (status == MOTTE_OK) {
+            own(target);
+            MUST(motte_object_id(target, &out->aux, &out->as.key));
+        }
+    }
+    }
+    if (status == MOTTE_NULL) *out = (motte_value){MOTTE_TYPE_NULL, 0, {.words = {0, 0}}};
+    return status;
+}
+
+static motte_status get(motte_object *object, motte_prop prop, motte_value *out) {
+    motte_value other;
+    motte_key key;
+    motte_status status = motte_object_get(object, prop, out);
+    TRY(status);
+    agree((status == MOTTE_NULL) == (out->type == MOTTE_TYPE_NULL), "motte_object_get", "its own status");
+    motte_prop_details details = details_of(prop);
+    agree(get_typed(object, &details, &other) == status && same_value(out, &other), "motte_object_get",
+          "the typed getter");
+    MUST(motte_object_get_many(object, &prop, 1, &other));
+    agree(same_value(out, &other), "motte_object_get", "motte_object_get_many");
+    MUST(motte_object_id(object, NULL, &key));
+    MUST(motte_row_get_many(now.realm, class_of(object), key, &prop, 1, &other));
+    agree(same_value(out, &other), "motte_object_get", "motte_row_get_many");
+    return status;
+}
+
+static motte_status delete(cursor *in) {
+    if (starts_collection(in)) {
+        motte_coll *coll;
+        uint64_t deleted;
+        TRY(need_collection(in, &coll));
+        return motte_coll_delete_objects(coll, &deleted);
+    }
+    motte_object *object;
+    motte_key key;
+    TRY(need_object(in, &object));
+    if (motte_handle_check(object) == MOTTE_OK && motte_realm_in_write(now.realm) && now.steps % 2) {
+        uint64_t deleted;
+        MUST(motte_object_id(object, NULL, &key));
+        return motte_row_delete(now.realm, class_of(object), &key, 1, &deleted);
+    }
+    return motte_object_delete(object);
+}
+
+/* ------------------------------------------------------------------------------------------------ changes */
+
+static char *numbers_text(char *text, const char *label, const size_t *numbers, size_t count) {
+    if (count == 0) return text;
+    text = case_format("%s %s", text, label);
+    for (size_t i = 0; i < count; i++) text = case_format("%s %zu", text, numbers[i]);
+    return text;
+}
+
+/* The canonical text of a change set: see docs/testing.md. */
+static char *changes_text(const motte_changes *changes) {
+    motte_changes_details details = {.struct_size = sizeof details};
+    size_t old[1024], new[1024], count;
+    motte_prop props[MAXIMUM];
+    char *text = case_format("{");
+    MUST(motte_changes_info(changes, &details));
+    if (details.flags & MOTTE_CHANGES_INITIAL) text = case_format("%s initial", text);
+    if (details.flags & MOTTE_CHANGES_DELETED) text = case_format("%s deleted", text);
+    if (details.kind == MOTTE_CHANGES_REALM) text = case_format("%s advanced", text);
+    MUST(motte_changes_deletions(changes, old, 1024, &count));
+    agree(count == details.deletion_count, "motte_changes_info", "motte_changes_deletions");
+    text = numbers_text(text, "deletions", old, count);
+    MUST(motte_changes_insertions(changes, new, 1024, &count));
+    agree(count == details.insertion_count, "motte_changes_info", "motte_changes_insertions");
+    text = numbers_text(text, "insertions", new, count);
+    MUST(motte_changes_modifications(changes, old, new, 1024, &count));
+    agree(count == details.modification_count, "motte_changes_info", "motte_changes_modifications");
+    for (size_t i = 0; i < count; i++) {
+        text = case_format("%s%s %zu:%zu", text, i ? "" : " modifications", old[i], new[i]);
+    }
+    MUST(motte_changes_props(changes, props, MAXIMUM, &count));
+    agree(count == details.prop_count, "motte_changes_info", "motte_changes_props");
+    for (size_t i = 0; i < count; i++) {
+        motte_value before, after;
+        motte_prop_details prop = details_of(props[i]);
+        text = case_format("%s%s %s", text, i ? "" : " properties", prop.name);
+        MUST(motte_changes_values(changes, props[i], &before, &after));
+        if (prop.collection == MOTTE_COLLECTION_NONE && before.type != MOTTE_TYPE_LINK &&
+            after.type != MOTTE_TYPE_LINK) {
+            text = case_format("%s %s>%s", text, value_text(&before), value_text(&after));
+        }
+    }
+    return case_format("%s }", text);
+}
+
+static char *one_blank(const char *text) {
+    char *out = case_alloc(strlen(text) + 1), *to = out;
+    for (; *text; text++) {
+        if (*text != ' ' || (to > out && to[-1] != ' ')) *to++ = *text;
+    }
+    while (to > out && to[-1] == ' ') to--;
+    *to = 0;
+    return out;
+}
+
+static motte_status expect_changes(cursor *in) {
+    motte_token *token = lookup(now.tokens, need_name(in));
+    motte_changes *changes = NULL;
+    motte_status status = motte_token_next(token, &changes);
+    TRY(status);
+    own(changes);
+    const char *actual = status == MOTTE_PENDING ? "none" : status == MOTTE_END ? "end" : changes_text(changes);
+    const char *expected = one_blank(in->at);
+    in->at += strlen(in->at);
+    if (strcmp(actual, expected) != 0) case_fail("changes are %s", actual);
+    return MOTTE_OK;
+}
+
+static motte_status observe(cursor *in) {
+    char *name = need_name(in);
+    motte_token *token;
+    need(in, "=");
+    if (accept(in, "realm")) {
+        TRY(motte_observe_realm(now.realm, 0, NULL, NULL, NULL, &token));
+    } else {
+        cursor ahead = *in;
+        int is_object = 0;
+        if (!starts_collection(in)) {
+            motte_object *object;
+            TRY(need_object(&ahead, &object));
+            is_object = at_end(&ahead);
+            if (is_object) {
+                *in = ahead;
+                TRY(motte_observe_object(object, 0, NULL, NULL, NULL, &token));
+            }
+        }
+        if (!is_object) {
+            motte_coll *coll;
+            TRY(need_collection(in, &coll));
+            TRY(motte_observe_coll(coll, 0, NULL, NULL, NULL, &token));
+        }
+    }
+    keep(now.tokens, name, own(token));
+    return MOTTE_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ lists */
+
+static motte_status need_list(cursor *in, motte_coll **out) { return need_collection(in, out); }
+
+static motte_status append(cursor *in) {
+    motte_coll *list;
+    TRY(need_list(in, &list));
+    literal values = need_literal(in, resolve);
+    if (values.is_list) return motte_list_append(list, values.items, values.count);
+    return motte_list_append(list, &values.value, 1);
+}
+
+static motte_status place(cursor *in, int replaces) {
+    motte_coll *list;
+    TRY(need_list(in, &list));
+    size_t index = (size_t)need_integer(in);
+    motte_value value = need_value(in, resolve);
+    return replaces ? motte_list_set(list, index, &value) : motte_list_insert(list, index, &value);
+}
+
+static motte_status rearrange(cursor *in, int swaps) {
+    motte_coll *list;
+    TRY(need_list(in, &list));
+    size_t from = (size_t)need_integer(in), to = (size_t)need_integer(in);
+    return swaps ? motte_list_swap(list, from, to) : motte_list_move(list, from, to);
+}
+
+static motte_status splice(cursor *in) {
+    motte_coll *list;
+    TRY(need_list(in, &list));
+    size_t index = (size_t)need_integer(in), removed = (size_t)need_integer(in);
+    literal values = need_literal(in, resolve);
+    return motte_list_splice(list, index, removed, values.items, values.count);
+}
+
+/* ------------------------------------------------------------------------------------------------ expectations */
+
+static motte_status expect_equal(cursor *in, const literal *actual) {
+    need(in, "==");
+    literal expected = need_literal(in, resolve);
+    int same = expected.is_list == actual->is_list && expected.count == actual->count;
+    if (same && !expected.is_list) same = same_value(&expected.value, &actual->value);
+    for (size_t i = 0; same && i < expected.count; i++) same = same_value(&expected.items[i], &actual->items[i]);
+    if (!same) case_fail("is %s", literal_text(actual));
+    return MOTTE_OK;
+}
+
+static motte_status expect_number(cursor *in, int64_t actual) {
+    literal value = {0, int_of(actual), 0, NULL};
+    return expect_equal(in, &value);
+}
+
+static motte_status expect_aggregate(cursor *in, motte_aggregate op) {
+    motte_coll *coll;
+    motte_coll_details details = {.struct_size = sizeof details};
+    literal actual = {0, {0}, 0, NULL};
+    char *property = need_name(in);
+    need(in, "of");
+    TRY(need_collection(in, &coll));
+    MUST(motte_coll_info(coll, &details));
+    TRY(motte_coll_aggregate(coll, op, prop_id(details.target, property), &actual.value));
+    return expect_equal(in, &actual);
+}
+
+static motte_status expect_count(cursor *in) {
+    motte_coll *coll;
+    size_t count;
+    TRY(need_collection(in, &coll));
+    TRY(motte_coll_count(coll, &count));
+    return expect_number(in, (int64_t)count);
+}
+
+static motte_status expect_query(cursor *in) {
+    motte_query *query = lookup(now.queries, need_name(in));
+    if (accept(in, "count")) {
+        size_t count;
+        TRY(motte_query_count(query, &count));
+        return expect_number(in, (int64_t)count);
+    }
+    if (accept(in, "arguments")) {
+        size_t count;
+        TRY(motte_query_arg_count(query, &count));
+        return expect_number(in, (int64_t)count);
+    }
+    if (accept(in, "first")) {
+        motte_object *object;
+        literal actual = {0, {.type = MOTTE_TYPE_NULL}, 0, NULL};
+        motte_status status = motte_query_first(query, &object);
+        TRY(status);
+        if (status == MOTTE_OK) {
+            own(object);
+            actual.value.type = MOTTE_TYPE_LINK;
+            MUST(motte_object_id(object, &actual.value.aux, &actual.value.as.key));
+        }
+        return expect_equal(in, &actual);
+    }
+    motte_buf text;
+    int explains = accept(in, "explains");
+    if (!explains) need(in, "describes");
+    TRY(explains ? motte_query_explain(query, &text) : motte_query_describe(query, &text));
+    char *actual = case_format("%s", text.data);
+    motte_buf_dispose(&text);
+    char *expected = need_text(in);
+    if (explains ? !strstr(actual, expected) : strcmp(actual, expected) != 0) case_fail("is `%s`", actual);
+    return MOTTE_OK;
+}
+
+static motte_status expect_counter(cursor *in) {
+    motte_counters counters = {.struct_size = sizeof counters};
+    char *name = need_name(in);
+    MUST(motte_realm_counters(now.realm, &counters));
+    uint64_t moved = strcmp(name, "chunks_decoded") == 0 ? counters.chunks_decoded - now.mark.chunks_decoded
+        : strcmp(name, "rows_evaluated") == 0 ? counters.rows_evaluated - now.mark.rows_evaluated
+        : strcmp(name, "full_reruns") == 0 ? counters.full_reruns - now.mark.full_reruns
+        : strcmp(name, "log_records_read") == 0 ? counters.log_records_read - now.mark.log_records_read
+        : strcmp(name, "index_lookups") == 0 ? counters.index_lookups - now.mark.index_lookups
+        : (case_fail("there is no counter '%s'", name), 0);
+    if (accept(in, "moved")) {
+        if (moved == 0) case_fail("%s did not move", name);
+        return MOTTE_OK;
+    }
+    return expect_number(in, (int64_t)moved);
+}
+
+static motte_status expect_schema(cursor *in) {
+    motte_schema *schema, *expected;
+    motte_buf left, right;
+    MUST(motte_realm_schema(now.realm, &schema));
+    own(schema);
+    TRY(schema_from(need_text(in), &expected));
+    MUST(motte_schema_text(schema, &left));
+    MUST(motte_schema_text(expected, &right));
+    char *actual = case_format("%s", left.data);
+    int same = strcmp(left.data, right.data) == 0;
+    motte_buf_dispose(&left);
+    motte_buf_dispose(&right);
+    if (!same) case_fail("the schema is %s", actual);
+    return MOTTE_OK;
+}
+
+static motte_status expect_flag(cursor *in, int actual) {
+    int expected = accept(in, "yes");
+    if (!expected) need(in, "no");
+    if (expected != actual) case_fail("is %s", actual ? "yes" : "no");
+    return MOTTE_OK;
+}
+
+static motte_status expect_value(cursor *in) {
+    motte_object *object;
+    motte_class cls;
+    cursor start = *in;
+    TRY(need_object(in, &object));
+    need(in, ".");
+    motte_prop prop = (MUST(motte_object_id(object, &cls, NULL)), prop_id(cls, need_name(in)));
+    motte_prop_details details = {.struct_size = sizeof details};
+    if (motte_prop_info(now.realm, prop, &details) == MOTTE_OK &&
+        (details.collection != MOTTE_COLLECTION_NONE || details.type == MOTTE_TYPE_INVERSE)) {
+        motte_coll *coll;
+        literal actual;
+        *in = start;
+        TRY(need_collection(in, &coll));
+        TRY(elements(coll, &actual));
+        return expect_equal(in, &actual);
+    }
+    literal actual = {0, {0}, 0, NULL};
+    TRY(get(object, prop, &actual.value));
+    return expect_equal(in, &actual);
+}
+
+static motte_status expect(cursor *in) {
+    if (accept(in, "count")) return expect_count(in);
+    if (accept(in, "min")) return expect_aggregate(in, MOTTE_AGGREGATE_MIN);
+    if (accept(in, "max")) return expect_aggregate(in, MOTTE_AGGREGATE_MAX);
+    if (accept(in, "sum")) return expect_aggregate(in, MOTTE_AGGREGATE_SUM);
+    if (accept(in, "avg")) return expect_aggregate(in, MOTTE_AGGREGATE_AVG);
+    if (accept(in, "nonnull")) return expect_aggregate(in, MOTTE_AGGREGATE_COUNT);
+    if (accept(in, "changes")) return expect_changes(in);
+    if (accept(in, "query")) return expect_query(in);
+    if (accept(in, "counter")) return expect_counter(in);
+    if (accept(in, "schema")) return expect_schema(in);
+    if (accept(in, "in-write")) return expect_flag(in, motte_realm_in_write(now.realm));
+    if (accept(in, "values")) {
+        motte_coll *coll;
+        literal actual;
+        char *property = need_name(in);
+        need(in, "of");
+        TRY(need_collection(in, &coll));
+        TRY(column(coll, property, &actual));
+        return expect_equal(in, &actual);
+    }
+    if (accept(in, "index")) {
+        motte_coll *coll;
+        size_t index;
+        need(in, "of");
+        motte_value value = need_value(in, resolve);
+        need(in, "in");
+        TRY(need_collection(in, &coll));
+        motte_status status = motte_coll_find(coll, &value, &index);
+        TRY(status);
+        return expect_number(in, status == MOTTE_NOT_FOUND ? -1 : (int64_t)index);
+    }
+    if (accept(in, "missing") || accept(in, "exists")) {
+        int missing = in->at[-1] == 'g';
+        motte_object *object;
+        motte_status status = find_object(in, &object);
+        TRY(status);
+        int is_gone = status == MOTTE_NOT_FOUND || motte_handle_check(object) == MOTTE_E_OBJECT_DELETED;
+        if (is_gone != missing) case_fail("it %s", missing ? "exists" : "is missing");
+        return MOTTE_OK;
+    }
+    if (accept(in, "same")) {
+        motte_object *left, *right;
+        TRY(need_object(in, &left));
+        TRY(need_object(in, &right));
+        return expect_flag(in, motte_equal(left, right));
+    }
+    if (accept(in, "classes")) {
+        size_t count;
+        MUST(motte_class_list(now.realm, NULL, 0, &count));
+        return expect_number(in, (int64_t)count);
+    }
+    if (accept(in, "objects")) {
+        uint64_t count;
+        TRY(motte_class_count(now.realm, class_id(need_name(in)), &count));
+        return expect_number(in, (int64_t)count);
+    }
+    if (starts_collection(in)) {
+        motte_coll *coll;
+        literal actual;
+        TRY(need_collection(in, &coll));
+        TRY(elements(coll, &actual));
+        return expect_equal(in, &actual);
+    }
+    return expect_value(in);
+}
+
+/* ------------------------------------------------------------------------------------------------ steps */
+
+static motte_status session(cursor *in) {
+    char *name = need_name(in);
+    const char *path = "main.motte", *schema = NULL;
+    uint32_t flags = 0;
+    while (!at_end(in)) {
+        if (accept(in, "path")) {
+            motte_value value = need_value(in, NULL);
+            path = case_format("%.*s", (int)value.as.string.size, value.as.string.data);
+        } else if (accept(in, "readonly")) flags |= MOTTE_CONFIG_READ_ONLY;
+        else if (accept(in, "nocreate")) flags |= MOTTE_CONFIG_NO_CREATE;
+        else if (accept(in, "schema")) schema = need_text(in);
+        else case_fail("unknown word at '%s'", in->at);
+    }
+    return open_session(name, path, flags, schema);
+}
+
+static void close_all(void) {
+    for (int i = 0; i < MAXIMUM && now.sessions[i].name; i++) motte_realm_close(now.sessions[i].handle);
+    motte_release_many((const void *const *)now.owned, now.owned_count);
+    if (now.queue) motte_release(now.queue);
+    now.queue = NULL;
+    now.owned_count = 0;
+    now.realm = NULL;
+    memset(now.sessions, 0, sizeof now.sessions);
+    memset(now.objects, 0, sizeof now.objects);
+    memset(now.colls, 0, sizeof now.colls);
+    memset(now.tokens, 0, sizeof now.tokens);
+    memset(now.queries, 0, sizeof now.queries);
+}
+
+static motte_status refresh(cursor *in) {
+    bool advanced;
+    TRY(motte_realm_refresh(now.realm, &advanced));
+    return at_end(in) ? MOTTE_OK : expect_flag(in, advanced);
+}
+
+/* Delivery through the queue, as an event loop would do it. */
+static motte_status dispatch(void) {
+    int32_t descriptor;
+    int64_t timeout;
+    size_t count;
+    MUST(motte_queue_fd(now.queue, &descriptor));
+    MUST(motte_queue_timeout(now.queue, &timeout));
+    MUST(motte_queue_wait(now.queue, 2000));
+    struct pollfd poller = {descriptor, POLLIN, 0};
+    if (poll(&poller, 1, 2000) != 1) case_fail("the descriptor of the queue is not readable");
+    return motte_queue_dispatch(now.queue, 0, &count);
+}
+
+static motte_status let(cursor *in) {
+    if (accept(in, "$")) {
+        motte_coll *coll;
+        char *name = need_name(in);
+        need(in, "=");
+        TRY(need_collection(in, &coll));
+        keep(now.colls, name, coll);
+        return MOTTE_OK;
+    }
+    motte_object *object;
+    need(in, "@");
+    char *name = need_name(in);
+    need(in, "=");
+    if (accept(in, "first")) {
+        motte_coll *coll;
+        TRY(need_collection(in, &coll));
+        TRY(motte_coll_get_object(coll, 0, &object));
+        own(object);
+    } else {
+        TRY(need_object(in, &object));
+    }
+    if (accept(in, "frozen")) {
+        void *frozen;
+        TRY(motte_freeze(object, &frozen));
+        object = own(frozen);
+    }
+    keep(now.objects, name, object);
+    return MOTTE_OK;
+}
+
+static motte_status prepare(cursor *in) {
+    motte_query *query;
+    char *name = need_name(in);
+    need(in, "=");
+    motte_class cls = class_id(need_name(in));
+    need(in, "where");
+    char *text = need_text(in);
+    literal arguments = accept_arguments(in, resolve);
+    TRY(motte_query_parse(now.realm, cls, text, MOTTE_NTS, arguments.items, arguments.count, &query));
+    keep(now.queries, name, own(query));
+    return MOTTE_OK;
+}
+
+static motte_status write_file(cursor *in, int truncates) {
+    motte_value name = need_value(in, NULL);
+    const char *path = path_of(case_format("%.*s", (int)name.as.string.size, name.as.string.data));
+    if (truncates) {
+        if (truncate(path, need_integer(in)) != 0) case_fail("could not truncate %s", path);
+        return MOTTE_OK;
+    }
+    motte_value text = need_value(in, NULL);
+    FILE *file = fopen(path, "w");
+    if (!file) case_fail("could not write %s", path);
+    fwrite(text.as.string.data, 1, text.as.string.size, file);
+    fclose(file);
+    return MOTTE_OK;
+}
+
+static motte_status mark(void) {
+    now.mark.struct_size = sizeof now.mark;
+    return motte_realm_counters(now.realm, &now.mark);
+}
+
+static motte_status freeze(cursor *in) {
+    void *frozen;
+    char *name = need_name(in);
+    TRY(motte_freeze(now.realm, &frozen));
+    keep(now.sessions, name, own(frozen));
+    return MOTTE_OK;
+}
+
+static motte_status stop(cursor *in) { return motte_token_stop(lookup(now.tokens, need_name(in))); }
+
+static motte_status use(cursor *in) {
+    now.realm = lookup(now.sessions, need_name(in));
+    return MOTTE_OK;
+}
+
+static motte_status bind_argument(cursor *in) {
+    motte_query *query = lookup(now.queries, need_name(in));
+    size_t position = (size_t)need_integer(in);
+    motte_value value = need_value(in, resolve);
+    return motte_query_bind(query, position, &value);
+}
+
+static motte_status remove_element(cursor *in) {
+    motte_coll *list;
+    TRY(need_list(in, &list));
+    return motte_list_remove(list, (size_t)need_integer(in));
+}
+
+static motte_status clear(cursor *in) {
+    motte_coll *list;
+    TRY(need_list(in, &list));
+    return motte_coll_clear(list);
+}
+
+static motte_status step(cursor *in);
+
+static motte_status fails(cursor *in) {
+    long long offset = -1;
+    char *expected = need_name(in);
+    if (accept(in, "at")) offset = need_integer(in);
+    motte_status status = step(in);
+    const char *name = motte_status_name(status);
+    if (status >= 0) case_fail("did not fail, expected %s", expected);
+    if (strncmp(name, "MOTTE_E_", 8) != 0 || strcmp(name + 8, expected) != 0) {
+        case_fail("failed with %s", status_text(status));
+    }
+    motte_error_details details = {.struct_size = sizeof details};
+    MUST(motte_last_error(&details));
+    agree(details.code == status, "motte_last_error", "the status");
+    if (!details.message[0]) case_fail("the error has no message");
+    if (offset >= 0 && details.query_offset != offset) {
+        case_fail("the error is at offset %lld: %s", (long long)details.query_offset, details.message);
+    }
+    motte_error *kept;
+    motte_error_details again = {.struct_size = sizeof again};
+    MUST(motte_error_capture(&kept));
+    MUST(motte_error_info(kept, &again));
+    agree(again.code == status && strcmp(again.message, details.message) == 0, "motte_error_capture",
+          "motte_last_error");
+    motte_release(kept);
+    /* The step stopped where it failed; what follows on the line was not read. */
+    in->at += strlen(in->at);
+    return MOTTE_OK;
+}
+
+typedef struct errand {
+    cursor *in;
+    motte_status status;
+    char *reason;
+    motte_error *error;
+} errand;
+
+static void *run_errand(void *pointer) {
+    errand *work = pointer;
+    jmp_buf caller;
+    memcpy(&caller, &now.failed, sizeof caller);
+    if (setjmp(now.failed) == 0) work->status = step(work->in);
+    else work->reason = now.reason;
+    memcpy(&now.failed, &caller, sizeof caller);
+    return NULL;
+}
+
+/* The rest of the line on another thread. */
+static motte_status elsewhere(cursor *in) {
+    errand work = {in, MOTTE_OK, NULL, NULL};
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run_errand, &work) != 0) abort();
+    pthread_join(thread, NULL);
+    if (work.reason) case_fail("%s", work.reason);
+    return work.status;
+}
+
+static motte_status step(cursor *in) {
+    now.steps++;
+    if (accept(in, "session")) return session(in);
+    if (accept(in, "file")) return write_file(in, 0);
+    if (accept(in, "truncate")) return write_file(in, 1);
+    if (accept(in, "fails")) return fails(in);
+    if (accept(in, "reopen")) {
+        close_all();
+        return open_session("main", "main.motte", 0, now.schema);
+    }
+    need_session();
+    if (accept(in, "elsewhere")) return elsewhere(in);
+    if (accept(in, "write")) {
+        return motte_realm_begin_write(now.realm, accept(in, "timeout") ? need_integer(in) : 10000);
+    }
+    if (accept(in, "commit")) {
+        uint64_t version, current;
+        TRY(motte_realm_commit(now.realm, 0, &version));
+        MUST(motte_realm_version(now.realm, &current, NULL));
+        agree(version == current, "motte_realm_commit", "motte_realm_version");
+        return MOTTE_OK;
+    }
+    if (accept(in, "cancel")) return motte_realm_cancel(now.realm);
+    if (accept(in, "refresh")) return refresh(in);
+    if (accept(in, "wait")) return motte_realm_wait_for_change(now.realm, 2000);
+    if (accept(in, "dispatch")) return dispatch();
+    if (accept(in, "close")) return motte_realm_close(now.realm);
+    if (accept(in, "use")) return use(in);
+    if (accept(in, "freeze")) return freeze(in);
+    if (accept(in, "create")) return create(in, MOTTE_CREATE_NEW);
+    if (accept(in, "upsert")) return create(in, MOTTE_CREATE_EXISTING);
+    if (accept(in, "insert-at")) return place(in, 0);
+    if (accept(in, "insert")) return insert(in);
+    if (accept(in, "replace")) return place(in, 1);
+    if (accept(in, "set")) return set(in);
+    if (accept(in, "delete")) return delete(in);
+    if (accept(in, "append")) return append(in);
+    if (accept(in, "remove")) return remove_element(in);
+    if (accept(in, "move")) return rearrange(in, 0);
+    if (accept(in, "swap")) return rearrange(in, 1);
+    if (accept(in, "splice")) return splice(in);
+    if (accept(in, "clear")) return clear(in);
+    if (accept(in, "let")) return let(in);
+    if (accept(in, "prepare")) return prepare(in);
+    if (accept(in, "bind")) return bind_argument(in);
+    if (accept(in, "observe")) return observe(in);
+    if (accept(in, "stop")) return stop(in);
+    if (accept(in, "mark")) return mark();
+    if (accept(in, "expect")) return expect(in);
+    case_fail("unknown step '%s'", in->at);
+}
+
+/* ------------------------------------------------------------------------------------------------ running */
+
+static void run_line(char *line) {
+    cursor in = {line};
+    if (at_end(&in)) return;
+    if (accept(&in, "case") || accept(&in, "about")) return;
+    if (accept(&in, "schema")) {
+        now.schema = case_format("%s%s\n", now.schema ? now.schema : "", in.at);
+        return;
+    }
+    if (accept(&in, "store")) {
+        need(&in, "memory");
+        now.identifier = case_format("%s", now.file);
+        return;
+    }
+    motte_status status = step(&in);
+    if (status < 0) case_fail("%s", status_text(status));
+    need_end(&in);
+}
+
+static void empty_folder(const char *folder) {
+    char *command = case_format("rm -rf '%s'", folder);
+    if (system(command) != 0) abort();
+}
+
+static int run_case(const char *file) {
+    char folder[] = "/tmp/motte-case-XXXXXX", line[4096];
+    FILE *lines = fopen(file, "r");
+    volatile int failed = 0;
+    if (!lines || !mkdtemp(folder)) {
+        fprintf(stderr, "%s: cannot be read\n", file);
+        return 1;
+    }
+    memset(&now, 0, sizeof now);
+    now.file = file;
+    now.folder = folder;
+    if (setjmp(now.failed) == 0) {
+        while (fgets(line, sizeof line, lines)) {
+            now.line++;
+            line[strcspn(line, "\n")] = 0;
+            run_line(line);
+        }
+    } else {
+        failed = 1;
+        line[strcspn(line, "\n")] = 0;
+        printf("%s:%d: error: %s\n    %s\n", file, now.line, now.reason, line);
+    }
+    close_all();
+    if (!failed && motte_handle_count(MOTTE_HANDLE_NONE) != 0) {
+        printf("%s: error: %llu handles are left\n", file, (unsigned long long)motte_handle_count(MOTTE_HANDLE_NONE));
+        failed = 1;
+    }
+    fclose(lines);
+    empty_folder(folder);
+    case_free_all();
+    return failed;
+}
+
+int main(int count, char **arguments) {
+    int passed = 0, failed = 0, first = 1, verbose = 0;
+    if (count > 1 && strcmp(arguments[1], "-v") == 0) verbose = first = 2;
+    if (motte_check_abi(MOTTE_ABI_VERSION, MOTTE_ABI_LAYOUT) != MOTTE_OK || motte_version_number() != MOTTE_VERSION) {
+        fprintf(stderr, "this runner was built for another library than %s\n", motte_version_string());
+        return 1;
+    }
+    for (int i = first; i < count; i++) {
+        if (verbose) printf("%s\n", arguments[i]);
+        if (run_case(arguments[i])) failed++;
+        else passed++;
+    }
+    motte_trace_write(getenv("MOTTE_CONFORMANCE_TRACE"));
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed > 0;
+}
