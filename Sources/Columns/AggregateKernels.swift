@@ -1,0 +1,99 @@
+/// Sums, extremes and counts over the selected, non-null values of a chunk.
+import MotteValues
+
+package enum AggregateKernels {
+    package struct IntSummary {
+        /// Never overflows: a sum of 2^48 values fits.
+        package var sum: Int128 = 0
+        package var count = 0
+        package var lowest = Int64.max
+        package var highest = Int64.min
+        package init() {}
+    }
+
+    package struct DoubleSummary {
+        package var sum = 0.0
+        package var count = 0
+        /// In the order of values: NaN is below all other numbers. Meaningless while `count` is 0.
+        package var lowest = Double.infinity
+        package var highest = -Double.infinity
+        package var sawNaN = false
+        package init() {}
+    }
+
+    /// `selection` nil takes every row.
+    package static func addInts(_ chunk: ColumnChunk, _ selection: UnsafePointer<UInt64>?, to summary: inout IntSummary) {
+        if selection == nil, !chunk.hasNulls, chunk.width == 1, chunk.count < 1 << 24 { return addBytes(chunk, to: &summary) }
+        forEach(chunk, selection) { row in
+            let value = chunk.int(row)
+            summary.sum += Int128(value)
+            summary.count &+= 1
+            if value < summary.lowest { summary.lowest = value }
+            if value > summary.highest { summary.highest = value }
+        }
+    }
+
+    private static func addBytes(_ chunk: ColumnChunk, to summary: inout IntSummary) {
+        let values = UnsafeBufferPointer(start: chunk.values.assumingMemoryBound(to: UInt8.self), count: chunk.count)
+        guard !values.isEmpty else { return }
+        var sum: UInt32 = 0
+        var lowest = UInt8.max, highest = UInt8.min
+        for value in values {
+            sum &+= UInt32(value)
+            lowest = min(lowest, value)
+            highest = max(highest, value)
+        }
+        summary.sum += Int128(sum)
+        summary.sum += Int128(chunk.reference) * Int128(chunk.count)
+        summary.count += chunk.count
+        summary.lowest = min(summary.lowest, chunk.reference &+ Int64(lowest))
+        summary.highest = max(summary.highest, chunk.reference &+ Int64(highest))
+    }
+
+    /// Float and double columns.
+    package static func addDoubles(_ chunk: ColumnChunk, _ selection: UnsafePointer<UInt64>?, to summary: inout DoubleSummary) {
+        let isFloat = chunk.kind == .float
+        forEach(chunk, selection) { row in
+            let value = isFloat ? Double(chunk.float(row)) : chunk.double(row)
+            summary.sum += value
+            summary.count &+= 1
+            if value.isNaN { summary.sawNaN = true }
+            if value < summary.lowest { summary.lowest = value }
+            if value > summary.highest { summary.highest = value }
+        }
+    }
+
+    package static func addTimestamps(
+        _ chunk: ColumnChunk, _ selection: UnsafePointer<UInt64>?, lowest: inout Timestamp?, highest: inout Timestamp?
+    ) {
+        forEach(chunk, selection) { row in
+            let value = chunk.timestamp(row)
+            if lowest.map({ value < $0 }) ?? true { lowest = value }
+            if highest.map({ value > $0 }) ?? true { highest = value }
+        }
+    }
+
+    package static func countPresent(_ chunk: ColumnChunk, _ selection: UnsafePointer<UInt64>?) -> Int {
+        guard chunk.hasNulls || selection != nil else { return chunk.count }
+        var count = 0
+        forEach(chunk, selection) { _ in count &+= 1 }
+        return count
+    }
+
+    @inline(__always)
+    private static func forEach(_ chunk: ColumnChunk, _ selection: UnsafePointer<UInt64>?, _ body: (Int) -> Void) {
+        if selection == nil, !chunk.hasNulls {
+            for row in 0 ..< chunk.count { body(row) }
+            return
+        }
+        for index in 0 ..< Selection.wordCount(chunk.count) {
+            var word = selection?[index] ?? ~0
+            if let validity = chunk.validity { word &= validity.loadUnaligned(fromByteOffset: index &* 8, as: UInt64.self) }
+            if index == chunk.count >> 6 { word &= (1 << UInt64(chunk.count & 63)) &- 1 }
+            while word != 0 {
+                body(index &* 64 &+ word.trailingZeroBitCount)
+                word &= word &- 1
+            }
+        }
+    }
+}
