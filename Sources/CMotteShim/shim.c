@@ -1,14 +1,20 @@
-/* Thread identity, fork generation, futex and CRC-32C; see motte_shim.h for what each promises. */
+/* Thread identity, fork handling, futex, file locks and CRC-32C; see motte_shim.h for what each promises. */
 #define _GNU_SOURCE
 #include "motte_shim.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
-#include <limits.h>
 
 static _Atomic uint64_t next_serial = 1;
 static _Thread_local uint64_t thread_serial = 0;
@@ -18,15 +24,46 @@ uint64_t motte_shim_thread_serial(void) {
     return thread_serial;
 }
 
+/* Fork. The child gets only the forking thread, so everything another thread might hold has to be free by then: the
+ * prepare handler takes the lock around opening and closing files, and the child starts with a fresh one. */
+#define MOST_DESCRIPTORS 4096
 static _Atomic uint32_t fork_generation = 0;
-static void count_fork(void) { atomic_fetch_add(&fork_generation, 1); }
+static pthread_mutex_t open_files = PTHREAD_MUTEX_INITIALIZER;
+static int close_in_child[MOST_DESCRIPTORS];
+static int close_in_child_count = 0;
 
-__attribute__((constructor)) static void register_fork_handler(void) {
-    pthread_atfork(NULL, NULL, count_fork);
+static void before_fork(void) { pthread_mutex_lock(&open_files); }
+static void after_fork_in_parent(void) { pthread_mutex_unlock(&open_files); }
+static void after_fork_in_child(void) {
+    pthread_mutex_init(&open_files, NULL);
+    for (int i = 0; i < close_in_child_count; i++) close(close_in_child[i]);
+    close_in_child_count = 0;
+    atomic_fetch_add(&fork_generation, 1);
+}
+
+__attribute__((constructor)) static void register_fork_handlers(void) {
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 uint32_t motte_shim_fork_generation(void) {
     return atomic_load_explicit(&fork_generation, memory_order_relaxed);
+}
+
+void motte_shim_open_files_lock(void) { pthread_mutex_lock(&open_files); }
+void motte_shim_open_files_unlock(void) { pthread_mutex_unlock(&open_files); }
+
+int motte_shim_close_in_child(int descriptor) {
+    if (close_in_child_count == MOST_DESCRIPTORS) return -1;
+    close_in_child[close_in_child_count++] = descriptor;
+    return 0;
+}
+
+void motte_shim_forget_descriptor(int descriptor) {
+    for (int i = 0; i < close_in_child_count; i++) {
+        if (close_in_child[i] != descriptor) continue;
+        close_in_child[i] = close_in_child[--close_in_child_count];
+        return;
+    }
 }
 
 int motte_shim_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout_ms) {
@@ -39,13 +76,74 @@ void motte_shim_futex_wake_all(uint32_t *word) {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-uint32_t motte_shim_load32(const uint32_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
-void motte_shim_store32(uint32_t *word, uint32_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
-uint64_t motte_shim_load64(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
-void motte_shim_store64(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
-int motte_shim_compare_exchange64(uint64_t *word, uint64_t expected, uint64_t desired) {
-    return __atomic_compare_exchange_n(word, &expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+static int64_t read_clock(clockid_t clock, int64_t per_second, int64_t divisor) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * per_second + now.tv_nsec / divisor;
 }
+
+int64_t motte_shim_monotonic_ms(void) { return read_clock(CLOCK_MONOTONIC, 1000, 1000000); }
+int64_t motte_shim_wall_time_ns(void) { return read_clock(CLOCK_REALTIME, 1000000000, 1); }
+
+int motte_shim_lock_byte(int descriptor, int64_t offset, int kind) {
+    struct flock lock = { .l_whence = SEEK_SET, .l_start = offset, .l_len = 1 };
+    lock.l_type = kind == MOTTE_SHIM_EXCLUSIVE ? F_WRLCK : kind == MOTTE_SHIM_SHARED ? F_RDLCK : F_UNLCK;
+    int result;
+    do result = fcntl(descriptor, F_OFD_SETLK, &lock); while (result == -1 && errno == EINTR);
+    if (result == 0) return 0;
+    return errno == EACCES ? EAGAIN : errno;
+}
+
+int motte_shim_test_byte(int descriptor, int64_t offset) {
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1 };
+    if (fcntl(descriptor, F_OFD_GETLK, &lock) == -1) return errno;
+    return lock.l_type == F_UNLCK ? 0 : EAGAIN;
+}
+
+int motte_shim_lock_byte_of_process(int descriptor, int64_t offset) {
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1 };
+    return fcntl(descriptor, F_SETLK, &lock) == -1 ? errno : 0;
+}
+
+uint64_t motte_shim_process_start(int32_t pid) {
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor == -1) return 0;
+    ssize_t count = read(descriptor, text, sizeof text - 1);
+    close(descriptor);
+    if (count <= 0) return 0;
+    text[count] = 0;
+    /* The name in parentheses may hold anything, so count fields from its end: state is field 3, the start is 22. */
+    char *field = strrchr(text, ')');
+    for (int number = 2; field && number < 22; number++) field = strchr(field + 1, ' ');
+    return field ? strtoull(field + 1, NULL, 10) : 0;
+}
+
+uint32_t motte_shim_file_system_type(const char *path) {
+    struct statfs facts;
+    return statfs(path, &facts) == 0 ? (uint32_t)facts.f_type : 0;
+}
+
+int motte_shim_random(void *bytes, size_t count) {
+    unsigned char *next = bytes;
+    while (count > 0) {
+        ssize_t got = getrandom(next, count, 0);
+        if (got == -1 && errno == EINTR) continue;
+        if (got <= 0) return errno ? errno : EIO;
+        next += got;
+        count -= (size_t)got;
+    }
+    return 0;
+}
+
+static uint64_t image_nonce;
+__attribute__((constructor)) static void choose_image_nonce(void) {
+    /* Without a random source the address still tells two images of one process apart, which is what it is for. */
+    if (motte_shim_random(&image_nonce, sizeof image_nonce) != 0) image_nonce = (uint64_t)(uintptr_t)&image_nonce;
+    if (image_nonce == 0) image_nonce = 1;
+}
+uint64_t motte_shim_image_nonce(void) { return image_nonce; }
 
 /* CRC-32C. The table form serves processors without the instruction. */
 static uint32_t crc_table[256];

@@ -1,4 +1,5 @@
-/* What the engine needs from the platform and Swift cannot reach: thread identity, fork generation, futex, CRC-32C.
+/* What the engine needs from the platform and Swift cannot reach: thread identity, fork handling, futex, atomics on
+ * shared memory, open-file-description locks, process start times, CRC-32C.
  * Called only from Motte's own modules; nothing here is exported from libmotte. */
 #ifndef MOTTE_SHIM_H
 #define MOTTE_SHIM_H
@@ -11,17 +12,58 @@ uint64_t motte_shim_thread_serial(void);
 /* Grows by one in every forked child (pthread_atfork), so that an object made before fork can be told apart. */
 uint32_t motte_shim_fork_generation(void);
 
+/* The lock around opening and closing files. fork() waits for it, and the child gets it free: so a child never
+ * inherits a half-opened file or a held lock. Not recursive; held for the length of one open or close. */
+void motte_shim_open_files_lock(void);
+void motte_shim_open_files_unlock(void);
+
+/* Descriptors that a forked child must not keep, because open-file-description locks live as long as any copy of the
+ * descriptor. Call both while holding the lock above. `forget` does not close. Returns 0, or -1 when the list is full. */
+int motte_shim_close_in_child(int descriptor);
+void motte_shim_forget_descriptor(int descriptor);
+
 /* Sleeps while *word == expected, at most timeout_ms (negative: no limit). Works across processes on shared memory.
  * Returns 0 when woken or when the value differed, 1 on timeout. */
 int motte_shim_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout_ms);
 void motte_shim_futex_wake_all(uint32_t *word);
 
+/* CLOCK_MONOTONIC in milliseconds; CLOCK_REALTIME in nanoseconds. */
+int64_t motte_shim_monotonic_ms(void);
+int64_t motte_shim_wall_time_ns(void);
+
+/* Byte locks of the open file description (F_OFD_*): they belong to the descriptor, not to the process, so that two
+ * users in one process exclude each other and closing another descriptor of the file changes nothing.
+ * Each returns 0, or the errno; EAGAIN means that somebody else holds the byte. */
+enum { MOTTE_SHIM_UNLOCK = 0, MOTTE_SHIM_SHARED = 1, MOTTE_SHIM_EXCLUSIVE = 2 };
+int motte_shim_lock_byte(int descriptor, int64_t offset, int kind);
+/* 0: an exclusive lock could be had; EAGAIN: somebody holds a lock there; other: errno. */
+int motte_shim_test_byte(int descriptor, int64_t offset);
+/* Takes LMDB's own kind of lock (POSIX, of the process) on one byte again, in case something lost it. */
+int motte_shim_lock_byte_of_process(int descriptor, int64_t offset);
+
+/* When the process started, in clock ticks since boot (field 22 of /proc/<pid>/stat); 0 when there is no such process.
+ * With the pid it names a process for ever, which the pid alone does not. */
+uint64_t motte_shim_process_start(int32_t pid);
+
+/* The f_type of the file system at `path` (linux/magic.h); 0 when it cannot be told. */
+uint32_t motte_shim_file_system_type(const char *path);
+
+/* A random number, the same for the life of this image of the library in this process. */
+uint64_t motte_shim_image_nonce(void);
+/* Fills the bytes from the system's random source. Returns 0 or an errno. */
+int motte_shim_random(void *bytes, size_t count);
+
 /* Sequentially consistent access to a shared word. */
-uint32_t motte_shim_load32(const uint32_t *word);
-void motte_shim_store32(uint32_t *word, uint32_t value);
-uint64_t motte_shim_load64(const uint64_t *word);
-void motte_shim_store64(uint64_t *word, uint64_t value);
-int motte_shim_compare_exchange64(uint64_t *word, uint64_t expected, uint64_t desired);
+static inline uint32_t motte_shim_load32(const uint32_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
+static inline void motte_shim_store32(uint32_t *word, uint32_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
+static inline uint32_t motte_shim_add32(uint32_t *word, uint32_t value) {
+    return __atomic_add_fetch(word, value, __ATOMIC_SEQ_CST);
+}
+static inline uint64_t motte_shim_load64(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
+static inline void motte_shim_store64(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
+static inline int motte_shim_compare_exchange64(uint64_t *word, uint64_t expected, uint64_t desired) {
+    return __atomic_compare_exchange_n(word, &expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
 
 /* CRC-32C (Castagnoli) of `count` bytes continuing from `seed` (0 to start). Hardware instruction where present. */
 uint32_t motte_shim_crc32c(uint32_t seed, const void *bytes, size_t count);

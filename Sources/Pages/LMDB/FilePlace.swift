@@ -1,0 +1,113 @@
+/// Where a database file is: its path without symbolic links (so that every user derives the same lock files from it),
+/// and what stands there now. Says early, in words, why something cannot be a database.
+import CMotteShim
+import MotteValues
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+struct FileIdentity: Hashable, Sendable {
+    let device: UInt64
+    let inode: UInt64
+}
+
+struct FilePlace {
+    let path: String
+    /// nil: there is no file yet.
+    let identity: FileIdentity?
+    let sizeBytes: Int
+    /// Permissions for the files beside it.
+    let mode: mode_t
+    let isWritable: Bool
+
+    var sidecarPath: String { path + "-shared" }
+    /// LMDB's choice of name.
+    var lockPath: String { path + "-lock" }
+
+    private static let newFileMode: mode_t = 0o644
+
+    init(_ given: String, _ options: PageStoreOptions) throws(DatabaseError) {
+        guard !given.isEmpty, !given.utf8.contains(0) else {
+            throw DatabaseError(.invalidArgument, "the path of a database must not be empty or contain a zero byte")
+        }
+        let wantsExisting = options.noCreate || options.readOnly || options.immutable
+        var facts = stat()
+        guard stat(given, &facts) == 0 else {
+            let number = errno
+            guard number == ENOENT, !wantsExisting else { throw SystemError.error(number, "open", given) }
+            path = try FilePlace.resolveNew(given)
+            identity = nil
+            sizeBytes = 0
+            mode = FilePlace.newFileMode
+            isWritable = true
+            return
+        }
+        guard facts.st_mode & S_IFMT == S_IFREG else {
+            let what = facts.st_mode & S_IFMT == S_IFDIR ? "a directory" : "not a plain file"
+            throw DatabaseError(.notAMotteFile, "'\(given)' is \(what), not a Motte file", path: given)
+        }
+        guard facts.st_size > 0 || !wantsExisting else {
+            throw DatabaseError(.notAMotteFile, "'\(given)' is empty, not a Motte file", path: given)
+        }
+        path = try FilePlace.resolve(given)
+        identity = FileIdentity(device: UInt64(facts.st_dev), inode: UInt64(facts.st_ino))
+        sizeBytes = Int(facts.st_size)
+        mode = facts.st_mode & 0o666
+        isWritable = access(given, W_OK) == 0
+        guard access(given, R_OK) == 0 else { throw SystemError.error(errno, "read", given) }
+        guard isWritable || options.readOnly || options.immutable else {
+            throw SystemError.error(errno == 0 ? EACCES : errno, "write", given)
+        }
+    }
+
+    /// Looks again, after waiting for whoever was making the file.
+    func refreshed(_ options: PageStoreOptions) throws(DatabaseError) -> FilePlace { try FilePlace(path, options) }
+
+    /// Locks and shared memory do not hold across machines.
+    func checkFileSystem() throws(DatabaseError) {
+        let directory = FilePlace.split(path).directory
+        let type = motte_shim_file_system_type(directory)
+        // NFS, SMB, CIFS, SMB2, AFS, Coda, Ceph; from linux/magic.h.
+        let network: Set<UInt32> = [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x5346_414F, 0x7375_7245, 0x00C3_6400]
+        guard !network.contains(type) else {
+            throw DatabaseError(
+                .unsupported, "'\(path)' is on a network file system, where locks do not hold; use a local disk",
+                path: path)
+        }
+    }
+
+    private static func resolve(_ given: String) throws(DatabaseError) -> String {
+        guard let resolved = realpath(given, nil) else { throw SystemError.error(errno, "open", given) }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
+    /// For a file that is not there yet: its directory is resolved.
+    private static func resolveNew(_ given: String) throws(DatabaseError) -> String {
+        var facts = stat()
+        if lstat(given, &facts) == 0 {
+            throw DatabaseError(.fileNotFound, "'\(given)' is a symbolic link that leads nowhere", path: given)
+        }
+        let (directory, name) = split(given)
+        guard !name.isEmpty, name != ".", name != ".." else {
+            throw DatabaseError(.notAMotteFile, "'\(given)' names a directory, not a Motte file", path: given)
+        }
+        guard let resolved = realpath(directory, nil) else {
+            throw DatabaseError(
+                SystemError.code(errno), "the directory of '\(given)' cannot be used: \(String(cString: strerror(errno)))",
+                path: given, systemError: errno)
+        }
+        defer { free(resolved) }
+        let base = String(cString: resolved)
+        return base == "/" ? "/" + name : base + "/" + name
+    }
+
+    private static func split(_ path: String) -> (directory: String, name: String) {
+        let bytes = Array(path.utf8)
+        guard let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else { return (".", path) }
+        let directory = slash == 0 ? "/" : String(decoding: bytes[..<slash], as: UTF8.self)
+        return (directory, String(decoding: bytes[(slash + 1)...], as: UTF8.self))
+    }
+}

@@ -1,0 +1,161 @@
+/// The file store: everything of ours in LMDB's main database, one environment per file and process.
+///
+/// The map is reserved once and never resized, because a resize under a live snapshot pulls its pages away. The write
+/// lock is ours (in-process queue and sidecar), so LMDB's write transaction begins and ends inside `apply`, on one
+/// thread. LMDB's files: the database itself and `x-lock` with its reader table; ours beside it: `x-shared`.
+import CLMDB
+import CMotteShim
+import MotteValues
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+final class LMDBPages: SharedPages, @unchecked Sendable {  // @unchecked: 'current' and 'idle' only holding their locks
+    /// LMDB's number of the unnamed database.
+    static let database: MDB_dbi = 1
+    static let readerSlots: UInt32 = 2046
+
+    let identity: FileIdentity
+    let environment: LMDBEnvironment
+    private let sidecar: Sidecar?
+    private let currentLock = Lock()
+    private weak var current: LMDBSnapshot?
+    /// Read transactions at rest: they keep their place in the reader table and are renewed faster than begun.
+    private let idleLock = Lock()
+    private var idle: [OpaquePointer] = []
+    private static let mostIdle = 4
+
+    /// Takes over the environment and the sidecar.
+    init(_ environment: LMDBEnvironment, _ sidecar: Sidecar?, _ identity: FileIdentity, _ faults: FaultInjection?) {
+        self.environment = environment
+        self.sidecar = sidecar
+        self.identity = identity
+        super.init(
+            path: environment.path, signal: sidecar?.makeSignal() ?? PrivateSignalWords().makeSignal(),
+            observers: ObserverPositions { sidecar?.publishOldestObserved($0) }, faults: faults)
+    }
+
+    override var canWrite: Bool { environment.isWritable }
+
+    override func closeFile() {
+        idleLock.lock()
+        for transaction in idle { mdb_txn_abort(transaction) }
+        idle = []
+        idleLock.unlock()
+        environment.close()
+        sidecar?.detach()
+    }
+
+    // MARK: Reading.
+
+    override var header: FileHeader {
+        get throws(DatabaseError) {
+            let snapshot = try snapshot()
+            guard let record = try snapshot.get(FileHeader.key) else { throw .corrupted("the header record is missing") }
+            return try FileHeader(decoding: record.bytes, path: path)
+        }
+    }
+
+    override func snapshot() throws(DatabaseError) -> PageSnapshot {
+        try checkProcess()
+        currentLock.lock()
+        defer { currentLock.unlock() }
+        if let current, current.transactionNumber == environment.lastTransactionNumber { return current }
+        let transaction = try beginReading()
+        do throws(DatabaseError) {
+            // The number above can run ahead of what a transaction is given, so compare what it was given.
+            let number = mdb_txn_id(transaction)
+            if let current, current.transactionNumber == number {
+                recycle(transaction)
+                return current
+            }
+            return try pin(transaction, number)
+        } catch {
+            recycle(transaction)
+            throw error
+        }
+    }
+
+    private func pin(_ transaction: OpaquePointer, _ number: Int) throws(DatabaseError) -> PageSnapshot {
+        let version = try environment.version(transaction)
+        let snapshot = try LMDBSnapshot(transaction, number, version, self)
+        beginUse()
+        current = snapshot
+        return snapshot
+    }
+
+    private func beginReading() throws(DatabaseError) -> OpaquePointer {
+        idleLock.lock()
+        let rested = idle.popLast()
+        idleLock.unlock()
+        if let rested {
+            let status = mdb_txn_renew(rested)
+            if status == 0 { return rested }
+            mdb_txn_abort(rested)
+        }
+        return try environment.begin(MDB_RDONLY)
+    }
+
+    /// Called from any thread, also by a snapshot's last release.
+    func recycle(_ transaction: OpaquePointer) {
+        mdb_txn_reset(transaction)
+        idleLock.lock()
+        let keeps = idle.count < LMDBPages.mostIdle
+        if keeps { idle.append(transaction) }
+        idleLock.unlock()
+        if !keeps { mdb_txn_abort(transaction) }
+    }
+
+    @inline(__always)
+    func lend(_ value: MDB_val, keyCount: Int) -> PageBytes {
+        PageBytes(bytes: value.bytes, isStable: environment.isOverflow(keyCount: keyCount, valueCount: value.mv_size))
+    }
+
+    // MARK: Writing.
+
+    override func lockAcrossProcesses(
+        _ deadline: Deadline, _ cancellation: WaitCancellation?
+    ) throws(DatabaseError) -> Bool {
+        try sidecar?.lockForWriting(deadline, cancellation) ?? true
+    }
+
+    override func unlockAcrossProcesses() {
+        sidecar?.unlockForWriting()
+    }
+
+    override func apply(
+        _ entries: [PageBatch.Entry], byteCount: Int, _ version: Version
+    ) throws(DatabaseError) {
+        let transaction = try environment.begin(0)
+        do throws(DatabaseError) {
+            let header = try environment.header(transaction)
+            try checkFollows(version, header.version)
+            try LMDBWriter.apply(entries, header.advanced(to: version), transaction, path)
+        } catch {
+            mdb_txn_abort(transaction)
+            throw error
+        }
+        // Frees the transaction whether it succeeds or not.
+        try environment.checkCommit(mdb_txn_commit(transaction), byteCount)
+    }
+
+    // MARK: Inspection.
+
+    override func oldestObservedVersion() throws(DatabaseError) -> Version? {
+        sidecar.map { $0.oldestObserved() } ?? observers.oldestPosition
+    }
+
+    override func statistics() throws(DatabaseError) -> PageStatistics {
+        var statistics = try environment.statistics()
+        statistics.version = try snapshot().version
+        statistics.waitingWriterCount = waitingWriterCount
+        return statistics
+    }
+
+    override func readers() throws(DatabaseError) -> [PageReader] {
+        environment.clearDeadReaders { process in sidecar?.isAttached(process) ?? false }
+        return environment.readers()
+    }
+}

@@ -1,0 +1,132 @@
+/// A persistent sorted map in two levels: an array of blocks, each a sorted array of up to 128 entries. Changing one
+/// entry copies its block and the array of blocks; everything else is shared with the versions before.
+import MotteValues
+
+/// Key and value in one allocation that lives as long as any version shows it.
+final class MemoryEntry: @unchecked Sendable {  // @unchecked: never changes
+    private let start: UnsafeMutableRawPointer
+    private let keyCount: Int
+    private let valueStart: Int
+    private let valueCount: Int
+
+    init(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
+        keyCount = key.count
+        valueCount = value.count
+        valueStart = (key.count + 15) & ~15
+        start = .allocate(byteCount: max(1, valueStart + value.count), alignment: 16)
+        UnsafeMutableRawBufferPointer(start: start, count: keyCount).copyMemory(from: key)
+        if !value.isEmpty {
+            UnsafeMutableRawBufferPointer(start: start + valueStart, count: valueCount).copyMemory(from: value)
+        }
+    }
+
+    deinit {
+        start.deallocate()
+    }
+
+    var key: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: keyCount) }
+    var value: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start + valueStart, count: valueCount) }
+}
+
+struct MemoryTree: Sendable {
+    typealias Block = [MemoryEntry]
+    /// Every block has an entry; keys ascend strictly through all blocks.
+    private(set) var blocks: [Block] = []
+    private(set) var entryCount = 0
+    private static let largestBlock = 128
+
+    struct Place: Equatable {
+        var block: Int
+        var entry: Int
+    }
+
+    /// Applies entries whose keys ascend strictly.
+    mutating func apply(_ changes: [PageBatch.Entry]) {
+        var next: [Block] = []
+        next.reserveCapacity(blocks.count + changes.count / MemoryTree.largestBlock + 1)
+        var change = 0
+        for (index, block) in blocks.enumerated() {
+            // Changes below the first key of the next block belong to this one.
+            var end = change
+            let limit = index + 1 < blocks.count ? blocks[index + 1][0].key : nil
+            while end < changes.count {
+                if let limit, ValueOrdering.compareBytes(changes[end].key, limit) >= 0 { break }
+                end += 1
+            }
+            if end == change { next.append(block) } else { merge(block, changes[change ..< end], into: &next) }
+            change = end
+        }
+        if blocks.isEmpty { merge([], changes[...], into: &next) }
+        blocks = next
+    }
+
+    mutating func put(_ key: [UInt8], _ value: [UInt8]) {
+        var batch = PageBatch()
+        batch.put(key, value)
+        apply(batch.effectiveEntries())
+    }
+
+    /// The first place at or after `key`; nil when every key is below it.
+    func firstPlace(atOrAfter key: UnsafeRawBufferPointer) -> Place? {
+        var low = 0, high = blocks.count
+        // The first block whose last key is not below `key`.
+        while low < high {
+            let middle = (low + high) / 2
+            let block = blocks[middle]
+            if ValueOrdering.compareBytes(block[block.count - 1].key, key) < 0 { low = middle + 1 } else { high = middle }
+        }
+        guard low < blocks.count else { return nil }
+        let block = blocks[low]
+        var first = 0, last = block.count
+        while first < last {
+            let middle = (first + last) / 2
+            if ValueOrdering.compareBytes(block[middle].key, key) < 0 { first = middle + 1 } else { last = middle }
+        }
+        return Place(block: low, entry: first)
+    }
+
+    func entry(at place: Place) -> MemoryEntry { blocks[place.block][place.entry] }
+
+    func place(after place: Place) -> Place? {
+        if place.entry + 1 < blocks[place.block].count { return Place(block: place.block, entry: place.entry + 1) }
+        return place.block + 1 < blocks.count ? Place(block: place.block + 1, entry: 0) : nil
+    }
+
+    func place(before place: Place) -> Place? {
+        if place.entry > 0 { return Place(block: place.block, entry: place.entry - 1) }
+        return place.block > 0 ? Place(block: place.block - 1, entry: blocks[place.block - 1].count - 1) : nil
+    }
+
+    var lastPlace: Place? {
+        blocks.last.map { Place(block: blocks.count - 1, entry: $0.count - 1) }
+    }
+
+    var byteCount: Int {
+        blocks.reduce(0) { sum, block in block.reduce(sum) { $0 + $1.key.count + $1.value.count } }
+    }
+
+    private mutating func merge(_ block: Block, _ changes: ArraySlice<PageBatch.Entry>, into next: inout [Block]) {
+        var merged: Block = []
+        merged.reserveCapacity(block.count + changes.count)
+        var old = 0
+        for change in changes {
+            while old < block.count, ValueOrdering.compareBytes(block[old].key, change.key) < 0 {
+                merged.append(block[old])
+                old += 1
+            }
+            if old < block.count, ValueOrdering.compareBytes(block[old].key, change.key) == 0 { old += 1 }
+            if !change.isDelete { merged.append(MemoryEntry(change.key, change.value)) }
+        }
+        merged.append(contentsOf: block[old...])
+        entryCount += merged.count - block.count
+        guard merged.count > MemoryTree.largestBlock else {
+            if !merged.isEmpty { next.append(merged) }
+            return
+        }
+        // Half full, so that the next changes find room.
+        let size = MemoryTree.largestBlock / 2
+        for start in stride(from: 0, to: merged.count, by: size) {
+            next.append(Block(merged[start ..< min(start + size, merged.count)]))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+/// Which files and named memory stores this process has open: a file is open once per process, whatever its path is
+/// called, because the lock file of LMDB does not survive being opened twice.
+///
+/// All of it happens under the open-files lock of the shim, which fork() waits for.
+import CMotteShim
+import MotteValues
+
+enum PageRegistry {
+    // Only touched holding the open-files lock.
+    nonisolated(unsafe) private static var files: [FileIdentity: LMDBPages] = [:]
+    nonisolated(unsafe) private static var memories: [String: MemoryPages] = [:]
+
+    static func open(_ options: PageStoreOptions) throws(DatabaseError) -> PageStore {
+        motte_shim_open_files_lock()
+        defer { motte_shim_open_files_unlock() }
+        switch options.location {
+        case .memory(let identifier): return try openMemory(identifier, options)
+        case .file(let path): return try openFile(path, options)
+        }
+    }
+
+    /// Called holding the lock.
+    static func remove(_ pages: SharedPages) {
+        if let pages = pages as? LMDBPages {
+            if files[pages.identity] === pages { files[pages.identity] = nil }
+        } else if let pages = pages as? MemoryPages, let identifier = pages.identifier {
+            if memories[identifier] === pages { memories[identifier] = nil }
+        }
+    }
+
+    private static func openFile(_ path: String, _ options: PageStoreOptions) throws(DatabaseError) -> PageStore {
+        let place = try FilePlace(path, options)
+        // What a forked child finds here belongs to its parent.
+        if let identity = place.identity, let pages = files[identity], pages.isOfThisProcess {
+            guard pages.canWrite || options.readOnly || options.immutable else {
+                throw DatabaseError(
+                    .permissionDenied, "'\(path)' is already open in this process and cannot be written", path: path)
+            }
+            return handle(on: pages, options)
+        }
+        let pages = try LMDBPages.open(place, options)
+        files[pages.identity] = pages
+        return handle(on: pages, options)
+    }
+
+    private static func openMemory(
+        _ identifier: String?, _ options: PageStoreOptions
+    ) throws(DatabaseError) -> PageStore {
+        if let identifier, let pages = memories[identifier], pages.isOfThisProcess { return handle(on: pages, options) }
+        guard !options.noCreate, !options.readOnly else {
+            throw DatabaseError(.fileNotFound, "there is no memory store '\(identifier ?? "")' to open")
+        }
+        let pages = try MemoryPages(identifier: identifier, options)
+        if let identifier { memories[identifier] = pages }
+        return handle(on: pages, options)
+    }
+
+    private static func handle(on pages: SharedPages, _ options: PageStoreOptions) -> PageStore {
+        pages.beginUseHoldingLock()
+        return PageStore(pages, isReadOnly: options.readOnly || options.immutable)
+    }
+}

@@ -1,0 +1,15 @@
+/// The first byte of every key says what the value is; all of them live in one ordered map.
+package enum KeySpace {
+    package static let header: UInt8 = 0x00
+    package static let catalog: UInt8 = 0x01
+    package static let tableStates: UInt8 = 0x02
+    package static let tails: UInt8 = 0x03
+    package static let chunks: UInt8 = 0x04
+    package static let liveBitmaps: UInt8 = 0x05
+    package static let longLists: UInt8 = 0x06
+    package static let indexBlocks: UInt8 = 0x07
+    package static let changeLog: UInt8 = 0x7F
+
+    /// Keys are 1 to 511 bytes (LMDB's limit, kept by every store).
+    package static let longestKey = 511
+}

@@ -1,0 +1,27 @@
+/// Numbers about a store, for tools, tests and the questions of people.
+import MotteValues
+
+package struct PageStatistics: Sendable {
+    package var version: Version
+    package var entryCount: Int
+    /// 0 for a memory store, as all page numbers are.
+    package var pageBytes: Int
+    /// Pages in use up to the end of the file, free ones included.
+    package var pageCount: Int
+    package var branchPageCount: Int
+    package var leafPageCount: Int
+    package var overflowPageCount: Int
+    package var treeDepth: Int
+    /// Size of the file; for a memory store the bytes of keys and values.
+    package var fileBytes: Int
+    /// The most the file can grow to while it is open.
+    package var mapSizeBytes: Int
+    package var waitingWriterCount: Int
+}
+
+/// A pinned version of some process, as the file's reader table has it.
+package struct PageReader: Sendable {
+    package var processID: Int32
+    /// LMDB's own transaction number, not a `Version`: good for comparing readers with each other.
+    package var transactionNumber: UInt64
+}

@@ -1,0 +1,124 @@
+/// The seam between the engine and whatever keeps its bytes: a versioned, ordered map from key bytes to value bytes.
+///
+/// Readers pin a version (`snapshot`), a writer takes the write lock and commits a batch as the next version. All a
+/// transaction does before its commit happens in the floors above. A store object is one user's handle: every `open`
+/// makes one, all those of one file in a process share what is behind them (`sharedIdentity`), and closing one does not
+/// disturb the others. Calls may come from any thread.
+///
+/// Two forms: a file under LMDB (`LMDBPages`), and a store in memory (`MemoryPages`) with the same behaviour.
+import CMotteShim
+import MotteValues
+
+package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is only touched holding 'lock'
+    private let lock = Lock()
+    private var user: SharedPages?
+    private let path: String
+    private let forkGeneration = motte_shim_fork_generation()
+    /// This handle refuses to write.
+    package let isReadOnly: Bool
+
+    init(_ pages: SharedPages, isReadOnly: Bool) {
+        user = pages
+        path = pages.path
+        self.isReadOnly = isReadOnly
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Opens, and makes the file with its header record when there is none and the options allow it.
+    package static func open(_ options: PageStoreOptions) throws(DatabaseError) -> PageStore {
+        try PageRegistry.open(options)
+    }
+
+    /// Further calls on this handle answer `.closed`. Snapshots, locks and observer slots taken from it stay good; the
+    /// file is closed with the last of them.
+    package func close() {
+        guard motte_shim_fork_generation() == forkGeneration else { return }
+        lock.lock()
+        let last = user
+        user = nil
+        lock.unlock()
+        last?.endUse()
+    }
+
+    /// Equal for all handles of one file or one named memory store in this process, while any of them lives.
+    package var sharedIdentity: ObjectIdentifier {
+        get throws(DatabaseError) { ObjectIdentifier(try pages()) }
+    }
+
+    /// The header record as of now.
+    package var header: FileHeader {
+        get throws(DatabaseError) { try pages().header }
+    }
+
+    // MARK: Reading.
+
+    /// The newest version, pinned. Cheap when nothing was committed since the last call.
+    package func snapshot() throws(DatabaseError) -> PageSnapshot { try pages().snapshot() }
+
+    /// The newest version that was made known; may lag behind the file for a moment when a committer died.
+    package var latestVersion: Version {
+        get throws(DatabaseError) { try pages().signal.published }
+    }
+
+    /// For waiting until there is a newer version.
+    package var signal: CommitSignal {
+        get throws(DatabaseError) { try pages().signal }
+    }
+
+    // MARK: Writing.
+
+    /// Waits for the right to commit: first come, first served within the process, and fair between processes.
+    /// Throws `.timeout` after the time allowed (negative: never; 0: at once) or when the wait is cancelled.
+    package func lockForWriting(
+        timeoutMilliseconds: Int64, cancellation: WaitCancellation? = nil
+    ) throws(DatabaseError) -> WriteLock {
+        let pages = try pagesForWriting()
+        return try pages.lockForWriting(Deadline(milliseconds: timeoutMilliseconds), cancellation)
+    }
+
+    /// Makes the batch the state of `version`, which must be above every version before. When it returns, the commit is
+    /// as durable as the options say and waiters are awake; when it throws, nothing changed and the batch is intact.
+    package func commit(_ batch: borrowing PageBatch, lock: WriteLock, version: Version) throws(DatabaseError) {
+        let pages = try pagesForWriting()
+        guard lock.isFor(pages) else {
+            throw DatabaseError(.notInWrite, "the write lock of '\(path)' is not held", path: path)
+        }
+        try pages.commit(batch, version)
+    }
+
+    // MARK: Observers and inspection.
+
+    /// Asks that history from `version` on be kept.
+    package func claimObserverSlot(at version: Version) throws(DatabaseError) -> ObserverSlot {
+        ObserverSlot(try pages(), at: version)
+    }
+
+    /// The oldest position of any observer in any process that has the file open; nil when there is none.
+    package func oldestObservedVersion() throws(DatabaseError) -> Version? { try pages().oldestObservedVersion() }
+
+    package func statistics() throws(DatabaseError) -> PageStatistics { try pages().statistics() }
+
+    /// Versions pinned by any process, after the entries of dead ones were cleared.
+    package func readers() throws(DatabaseError) -> [PageReader] { try pages().readers() }
+
+    private func pages() throws(DatabaseError) -> SharedPages {
+        // A fork may have copied the lock while a thread held it that the child does not have: so this comes first.
+        guard motte_shim_fork_generation() == forkGeneration else { throw SharedPages.forked(path) }
+        lock.lock()
+        let pages = user
+        lock.unlock()
+        guard let pages else { throw DatabaseError(.closed, "'\(path)' is closed", path: path) }
+        return pages
+    }
+
+    private func pagesForWriting() throws(DatabaseError) -> SharedPages {
+        let pages = try pages()
+        guard !isReadOnly, pages.canWrite else {
+            throw DatabaseError(.readOnly, "'\(path)' is open for reading only", path: path)
+        }
+        return pages
+    }
+}

@@ -1,0 +1,43 @@
+/// What to open and how. The defaults are what an application wants.
+package struct PageStoreOptions: Sendable {
+    package enum Location: Sendable {
+        case file(String)
+        /// Stores with the same identifier in one process are one store, gone when the last user closes it; nil is a
+        /// store of one's own.
+        case memory(identifier: String?)
+    }
+
+    package enum Durability: Sendable {
+        /// A commit that returned survives a power cut.
+        case full
+        /// Nothing is flushed: a commit that returned survives the death of the process, but a power cut can lose
+        /// later commits and damage the file. For data that can be made again.
+        case relaxed
+    }
+
+    package var location: Location
+    /// A missing file is an error instead of a new store.
+    package var noCreate = false
+    /// This user never writes; the file must exist.
+    package var readOnly = false
+    /// The file cannot change while it is open (a read-only medium): no lock files, no sidecar. Implies `readOnly`.
+    package var immutable = false
+    package var durability = Durability.full
+    /// Address space reserved for the file, and so the most it can grow to while it is open. nil: the environment
+    /// variable MOTTE_MAP_SIZE (bytes, or with K, M, G behind the number), else 16 GiB.
+    package var mapSizeBytes: Int?
+    /// Rows of a cluster, for a file that is made by this open; an existing file keeps its own.
+    package var rowsPerCluster = FileHeader.defaultRowsPerCluster
+    /// How long to wait for another process that is opening the same file.
+    package var openTimeoutMilliseconds: Int64 = 10_000
+    /// For tests: lets chosen commits fail.
+    package var faults: FaultInjection?
+
+    package init(location: Location) {
+        self.location = location
+    }
+
+    package init(path: String) {
+        self.init(location: .file(path))
+    }
+}

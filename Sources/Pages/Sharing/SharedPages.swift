@@ -1,0 +1,128 @@
+/// What all users of one file (or of one in-memory store) in this process share: the pages themselves, the write lock,
+/// the commit signal, the observers' positions. `PageStore` is one user's handle on it.
+///
+/// It counts its users (handles, snapshots, held locks, observers) and closes when the last one goes, under the lock
+/// that also guards opening, so that a file is never open twice in one process.
+import CMotteShim
+import MotteValues
+
+class SharedPages: @unchecked Sendable {  // @unchecked: counted and closed under the open-files lock, rest by subclasses
+    final let path: String
+    final let signal: CommitSignal
+    final let observers: ObserverPositions
+    final let faults: FaultInjection?
+    private final let queue = WriteQueue()
+    private final let forkGeneration = motte_shim_fork_generation()
+    private final var userCount = 0
+    private final var isClosed = false
+
+    init(path: String, signal: CommitSignal, observers: ObserverPositions, faults: FaultInjection?) {
+        self.path = path
+        self.signal = signal
+        self.observers = observers
+        self.faults = faults
+        signal.attach(self)
+    }
+
+    // MARK: What a form of the store provides.
+
+    var header: FileHeader { get throws(DatabaseError) { throw SharedPages.missing } }
+    var canWrite: Bool { false }
+    func snapshot() throws(DatabaseError) -> PageSnapshot { throw SharedPages.missing }
+    /// Applies the entries as `version`; the caller holds the write lock.
+    func apply(_ entries: [PageBatch.Entry], byteCount: Int, _ version: Version) throws(DatabaseError) {
+        throw SharedPages.missing
+    }
+    func statistics() throws(DatabaseError) -> PageStatistics { throw SharedPages.missing }
+    func readers() throws(DatabaseError) -> [PageReader] { [] }
+    func oldestObservedVersion() throws(DatabaseError) -> Version? { observers.oldestPosition }
+    func lockAcrossProcesses(_ deadline: Deadline, _ cancellation: WaitCancellation?) throws(DatabaseError) -> Bool {
+        true
+    }
+    func unlockAcrossProcesses() {}
+    /// The last user is gone; called holding the open-files lock.
+    func closeFile() {}
+
+    private static var missing: DatabaseError { DatabaseError(.internal, "this form of page store is not complete") }
+
+    // MARK: Users.
+
+    /// False in a process forked from the one that opened the file: nothing of it may be used or closed there.
+    final var isOfThisProcess: Bool { motte_shim_fork_generation() == forkGeneration }
+
+    final func checkProcess() throws(DatabaseError) {
+        guard isOfThisProcess else { throw SharedPages.forked(path) }
+    }
+
+    static func forked(_ path: String) -> DatabaseError {
+        DatabaseError(
+            .forked, "'\(path)' was opened before this process was forked; open it again in the child", path: path)
+    }
+
+    final func beginUse() {
+        motte_shim_open_files_lock()
+        beginUseHoldingLock()
+        motte_shim_open_files_unlock()
+    }
+
+    final func beginUseHoldingLock() { userCount += 1 }
+
+    final func endUse() {
+        guard isOfThisProcess else { return }
+        motte_shim_open_files_lock()
+        defer { motte_shim_open_files_unlock() }
+        userCount -= 1
+        guard userCount == 0, !isClosed else { return }
+        isClosed = true
+        PageRegistry.remove(self)
+        closeFile()
+    }
+
+    // MARK: Writing.
+
+    final func lockForWriting(
+        _ deadline: Deadline, _ cancellation: WaitCancellation?
+    ) throws(DatabaseError) -> WriteLock {
+        guard queue.acquire(deadline, cancellation) else { throw timeout }
+        do throws(DatabaseError) {
+            guard try lockAcrossProcesses(deadline, cancellation) else { throw timeout }
+        } catch {
+            queue.release()
+            throw error
+        }
+        beginUse()
+        let lock = WriteLock(self)
+        // The holder before may have died between its commit and its wake.
+        signal.publish(try snapshot().version)
+        return lock
+    }
+
+    final func releaseWriteLock() {
+        unlockAcrossProcesses()
+        queue.release()
+    }
+
+    final func commit(_ batch: borrowing PageBatch, _ version: Version) throws(DatabaseError) {
+        if let refusal = batch.refusal { throw refusal }
+        try faults?.willCommit()
+        let entries = batch.effectiveEntries()
+        if let first = entries.first, first.key.elementsEqual(FileHeader.key) {
+            throw DatabaseError(.internal, "the header record is written by the commit alone")
+        }
+        try apply(entries, byteCount: batch.byteCount, version)
+        signal.publish(version)
+    }
+
+    final func checkFollows(_ version: Version, _ stored: Version) throws(DatabaseError) {
+        guard version > stored else {
+            throw DatabaseError(
+                .internal, "commit \(version.rawValue) does not follow \(stored.rawValue), which '\(path)' is at", path: path)
+        }
+    }
+
+    final var waitingWriterCount: Int { queue.waiterCount }
+
+    private final var timeout: DatabaseError {
+        DatabaseError(.timeout, "another writer held '\(path)' for longer than the time allowed", path: path)
+    }
+}

@@ -1,0 +1,299 @@
+/// The memory and the locks that processes share about one file; see `SidecarLayout` for the bytes.
+///
+/// Attached by the first opener in a process and kept until the last user goes. Whoever finds nobody attached sets it
+/// up anew, so nothing in it outlives its users, and a machine that lost power needs no repair of it.
+import CMotteShim
+import MotteValues
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touched atomically, the rest is constant
+    let path: String
+    private let descriptor: Int32
+    private let base: UnsafeMutableRawPointer
+    private var slot = 0
+
+    /// Called holding the open-files lock. `mode` are the permissions of the file it belongs to.
+    init(attaching path: String, mode: mode_t, timeoutMilliseconds: Int64) throws(DatabaseError) {
+        self.path = path
+        descriptor = try Sidecar.openFile(path, mode)
+        do throws(DatabaseError) {
+            base = try Sidecar.enter(descriptor, path, Deadline(milliseconds: timeoutMilliseconds))
+        } catch {
+            Sidecar.closeFile(descriptor)
+            throw error
+        }
+        do throws(DatabaseError) {
+            slot = try claimSlot(Deadline(milliseconds: timeoutMilliseconds))
+        } catch {
+            munmap(base, SidecarLayout.byteCount)
+            Sidecar.closeFile(descriptor)
+            throw error
+        }
+    }
+
+    /// Called holding the open-files lock, in the process that attached.
+    func detach() {
+        motte_shim_store64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotOldest), 0)
+        motte_shim_store64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess), 0)
+        munmap(base, SidecarLayout.byteCount)
+        // Closing drops the locks of the descriptor: the slot's and the shared attach lock.
+        Sidecar.closeFile(descriptor)
+    }
+
+    // MARK: What it says.
+
+    func makeSignal() -> CommitSignal {
+        CommitSignal(
+            futex: word32(SidecarLayout.versionWordOffset), number: word64(SidecarLayout.versionOffset), keeping: self)
+    }
+
+    /// The first to know the file's UUID writes it down; another file under the same name is then found out.
+    func checkFile(_ uuid: FileHeader.UUID) -> Bool {
+        let high = word64(SidecarLayout.uuidOffset), low = word64(SidecarLayout.uuidOffset + 8)
+        if motte_shim_load64(high) == 0 {
+            motte_shim_store64(low, uuid.low)
+            _ = motte_shim_compare_exchange64(high, 0, uuid.high)
+        }
+        return motte_shim_load64(high) == uuid.high && motte_shim_load64(low) == uuid.low
+    }
+
+    func publishOldestObserved(_ version: Version?) {
+        let value = version.map { $0.rawValue &+ 1 } ?? 0
+        motte_shim_store64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotOldest), value)
+    }
+
+    /// The oldest position of all processes. Slots of dead processes are cleared on the way.
+    func oldestObserved() -> Version? {
+        var oldest: UInt64?
+        for other in 0 ..< SidecarLayout.slotCount where isTaken(other) {
+            if other != slot, motte_shim_test_byte(descriptor, SidecarLayout.slotByte(other)) == 0 {
+                clear(other)
+                continue
+            }
+            let value = motte_shim_load64(word64(SidecarLayout.slotOffset(other) + SidecarLayout.slotOldest))
+            if value != 0 { oldest = min(oldest ?? value, value) }
+        }
+        return oldest.map { Version($0 - 1) }
+    }
+
+    /// Whether a process with this id, alive by its start time, is attached.
+    func isAttached(_ process: Int32) -> Bool {
+        for other in 0 ..< SidecarLayout.slotCount where isTaken(other) {
+            let offset = SidecarLayout.slotOffset(other)
+            guard motte_shim_load64(word64(offset + SidecarLayout.slotProcess)) == UInt64(process) else { continue }
+            if other == slot { return true }
+            if motte_shim_test_byte(descriptor, SidecarLayout.slotByte(other)) != 0 { return true }
+        }
+        return false
+    }
+
+    // MARK: The write lock.
+
+    /// Takes the turnstile, then the lock, then leaves the turnstile: who waits stands in the turnstile, so that a
+    /// process that writes again and again cannot keep the lock from it. False when the time is over.
+    func lockForWriting(_ deadline: Deadline, _ cancellation: WaitCancellation?) throws(DatabaseError) -> Bool {
+        guard try lockByte(SidecarLayout.turnstileByte, deadline, cancellation) else { return false }
+        defer {
+            _ = motte_shim_lock_byte(descriptor, SidecarLayout.turnstileByte, Int32(MOTTE_SHIM_UNLOCK))
+            announceRelease()
+        }
+        return try lockByte(SidecarLayout.writeLockByte, deadline, cancellation)
+    }
+
+    func unlockForWriting() {
+        _ = motte_shim_lock_byte(descriptor, SidecarLayout.writeLockByte, Int32(MOTTE_SHIM_UNLOCK))
+        announceRelease()
+    }
+
+    private func announceRelease() {
+        let releases = word32(SidecarLayout.releasesOffset)
+        _ = motte_shim_add32(releases, 1)
+        if motte_shim_load32(word32(SidecarLayout.waitersOffset)) != 0 { motte_shim_futex_wake_all(releases) }
+    }
+
+    /// Releases wake the waiters; the kernel's release of a dead holder's lock does not, so nobody sleeps long.
+    private func lockByte(
+        _ byte: Int64, _ deadline: Deadline, _ cancellation: WaitCancellation?
+    ) throws(DatabaseError) -> Bool {
+        var status = motte_shim_lock_byte(descriptor, byte, Int32(MOTTE_SHIM_EXCLUSIVE))
+        guard status == EAGAIN else { return try isTaken(status) }
+        let releases = word32(SidecarLayout.releasesOffset), waiters = word32(SidecarLayout.waitersOffset)
+        _ = motte_shim_add32(waiters, 1)
+        defer { _ = motte_shim_add32(waiters, UInt32.max) }
+        while true {
+            let seen = motte_shim_load32(releases)
+            status = motte_shim_lock_byte(descriptor, byte, Int32(MOTTE_SHIM_EXCLUSIVE))
+            guard status == EAGAIN else { return try isTaken(status) }
+            let remaining = deadline.remaining(atMost: 20)
+            if remaining <= 0 || cancellation?.isCancelled == true { return false }
+            _ = motte_shim_futex_wait(releases, seen, remaining)
+        }
+    }
+
+    private func isTaken(_ status: Int32) throws(DatabaseError) -> Bool {
+        guard status == 0 else { throw SystemError.error(status, "lock", path) }
+        return true
+    }
+
+    // MARK: Setting up.
+
+    private static func openFile(_ path: String, _ mode: mode_t) throws(DatabaseError) -> Int32 {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode)
+        guard descriptor >= 0 else {
+            let number = errno
+            guard SystemError.code(number) == .permissionDenied else { throw SystemError.error(number, "open", path) }
+            throw DatabaseError(
+                .permissionDenied,
+                "could not open '\(path)', which processes share beside the file: \(String(cString: strerror(number)));"
+                    + " make the directory writable, or open with 'immutable' if nothing can change the file",
+                path: path, systemError: number)
+        }
+        var facts = stat()
+        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            throw DatabaseError(.lockFailed, "'\(path)' must be a plain file", path: path)
+        }
+        guard motte_shim_close_in_child(descriptor) == 0 else {
+            close(descriptor)
+            throw DatabaseError(.outOfHandles, "this process has too many Motte files open", path: path)
+        }
+        return descriptor
+    }
+
+    private static func closeFile(_ descriptor: Int32) {
+        motte_shim_forget_descriptor(descriptor)
+        close(descriptor)
+    }
+
+    /// Maps the sidecar and holds the shared attach lock; sets it up when nobody else is attached.
+    private static func enter(
+        _ descriptor: Int32, _ path: String, _ deadline: Deadline
+    ) throws(DatabaseError) -> UnsafeMutableRawPointer {
+        while true {
+            let first = motte_shim_lock_byte(descriptor, SidecarLayout.attachByte, Int32(MOTTE_SHIM_EXCLUSIVE))
+            if first == 0 {
+                let base = try allocateAndMap(descriptor, path)
+                setUp(base)
+                // Going from exclusive to shared leaves no gap in which another could set up.
+                _ = motte_shim_lock_byte(descriptor, SidecarLayout.attachByte, Int32(MOTTE_SHIM_SHARED))
+                return base
+            }
+            guard first == EAGAIN else { throw SystemError.error(first, "lock", path) }
+            let joined = motte_shim_lock_byte(descriptor, SidecarLayout.attachByte, Int32(MOTTE_SHIM_SHARED))
+            if joined == 0 { return try mapExisting(descriptor, path) }
+            guard joined == EAGAIN else { throw SystemError.error(joined, "lock", path) }
+            // Somebody is setting up, or is compacting; both end.
+            guard deadline.remaining(atMost: 1) > 0 else {
+                throw DatabaseError(.busy, "another process keeps '\(path)' to itself", path: path)
+            }
+            usleep(500)
+        }
+    }
+
+    private static func allocateAndMap(
+        _ descriptor: Int32, _ path: String
+    ) throws(DatabaseError) -> UnsafeMutableRawPointer {
+        // Allocated, not only extended: a full disk is an error here instead of a signal at the first store.
+        let status = posix_fallocate(descriptor, 0, off_t(SidecarLayout.byteCount))
+        guard status == 0 else { throw SystemError.error(status, "allocate", path) }
+        return try map(descriptor, path)
+    }
+
+    private static func mapExisting(
+        _ descriptor: Int32, _ path: String
+    ) throws(DatabaseError) -> UnsafeMutableRawPointer {
+        var facts = stat()
+        guard fstat(descriptor, &facts) == 0 else { throw SystemError.error(errno, "look at", path) }
+        guard facts.st_size >= off_t(SidecarLayout.byteCount) else { throw foreign(path) }
+        let base = try map(descriptor, path)
+        guard base.load(fromByteOffset: SidecarLayout.magicOffset, as: UInt64.self) == SidecarLayout.magic,
+            base.load(fromByteOffset: SidecarLayout.numberOffset, as: UInt32.self) == SidecarLayout.number
+        else {
+            munmap(base, SidecarLayout.byteCount)
+            throw foreign(path)
+        }
+        return base
+    }
+
+    private static func foreign(_ path: String) -> DatabaseError {
+        DatabaseError(
+            .lockFailed, "'\(path)' is in use by another version of Motte; close it there first", path: path)
+    }
+
+    private static func map(_ descriptor: Int32, _ path: String) throws(DatabaseError) -> UnsafeMutableRawPointer {
+        let address = mmap(nil, SidecarLayout.byteCount, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
+        guard let address, address != UnsafeMutableRawPointer(bitPattern: -1) else {
+            throw SystemError.error(errno, "map", path)
+        }
+        return address
+    }
+
+    private static func setUp(_ base: UnsafeMutableRawPointer) {
+        memset(base, 0, SidecarLayout.byteCount)
+        base.storeBytes(of: SidecarLayout.number, toByteOffset: SidecarLayout.numberOffset, as: UInt32.self)
+        base.storeBytes(
+            of: UInt32(SidecarLayout.byteCount), toByteOffset: SidecarLayout.byteCountOffset, as: UInt32.self)
+        base.storeBytes(of: SidecarLayout.magic, toByteOffset: SidecarLayout.magicOffset, as: UInt64.self)
+    }
+
+    // MARK: Slots.
+
+    private func claimSlot(_ deadline: Deadline) throws(DatabaseError) -> Int {
+        guard try lockByte(SidecarLayout.claimByte, deadline, nil) else {
+            throw DatabaseError(.busy, "another process keeps '\(path)' to itself", path: path)
+        }
+        defer {
+            _ = motte_shim_lock_byte(descriptor, SidecarLayout.claimByte, Int32(MOTTE_SHIM_UNLOCK))
+            announceRelease()
+        }
+        let process = getpid(), start = motte_shim_process_start(process), nonce = motte_shim_image_nonce()
+        for other in 0 ..< SidecarLayout.slotCount where isTaken(other) {
+            if motte_shim_test_byte(descriptor, SidecarLayout.slotByte(other)) == 0 {
+                clear(other)
+                continue
+            }
+            let offset = SidecarLayout.slotOffset(other)
+            guard motte_shim_load64(word64(offset + SidecarLayout.slotProcess)) == UInt64(process),
+                motte_shim_load64(word64(offset + SidecarLayout.slotStart)) == start
+            else { continue }
+            throw DatabaseError(
+                .secondCopy,
+                "another copy of Motte in this process has the file of '\(path)' open; use one copy of the library", path: path)
+        }
+        for free in 0 ..< SidecarLayout.slotCount where !isTaken(free) {
+            let status = motte_shim_lock_byte(descriptor, SidecarLayout.slotByte(free), Int32(MOTTE_SHIM_EXCLUSIVE))
+            if status == EAGAIN { continue }
+            guard status == 0 else { throw SystemError.error(status, "lock", path) }
+            let offset = SidecarLayout.slotOffset(free)
+            motte_shim_store64(word64(offset + SidecarLayout.slotOldest), 0)
+            motte_shim_store64(word64(offset + SidecarLayout.slotStart), start)
+            motte_shim_store64(word64(offset + SidecarLayout.slotNonce), nonce)
+            motte_shim_store64(word64(offset + SidecarLayout.slotProcess), UInt64(process))
+            return free
+        }
+        throw DatabaseError(
+            .busy, "\(SidecarLayout.slotCount) processes have the file of '\(path)' open already", path: path)
+    }
+
+    private func isTaken(_ slot: Int) -> Bool {
+        motte_shim_load64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess)) != 0
+    }
+
+    /// Frees the slot of a process that is gone: nobody holds its byte.
+    private func clear(_ slot: Int) {
+        let process = word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess)
+        _ = motte_shim_compare_exchange64(process, motte_shim_load64(process), 0)
+    }
+
+    private func word32(_ offset: Int) -> UnsafeMutablePointer<UInt32> {
+        (base + offset).assumingMemoryBound(to: UInt32.self)
+    }
+
+    private func word64(_ offset: Int) -> UnsafeMutablePointer<UInt64> {
+        (base + offset).assumingMemoryBound(to: UInt64.self)
+    }
+}

@@ -1,0 +1,41 @@
+/// The bytes of the sidecar `x.motte-shared`, which the processes that have the file open share in memory:
+///
+///        0  "MOTTESHR"                          128 + 64 * i   slot i of 126, one per process
+///        8  u32 layout number                             0  u64 process id, 0: free
+///       12  u32 bytes of the sidecar                      8  u64 start time of the process
+///       16  u64 x 2  UUID of the file, 0: not yet known  16  u64 nonce of the library image
+///       32  u32 low 32 bits of the version: futex word   24  u64 oldest observed version + 1, 0: none
+///       36  u32 counts releases of the write lock: futex word
+///       40  u64 latest committed version
+///       48  u32 processes waiting for the write lock
+///
+/// Byte locks of the sidecar (of the open file description, so the kernel drops them when the process dies):
+/// 0 write lock, 1 turnstile before it, 2 attached (shared; exclusively: the right to set the sidecar up),
+/// 3 claiming slots, 256 + i: slot i is in use. The contents mean something only while somebody is attached.
+enum SidecarLayout {
+    static let magic: UInt64 = 0x5248_5345_5454_4F4D  // "MOTTESHR", little-endian
+    static let number: UInt32 = 1
+    static let byteCount = 8192
+    static let slotCount = 126
+
+    static let magicOffset = 0
+    static let numberOffset = 8
+    static let byteCountOffset = 12
+    static let uuidOffset = 16
+    static let versionWordOffset = 32
+    static let releasesOffset = 36
+    static let versionOffset = 40
+    static let waitersOffset = 48
+
+    static func slotOffset(_ slot: Int) -> Int { 128 + 64 * slot }
+    static let slotProcess = 0
+    static let slotStart = 8
+    static let slotNonce = 16
+    static let slotOldest = 24
+
+    static let writeLockByte: Int64 = 0
+    static let turnstileByte: Int64 = 1
+    static let attachByte: Int64 = 2
+    static let claimByte: Int64 = 3
+    static func slotByte(_ slot: Int) -> Int64 { 256 + Int64(slot) }
+}

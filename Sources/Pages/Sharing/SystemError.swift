@@ -1,0 +1,27 @@
+/// The failures of system calls as errors of ours: one place decides which code an errno is.
+import MotteValues
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+enum SystemError {
+    /// `action` completes "could not ...".
+    static func error(_ number: Int32, _ action: String, _ path: String) -> DatabaseError {
+        let text = String(cString: strerror(number))
+        return DatabaseError(code(number), "could not \(action) '\(path)': \(text)", path: path, systemError: number)
+    }
+
+    static func code(_ number: Int32) -> ErrorCode {
+        switch number {
+        case ENOENT, ENOTDIR: .fileNotFound
+        case EACCES, EPERM, EROFS: .permissionDenied
+        case ENOSPC, EDQUOT, EFBIG: .diskFull
+        case ENOMEM: .outOfMemory
+        case EAGAIN, ENOLCK, EDEADLK: .lockFailed
+        case EINVAL: .invalidArgument
+        default: .inputOutput
+        }
+    }
+}

@@ -1,0 +1,134 @@
+// What every test of the seam starts from: a store of either form, in a directory of its own, and short ways to read
+// it. The same tests run on both forms, so that the memory form can stand for the file in all floors above.
+import CMotteShim
+import MottePages
+import MotteValues
+import Testing
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+enum StoreForm: String, CaseIterable, CustomTestStringConvertible {
+    case file, memory
+    var testDescription: String { rawValue }
+}
+
+/// A directory that goes away with its last user.
+final class Scratch: Sendable {
+    let directory: String
+
+    init() throws {
+        let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array((base + "/motte-pages-XXXXXX").utf8CString)
+        directory = try template.withUnsafeMutableBufferPointer { buffer in
+            let made = mkdtemp(try #require(buffer.baseAddress))
+            return String(cString: try #require(made))
+        }
+    }
+
+    deinit {
+        for name in Scratch.names(in: directory) { unlink(directory + "/" + name) }
+        rmdir(directory)
+    }
+
+    func path(_ name: String = "test.motte") -> String { directory + "/" + name }
+
+    static func names(in directory: String) -> [String] {
+        guard let stream = opendir(directory) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    func read(_ name: String = "test.motte") throws -> [UInt8] {
+        let file = try #require(fopen(path(name), "r"))
+        defer { fclose(file) }
+        fseek(file, 0, SEEK_END)
+        var bytes = [UInt8](repeating: 0, count: ftell(file))
+        fseek(file, 0, SEEK_SET)
+        _ = fread(&bytes, 1, bytes.count, file)
+        return bytes
+    }
+
+    func write(_ bytes: [UInt8], _ name: String = "test.motte") throws {
+        let file = try #require(fopen(path(name), "w"))
+        defer { fclose(file) }
+        #expect(fwrite(bytes, 1, bytes.count, file) == bytes.count)
+    }
+}
+
+/// A store with the directory it lives in.
+struct TestStore {
+    let scratch: Scratch
+    let store: PageStore
+
+    init(_ form: StoreForm, faults: FaultInjection? = nil) throws {
+        scratch = try Scratch()
+        var options = PageStoreOptions(location: form == .file ? .file(scratch.path()) : .memory(identifier: nil))
+        options.faults = faults
+        // Tests check contents, not the disk; flushing has a test of its own.
+        options.durability = .relaxed
+        store = try PageStore.open(options)
+    }
+
+    /// Commits puts and deletes (nil) as the next version.
+    @discardableResult
+    func commit(_ changes: [(String, [UInt8]?)]) throws -> Version { try store.commitNext(changes) }
+}
+
+extension PageStore {
+    @discardableResult
+    func commitNext(_ changes: [(String, [UInt8]?)]) throws -> Version {
+        var batch = PageBatch()
+        for (key, value) in changes {
+            if let value { batch.put(Array(key.utf8), value) } else { batch.delete(Array(key.utf8)) }
+        }
+        return try commitNext(batch)
+    }
+
+    @discardableResult
+    func commitNext(_ batch: borrowing PageBatch) throws -> Version {
+        let lock = try lockForWriting(timeoutMilliseconds: 10_000)
+        defer { lock.release() }
+        let version = Version(try snapshot().version.rawValue + 1)
+        try commit(batch, lock: lock, version: version)
+        return version
+    }
+}
+
+extension PageSnapshot {
+    func value(_ key: String) throws -> [UInt8]? { try get(Array(key.utf8)).map { [UInt8]($0.bytes) } }
+
+    /// All entries but the header record.
+    func contents() throws -> [(key: [UInt8], value: [UInt8])] {
+        let cursor = try makeCursor()
+        var all: [(key: [UInt8], value: [UInt8])] = []
+        var found = try cursor.seek([])
+        while found {
+            if !cursor.key.elementsEqual(FileHeader.key) {
+                all.append((key: [UInt8](cursor.key), value: [UInt8](cursor.value.bytes)))
+            }
+            found = try cursor.next()
+        }
+        return all
+    }
+}
+
+/// Runs `body`, which must fail, and answers its error.
+func failure<Result: ~Copyable>(_ body: () throws -> Result) throws -> DatabaseError {
+    do {
+        _ = try body()
+    } catch let error as DatabaseError {
+        return error
+    }
+    Issue.record("no error was thrown")
+    throw DatabaseError(.internal, "no error was thrown")
+}
