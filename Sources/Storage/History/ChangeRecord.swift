@@ -1,0 +1,193 @@
+/// One commit as the change log tells it. Any bytes may be given: the result is an error or what a recorder wrote.
+///
+/// Sections of an unknown kind are passed over if they say that they may be.
+import MotteValues
+
+package struct ChangeRecord: Sendable {
+    package struct Table: Sendable {
+        package let table: TableKey
+        package var inserted = KeyRuns()
+        package var deleted = KeyRuns()
+        package var columns: [Column] = []
+        package var lists: [List] = []
+    }
+
+    /// Objects of which one property was set; keys ascend.
+    package struct Column: Sendable {
+        package let column: ColumnKey
+        package let keys: [Int64]
+        fileprivate let images: [UInt8]
+        /// Where each key's values begin; empty if there are none.
+        fileprivate let starts: [Int]
+
+        package var hasImages: Bool { !starts.isEmpty }
+
+        /// The property of `keys[index]` before and after the commit; nil if the record kept no values.
+        package func values(_ index: Int) throws(DatabaseError) -> (before: LoggedValue, after: LoggedValue)? {
+            guard index < starts.count else { return nil }
+            return try images.withBytes { bytes throws(DatabaseError) in
+                var reader = LogReader(UnsafeRawBufferPointer(rebasing: bytes[starts[index]...]))
+                return (try LoggedValue.read(&reader), try LoggedValue.read(&reader))
+            }
+        }
+    }
+
+    /// Edits of one list, in order.
+    package struct List: Sendable {
+        package let column: ColumnKey
+        package let owner: Int64
+        package let operations: [ListOperation]
+    }
+
+    package let version: Version
+    /// Checksum of the record before this one; 0 if there was none.
+    package let previous: UInt32
+    package let checksum: UInt32
+    package let wallTimeNanoseconds: Int64
+    package let origin: ChangeOrigin
+    package private(set) var schemaChanged = false
+    /// Ascending.
+    package private(set) var tables: [Table] = []
+
+    package init(decoding bytes: UnsafeRawBufferPointer, version: Version) throws(DatabaseError) {
+        guard bytes.count >= ChangeRecordFormat.headerSize else { throw .corrupted("a change record is too short") }
+        guard bytes[0] == ChangeRecordFormat.kind else { throw .corrupted("a change record has the wrong kind") }
+        guard bytes[1] == ChangeRecordFormat.format else {
+            throw DatabaseError(.unsupportedFormat, "change record format \(bytes[1]) is newer than this library; update it")
+        }
+        var reader = LogReader(bytes)
+        _ = try reader.u16()
+        _ = try reader.u16()
+        let sectionCount = try reader.u32()
+        let named = Version(try reader.u64())
+        previous = try reader.u32()
+        checksum = try reader.u32()
+        wallTimeNanoseconds = Int64(bitPattern: try reader.u64())
+        origin = ChangeOrigin(high: try reader.u64(), low: try reader.u64())
+        self.version = version
+        let actual = ChangeRecordFormat.pageKey(version).withUnsafeBytes {
+            ChangeRecordFormat.checksum(of: bytes, pageKey: $0)
+        }
+        guard actual == checksum, named == version else {
+            throw .corrupted("the checksum of the change record of version \(version.rawValue) is wrong")
+        }
+        var left = sectionCount
+        while left > 0 {
+            try readSection(&reader)
+            left -= 1
+        }
+        guard reader.remaining == 0 else { throw .corrupted("a change record has bytes behind its last section") }
+    }
+
+    private mutating func readSection(_ reader: inout LogReader) throws(DatabaseError) {
+        let number = try reader.u16()
+        let flags = try reader.u16()
+        var body = LogReader(try reader.run(Int(try reader.u32())))
+        switch ChangeRecordFormat.Section(rawValue: number) {
+        case .schema: schemaChanged = true
+        case .inserted:
+            let (table, keys) = try Self.readRuns(&body)
+            withTable(table) { $0.inserted.formUnion(keys) }
+        case .deleted:
+            let (table, keys) = try Self.readRuns(&body)
+            withTable(table) { $0.deleted.formUnion(keys) }
+        case .modified:
+            let (table, column) = try Self.readColumn(&body)
+            withTable(table) { $0.columns.append(column) }
+        case .lists:
+            let (table, lists) = try Self.readLists(&body)
+            withTable(table) { $0.lists.append(contentsOf: lists) }
+        case nil:
+            guard flags & ChangeRecordFormat.optionalSection != 0 else {
+                throw DatabaseError(
+                    .unsupportedFormat, "a change record has section \(number), which this library does not know; update it")
+            }
+            return
+        }
+        guard body.remaining == 0 else { throw .corrupted("a section of a change record is too long") }
+    }
+
+    private mutating func withTable(_ key: TableKey, _ body: (inout Table) -> Void) {
+        if tables.last?.table != key {
+            // Written in order; in any other order tables would appear twice.
+            if let known = tables.firstIndex(where: { $0.table == key }) { return body(&tables[known]) }
+            tables.append(Table(table: key))
+        }
+        body(&tables[tables.count - 1])
+    }
+
+    private static func readRuns(_ reader: inout LogReader) throws(DatabaseError) -> (TableKey, KeyRuns) {
+        let table = TableKey(try reader.u32())
+        let count = try reader.count(minimumSize: 2)
+        var keys = KeyRuns()
+        var end: Int64 = 0
+        for _ in 0 ..< count {
+            let start = end + (try reader.position())
+            guard start < 1 << 62 else { throw tooLarge() }
+            end = start + (try reader.position())
+            guard end < 1 << 62 else { throw tooLarge() }
+            keys.append(start ..< end)
+        }
+        return (table, keys)
+    }
+
+    /// The next of a series of ascending keys, written as its distance from the lowest possible one.
+    private static func readKey(_ reader: inout LogReader, after next: inout Int64) throws(DatabaseError) -> Int64 {
+        let key = next + (try reader.position())
+        guard key < 1 << 62 else { throw tooLarge() }
+        next = key + 1
+        return key
+    }
+
+    private static func readColumn(_ reader: inout LogReader) throws(DatabaseError) -> (TableKey, Column) {
+        let table = TableKey(try reader.u32()), column = ColumnKey(try reader.u32())
+        let hasImages = try reader.byte() != 0
+        let count = try reader.count(minimumSize: 1)
+        var keys: [Int64] = [], next: Int64 = 0
+        keys.reserveCapacity(count)
+        for _ in 0 ..< count { keys.append(try readKey(&reader, after: &next)) }
+        guard hasImages else { return (table, Column(column: column, keys: keys, images: [], starts: [])) }
+        // Walked once so that reading one later cannot fail on good memory.
+        let images = try reader.run(reader.remaining)
+        var walk = LogReader(images)
+        var starts: [Int] = []
+        starts.reserveCapacity(count)
+        for _ in 0 ..< count {
+            starts.append(walk.offset)
+            _ = try LoggedValue.read(&walk)
+            _ = try LoggedValue.read(&walk)
+        }
+        guard walk.remaining == 0 else { throw .corrupted("a change record has values without keys") }
+        return (table, Column(column: column, keys: keys, images: [UInt8](images), starts: starts))
+    }
+
+    private static func readLists(_ reader: inout LogReader) throws(DatabaseError) -> (TableKey, [List]) {
+        let table = TableKey(try reader.u32()), column = ColumnKey(try reader.u32())
+        let count = try reader.count(minimumSize: 2)
+        var lists: [List] = [], next: Int64 = 0
+        for _ in 0 ..< count {
+            let owner = try readKey(&reader, after: &next)
+            let operationCount = try reader.count(minimumSize: 3)
+            var operations: [ListOperation] = []
+            operations.reserveCapacity(operationCount)
+            for _ in 0 ..< operationCount { operations.append(try readOperation(&reader)) }
+            lists.append(List(column: column, owner: owner, operations: operations))
+        }
+        return (table, lists)
+    }
+
+    private static func readOperation(_ reader: inout LogReader) throws(DatabaseError) -> ListOperation {
+        let kind = ListOperation.Kind(rawValue: try reader.byte())
+        let index = Int(try reader.position()), other = Int(try reader.position())
+        switch kind {
+        case .insert: return .insert(at: index, count: other)
+        case .remove: return .remove(at: index, count: other)
+        case .set: return .set(at: index, count: other)
+        case .move: return .move(from: index, to: other)
+        case .clear: return .clear(count: other)
+        case nil: throw .corrupted("a change record has an unknown list operation")
+        }
+    }
+
+    private static func tooLarge() -> DatabaseError { .corrupted("a change record has an impossible key") }
+}

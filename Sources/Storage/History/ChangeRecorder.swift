@@ -1,0 +1,135 @@
+/// Collects what a write transaction changes, for its change record.
+///
+/// Only the net effect counts: an object created and deleted in the transaction leaves no trace, one that is created and
+/// modified was created, a property that is set twice has the first value before and the last after. Rows inserted
+/// together cost one run, whatever their number; a modification costs its key and images.
+///
+/// Object keys are never reused, so a key at or above the first one inserted in the transaction is new.
+///
+/// Owned by the write transaction; one thread.
+import MotteValues
+
+package final class ChangeRecorder {
+    private let policy: ChangeLogPolicy
+    private var tables: [RecordedTable] = []
+    private var latest: RecordedTable?
+    private var changesSchema = false
+
+    package init(policy: ChangeLogPolicy = ChangeLogPolicy()) { self.policy = policy }
+
+    package var isEmpty: Bool { tables.isEmpty && !changesSchema }
+
+    package func schemaChanged() { changesSchema = true }
+
+    package func inserted(_ table: TableKey, _ key: ObjectKey) { inserted(table, first: key, count: 1) }
+
+    package func inserted(_ table: TableKey, first: ObjectKey, count: Int) {
+        guard count > 0 else { return }
+        self.table(table).inserted.append(first.rawValue ..< first.rawValue + Int64(count))
+    }
+
+    package func deleted(_ table: TableKey, _ key: ObjectKey) {
+        self.table(table).deleted.append(key.rawValue)
+    }
+
+    /// A whole range was deleted. It may include keys that had been deleted before.
+    package func deleted(_ table: TableKey, _ keys: Range<Int64>) {
+        self.table(table).deletedRuns.formUnion(KeyRuns(keys))
+    }
+
+    package func modified(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, old: ValueView, new: ValueView
+    ) {
+        let recorded = self.table(table)
+        guard recorded.isOld(key) else { return }
+        recorded.column(column).append(key.rawValue, old, new, policy)
+    }
+
+    package func listInserted(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, at index: Int, count: Int) {
+        if count > 0 { listChanged(table, column, owner, .insert(at: index, count: count)) }
+    }
+
+    package func listRemoved(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, at index: Int, count: Int) {
+        if count > 0 { listChanged(table, column, owner, .remove(at: index, count: count)) }
+    }
+
+    package func listSet(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, at index: Int) {
+        listChanged(table, column, owner, .set(at: index))
+    }
+
+    /// `destination` is the position after the element has been taken out.
+    package func listMoved(
+        _ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, from index: Int, to destination: Int
+    ) {
+        listChanged(table, column, owner, .move(from: index, to: destination))
+    }
+
+    package func listCleared(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, count: Int) {
+        if count > 0 { listChanged(table, column, owner, .clear(count: count)) }
+    }
+
+    private func listChanged(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ operation: ListOperation) {
+        let recorded = self.table(table)
+        guard recorded.isOld(owner) else { return }
+        recorded.listColumn(column).append(owner.rawValue, operation)
+    }
+
+    private func table(_ key: TableKey) -> RecordedTable {
+        if let latest, latest.key == key { return latest }
+        let found: RecordedTable
+        if let known = tables.first(where: { $0.key == key }) {
+            found = known
+        } else {
+            found = RecordedTable(key)
+            tables.append(found)
+        }
+        latest = found
+        return found
+    }
+
+    /// The record. `previous` is the checksum of the record before it, 0 if there is none.
+    package func encode(
+        version: Version, previous: UInt32, wallTimeNanoseconds: Int64, origin: ChangeOrigin
+    ) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(ChangeRecordFormat.kind)
+        bytes.append(ChangeRecordFormat.format)
+        bytes.append(u16: 0)
+        bytes.append(u32: 0)
+        bytes.append(u64: version.rawValue)
+        bytes.append(u32: previous)
+        bytes.append(u32: 0)
+        bytes.append(u64: UInt64(bitPattern: wallTimeNanoseconds))
+        bytes.append(u64: origin.high)
+        bytes.append(u64: origin.low)
+        assert(bytes.count == ChangeRecordFormat.headerSize)
+        var sections = SectionWriter(bytes)
+        if changesSchema { sections.add(.schema) { _ in } }
+        for table in tables.sorted(by: { $0.key < $1.key }) { table.write(to: &sections) }
+        var record = sections.bytes
+        record.store(u32: UInt32(sections.count), at: 4)
+        let checksum = ChangeRecordFormat.pageKey(version).withUnsafeBytes { key in
+            record.withUnsafeBytes { ChangeRecordFormat.checksum(of: $0, pageKey: key) }
+        }
+        record.store(u32: checksum, at: ChangeRecordFormat.checksumOffset)
+        return record
+    }
+}
+
+/// Appends sections and fills in their lengths.
+struct SectionWriter {
+    private(set) var bytes: [UInt8]
+    private(set) var count = 0
+
+    init(_ header: [UInt8]) { bytes = header }
+
+    mutating func add(_ section: ChangeRecordFormat.Section, _ body: (inout [UInt8]) -> Void) {
+        bytes.append(u16: section.rawValue)
+        bytes.append(u16: 0)
+        let lengthOffset = bytes.count
+        bytes.append(u32: 0)
+        body(&bytes)
+        bytes.store(u32: UInt32(truncatingIfNeeded: bytes.count - lengthOffset - 4), at: lengthOffset)
+        count += 1
+    }
+}

@@ -1,0 +1,124 @@
+/// The change log in the file: one record per commit, appended with it, read as ranges of versions, trimmed in batches.
+///
+/// Invariants:
+///   H1  a commit of version v writes the record of v
+///   H2  each record names the checksum of the one before it, as long as that one is there
+///   H3  records are missing only at the old end, so a range is there if its first record is
+///
+/// The writing half belongs to whoever holds the file's write lock; the reading half is functions of a snapshot.
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+import MottePages
+import MotteValues
+
+package enum HistoryLog {
+    /// Trimming waits for this many commits, because deletions cost a page or two of their own,
+    private static let commitsBetweenTrims: UInt64 = 64
+    /// or for a record so large that 64 of them would be a megabyte.
+    private static let largeRecordBytes = 16 << 10
+    /// So that one unlucky commit does not pay for a long absence.
+    private static let longestTrim = 10_000
+
+    // MARK: Writing
+
+    /// Puts the record of the commit that follows `pages`. Returns its size.
+    @discardableResult
+    package static func append(
+        _ changes: ChangeRecorder, version: Version, over pages: PageSnapshot, into batch: inout PageBatch,
+        origin: ChangeOrigin = .unknown
+    ) throws(DatabaseError) -> Int {
+        let record = changes.encode(
+            version: version, previous: try checksum(of: pages.version, in: pages), wallTimeNanoseconds: wallTime(),
+            origin: origin)
+        batch.put(ChangeRecordFormat.pageKey(version), record)
+        return record.count
+    }
+
+    /// Deletes the records through `oldestObserved` when it is time for that: nobody will ask for changes since an
+    /// earlier version. Without observers only the newest record stays. `version` is the commit being made,
+    /// `recordBytes` the size of its record. Returns how many records it deleted.
+    @discardableResult
+    package static func trimIfDue(
+        through oldestObserved: Version?, version: Version, recordBytes: Int, over pages: PageSnapshot,
+        into batch: inout PageBatch
+    ) throws(DatabaseError) -> Int {
+        guard version.rawValue % commitsBetweenTrims == 0 || recordBytes >= largeRecordBytes else { return 0 }
+        return try trim(through: oldestObserved ?? pages.version, over: pages, into: &batch)
+    }
+
+    @discardableResult
+    package static func trim(
+        through oldestObserved: Version, over pages: PageSnapshot, into batch: inout PageBatch
+    ) throws(DatabaseError) -> Int {
+        let cursor = try pages.makeCursor()
+        var found = try cursor.seek(ChangeRecordFormat.pageKey(Version(0)))
+        var count = 0
+        while found, count < longestTrim, let version = ChangeRecordFormat.version(of: cursor.key),
+            version < pages.version, !(oldestObserved < version) {
+            batch.delete(cursor.key)
+            count += 1
+            found = try cursor.next()
+        }
+        return count
+    }
+
+    // MARK: Reading
+
+    /// The records of the versions after `from` through `to`, oldest first; nil if some are no longer there.
+    package static func records(
+        from: Version, to: Version, snapshot pages: PageSnapshot
+    ) throws(DatabaseError) -> [ChangeRecord]? {
+        guard from < to else { return from == to ? [] : nil }
+        guard !(pages.version < to) else { return nil }
+        var records: [ChangeRecord] = []
+        let cursor = try pages.makeCursor()
+        var wanted = Version(from.rawValue + 1)
+        var found = try cursor.seek(ChangeRecordFormat.pageKey(wanted))
+        while found, ChangeRecordFormat.version(of: cursor.key) == wanted {
+            let record = try ChangeRecord(decoding: cursor.value.bytes, version: wanted)
+            if let last = records.last, last.checksum != record.previous {
+                throw .corrupted("the change record of version \(wanted.rawValue) does not follow the one before (H2)")
+            }
+            records.append(record)
+            if wanted == to { return records }
+            wanted = Version(wanted.rawValue + 1)
+            found = try cursor.next()
+        }
+        return nil
+    }
+
+    /// What changed after `from` through `to`; nil if the log no longer reaches back that far.
+    package static func changes(
+        from: Version, to: Version, snapshot pages: PageSnapshot
+    ) throws(DatabaseError) -> ChangeSummary? {
+        guard let records = try records(from: from, to: to, snapshot: pages) else { return nil }
+        return ChangeSummary(records, from: from, to: to)
+    }
+
+    /// The version of the oldest record that is there.
+    package static func oldestVersion(in pages: PageSnapshot) throws(DatabaseError) -> Version? {
+        let cursor = try pages.makeCursor()
+        guard try cursor.seek(ChangeRecordFormat.pageKey(Version(0))) else { return nil }
+        return ChangeRecordFormat.version(of: cursor.key)
+    }
+
+    private static func checksum(of version: Version, in pages: PageSnapshot) throws(DatabaseError) -> UInt32 {
+        guard let found = try pages.get(ChangeRecordFormat.pageKey(version)) else { return 0 }
+        guard found.bytes.count >= ChangeRecordFormat.headerSize else {
+            throw .corrupted("the change record of version \(version.rawValue) is too short")
+        }
+        return UInt32(
+            littleEndian: found.bytes.loadUnaligned(fromByteOffset: ChangeRecordFormat.checksumOffset, as: UInt32.self))
+    }
+
+    private static func wallTime() -> Int64 {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        return Int64(now.tv_sec) &* 1_000_000_000 &+ Int64(now.tv_nsec)
+    }
+}

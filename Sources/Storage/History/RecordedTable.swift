@@ -1,0 +1,175 @@
+/// The changes of one table that a `ChangeRecorder` has collected, and how they become sections of the record.
+import MotteValues
+
+final class RecordedTable {
+    let key: TableKey
+    var inserted = KeyRuns()
+    var deleted: [Int64] = []
+    var deletedRuns = KeyRuns()
+    private var columns: [RecordedColumn] = []
+    private var listColumns: [RecordedLists] = []
+
+    init(_ key: TableKey) { self.key = key }
+
+    /// False for an object that the transaction itself has inserted.
+    @inline(__always)
+    func isOld(_ key: ObjectKey) -> Bool {
+        guard let first = inserted.runs.first else { return true }
+        return key.rawValue < first.lowerBound
+    }
+
+    func column(_ key: ColumnKey) -> RecordedColumn {
+        for column in columns where column.key == key { return column }
+        let made = RecordedColumn(key)
+        columns.append(made)
+        return made
+    }
+
+    func listColumn(_ key: ColumnKey) -> RecordedLists {
+        for column in listColumns where column.key == key { return column }
+        let made = RecordedLists(key)
+        listColumns.append(made)
+        return made
+    }
+
+    func write(to sections: inout SectionWriter) {
+        var gone = KeyRuns(deleted)
+        gone.formUnion(deletedRuns)
+        write(.inserted, inserted.subtracting(gone), to: &sections)
+        // A cleared table may name new keys too.
+        write(.deleted, gone.subtracting(inserted), to: &sections)
+        for column in columns.sorted(by: { $0.key < $1.key }) { column.write(key, without: gone, to: &sections) }
+        for column in listColumns.sorted(by: { $0.key < $1.key }) { column.write(key, without: gone, to: &sections) }
+    }
+
+    private func write(_ section: ChangeRecordFormat.Section, _ keys: KeyRuns, to sections: inout SectionWriter) {
+        guard !keys.isEmpty else { return }
+        sections.add(section) { bytes in
+            bytes.append(u32: key.rawValue)
+            bytes.append(varint: keys.runs.count)
+            var end: Int64 = 0
+            for run in keys.runs {
+                bytes.append(varint: UInt64(run.lowerBound - end))
+                bytes.append(varint: UInt64(run.upperBound - run.lowerBound))
+                end = run.upperBound
+            }
+        }
+    }
+}
+
+/// Modifications of one column, in the order they were made.
+final class RecordedColumn {
+    let key: ColumnKey
+    private var keys: [Int64] = []
+    /// Where the images of each modification begin, and where its second one does.
+    private var before: [Int] = []
+    private var after: [Int] = []
+    private var images: [UInt8] = []
+    private var ascends = true
+    private var hasImages = true
+
+    init(_ key: ColumnKey) { self.key = key }
+
+    func append(_ object: Int64, _ oldValue: ValueView, _ newValue: ValueView, _ policy: ChangeLogPolicy) {
+        hasImages = policy.keepsImages
+        if let last = keys.last, last == object {
+            guard hasImages, let start = after.last else { return }
+            images.removeSubrange(start...)
+            LoggedValue.append(newValue, longest: policy.longestAfter, to: &images)
+            return
+        }
+        if let last = keys.last, object < last { ascends = false }
+        keys.append(object)
+        guard hasImages else { return }
+        before.append(images.count)
+        LoggedValue.append(oldValue, longest: policy.longestBefore, to: &images)
+        after.append(images.count)
+        LoggedValue.append(newValue, longest: policy.longestAfter, to: &images)
+    }
+
+    /// Per key, ascending: its first and its last modification.
+    private func folded(without gone: KeyRuns) -> [(key: Int64, first: Int, last: Int)] {
+        var order = Array(keys.indices)
+        if !ascends { order.sort { keys[$0] != keys[$1] ? keys[$0] < keys[$1] : $0 < $1 } }
+        var folded: [(key: Int64, first: Int, last: Int)] = []
+        folded.reserveCapacity(keys.count)
+        for index in order {
+            if let last = folded.last, last.key == keys[index] {
+                folded[folded.count - 1].last = index
+            } else if gone.isEmpty || !gone.contains(keys[index]) {
+                folded.append((keys[index], index, index))
+            }
+        }
+        return folded
+    }
+
+    func write(_ table: TableKey, without gone: KeyRuns, to sections: inout SectionWriter) {
+        let changes = folded(without: gone)
+        guard !changes.isEmpty else { return }
+        sections.add(.modified) { bytes in
+            bytes.append(u32: table.rawValue)
+            bytes.append(u32: key.rawValue)
+            bytes.append(hasImages ? 1 : 0)
+            bytes.append(varint: changes.count)
+            var next: Int64 = 0
+            for change in changes {
+                bytes.append(varint: UInt64(change.key - next))
+                next = change.key + 1
+            }
+            guard hasImages else { return }
+            for change in changes {
+                bytes.append(contentsOf: images[before[change.first] ..< after[change.first]])
+                let end = change.last + 1 < before.count ? before[change.last + 1] : images.count
+                bytes.append(contentsOf: images[after[change.last] ..< end])
+            }
+        }
+    }
+}
+
+/// Edits of the lists of one column, per owner in the order they were made.
+final class RecordedLists {
+    let key: ColumnKey
+    private var operations: [[ListOperation]] = []
+    private var owners: [Int64] = []
+    private var slots: [Int64: Int] = [:]
+    private var latest = -1
+
+    init(_ key: ColumnKey) { self.key = key }
+
+    func append(_ owner: Int64, _ operation: ListOperation) {
+        if latest < 0 || owners[latest] != owner {
+            if let slot = slots[owner] {
+                latest = slot
+            } else {
+                latest = owners.count
+                slots[owner] = latest
+                owners.append(owner)
+                operations.append([])
+            }
+        }
+        let end = operations[latest].count - 1
+        if end >= 0, operations[latest][end].absorb(operation) { return }
+        operations[latest].append(operation)
+    }
+
+    func write(_ table: TableKey, without gone: KeyRuns, to sections: inout SectionWriter) {
+        let order = owners.indices.sorted { owners[$0] < owners[$1] }.filter { !gone.contains(owners[$0]) }
+        guard !order.isEmpty else { return }
+        sections.add(.lists) { bytes in
+            bytes.append(u32: table.rawValue)
+            bytes.append(u32: key.rawValue)
+            bytes.append(varint: order.count)
+            var next: Int64 = 0
+            for slot in order {
+                bytes.append(varint: UInt64(owners[slot] - next))
+                next = owners[slot] + 1
+                bytes.append(varint: operations[slot].count)
+                for operation in operations[slot] {
+                    bytes.append(operation.kind.rawValue)
+                    bytes.append(varint: operation.index)
+                    bytes.append(varint: operation.kind == .move ? operation.destination : operation.count)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+/// Turns the changes of a transaction into puts and deletes of index blocks, reading and rewriting only blocks that the
+/// changes fall into, and at most one neighbour where a block has become small.
+///
+/// A block that overflows is cut into even parts, or, when everything new comes after its last entry and no block
+/// follows, into full blocks, so that ascending values fill the file. An index without blocks is built the same way.
+import MottePages
+import MotteValues
+
+package enum IndexMerge {
+    /// `pages` is the state that the transaction began with.
+    package static func apply(
+        _ delta: IndexDelta, to index: IndexKey, over pages: PageSnapshot, into batch: inout PageBatch,
+        blockBytes: Int = IndexBlockEncoder.defaultBlockBytes
+    ) throws(DatabaseError) {
+        if !delta.values.isEmpty {
+            let (adds, removes) = delta.values.net()
+            try apply(adds, removes, to: .values(index), over: pages, into: &batch, blockBytes: blockBytes)
+        }
+        if !delta.nulls.isEmpty {
+            let (adds, removes) = delta.nulls.net()
+            try apply(adds, removes, to: .nulls(index), over: pages, into: &batch, blockBytes: blockBytes)
+        }
+    }
+
+    /// Deletes every block of an index.
+    package static func drop(
+        _ index: IndexKey, over pages: PageSnapshot, into batch: inout PageBatch
+    ) throws(DatabaseError) {
+        let cursor = try pages.makeCursor()
+        for space in [IndexSpace.values(index), IndexSpace.nulls(index)] {
+            var found = try cursor.seek(space.pageKey(.lowest))
+            while found, space.bound(in: cursor.key) != nil {
+                batch.delete(cursor.key)
+                found = try cursor.next()
+            }
+        }
+    }
+
+    private static func apply(
+        _ adds: ContiguousArray<IndexEntry>, _ removes: ContiguousArray<IndexEntry>, to space: IndexSpace,
+        over pages: PageSnapshot, into batch: inout PageBatch, blockBytes: Int
+    ) throws(DatabaseError) {
+        guard !adds.isEmpty || !removes.isEmpty else { return }
+        let merge = try SpaceMerge(space, pages, IndexBlockEncoder(blockBytes: blockBytes), adds, removes)
+        try merge.run(into: &batch)
+    }
+}
+
+/// One pass over the touched blocks of one space, in order.
+private final class SpaceMerge {
+    private struct Block {
+        let bound: IndexEntry
+        /// nil for the block that an empty space would have.
+        let bytes: UnsafeRawBufferPointer?
+    }
+
+    /// Entries that are complete but not yet put, because the block after them may have to join them.
+    private struct Held {
+        let bound: IndexEntry
+        var entries: ContiguousArray<IndexEntry>
+        /// Everything new is at the end of the space.
+        let fillsUp: Bool
+        /// Lost more than it won. Others that are small have only just begun to grow.
+        let shrank: Bool
+    }
+
+    /// What lies before the current block.
+    private enum Previous {
+        /// Nothing of this batch: look in the snapshot below the bound.
+        case stored(below: IndexEntry)
+        case held
+    }
+
+    private let space: IndexSpace
+    private let pages: PageSnapshot
+    private let encoder: IndexBlockEncoder
+    private let adds: ContiguousArray<IndexEntry>
+    private let removes: ContiguousArray<IndexEntry>
+    private let cursor: PageCursor
+    private var nextAdd = 0
+    private var nextRemove = 0
+    private var current: Block
+    private var following: Block?
+    private var held: Held?
+    private var previous = Previous.stored(below: .lowest)
+
+    init(
+        _ space: IndexSpace, _ pages: PageSnapshot, _ encoder: IndexBlockEncoder, _ adds: ContiguousArray<IndexEntry>,
+        _ removes: ContiguousArray<IndexEntry>
+    ) throws(DatabaseError) {
+        self.space = space
+        self.pages = pages
+        self.encoder = encoder
+        self.adds = adds
+        self.removes = removes
+        cursor = try pages.makeCursor()
+        current = Block(bound: .lowest, bytes: nil)
+        if let first = nextChange { try seek(first) }
+    }
+
+    func run(into batch: inout PageBatch) throws(DatabaseError) {
+        // Small or emptied entries on their way into the following block, and the bound they bring along.
+        var carried: (bound: IndexEntry, entries: ContiguousArray<IndexEntry>)?
+        while true {
+            if carried == nil {
+                guard let change = nextChange else { break }
+                try moveToBlock(of: change)
+            }
+            let bound = carried?.bound ?? current.bound
+            if carried != nil { batch.delete(space.pageKey(current.bound)) }
+            let block = try mergedBlock(bound, after: carried?.entries ?? [])
+            carried = nil
+            let mustLead = bound == .lowest && block.entries.isEmpty  // I3
+            if following != nil, mustLead || (!block.entries.isEmpty && block.shrank && isSmall(block.entries)) {
+                carried = (bound, block.entries)
+                try step()
+                continue
+            }
+            try place(block, into: &batch)
+        }
+        flush(into: &batch)
+    }
+
+    // MARK: Finding blocks
+
+    private var nextChange: IndexEntry? {
+        if nextAdd < adds.count {
+            return nextRemove < removes.count ? min(adds[nextAdd], removes[nextRemove]) : adds[nextAdd]
+        }
+        return nextRemove < removes.count ? removes[nextRemove] : nil
+    }
+
+    private func blockAtCursor() -> Block? {
+        guard let bound = space.bound(in: cursor.key) else { return nil }
+        return Block(bound: bound, bytes: cursor.value.bytes)
+    }
+
+    private func seek(_ entry: IndexEntry) throws(DatabaseError) {
+        if try cursor.seekLast(atMost: space.pageKey(entry)), let block = blockAtCursor() {
+            current = block
+            following = try cursor.next() ? blockAtCursor() : nil
+        } else {
+            // An empty space; or one that lost its first block, and then it gets a new one.
+            current = Block(bound: .lowest, bytes: nil)
+            following = try cursor.seek(space.pageKey(.lowest)) ? blockAtCursor() : nil
+        }
+        previous = .stored(below: current.bound)
+    }
+
+    /// To the following block, which must be there.
+    private func step() throws(DatabaseError) {
+        guard let block = following else { return }
+        current = block
+        following = try cursor.next() ? blockAtCursor() : nil
+    }
+
+    private func moveToBlock(of change: IndexEntry) throws(DatabaseError) {
+        guard let next = following, !(change < next.bound) else { return }
+        try step()
+        guard let upper = following?.bound, !(change < upper) else { return }
+        try seek(change)
+    }
+
+    // MARK: Merging
+
+    /// The entries of the current block with the changes that fall into it, after those carried from before it.
+    private func mergedBlock(
+        _ bound: IndexEntry, after carried: ContiguousArray<IndexEntry>
+    ) throws(DatabaseError) -> Held {
+        var entries = carried
+        try appendEntries(of: current, to: &entries)
+        let addStart = nextAdd, removeStart = nextRemove
+        if let upper = following?.bound {
+            while nextAdd < adds.count, adds[nextAdd] < upper { nextAdd += 1 }
+            while nextRemove < removes.count, removes[nextRemove] < upper { nextRemove += 1 }
+        } else {
+            nextAdd = adds.count
+            nextRemove = removes.count
+        }
+        let addRange = addStart ..< nextAdd, removeRange = removeStart ..< nextRemove
+        var fillsUp = following == nil
+        if fillsUp, !addRange.isEmpty, let last = entries.last { fillsUp = !(adds[addStart] < last) }
+        if !addRange.isEmpty || !removeRange.isEmpty {
+            entries = adds.withUnsafeBufferPointer { adds in
+                removes.withUnsafeBufferPointer { removes in
+                    IndexEntries.applying(
+                        adds: UnsafeBufferPointer(rebasing: adds[addRange]),
+                        removes: UnsafeBufferPointer(rebasing: removes[removeRange]), to: entries)
+                }
+            }
+        }
+        let shrank = removeRange.count > addRange.count || !carried.isEmpty
+        return Held(bound: bound, entries: entries, fillsUp: fillsUp, shrank: shrank)
+    }
+
+    private func appendEntries(
+        of block: Block, to entries: inout ContiguousArray<IndexEntry>
+    ) throws(DatabaseError) {
+        guard let bytes = block.bytes else { return }
+        let decoded = try space.pageKey(block.bound).withBytes { key throws(DatabaseError) in
+            try IndexBlock(validating: bytes, pageKey: key)
+        }
+        entries.reserveCapacity(entries.count + decoded.count)
+        decoded.appendEntries(0 ..< decoded.count, to: &entries)
+    }
+
+    private func isSmall(_ entries: ContiguousArray<IndexEntry>) -> Bool {
+        entries.withUnsafeBufferPointer { encoder.isSmall($0) }
+    }
+
+    // MARK: Writing
+
+    /// Settles a merged block: gone if it is empty, joined with the block before it if it is small, else held.
+    private func place(_ block: Held, into batch: inout PageBatch) throws(DatabaseError) {
+        if block.entries.isEmpty {
+            if current.bytes != nil || block.bound != current.bound { batch.delete(space.pageKey(block.bound)) }
+            return
+        }
+        if block.bound != .lowest, following == nil, block.shrank, isSmall(block.entries),
+            var joined = try takePrevious(into: &batch) {
+            batch.delete(space.pageKey(block.bound))
+            joined.entries.append(contentsOf: block.entries)
+            held = joined
+        } else {
+            flush(into: &batch)
+            held = block
+        }
+        previous = .held
+    }
+
+    /// The block before the current one, out of this batch or out of the snapshot.
+    private func takePrevious(into batch: inout PageBatch) throws(DatabaseError) -> Held? {
+        if case .stored(let bound) = previous {
+            flush(into: &batch)
+            guard try cursor.seek(space.pageKey(bound)), try cursor.previous(), let block = blockAtCursor() else {
+                return nil
+            }
+            var entries: ContiguousArray<IndexEntry> = []
+            try appendEntries(of: block, to: &entries)
+            return Held(bound: block.bound, entries: entries, fillsUp: false, shrank: true)
+        }
+        defer { held = nil }
+        return held
+    }
+
+    private func flush(into batch: inout PageBatch) {
+        guard let block = held else { return }
+        held = nil
+        block.entries.withUnsafeBufferPointer { entries in
+            var start = 0
+            for end in encoder.cut(entries, fillingUp: block.fillsUp) {
+                let part = UnsafeBufferPointer(rebasing: entries[start ..< end])
+                let key = space.pageKey(start == 0 ? block.bound : entries[start])
+                batch.put(key, encoder.encode(part, pageKey: key))
+                start = end
+            }
+        }
+    }
+}

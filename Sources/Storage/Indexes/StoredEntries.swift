@@ -1,0 +1,186 @@
+/// The committed entries of one index space as of one snapshot: a sorted multiset in blocks.
+///
+/// The first lookups go through a page cursor, which suits a transaction that asks once. After a few the bounds of all
+/// blocks are read into two arrays; from then on a lookup is a search in memory and a search in one block. Blocks are
+/// checked when they are first used.
+///
+/// Pointers into pages live here and nowhere else, and the snapshot is kept alive as long. One thread at a time.
+import MottePages
+import MotteValues
+
+final class StoredEntries {
+    let space: IndexSpace
+    let pages: PageSnapshot
+
+    /// How many lookups through the cursor pay for reading all bounds.
+    private static let cursorLookups = 16
+
+    private var lookups = 0
+    private var cursor: PageCursor?
+    private var directory: Directory?
+    /// Ordinal of the block in use, when there is a directory.
+    private var position = 0
+
+    final class Directory {
+        var values: ContiguousArray<UInt64> = []
+        var keys: ContiguousArray<UInt64> = []
+        var bytes: ContiguousArray<UnsafeRawBufferPointer> = []
+        /// nil until checked.
+        var blocks: ContiguousArray<IndexBlock?> = []
+
+        /// The last block whose bound is not above `entry`, -1 if there is none.
+        func ordinal(of entry: IndexEntry) -> Int {
+            var low = 0, high = values.count
+            while low < high {
+                let middle = (low &+ high) &>> 1
+                let value = values[middle]
+                if entry.value < value || (entry.value == value && entry.key < keys[middle]) {
+                    high = middle
+                } else {
+                    low = middle &+ 1
+                }
+            }
+            return low - 1
+        }
+    }
+
+    init(_ space: IndexSpace, pages: PageSnapshot) {
+        self.space = space
+        self.pages = pages
+    }
+
+    // MARK: Blocks
+
+    /// The block that holds `entry` if any does; nil for an empty space.
+    private func seek(_ entry: IndexEntry) throws(DatabaseError) -> IndexBlock? {
+        lookups += 1
+        if directory != nil || lookups > Self.cursorLookups {
+            let ordinal = try readDirectory().ordinal(of: entry)
+            guard ordinal >= 0 else { return nil }
+            position = ordinal
+            return try block(ordinal)
+        }
+        let cursor = try openCursor()
+        let found = try space.pageKey(entry).withBytes { key throws(DatabaseError) in try cursor.seekLast(atMost: key) }
+        return found ? try block(at: cursor) : nil
+    }
+
+    /// The block after the one last returned.
+    private func advance() throws(DatabaseError) -> IndexBlock? {
+        if directory != nil {
+            position += 1
+            return position < blockCount ? try block(position) : nil
+        }
+        guard let cursor, try cursor.next() else { return nil }
+        return try block(at: cursor)
+    }
+
+    private func openCursor() throws(DatabaseError) -> PageCursor {
+        if let cursor { return cursor }
+        let opened = try pages.makeCursor()
+        cursor = opened
+        return opened
+    }
+
+    private func block(at cursor: PageCursor) throws(DatabaseError) -> IndexBlock? {
+        let key = cursor.key
+        guard space.bound(in: key) != nil else { return nil }
+        return try IndexBlock(validating: cursor.value.bytes, pageKey: key)
+    }
+
+    // MARK: Directory
+
+    private var blockCount: Int { directory?.values.count ?? 0 }
+
+    private func readDirectory() throws(DatabaseError) -> Directory {
+        if let directory { return directory }
+        let made = Directory()
+        let cursor = try openCursor()
+        var found = try space.pageKey(.lowest).withBytes { key throws(DatabaseError) in try cursor.seek(key) }
+        while found, let bound = space.bound(in: cursor.key) {
+            made.values.append(bound.value)
+            made.keys.append(bound.key)
+            made.bytes.append(cursor.value.bytes)
+            found = try cursor.next()
+        }
+        made.blocks = ContiguousArray(repeating: nil, count: made.values.count)
+        directory = made
+        self.cursor = nil
+        return made
+    }
+
+    @inline(__always)
+    private func block(_ ordinal: Int) throws(DatabaseError) -> IndexBlock? {
+        if let block = directory?.blocks[ordinal] { return block }
+        return try checkedBlock(ordinal)
+    }
+
+    @inline(never)
+    private func checkedBlock(_ ordinal: Int) throws(DatabaseError) -> IndexBlock? {
+        guard let directory else { return nil }
+        let bound = IndexEntry(value: directory.values[ordinal], key: directory.keys[ordinal])
+        let bytes = directory.bytes[ordinal]
+        let block = try space.pageKey(bound).withBytes { key throws(DatabaseError) in
+            try IndexBlock(validating: bytes, pageKey: key)
+        }
+        directory.blocks[ordinal] = block
+        return block
+    }
+
+    // MARK: Lookups
+
+    /// The first entry not below `bound`.
+    func first(from bound: IndexEntry) throws(DatabaseError) -> IndexEntry? {
+        guard var block = try seek(bound) else { return nil }
+        var index = block.lowerBound(bound)
+        if index == block.count {
+            // The next block begins above the bound (I2) and is not empty (I1).
+            guard let next = try advance() else { return nil }
+            block = next
+            index = 0
+        }
+        return block.entry(index)
+    }
+
+    /// Calls for every block that has entries from `lower` to `upper`, with their positions in it.
+    @inline(__always)
+    private func forEachRun(
+        from lower: IndexEntry, through upper: IndexEntry, _ body: (IndexBlock, Range<Int>) -> Void
+    ) throws(DatabaseError) {
+        guard !(upper < lower), var block = try seek(lower) else { return }
+        var start = block.lowerBound(lower)
+        while true {
+            let end = block.upperBound(upper)
+            if start < end { body(block, start ..< end) }
+            guard end == block.count, let next = try advance() else { return }
+            block = next
+            start = 0
+        }
+    }
+
+    func count(from lower: IndexEntry, through upper: IndexEntry) throws(DatabaseError) -> Int {
+        var count = 0
+        try forEachRun(from: lower, through: upper) { _, range in count += range.count }
+        return count
+    }
+
+    /// The keys of the entries in range, in the order of the entries: ascending within a value.
+    func appendKeys(from lower: IndexEntry, through upper: IndexEntry, to output: inout [Int64]) throws(DatabaseError) {
+        try forEachRun(from: lower, through: upper) { block, range in block.appendKeys(range, to: &output) }
+    }
+
+    func appendEntries(
+        from lower: IndexEntry, through upper: IndexEntry, to output: inout ContiguousArray<IndexEntry>
+    ) throws(DatabaseError) {
+        try forEachRun(from: lower, through: upper) { block, range in block.appendEntries(range, to: &output) }
+    }
+
+    // MARK: Walking
+
+    /// Number of blocks, for a walk over all of them with `blockForWalk`.
+    func countBlocks() throws(DatabaseError) -> Int { try readDirectory().values.count }
+
+    func blockForWalk(_ ordinal: Int) throws(DatabaseError) -> IndexBlock? {
+        ordinal < blockCount ? try block(ordinal) : nil
+    }
+}
