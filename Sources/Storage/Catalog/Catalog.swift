@@ -1,0 +1,212 @@
+/// The stored schema: every table and column of the file with the keys the rest of the store refers to them by.
+///
+/// One record (`PageKeys.catalog`) holds it all and is rewritten by a commit that changes the schema. Table, column and
+/// index keys ascend from 1 and are never reused. Values are immutable; a schema change makes a new `Catalog`.
+///
+///     u32 format (1) | u32 crc32c of what follows | u64 schema version | u64 changed in (commit version)
+///     u32 next table key | u32 next index key | u32 table count
+///     table:   u32 key | text name | u32 next column key | u32 column count | columns | u32 inverse count | inverses
+///     column:  u32 key | text name | u8 type | u8 collection | u8 flags (1 nullable, 2 primary key, 4 indexed)
+///              u32 target table (0: none) | u32 index key (0: none)
+///     inverse: text name | u32 origin table | text origin property
+import CMotteShim
+import MotteColumns
+import MotteSchemaModel
+import MotteValues
+
+package struct StoredColumn: Sendable {
+    package var key: ColumnKey
+    package var name: String
+    package var type: PropertyType
+    package var collection: CollectionKind
+    package var isNullable: Bool
+    package var isPrimaryKey: Bool
+    package var isIndexed: Bool
+    package var target: TableKey?
+    /// The index kept for this column: of a primary key or indexed column its values, of a link column its backlinks.
+    package var index: IndexKey?
+    package var kind: ColumnKind
+
+    package var isList: Bool { collection == .list }
+    package var isLink: Bool { type == .link }
+}
+
+package struct StoredInverse: Sendable {
+    package var name: String
+    package var originTable: TableKey
+    package var originProperty: String
+}
+
+package struct StoredTable: Sendable {
+    package var key: TableKey
+    package var name: String
+    package var nextColumnKey: UInt32
+    package var columns: [StoredColumn]
+    package var inverses: [StoredInverse]
+
+    package var primaryKey: StoredColumn? { columns.first { $0.isPrimaryKey } }
+    package func column(_ key: ColumnKey) -> StoredColumn? { columns.first { $0.key == key } }
+    package func column(named name: String) -> StoredColumn? { columns.first { $0.name == name } }
+}
+
+package final class Catalog: Sendable {
+    package let schemaVersion: UInt64
+    /// Version of the commit that last changed the schema; sessions notice a change of schema by it.
+    package let changedIn: UInt64
+    package let nextTableKey: UInt32
+    package let nextIndexKey: UInt32
+    package let tables: [StoredTable]
+    /// The same as what users declare, with table and column keys filled in.
+    package let schema: Schema
+
+    init(schemaVersion: UInt64, changedIn: UInt64, nextTableKey: UInt32, nextIndexKey: UInt32, tables: [StoredTable]) {
+        self.schemaVersion = schemaVersion
+        self.changedIn = changedIn
+        self.nextTableKey = nextTableKey
+        self.nextIndexKey = nextIndexKey
+        self.tables = tables
+        self.schema = Self.makeSchema(tables)
+    }
+
+    static let empty = Catalog(schemaVersion: 0, changedIn: 0, nextTableKey: 1, nextIndexKey: 1, tables: [])
+
+    package func table(_ key: TableKey) -> StoredTable? {
+        // Keys ascend in the array, and mostly without gaps.
+        let guess = Int(key.rawValue) - 1
+        if guess >= 0, guess < tables.count, tables[guess].key == key { return tables[guess] }
+        return tables.first { $0.key == key }
+    }
+
+    package func table(named name: String) -> StoredTable? { tables.first { $0.name == name } }
+
+    /// Every link column of any table that points to `target`, with the index of its backlinks.
+    package func incomingLinks(to target: TableKey) -> [(table: TableKey, column: StoredColumn)] {
+        var incoming: [(TableKey, StoredColumn)] = []
+        for table in tables {
+            for column in table.columns where column.isLink && column.target == target { incoming.append((table.key, column)) }
+        }
+        return incoming
+    }
+
+    private static func makeSchema(_ tables: [StoredTable]) -> Schema {
+        let names = Dictionary(uniqueKeysWithValues: tables.map { ($0.key, $0.name) })
+        return Schema(tables.map { table in
+            var properties = table.columns.map { column in
+                Property(
+                    name: column.name, type: column.type, collection: column.collection, isNullable: column.isNullable,
+                    isPrimaryKey: column.isPrimaryKey, isIndexed: column.isIndexed,
+                    target: column.target.flatMap { names[$0] }, columnKey: column.key)
+            }
+            properties += table.inverses.map { inverse in
+                Property(
+                    name: inverse.name, type: .linkingObjects, target: names[inverse.originTable],
+                    origin: inverse.originProperty)
+            }
+            return ObjectType(name: table.name, properties: properties, tableKey: table.key)
+        })
+    }
+}
+
+// MARK: - Bytes
+
+extension Catalog {
+    private static let format: UInt32 = 1
+
+    func encoded() -> [UInt8] {
+        var body = ByteWriter()
+        body.write(schemaVersion)
+        body.write(changedIn)
+        body.write(nextTableKey)
+        body.write(nextIndexKey)
+        body.write(UInt32(tables.count))
+        for table in tables { Self.write(table, to: &body) }
+        var record = ByteWriter()
+        record.write(Self.format)
+        record.write(Self.checksum(body.bytes))
+        body.bytes.withUnsafeBytes { record.write(raw: $0) }
+        return record.bytes
+    }
+
+    private static func write(_ table: StoredTable, to body: inout ByteWriter) {
+        body.write(table.key.rawValue)
+        body.write(text: table.name)
+        body.write(table.nextColumnKey)
+        body.write(UInt32(table.columns.count))
+        for column in table.columns {
+            body.write(column.key.rawValue)
+            body.write(text: column.name)
+            body.write(UInt8(truncatingIfNeeded: column.type.rawValue))
+            body.write(UInt8(truncatingIfNeeded: column.collection.rawValue))
+            body.write(UInt8((column.isNullable ? 1 : 0) | (column.isPrimaryKey ? 2 : 0) | (column.isIndexed ? 4 : 0)))
+            body.write(column.target?.rawValue ?? 0)
+            body.write(column.index?.rawValue ?? 0)
+        }
+        body.write(UInt32(table.inverses.count))
+        for inverse in table.inverses {
+            body.write(text: inverse.name)
+            body.write(inverse.originTable.rawValue)
+            body.write(text: inverse.originProperty)
+        }
+    }
+
+    static func decode(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) -> Catalog {
+        var reader = ByteReader(bytes, of: "the stored schema")
+        let format: UInt32 = try reader.read()
+        guard format == Self.format else {
+            throw DatabaseError(.unsupportedFormat, "the stored schema has format \(format); this release reads format \(Self.format)")
+        }
+        let crc: UInt32 = try reader.read()
+        guard crc == checksum([UInt8](bytes[reader.offset...])) else { throw .corrupted("the stored schema fails its checksum") }
+        let schemaVersion: UInt64 = try reader.read()
+        let changedIn: UInt64 = try reader.read()
+        let nextTableKey: UInt32 = try reader.read()
+        let nextIndexKey: UInt32 = try reader.read()
+        let count: UInt32 = try reader.read()
+        var tables: [StoredTable] = []
+        for _ in 0 ..< count { tables.append(try readTable(&reader)) }
+        guard zip(tables, tables.dropFirst()).allSatisfy({ $0.key < $1.key }), tables.allSatisfy({ $0.key.rawValue < nextTableKey }) else {
+            throw .corrupted("the stored schema's tables are out of order")
+        }
+        return Catalog(
+            schemaVersion: schemaVersion, changedIn: changedIn, nextTableKey: nextTableKey, nextIndexKey: nextIndexKey,
+            tables: tables)
+    }
+
+    private static func readTable(_ reader: inout ByteReader) throws(DatabaseError) -> StoredTable {
+        let key: UInt32 = try reader.read()
+        let name = try reader.readText()
+        let nextColumnKey: UInt32 = try reader.read()
+        let columnCount: UInt32 = try reader.read()
+        var columns: [StoredColumn] = []
+        for _ in 0 ..< columnCount { columns.append(try readColumn(&reader, table: name)) }
+        let inverseCount: UInt32 = try reader.read()
+        var inverses: [StoredInverse] = []
+        for _ in 0 ..< inverseCount {
+            let inverseName = try reader.readText()
+            let origin: UInt32 = try reader.read()
+            inverses.append(StoredInverse(name: inverseName, originTable: TableKey(origin), originProperty: try reader.readText()))
+        }
+        return StoredTable(key: TableKey(key), name: name, nextColumnKey: nextColumnKey, columns: columns, inverses: inverses)
+    }
+
+    private static func readColumn(_ reader: inout ByteReader, table: String) throws(DatabaseError) -> StoredColumn {
+        let key: UInt32 = try reader.read()
+        let name = try reader.readText()
+        let typeNumber: UInt8 = try reader.read()
+        let collectionNumber: UInt8 = try reader.read()
+        let flags: UInt8 = try reader.read()
+        let target: UInt32 = try reader.read()
+        let index: UInt32 = try reader.read()
+        guard let type = PropertyType(rawValue: UInt32(typeNumber)), let kind = ColumnKind(rawValue: typeNumber),
+              let collection = CollectionKind(rawValue: UInt32(collectionNumber)), key > 0
+        else { throw DatabaseError(.unsupportedFormat, "property \(table).\(name) has a type that this release does not know") }
+        return StoredColumn(
+            key: ColumnKey(key), name: name, type: type, collection: collection, isNullable: flags & 1 != 0,
+            isPrimaryKey: flags & 2 != 0, isIndexed: flags & 4 != 0, target: target == 0 ? nil : TableKey(target),
+            index: index == 0 ? nil : IndexKey(index), kind: kind)
+    }
+
+    private static func checksum(_ body: [UInt8]) -> UInt32 {
+        body.withUnsafeBytes { motte_shim_crc32c(0, $0.baseAddress, $0.count) }
+    }
+}

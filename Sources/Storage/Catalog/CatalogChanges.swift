@@ -1,0 +1,114 @@
+/// Applying a declared schema to the stored one: what may be added is added with fresh keys, everything else is refused.
+///
+/// A new column needs no rewriting (older clusters read its default), a new index is built from the rows in the same
+/// commit, and what the declaration leaves out stays in the file untouched.
+import MotteColumns
+import MotteSchemaModel
+import MotteValues
+
+struct CatalogChanges {
+    let catalog: Catalog
+    /// Tables whose layout differs from before.
+    let touched: Set<TableKey>
+    /// Columns that exist with rows and have just got an index.
+    let indexesToBuild: [(table: TableKey, column: ColumnKey)]
+
+    /// nil where the file already has all that is declared.
+    static func applying(
+        _ declared: Schema, schemaVersion: UInt64?, to stored: Catalog
+    ) throws(DatabaseError) -> CatalogChanges? {
+        let declared = try declared.validated()
+        let difference = SchemaDifference(stored: stored.schema, declared: declared)
+        try difference.checkIsAdditive()
+        let newVersion = schemaVersion ?? stored.schemaVersion
+        guard difference.changesSchema || newVersion != stored.schemaVersion else { return nil }
+        var builder = CatalogBuilder(stored)
+        try builder.apply(difference)
+        return builder.finish(schemaVersion: newVersion)
+    }
+}
+
+private struct CatalogBuilder {
+    private var tables: [StoredTable]
+    private var nextTableKey: UInt32
+    private var nextIndexKey: UInt32
+    private var touched: Set<TableKey> = []
+    private var indexesToBuild: [(table: TableKey, column: ColumnKey)] = []
+
+    init(_ catalog: Catalog) {
+        tables = catalog.tables
+        nextTableKey = catalog.nextTableKey
+        nextIndexKey = catalog.nextIndexKey
+    }
+
+    mutating func apply(_ difference: SchemaDifference) throws(DatabaseError) {
+        // All new tables get their keys before any column names one as its target.
+        for type in difference.addedTypes {
+            tables.append(StoredTable(key: TableKey(nextTableKey), name: type.name, nextColumnKey: 1, columns: [], inverses: []))
+            nextTableKey += 1
+        }
+        for type in difference.addedTypes {
+            for property in type.properties { try add(property, to: type.name) }
+        }
+        for added in difference.addedProperties { try add(added.property, to: added.className) }
+        for replaced in difference.replacedInverses {
+            let position = try position(of: replaced.className)
+            tables[position].inverses.removeAll { $0.name == replaced.property.name }
+            try add(replaced.property, to: replaced.className)
+        }
+        for name in difference.addedIndexes { try addIndex(name.propertyName, of: name.className) }
+    }
+
+    private mutating func add(_ property: Property, to className: String) throws(DatabaseError) {
+        let position = try position(of: className)
+        touched.insert(tables[position].key)
+        let target: TableKey? = if let name = property.target { tables[try self.position(of: name)].key } else { nil }
+        guard property.isStored, let kind = ColumnKind(rawValue: UInt8(truncatingIfNeeded: property.type.rawValue)) else {
+            if let target, let origin = property.origin {
+                tables[position].inverses.append(
+                    StoredInverse(name: property.name, originTable: target, originProperty: origin))
+            }
+            return
+        }
+        let column = ColumnKey(tables[position].nextColumnKey)
+        tables[position].nextColumnKey += 1
+        let index: IndexKey? = property.hasIndex || property.type == .link ? takeIndexKey() : nil
+        tables[position].columns.append(
+            StoredColumn(
+                key: column, name: property.name, type: property.type, collection: property.collection,
+                isNullable: property.isNullable, isPrimaryKey: property.isPrimaryKey, isIndexed: property.isIndexed,
+                target: target, index: index, kind: kind))
+        if index != nil, property.type != .link { indexesToBuild.append((tables[position].key, column)) }
+        // The target's incoming links have changed as well.
+        if let target { touched.insert(target) }
+    }
+
+    private mutating func addIndex(_ propertyName: String, of className: String) throws(DatabaseError) {
+        let position = try position(of: className)
+        guard let slot = tables[position].columns.firstIndex(where: { $0.name == propertyName }) else { return }
+        tables[position].columns[slot].isIndexed = true
+        if tables[position].columns[slot].index == nil { tables[position].columns[slot].index = takeIndexKey() }
+        touched.insert(tables[position].key)
+        indexesToBuild.append((tables[position].key, tables[position].columns[slot].key))
+    }
+
+    private mutating func takeIndexKey() -> IndexKey {
+        defer { nextIndexKey += 1 }
+        return IndexKey(nextIndexKey)
+    }
+
+    private func position(of className: String) throws(DatabaseError) -> Int {
+        guard let position = tables.firstIndex(where: { $0.name == className }) else {
+            throw DatabaseError(.unknownClass, "the schema refers to a class \(className) that it does not declare", className: className)
+        }
+        return position
+    }
+
+    func finish(schemaVersion: UInt64) -> CatalogChanges {
+        CatalogChanges(
+            catalog: Catalog(
+                schemaVersion: schemaVersion, changedIn: 0, nextTableKey: nextTableKey, nextIndexKey: nextIndexKey,
+                tables: tables),
+            touched: touched, indexesToBuild: indexesToBuild)
+    }
+}

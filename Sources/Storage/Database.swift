@@ -1,0 +1,173 @@
+/// One open file (or in-memory store) of this process: where snapshots and writes come from.
+///
+/// Every face's sessions on one file share it, and with it the pages, the counters and the newest catalog. Any thread.
+import MotteColumns
+import MottePages
+import MotteSchemaModel
+import MotteValues
+import Synchronization
+
+package final class Database: Sendable {
+    package let pages: PageStore
+    package let counters = Counters()
+    private let rowsPerCluster: Int
+    private let newestCatalog = Mutex<Catalog>(.empty)
+
+    private init(_ pages: PageStore, rowsPerCluster: Int) {
+        self.pages = pages
+        self.rowsPerCluster = rowsPerCluster
+    }
+
+    // MARK: Opening
+
+    private struct WeakDatabase {
+        weak var database: Database?
+    }
+
+    /// Databases by their page store, which is one per file and process.
+    private static let open = Mutex<[ObjectIdentifier: WeakDatabase]>([:])
+
+    package static func open(_ options: PageStoreOptions) throws(DatabaseError) -> Database {
+        let pages = try PageStore.open(options)
+        let rowsPerCluster = try pages.header.rowsPerCluster, identity = try pages.sharedIdentity
+        return open.withLock { databases in
+            if let known = databases[identity]?.database { return known }
+            let database = Database(pages, rowsPerCluster: rowsPerCluster)
+            databases = databases.filter { $0.value.database != nil }
+            databases[identity] = WeakDatabase(database: database)
+            return database
+        }
+    }
+
+    package func latestVersion() throws(DatabaseError) -> Version { try pages.latestVersion }
+    package func signal() throws(DatabaseError) -> CommitSignal { try pages.signal }
+
+    // MARK: Reading
+
+    /// The newest version, for one thread.
+    package func snapshot() throws(DatabaseError) -> Snapshot {
+        let newest = try pages.snapshot()
+        return Snapshot(
+            pages: newest, catalog: try catalog(in: newest), counters: counters, rowsPerCluster: rowsPerCluster)
+    }
+
+    /// Moves a snapshot to the newest version; false when it is there already.
+    package func advance(_ snapshot: Snapshot) throws(DatabaseError) -> Bool {
+        guard try latestVersion() > snapshot.version else { return false }
+        let newest = try pages.snapshot()
+        guard newest.version > snapshot.version else { return false }
+        let catalog = try catalog(in: newest)
+        let touched = catalog === snapshot.catalog ? try touchedClusters(from: snapshot.version, to: newest) : nil
+        try snapshot.advance(to: newest, catalog: catalog, touched: touched)
+        return true
+    }
+
+    /// After this process's own commit: which clusters changed is known without reading the log.
+    func advance(_ snapshot: Snapshot, touched: [TableKey: Set<Int>]?) throws(DatabaseError) {
+        let newest = try pages.snapshot()
+        try snapshot.advance(to: newest, catalog: try catalog(in: newest), touched: touched)
+    }
+
+    /// What the commits in (from, to] changed; nil where records have been trimmed, so that a caller must look anew.
+    package func changes(from: Version, to snapshot: Snapshot) throws(DatabaseError) -> ChangeSummary? {
+        try changes(from: from, in: snapshot.pages)
+    }
+
+    private func changes(from: Version, in newest: PageSnapshot) throws(DatabaseError) -> ChangeSummary? {
+        let summary = try HistoryLog.changes(from: from, to: newest.version, snapshot: newest)
+        counters.add(logRecordsRead: Int(newest.version.rawValue - from.rawValue))
+        return summary
+    }
+
+    private func touchedClusters(
+        from: Version, to newest: PageSnapshot
+    ) throws(DatabaseError) -> [TableKey: Set<Int>]? {
+        // Many versions at once are read faster anew than from their records.
+        guard newest.version.rawValue - from.rawValue <= 64 else { return nil }
+        guard let summary = try changes(from: from, in: newest) else { return nil }
+        var touched: [TableKey: Set<Int>] = [:]
+        for table in summary.tables { touched[table.table] = table.touchedBlocks(of: rowsPerCluster) }
+        return touched
+    }
+
+    private func catalog(in pages: PageSnapshot) throws(DatabaseError) -> Catalog {
+        guard let record = try pages.get(PageKeys.catalog) else { return .empty }
+        let known = newestCatalog.withLock { $0 }
+        if let changedIn = Catalog.changedIn(record.bytes), changedIn == known.changedIn { return known }
+        let decoded = try Catalog.decode(record.bytes)
+        return newestCatalog.withLock { newest in
+            if newest.changedIn == decoded.changedIn { return newest }
+            if decoded.changedIn > newest.changedIn { newest = decoded }
+            return decoded
+        }
+    }
+
+    // MARK: Writing
+
+    /// Takes the write lock (waiting at most `timeoutMilliseconds`, for ever if negative), moves `snapshot` to the newest
+    /// version and opens a write on it.
+    package func beginWrite(
+        on snapshot: Snapshot, timeoutMilliseconds: Int64 = -1
+    ) throws(DatabaseError) -> WriteTransaction {
+        let lock = try pages.lockForWriting(timeoutMilliseconds: timeoutMilliseconds)
+        do throws(DatabaseError) {
+            _ = try advance(snapshot)
+            return WriteTransaction(base: snapshot, database: self, lock: lock)
+        } catch {
+            lock.release()
+            throw error
+        }
+    }
+
+    /// Makes the stored schema hold everything that is declared; true when that took a commit.
+    package func reconcile(
+        _ declared: Schema, schemaVersion: UInt64? = nil, on snapshot: Snapshot
+    ) throws(DatabaseError) -> Bool {
+        guard try CatalogChanges.applying(declared, schemaVersion: schemaVersion, to: snapshot.catalog) != nil else {
+            return false
+        }
+        let write = try beginWrite(on: snapshot)
+        do throws(DatabaseError) {
+            // Another process may have done it in the meantime.
+            guard let changes = try CatalogChanges.applying(declared, schemaVersion: schemaVersion, to: snapshot.catalog) else {
+                write.cancel()
+                return false
+            }
+            write.install(changes.catalog, touching: changes.touched)
+            for (table, column) in changes.indexesToBuild { try write.buildIndex(table, column) }
+            try write.commit()
+            return true
+        } catch {
+            write.cancel()
+            throw error
+        }
+    }
+}
+
+extension Catalog {
+    /// The commit that wrote a record, read without decoding the rest.
+    static func changedIn(_ record: UnsafeRawBufferPointer) -> UInt64? {
+        guard record.count >= 24 else { return nil }
+        return UInt64(littleEndian: record.loadUnaligned(fromByteOffset: 16, as: UInt64.self))
+    }
+}
+
+extension WriteTransaction {
+    /// Enters every live row of a column into its index.
+    func buildIndex(_ table: TableKey, _ column: ColumnKey) throws(DatabaseError) {
+        let view = try self.table(table)
+        let slot = try view.layout.slot(column)
+        guard let index = view.layout.columns[slot].index else { return }
+        let delta = delta(index)
+        for cluster in 0 ..< view.clusterCount {
+            let rows = try view.cluster(cluster)
+            guard rows.liveCount > 0 else { continue }
+            let chunk = try view.chunk(slot: slot, cluster)
+            for row in 0 ..< rows.rowCount {
+                if let live = rows.liveWords, live[row >> 6] & (1 << UInt64(row & 63)) == 0 { continue }
+                delta.add(IndexValue(chunk.view(row)), ObjectKey(rows.firstKey + Int64(row)))
+            }
+        }
+        noteChange()
+    }
+}

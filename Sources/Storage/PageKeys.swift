@@ -1,0 +1,48 @@
+/// The keys of everything the store keeps, in one place: which key space a thing lives in and in which order.
+///
+///     0x00                                          header record (owned by Pages)
+///     0x01                                          catalog
+///     0x02 | table                                  table state
+///     0x03 | table                                  tail: the last rows of the table, all columns in one value
+///     0x04 | table | column | cluster               chunk (the order is `ChunkOrder`)
+///     0x05 | table | cluster                        live bitmap, only where a row has been deleted
+///     0x06 | table | column | owner key | block     long list
+///     0x07 | index ...                              index blocks (owned by Indexes)
+///     0x7F | version                                change log (owned by History)
+///
+/// Numbers are big-endian, so that byte order is numeric order: 4 bytes each, owner key and version 8.
+import MotteValues
+
+enum PageKeys {
+    static let catalog: [UInt8] = [0x01]
+
+    static func tableState(_ table: TableKey) -> [UInt8] { make(0x02, table.rawValue) }
+    static func tail(_ table: TableKey) -> [UInt8] { make(0x03, table.rawValue) }
+
+    static func chunk(_ table: TableKey, _ column: ColumnKey, _ cluster: Int) -> [UInt8] {
+        // Column before cluster: a scan of one column walks neighbouring leaves. Measured with the open tail in place;
+        // see docs/ARCHITECTURE.md, "Order of chunk keys".
+        make(0x04, table.rawValue, column.rawValue, UInt32(truncatingIfNeeded: cluster))
+    }
+
+    static func liveBitmap(_ table: TableKey, _ cluster: Int) -> [UInt8] {
+        make(0x05, table.rawValue, UInt32(truncatingIfNeeded: cluster))
+    }
+
+    static func liveBitmaps(_ table: TableKey) -> [UInt8] { make(0x05, table.rawValue) }
+
+    static func longList(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ block: Int) -> [UInt8] {
+        var key = make(0x06, table.rawValue, column.rawValue)
+        withUnsafeBytes(of: UInt64(bitPattern: owner.rawValue).bigEndian) { key.append(contentsOf: $0) }
+        withUnsafeBytes(of: UInt32(truncatingIfNeeded: block).bigEndian) { key.append(contentsOf: $0) }
+        return key
+    }
+
+    private static func make(_ space: UInt8, _ numbers: UInt32...) -> [UInt8] {
+        var key = [UInt8]()
+        key.reserveCapacity(24)
+        key.append(space)
+        for number in numbers { withUnsafeBytes(of: number.bigEndian) { key.append(contentsOf: $0) } }
+        return key
+    }
+}

@@ -1,0 +1,114 @@
+/// A consistent state of all tables: a `Snapshot` (committed) or a `WriteTransaction` (with its own changes).
+///
+/// Everything above reads through one of these. Asked for once per query or call, never per row. One thread at a time;
+/// what is shared between threads is the pages below it.
+import MotteColumns
+import MottePages
+import MotteSchemaModel
+import MotteValues
+
+package class RowSource {
+    package private(set) var catalog: Catalog
+    package let counters: Counters
+    let rowsPerCluster: Int
+    var views: [TableView?] = []
+
+    init(catalog: Catalog, counters: Counters, rowsPerCluster: Int) {
+        self.catalog = catalog
+        self.counters = counters
+        self.rowsPerCluster = rowsPerCluster
+    }
+
+    /// Of a write: the version it builds on.
+    package var version: Version { Version(0) }
+    package var schema: Schema { catalog.schema }
+
+    package func table(_ key: TableKey) throws(DatabaseError) -> TableView {
+        let index = Int(key.rawValue)
+        if index < views.count, let view = views[index] { return view }
+        let view = try makeView(key)
+        while views.count <= index { views.append(nil) }
+        views[index] = view
+        return view
+    }
+
+    func makeView(_ key: TableKey) throws(DatabaseError) -> TableView {
+        throw DatabaseError(.internal, "a row source without tables")
+    }
+
+    func indexView(_ key: IndexKey) throws(DatabaseError) -> IndexView {
+        throw DatabaseError(.internal, "a row source without indexes")
+    }
+
+    func replaceCatalog(_ catalog: Catalog) { self.catalog = catalog }
+
+    func unknownTable(_ key: TableKey) -> DatabaseError {
+        DatabaseError(.unknownClass, "the file has no class with key \(key.rawValue)")
+    }
+}
+
+/// A committed version. Its owner may move it to a newer one, which keeps every chunk pointer that still holds; frozen
+/// things hold a snapshot of their own that stays.
+package final class Snapshot: RowSource {
+    package private(set) var pages: PageSnapshot
+    private var directories: [TableDirectory?] = []
+    private var readers: [IndexKey: IndexReader] = [:]
+
+    init(pages: PageSnapshot, catalog: Catalog, counters: Counters, rowsPerCluster: Int) {
+        self.pages = pages
+        super.init(catalog: catalog, counters: counters, rowsPerCluster: rowsPerCluster)
+    }
+
+    package override var version: Version { pages.version }
+
+    /// Another row source at the same version, for another thread or to stay behind when this one moves on.
+    package func copy() -> Snapshot {
+        Snapshot(pages: pages, catalog: catalog, counters: counters, rowsPerCluster: rowsPerCluster)
+    }
+
+    func directory(_ key: TableKey) throws(DatabaseError) -> TableDirectory {
+        let index = Int(key.rawValue)
+        if index < directories.count, let directory = directories[index] { return directory }
+        guard let stored = catalog.table(key) else { throw unknownTable(key) }
+        let directory = try TableDirectory(
+            TableLayout(stored, catalog: catalog), pages: pages, rowsPerCluster: rowsPerCluster, counters: counters)
+        while directories.count <= index { directories.append(nil) }
+        directories[index] = directory
+        return directory
+    }
+
+    override func makeView(_ key: TableKey) throws(DatabaseError) -> TableView {
+        TableView(directory: try directory(key), writer: nil, source: self)
+    }
+
+    func reader(_ key: IndexKey) -> IndexReader {
+        if let reader = readers[key] { return reader }
+        let reader = IndexReader(key, pages: pages)
+        readers[key] = reader
+        return reader
+    }
+
+    override func indexView(_ key: IndexKey) throws(DatabaseError) -> IndexView {
+        IndexView(reader(key))
+    }
+
+    /// Moves to `newer`. `touched` says which clusters of which tables changed in between, nil if that is not known.
+    package func advance(
+        to newer: PageSnapshot, catalog newCatalog: Catalog, touched: [TableKey: Set<Int>]?
+    ) throws(DatabaseError) {
+        readers.removeAll()
+        if newCatalog !== catalog {
+            replaceCatalog(newCatalog)
+            pages = newer
+            directories.removeAll()
+            views.removeAll()
+            return
+        }
+        pages = newer
+        for directory in directories {
+            guard let directory else { continue }
+            let clusters = touched.map { $0[directory.layout.key] ?? [] }
+            try directory.advance(to: newer, touched: clusters)
+        }
+    }
+}

@@ -1,0 +1,81 @@
+/// Which rows of a cluster still exist. Stored only for clusters in which a row has been deleted.
+///
+///     offset  0  row count   u32   rows of the cluster when it was written
+///             4  live count  u32   0: the whole cluster is gone, its chunks too, and no words follow
+///             8  crc32c      u32   over header (with crc 0), words and page key
+///            12  zero        u32
+///            16  words       u64 each, bit i = row i; bits past the row count are 0
+///
+/// Invariant L0: live count = number of bits set.
+import CMotteShim
+import MotteValues
+
+struct LiveBitmap {
+    var rowCount: Int
+    var words: [UInt64]
+
+    init(allLive rowCount: Int) {
+        self.rowCount = rowCount
+        words = []
+        extend(to: rowCount, from: 0)
+    }
+
+    private init(rowCount: Int, words: [UInt64]) {
+        self.rowCount = rowCount
+        self.words = words
+    }
+
+    var liveCount: Int { words.reduce(0) { $0 + $1.nonzeroBitCount } }
+
+    func isLive(_ slot: Int) -> Bool { words[slot >> 6] & (1 << UInt64(slot & 63)) != 0 }
+
+    mutating func kill(_ slot: Int) { words[slot >> 6] &= ~(1 << UInt64(slot & 63)) }
+
+    /// Rows appended to the cluster are live.
+    mutating func extend(to count: Int) {
+        extend(to: count, from: rowCount)
+        rowCount = count
+    }
+
+    private mutating func extend(to count: Int, from first: Int) {
+        while words.count * 64 < count { words.append(0) }
+        for slot in first ..< max(first, count) { words[slot >> 6] |= 1 << UInt64(slot & 63) }
+    }
+
+    func encoded(key: [UInt8]) -> [UInt8] {
+        let live = liveCount
+        var writer = ByteWriter()
+        writer.write(UInt32(rowCount))
+        writer.write(UInt32(live))
+        writer.write(UInt32(0))
+        writer.write(UInt32(0))
+        if live > 0 { for word in words { writer.write(word) } }
+        var bytes = writer.bytes
+        let crc = bytes.withUnsafeBytes { Self.checksum($0, key) }
+        withUnsafeBytes(of: crc.littleEndian) { crcBytes in for index in 0 ..< 4 { bytes[8 + index] = crcBytes[index] } }
+        return bytes
+    }
+
+    static func decode(_ bytes: UnsafeRawBufferPointer, key: [UInt8], limit: Int) throws(DatabaseError) -> LiveBitmap {
+        var reader = ByteReader(bytes, of: "a live bitmap")
+        let rowCount = Int(try reader.read(UInt32.self))
+        let live = Int(try reader.read(UInt32.self))
+        let crc: UInt32 = try reader.read()
+        let _: UInt32 = try reader.read()
+        var copy = [UInt8](bytes)
+        for index in 8 ..< 12 { copy[index] = 0 }
+        guard crc == copy.withUnsafeBytes({ checksum($0, key) }) else { throw .corrupted("a live bitmap fails its checksum") }
+        guard rowCount <= limit, live <= rowCount else { throw .corrupted("a live bitmap contradicts itself") }
+        if live == 0 { return LiveBitmap(rowCount: rowCount, words: [UInt64](repeating: 0, count: (rowCount + 63) / 64)) }
+        var words: [UInt64] = []
+        for _ in 0 ..< (rowCount + 63) / 64 { words.append(try reader.read()) }
+        let bitmap = LiveBitmap(rowCount: rowCount, words: words)
+        guard bitmap.liveCount == live else { throw .corrupted("a live bitmap miscounts (L0)") }
+        return bitmap
+    }
+
+    private static func checksum(_ bytes: UnsafeRawBufferPointer, _ key: [UInt8]) -> UInt32 {
+        let crc = motte_shim_crc32c(0, bytes.baseAddress, bytes.count)
+        return key.withUnsafeBytes { motte_shim_crc32c(crc, $0.baseAddress, $0.count) }
+    }
+}

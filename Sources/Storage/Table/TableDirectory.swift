@@ -1,0 +1,246 @@
+/// Where the committed chunks of one table are: pointers into the pages of a snapshot, filled on first touch.
+///
+/// Belongs to one `Snapshot` and so to one thread at a time. A snapshot that moves to a newer version keeps the pointers
+/// of every cluster that no commit in between has touched: stable ones point to pages that live on, unstable ones were
+/// copied into the arena when they were first met.
+///
+/// Invariants:
+///   C1  a chunk has as many rows as its cluster
+///   C2  rows of cluster c have the keys c * rowsPerCluster ... ; the tail follows the last cluster
+///   C3  a cluster without live rows has no chunks
+import MotteColumns
+import MottePages
+import MotteValues
+
+final class TableDirectory {
+    let layout: TableLayout
+    let rowsPerCluster: Int
+    private let counters: Counters
+    private var pages: PageSnapshot
+    private(set) var state: TableState
+    private var arena = ChunkArena()
+
+    private var columns: [ContiguousArray<ColumnChunk?>]
+    private var lists: [ContiguousArray<ListChunk?>]
+    private var tail: (directory: Tail.Directory, bytes: UnsafeRawBufferPointer)?
+    /// Per cluster, the tail last; nil until the first look. Empty arrays mean that nothing has been deleted.
+    private var live: [LiveBitmap?]?
+
+    init(_ layout: TableLayout, pages: PageSnapshot, rowsPerCluster: Int, counters: Counters) throws(DatabaseError) {
+        self.layout = layout
+        self.pages = pages
+        self.rowsPerCluster = rowsPerCluster
+        self.counters = counters
+        state = try Self.readState(layout.key, pages)
+        columns = Array(repeating: [], count: layout.columns.count)
+        lists = Array(repeating: [], count: layout.columns.count)
+    }
+
+    static func readState(_ table: TableKey, _ pages: PageSnapshot) throws(DatabaseError) -> TableState {
+        let found = try PageKeys.tableState(table).withBytes { key throws(DatabaseError) in try pages.get(key) }
+        guard let found else { return TableState() }
+        return try TableState(decoding: found.bytes, of: table)
+    }
+
+    private static var noKey: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
+
+    // MARK: Geometry
+
+    /// Clusters that hold columns of their own; the tail is not one of them.
+    var regularCount: Int { Int((state.tailFirstKey + Int64(rowsPerCluster) - 1) / Int64(rowsPerCluster)) }
+    var tailRowCount: Int { Int(state.nextKey - state.tailFirstKey) }
+    var clusterCount: Int { regularCount + (tailRowCount > 0 ? 1 : 0) }
+
+    func firstKey(_ cluster: Int) -> Int64 {
+        cluster < regularCount ? Int64(cluster) * Int64(rowsPerCluster) : state.tailFirstKey
+    }
+
+    func rowCount(_ cluster: Int) -> Int {
+        guard cluster < regularCount else { return tailRowCount }
+        return Int(min(Int64(rowsPerCluster), state.tailFirstKey - Int64(cluster) * Int64(rowsPerCluster)))
+    }
+
+    // MARK: Live rows
+
+    /// nil where every row is live.
+    func liveBitmap(_ cluster: Int) throws(DatabaseError) -> LiveBitmap? {
+        let bitmaps = try liveBitmaps()
+        return cluster < bitmaps.count ? bitmaps[cluster] : nil
+    }
+
+    private func liveBitmaps() throws(DatabaseError) -> [LiveBitmap?] {
+        if let live { return live }
+        var bitmaps: [LiveBitmap?] = []
+        if state.liveCount < state.nextKey {
+            bitmaps = Array(repeating: nil, count: clusterCount)
+            try readClusterBitmaps(into: &bitmaps)
+            if tailRowCount > 0 {
+                let tail = try loadTail()
+                if !tail.directory.live.isEmpty {
+                    let bytes = UnsafeRawBufferPointer(rebasing: tail.bytes[tail.directory.live])
+                    bitmaps[regularCount] = try LiveBitmap.decode(bytes, key: PageKeys.tail(layout.key), limit: tailRowCount)
+                }
+            }
+        }
+        live = bitmaps
+        return bitmaps
+    }
+
+    private func readClusterBitmaps(into bitmaps: inout [LiveBitmap?]) throws(DatabaseError) {
+        let prefix = PageKeys.liveBitmaps(layout.key)
+        let cursor = try pages.makeCursor()
+        var found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
+        while found, cursor.key.starts(with: prefix) {
+            let key = [UInt8](cursor.key)
+            guard key.count == prefix.count + 4 else { throw .corrupted("a live bitmap has a malformed key") }
+            let cluster = key.suffix(4).reduce(0) { $0 << 8 | Int($1) }
+            guard cluster < regularCount else { throw .corrupted("a live bitmap belongs to no cluster") }
+            bitmaps[cluster] = try LiveBitmap.decode(cursor.value.bytes, key: key, limit: rowCount(cluster))
+            found = try cursor.next()
+        }
+    }
+
+    // MARK: Chunks
+
+    @inline(__always)
+    func chunk(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> ColumnChunk {
+        if cluster < columns[slot].count, let chunk = columns[slot][cluster] { return chunk }
+        return try loadChunk(slot, cluster)
+    }
+
+    func listChunk(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> ListChunk {
+        if cluster < lists[slot].count, let chunk = lists[slot][cluster] { return chunk }
+        let column = layout.columns[slot]
+        let chunk: ListChunk
+        if let (bytes, key) = try chunkBytes(slot, cluster) {
+            chunk = try key.withBytes { key throws(DatabaseError) in
+                try ListChunk(validating: bytes, elementKind: column.kind, key: key)
+            }
+        } else {
+            let builder = ListChunkBuilder(elementKind: column.kind, nullable: column.isNullable, capacity: rowCount(cluster))
+            for _ in 0 ..< rowCount(cluster) { builder.appendRow() }
+            chunk = try arena.keep(builder.encode(key: Self.noKey)).asListChunk(column.kind)
+        }
+        guard chunk.count == rowCount(cluster) else { throw wrongRowCount(slot, cluster, chunk.count) }
+        counters.add(chunksDecoded: 1)
+        while lists[slot].count <= cluster { lists[slot].append(nil) }
+        lists[slot][cluster] = chunk
+        return chunk
+    }
+
+    @inline(never)
+    private func loadChunk(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> ColumnChunk {
+        let column = layout.columns[slot]
+        let chunk: ColumnChunk
+        if let (bytes, key) = try chunkBytes(slot, cluster) {
+            chunk = try key.withBytes { key throws(DatabaseError) in
+                try ColumnChunk(validating: bytes, kind: column.kind, key: key)
+            }
+        } else {
+            // The column is younger than the rows.
+            let builder = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: rowCount(cluster))
+            builder.appendDefaults(rowCount(cluster))
+            chunk = try arena.keep(builder.encode(key: Self.noKey)).asColumnChunk(column.kind)
+        }
+        guard chunk.count == rowCount(cluster) else { throw wrongRowCount(slot, cluster, chunk.count) }
+        counters.add(chunksDecoded: 1)
+        if columns[slot].count <= cluster {
+            columns[slot].append(contentsOf: repeatElement(nil, count: max(clusterCount, cluster + 1) - columns[slot].count))
+        }
+        columns[slot][cluster] = chunk
+        return chunk
+    }
+
+    private func wrongRowCount(_ slot: Int, _ cluster: Int, _ count: Int) -> DatabaseError {
+        .corrupted("cluster \(cluster) of \(layout.stored.name).\(layout.columns[slot].name) has \(count) rows, "
+            + "not \(rowCount(cluster)) (C1)")
+    }
+
+    /// The stored bytes at an address that stays, and the key their checksum covers; nil if the column is younger.
+    private func chunkBytes(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> (UnsafeRawBufferPointer, [UInt8])? {
+        let column = layout.columns[slot].key
+        if cluster == regularCount {
+            let tail = try loadTail()
+            guard let range = tail.directory.columns.first(where: { $0.key == column })?.bytes else { return nil }
+            return (UnsafeRawBufferPointer(rebasing: tail.bytes[range]), PageKeys.tail(layout.key))
+        }
+        let key = PageKeys.chunk(layout.key, column, cluster)
+        let found = try key.withBytes { key throws(DatabaseError) in try pages.get(key) }
+        guard let found else { return nil }
+        return (found.isStable ? found.bytes : arena.copy(found.bytes), key)
+    }
+
+    private func loadTail() throws(DatabaseError) -> (directory: Tail.Directory, bytes: UnsafeRawBufferPointer) {
+        if let tail { return tail }
+        let key = PageKeys.tail(layout.key)
+        let found = try key.withBytes { key throws(DatabaseError) in try pages.get(key) }
+        guard let found else { throw .corrupted("the tail of \(layout.stored.name) is missing") }
+        let bytes = found.isStable ? found.bytes : arena.copy(found.bytes)
+        let directory = try Tail.decode(bytes, pageKey: key)
+        guard directory.rowCount == tailRowCount, directory.firstKey == state.tailFirstKey else {
+            throw .corrupted("the tail of \(layout.stored.name) disagrees with the table's state")
+        }
+        tail = (directory, bytes)
+        return (directory, bytes)
+    }
+
+    // MARK: Long lists
+
+    func longListBlock(_ slot: Int, _ owner: ObjectKey, _ block: Int) throws(DatabaseError) -> ColumnChunk {
+        let column = layout.columns[slot]
+        let key = PageKeys.longList(layout.key, column.key, owner, block)
+        return try key.withBytes { key throws(DatabaseError) in
+            guard let found = try pages.get(key) else {
+                throw .corrupted("a block of the list \(layout.stored.name).\(column.name) is missing")
+            }
+            return try ColumnChunk(validating: found.bytes, kind: column.kind, key: key)
+        }
+    }
+
+    // MARK: Moving to another version
+
+    /// Takes over what is still right. `touched` are the clusters that changed in between, nil if that is not known.
+    func advance(to pages: PageSnapshot, touched: Set<Int>?) throws(DatabaseError) {
+        let old = state
+        let oldClusters = regularCount
+        let new = try Self.readState(layout.key, pages)
+        self.pages = pages
+        guard new.modifiedIn != old.modifiedIn else { return }
+        state = new
+        live = nil
+        tail = nil
+        guard let touched, touched.count * 4 <= clusterCount, arena.bytesUsed < 64 << 20 else {
+            for slot in columns.indices {
+                columns[slot].removeAll()
+                lists[slot].removeAll()
+            }
+            arena = ChunkArena()
+            return
+        }
+        // The tail's rows may have become clusters, and a partial last cluster may have grown.
+        var stale = touched
+        let firstMoved = Int(old.tailFirstKey / Int64(rowsPerCluster))
+        stale.formUnion(min(firstMoved, oldClusters) ... max(clusterCount, oldClusters))
+        for slot in columns.indices {
+            for cluster in stale where cluster < columns[slot].count { columns[slot][cluster] = nil }
+            for cluster in stale where cluster < lists[slot].count { lists[slot][cluster] = nil }
+        }
+    }
+}
+
+extension ChunkArena {
+    /// Encoded bytes that belong to no page.
+    struct Kept {
+        let bytes: UnsafeRawBufferPointer
+
+        func asColumnChunk(_ kind: ColumnKind) throws(DatabaseError) -> ColumnChunk {
+            try ColumnChunk(validating: bytes, kind: kind, key: UnsafeRawBufferPointer(start: nil, count: 0))
+        }
+
+        func asListChunk(_ kind: ColumnKind) throws(DatabaseError) -> ListChunk {
+            try ListChunk(validating: bytes, elementKind: kind, key: UnsafeRawBufferPointer(start: nil, count: 0))
+        }
+    }
+
+    func keep(_ bytes: [UInt8]) -> Kept { Kept(bytes: bytes.withUnsafeBytes { copy($0) }) }
+}

@@ -1,0 +1,104 @@
+/// Look-ups by value: primary keys, indexed columns and backlinks. Answers are exact: where the index keeps a hash or a
+/// shortened value, the rows found are compared with what was asked for.
+import MotteColumns
+import MotteSchemaModel
+import MotteValues
+
+extension TableView {
+    package func hasIndex(_ column: ColumnKey) -> Bool {
+        guard let stored = layout.stored.column(column) else { return false }
+        return stored.index != nil && !stored.isLink
+    }
+
+    package func find(primaryKey: ValueView) throws(DatabaseError) -> ObjectKey? {
+        guard let slot = layout.primaryKeySlot else {
+            throw DatabaseError(.noPrimaryKey, "\(layout.stored.name) does not have a primary key", className: layout.stored.name)
+        }
+        return try find(slot: slot, equal: primaryKey)
+    }
+
+    /// The first object whose column equals `value`; nil also for a value of another kind.
+    func find(slot: Int, equal value: ValueView) throws(DatabaseError) -> ObjectKey? {
+        let column = layout.columns[slot]
+        guard let index = column.index, !column.isLink, fits(value, column) else { return nil }
+        source.counters.add(indexLookups: 1)
+        let view = try source.indexView(index)
+        let wanted = IndexValue(value)
+        guard let first = try view.firstKey(wanted) else { return nil }
+        if wanted.isExact { return first }
+        if try matches(slot, first.rawValue, value) { return first }
+        var keys: [Int64] = []
+        try view.keys(wanted, into: &keys)
+        for key in keys where try matches(slot, key, value) { return ObjectKey(key) }
+        return nil
+    }
+
+    /// nil where the column has no index.
+    package func indexCount(_ column: ColumnKey, equal value: ValueView) throws(DatabaseError) -> Int? {
+        let slot = try layout.slot(column)
+        let stored = layout.columns[slot]
+        guard let index = stored.index, !stored.isLink else { return nil }
+        guard fits(value, stored) else { return 0 }
+        let wanted = IndexValue(value)
+        if wanted.isExact {
+            source.counters.add(indexLookups: 1)
+            return try source.indexView(index).count(wanted)
+        }
+        var keys: [Int64] = []
+        try indexKeys(column, equal: value, into: &keys)
+        return keys.count
+    }
+
+    /// Appends the keys of the objects whose column equals `value`, ascending. Only for columns with an index.
+    package func indexKeys(_ column: ColumnKey, equal value: ValueView, into keys: inout [Int64]) throws(DatabaseError) {
+        let slot = try layout.slot(column)
+        let stored = layout.columns[slot]
+        guard let index = stored.index, !stored.isLink, fits(value, stored) else { return }
+        source.counters.add(indexLookups: 1)
+        let wanted = IndexValue(value)
+        let start = keys.count
+        try source.indexView(index).keys(wanted, into: &keys)
+        guard !wanted.isExact else { return }
+        var kept = start
+        for position in start ..< keys.count where try matches(slot, keys[position], value) {
+            keys[kept] = keys[position]
+            kept += 1
+        }
+        keys.removeLast(keys.count - kept)
+    }
+
+    // MARK: Backlinks
+
+    /// How many links of `origin`'s column point to `key`; a list that links twice counts twice.
+    package func backlinkCount(
+        origin: TableKey, _ column: ColumnKey, _ key: ObjectKey
+    ) throws(DatabaseError) -> Int {
+        source.counters.add(indexLookups: 1)
+        return try source.indexView(try backlinkIndex(origin, column)).count(IndexValue.link(to: key))
+    }
+
+    /// Appends the keys of `origin`'s objects that link to `key`, ascending, as often as they do.
+    package func backlinks(
+        origin: TableKey, _ column: ColumnKey, _ key: ObjectKey, into keys: inout [Int64]
+    ) throws(DatabaseError) {
+        source.counters.add(indexLookups: 1)
+        try source.indexView(try backlinkIndex(origin, column)).keys(IndexValue.link(to: key), into: &keys)
+    }
+
+    private func backlinkIndex(_ origin: TableKey, _ column: ColumnKey) throws(DatabaseError) -> IndexKey {
+        guard let table = source.catalog.table(origin) else { throw source.unknownTable(origin) }
+        guard let stored = table.column(column), stored.target == key, let index = stored.index else {
+            throw DatabaseError(.unknownProperty, "no link property of \(table.name) has key \(column.rawValue)", className: table.name)
+        }
+        return index
+    }
+
+    private func fits(_ value: ValueView, _ column: StoredColumn) -> Bool {
+        value.isNull ? column.isNullable : value.kindNumber == column.type.rawValue
+    }
+
+    private func matches(_ slot: Int, _ key: Int64, _ value: ValueView) throws(DatabaseError) -> Bool {
+        guard let place = position(ObjectKey(key)) else { throw .corrupted("an index refers to an object that never was") }
+        return ValueOrdering.compare(try self.value(slot: slot, at: place), value) == 0
+    }
+}

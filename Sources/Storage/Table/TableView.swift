@@ -1,0 +1,244 @@
+/// The rows of one class as of a snapshot or an open write: what queries and objects read through.
+///
+/// Chunk-wise reading serves scans, row-wise reading single objects. In a write it shows the changes made so far; what
+/// it lends (chunks, string bytes) is then valid until the next change of the table. One thread at a time, like the
+/// source it comes from.
+import MotteColumns
+import MotteSchemaModel
+import MotteValues
+
+package struct ClusterView {
+    package let firstKey: Int64
+    package let rowCount: Int
+    /// How many of the rows exist.
+    package let liveCount: Int
+    /// nil where all rows exist. Bits past `rowCount` are 0.
+    package let liveWords: [UInt64]?
+}
+
+package struct RowLocation: Equatable {
+    package let cluster: Int
+    package let slot: Int
+}
+
+package final class TableView {
+    package let layout: TableLayout
+    package let key: TableKey
+    let directory: TableDirectory
+    let writer: TableWriter?
+    /// Indexes are found through the source, which knows of changes not yet committed.
+    unowned let source: RowSource
+
+    init(directory: TableDirectory, writer: TableWriter?, source: RowSource) {
+        layout = directory.layout
+        key = directory.layout.key
+        self.directory = directory
+        self.writer = writer
+        self.source = source
+    }
+
+    package var type: ObjectType { layout.type }
+    package var liveCount: Int { Int((writer?.state ?? directory.state).liveCount) }
+    package var nextKey: Int64 { (writer?.state ?? directory.state).nextKey }
+    package var rowsPerCluster: Int { directory.rowsPerCluster }
+    package var clusterCount: Int { writer?.clusterCount ?? directory.clusterCount }
+
+    /// First key of the rows that are in the tail; equal to `nextKey` when there is none.
+    private var tailFirstKey: Int64 { (writer?.state ?? directory.state).tailFirstKey }
+    private var regularCount: Int { writer?.regularCount ?? directory.regularCount }
+
+    // MARK: Clusters
+
+    package func cluster(_ index: Int) throws(DatabaseError) -> ClusterView {
+        let first = writer?.firstKey(index) ?? directory.firstKey(index)
+        if let overlay = writer?.overlay(index) {
+            return ClusterView(
+                firstKey: first, rowCount: overlay.rowCount, liveCount: overlay.liveCount, liveWords: overlay.live?.words)
+        }
+        let rowCount = directory.rowCount(index)
+        let live = try directory.liveBitmap(index)
+        return ClusterView(
+            firstKey: first, rowCount: rowCount, liveCount: live?.liveCount ?? rowCount, liveWords: live?.words)
+    }
+
+    /// A column of one value per row. Not to be asked for clusters without live rows.
+    package func chunk(_ column: ColumnKey, _ cluster: Int) throws(DatabaseError) -> ColumnChunk {
+        try chunk(slot: try layout.slot(column), cluster)
+    }
+
+    package func chunk(slot: Int, _ cluster: Int) throws(DatabaseError) -> ColumnChunk {
+        if let changed = writer?.overlay(cluster)?.columns[slot] {
+            return try changed.currentChunk(layout.columns[slot].kind)
+        }
+        return try directory.chunk(slot, cluster)
+    }
+
+    package func listChunk(_ column: ColumnKey, _ cluster: Int) throws(DatabaseError) -> ListChunk {
+        try listChunk(slot: try layout.slot(column), cluster)
+    }
+
+    package func listChunk(slot: Int, _ cluster: Int) throws(DatabaseError) -> ListChunk {
+        if let changed = writer?.overlay(cluster)?.columns[slot] {
+            return try changed.currentListChunk(layout.columns[slot].kind)
+        }
+        return try directory.listChunk(slot, cluster)
+    }
+
+    // MARK: Rows
+
+    /// nil when no such object exists (any more).
+    package func locate(_ key: ObjectKey) throws(DatabaseError) -> RowLocation? {
+        guard let place = position(key) else { return nil }
+        if let overlay = writer?.overlay(place.cluster) {
+            if let live = overlay.live, !live.isLive(place.slot) { return nil }
+        } else if let live = try directory.liveBitmap(place.cluster), !live.isLive(place.slot) {
+            return nil
+        }
+        return place
+    }
+
+    /// Where the key's row is or was, whether it is live or not.
+    @inline(__always)
+    func position(_ key: ObjectKey) -> RowLocation? {
+        let raw = key.rawValue
+        guard raw >= 0, raw < nextKey else { return nil }
+        if raw >= tailFirstKey { return RowLocation(cluster: regularCount, slot: Int(raw - tailFirstKey)) }
+        let (cluster, slot) = Int(raw).quotientAndRemainder(dividingBy: rowsPerCluster)
+        return RowLocation(cluster: cluster, slot: slot)
+    }
+
+    func requireLocation(_ key: ObjectKey) throws(DatabaseError) -> RowLocation {
+        guard let place = try locate(key) else {
+            throw DatabaseError(
+                .objectDeleted, "this \(layout.stored.name) has been deleted; check isValid before reading it",
+                className: layout.stored.name)
+        }
+        return place
+    }
+
+    /// One property of one object. Borrowed bytes live until the source moves or the table changes.
+    package func value(_ column: ColumnKey, _ key: ObjectKey) throws(DatabaseError) -> ValueView {
+        try value(slot: try layout.slot(column), at: try requireLocation(key))
+    }
+
+    package func value(slot: Int, at place: RowLocation) throws(DatabaseError) -> ValueView {
+        guard !layout.columns[slot].isList else {
+            throw DatabaseError(
+                .wrongType, "\(layout.stored.name).\(layout.columns[slot].name) is a list; open it as a list",
+                className: layout.stored.name, propertyName: layout.columns[slot].name)
+        }
+        var view: ValueView
+        if let changed = writer?.overlay(place.cluster)?.columns[slot], case .values(let builder) = changed.storage {
+            view = builder.view(place.slot)
+        } else {
+            view = try directory.chunk(slot, place.cluster).view(place.slot)
+        }
+        if view.kindNumber == ValueKind.link.rawValue { view.aux = layout.columns[slot].target?.rawValue ?? 0 }
+        return view
+    }
+
+    // MARK: Lists
+
+    package func listCount(_ column: ColumnKey, _ key: ObjectKey) throws(DatabaseError) -> Int {
+        let slot = try listSlot(column)
+        let place = try requireLocation(key)
+        if let long = writer?.longLists[LongListKey(slot: slot, owner: key)] { return long.elements.count }
+        if let changed = writer?.overlay(place.cluster)?.columns[slot], case .lists(let builder) = changed.storage {
+            return builder.elementCount(place.slot)
+        }
+        return try directory.listChunk(slot, place.cluster).elementCount(place.slot)
+    }
+
+    package func listElement(_ column: ColumnKey, _ key: ObjectKey, _ index: Int) throws(DatabaseError) -> ValueView {
+        let slot = try listSlot(column)
+        var result: ValueView?
+        if let builder = try changedElements(slot, key) {
+            if index >= 0, index < builder.count { result = builder.view(index) }
+        } else {
+            try listValues(column, key, from: index, limit: 1) { chunk, range in
+                if let position = range.first { result = chunk.view(position) }
+            }
+        }
+        guard var result else {
+            let count = try listCount(column, key)
+            throw DatabaseError(.outOfBounds, "index \(index) is outside the list, which has \(count) elements")
+        }
+        if result.kindNumber == ValueKind.link.rawValue { result.aux = layout.columns[slot].target?.rawValue ?? 0 }
+        return result
+    }
+
+    /// The elements as this write has changed them, nil where they are as stored.
+    private func changedElements(_ slot: Int, _ key: ObjectKey) throws(DatabaseError) -> ChunkBuilder? {
+        guard let writer else { return nil }
+        if let long = writer.longLists[LongListKey(slot: slot, owner: key)] { return long.elements }
+        let place = try requireLocation(key)
+        guard let changed = writer.overlay(place.cluster)?.columns[slot], case .lists(let builder) = changed.storage,
+              !builder.isExternal(place.slot)
+        else { return nil }
+        return builder.cell(place.slot)
+    }
+
+    /// Calls `body` with runs of elements, in order: all of them, or `limit` from `first` on.
+    package func listValues(
+        _ column: ColumnKey, _ key: ObjectKey, from first: Int = 0, limit: Int = .max,
+        _ body: (ColumnChunk, Range<Int>) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        guard first >= 0, limit > 0 else { return }
+        let slot = try listSlot(column)
+        let place = try requireLocation(key)
+        if let builder = try changedElements(slot, key) { return try lend(builder, slot, first, limit, body) }
+        let chunk = try listChunk(slot: slot, place.cluster)
+        let count = chunk.elementCount(place.slot)
+        let end = limit < count - first ? first + limit : count
+        guard first < end else { return }
+        guard chunk.isExternal(place.slot) else {
+            let start = chunk.range(place.slot).lowerBound
+            return try body(chunk.elements, start + first ..< start + end)
+        }
+        var block = first / LongListBlocks.elementsPerBlock
+        var next = first
+        while next < end {
+            let elements = try directory.longListBlock(slot, key, block)
+            let base = block * LongListBlocks.elementsPerBlock
+            guard elements.count == min(LongListBlocks.elementsPerBlock, count - base) else {
+                throw .corrupted("a block of the list \(layout.stored.name).\(layout.columns[slot].name) has a wrong size")
+            }
+            let stop = min(end, base + elements.count)
+            try body(elements, next - base ..< stop - base)
+            next = stop
+            block += 1
+        }
+    }
+
+    private func lend(
+        _ builder: ChunkBuilder, _ slot: Int, _ first: Int, _ limit: Int,
+        _ body: (ColumnChunk, Range<Int>) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        let end = limit < builder.count - first ? first + limit : builder.count
+        guard first < end else { return }
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        let bytes = builder.encode(key: none)
+        try bytes.withBytes { bytes throws(DatabaseError) in
+            try body(try ColumnChunk(validating: bytes, kind: layout.columns[slot].kind, key: none), first ..< end)
+        }
+    }
+
+    func listSlot(_ column: ColumnKey) throws(DatabaseError) -> Int {
+        let slot = try layout.slot(column)
+        guard layout.columns[slot].isList else {
+            throw DatabaseError(
+                .wrongType, "\(layout.stored.name).\(layout.columns[slot].name) is not a list",
+                className: layout.stored.name, propertyName: layout.columns[slot].name)
+        }
+        return slot
+    }
+}
+
+/// How a long list is cut: every block but the last is full, so that an element's block is a division away.
+enum LongListBlocks {
+    static let elementsPerBlock = 512
+    /// A list longer than this leaves its column's chunk ...
+    static let inlineLimit = 256
+    /// ... and returns when it has become shorter than this.
+    static let returnLimit = 128
+}

@@ -1,0 +1,234 @@
+/// The rows of one table as a write transaction is changing them: an overlay of dirty clusters over the committed
+/// directory. Knows nothing of indexes, links or history; `WriteTransaction` keeps those in step.
+///
+/// New rows go to the tail while few arrive and to clusters of their own once more than `Tail.rowLimit` are there
+/// ("folding"). The overlay is not consumed by encoding it: a commit that fails leaves the write as it was.
+import MotteColumns
+import MotteValues
+
+final class TableWriter {
+    let directory: TableDirectory
+    private(set) var state: TableState
+    private(set) var dirty: [DirtyCluster?] = []
+    private(set) var touched = false
+    /// Lists too long for their column's chunk, as far as this write has touched them.
+    var longLists: [LongListKey: LongList] = [:]
+    private var openCluster: DirtyCluster?
+
+    var layout: TableLayout { directory.layout }
+    var rowsPerCluster: Int { directory.rowsPerCluster }
+
+    init(_ directory: TableDirectory) {
+        self.directory = directory
+        state = directory.state
+    }
+
+    // MARK: Geometry, as the write sees it
+
+    var regularCount: Int { Int((state.tailFirstKey + Int64(rowsPerCluster) - 1) / Int64(rowsPerCluster)) }
+    var tailRowCount: Int { Int(state.nextKey - state.tailFirstKey) }
+    var clusterCount: Int { regularCount + (tailRowCount > 0 ? 1 : 0) }
+
+    func firstKey(_ cluster: Int) -> Int64 {
+        cluster < regularCount ? Int64(cluster) * Int64(rowsPerCluster) : state.tailFirstKey
+    }
+
+    func rowCount(_ cluster: Int) -> Int {
+        if let overlay = overlay(cluster) { return overlay.rowCount }
+        return directory.rowCount(cluster)
+    }
+
+    @inline(__always)
+    func overlay(_ cluster: Int) -> DirtyCluster? { cluster < dirty.count ? dirty[cluster] : nil }
+
+    // MARK: Touching
+
+    func dirtyCluster(_ cluster: Int) throws(DatabaseError) -> DirtyCluster {
+        if let overlay = overlay(cluster) { return overlay }
+        let made = DirtyCluster(
+            firstKey: firstKey(cluster), rowCount: directory.rowCount(cluster), live: try directory.liveBitmap(cluster),
+            columnCount: layout.columns.count)
+        install(made, at: cluster)
+        return made
+    }
+
+    private func install(_ cluster: DirtyCluster, at index: Int) {
+        touched = true
+        while dirty.count <= index { dirty.append(nil) }
+        dirty[index] = cluster
+    }
+
+    func values(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> (column: DirtyColumn, builder: ChunkBuilder) {
+        let overlay = try dirtyCluster(cluster)
+        if let column = overlay.columns[slot], case .values(let builder) = column.storage { return (column, builder) }
+        let stored = layout.columns[slot]
+        let builder = ChunkBuilder(kind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster)
+        builder.load(try directory.chunk(slot, cluster))
+        let column = DirtyColumn(.values(builder))
+        overlay.columns[slot] = column
+        return (column, builder)
+    }
+
+    func lists(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> (column: DirtyColumn, builder: ListChunkBuilder) {
+        let overlay = try dirtyCluster(cluster)
+        if let column = overlay.columns[slot], case .lists(let builder) = column.storage { return (column, builder) }
+        let stored = layout.columns[slot]
+        let builder = ListChunkBuilder(elementKind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster)
+        builder.load(try directory.listChunk(slot, cluster))
+        let column = DirtyColumn(.lists(builder))
+        overlay.columns[slot] = column
+        return (column, builder)
+    }
+
+    // MARK: Rows
+
+    /// Where new rows go. A write starts with the tail and turns to clusters for good when the tail is full.
+    private enum AppendMode { case tail, clusters }
+    private var mode = AppendMode.tail
+    private var tailRowLimit: Int { min(Tail.rowLimit, rowsPerCluster) }
+
+    /// The cluster that the next row is appended to, with all its columns loaded and room for at least one row.
+    func clusterForAppend() throws(DatabaseError) -> DirtyCluster {
+        if mode == .tail {
+            if tailRowCount < tailRowLimit {
+                if let openCluster { return openCluster }
+                return tailRowCount > 0 ? try openForAppend(regularCount) : open(emptyCluster(), at: regularCount)
+            }
+            try foldTail()
+        }
+        if let openCluster, openCluster.rowCount < rowsPerCluster { return openCluster }
+        return try openRegularCluster()
+    }
+
+    /// How many rows `cluster` still takes before `clusterForAppend` must be asked again.
+    func room(in cluster: DirtyCluster) -> Int {
+        (mode == .tail ? tailRowLimit : rowsPerCluster) - cluster.rowCount
+    }
+
+    private func open(_ cluster: DirtyCluster, at index: Int) -> DirtyCluster {
+        install(cluster, at: index)
+        openCluster = cluster
+        return cluster
+    }
+
+    private func emptyCluster() -> DirtyCluster {
+        let cluster = DirtyCluster(firstKey: state.nextKey, rowCount: 0, live: nil, columnCount: layout.columns.count)
+        for (slot, stored) in layout.columns.enumerated() {
+            cluster.columns[slot] = DirtyColumn(
+                stored.isList
+                    ? .lists(ListChunkBuilder(elementKind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster))
+                    : .values(ChunkBuilder(kind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster)))
+        }
+        return cluster
+    }
+
+    private func openForAppend(_ cluster: Int) throws(DatabaseError) -> DirtyCluster {
+        for (slot, stored) in layout.columns.enumerated() {
+            if stored.isList { _ = try lists(slot, cluster) } else { _ = try values(slot, cluster) }
+        }
+        let open = try dirtyCluster(cluster)
+        openCluster = open
+        return open
+    }
+
+    /// The last cluster if it has room, else a new one. Only while there is no tail.
+    private func openRegularCluster() throws(DatabaseError) -> DirtyCluster {
+        assert(tailRowCount == 0)
+        let last = regularCount - 1
+        if last >= 0, rowCount(last) < rowsPerCluster { return try openForAppend(last) }
+        return open(emptyCluster(), at: regularCount)
+    }
+
+    /// Called after the values of `rows` rows have been appended to every column of `cluster`.
+    @inline(__always)
+    func finishAppend(_ cluster: DirtyCluster, rows: Int) {
+        cluster.rowCount += rows
+        if cluster.live != nil {
+            cluster.live?.extend(to: cluster.rowCount)
+            cluster.liveChanged = true
+        }
+        state.nextKey += Int64(rows)
+        state.liveCount += Int64(rows)
+        if mode == .clusters { state.tailFirstKey = state.nextKey }
+    }
+
+    /// Moves the tail's rows to clusters.
+    func foldTail() throws(DatabaseError) {
+        guard mode == .tail else { return }
+        guard tailRowCount > 0 else {
+            mode = .clusters
+            return
+        }
+        let index = regularCount
+        let tail = try openForAppend(index)
+        let rows = tail.rowCount
+        dirty[index] = nil
+        openCluster = nil
+        mode = .clusters
+        // From here on the write has no tail: its rows are appended again, to clusters.
+        let next = state.nextKey, liveCount = state.liveCount
+        state.nextKey = state.tailFirstKey
+        var row = 0
+        while row < rows {
+            let target = try openRegularCluster()
+            let count = min(rows - row, rowsPerCluster - target.rowCount)
+            for slot in layout.columns.indices {
+                Self.copyRows(from: tail.columns[slot], row ..< row + count, to: target.columns[slot])
+            }
+            let before = target.rowCount
+            finishAppend(target, rows: count)
+            if let tailLive = tail.live {
+                for slot in 0 ..< count where !tailLive.isLive(row + slot) {
+                    if target.live == nil { target.live = LiveBitmap(allLive: target.rowCount) }
+                    target.live?.kill(before + slot)
+                    target.liveChanged = true
+                }
+            }
+            row += count
+        }
+        assert(state.nextKey == next)
+        state.liveCount = liveCount
+    }
+
+    private static func copyRows(from source: DirtyColumn?, _ rows: Range<Int>, to target: DirtyColumn?) {
+        guard let source, let target else { return }
+        switch (source.storage, target.storage) {
+        case (.values(let from), .values(let to)): for row in rows { to.append(from.view(row)) }
+        case (.lists(let from), .lists(let to)): to.appendRows(from, rows)
+        default: assertionFailure("slots of one layout have one kind")
+        }
+        target.markChanged()
+    }
+
+    /// Marks a row dead. Its values stay until the cluster is rewritten.
+    func kill(_ cluster: Int, _ slot: Int) throws(DatabaseError) {
+        let overlay = try dirtyCluster(cluster)
+        if overlay.live == nil { overlay.live = LiveBitmap(allLive: overlay.rowCount) }
+        overlay.live?.kill(slot)
+        overlay.liveChanged = true
+        state.liveCount -= 1
+    }
+
+    func stamp(_ version: UInt64) -> TableState {
+        var stamped = state
+        stamped.modifiedIn = version
+        return stamped
+    }
+}
+
+struct LongListKey: Hashable {
+    let slot: Int
+    let owner: ObjectKey
+}
+
+/// A list that is stored in blocks of its own, as a write holds it.
+final class LongList {
+    let elements: ChunkBuilder
+    /// Blocks the file has for it now, so that surplus ones can be deleted.
+    let storedBlocks: Int
+
+    init(elements: ChunkBuilder, storedBlocks: Int) {
+        self.elements = elements
+        self.storedBlocks = storedBlocks
+    }
+}

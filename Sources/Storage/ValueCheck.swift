@@ -1,0 +1,72 @@
+/// Whether a value fits a column, decided before anything is changed.
+import MotteSchemaModel
+import MotteValues
+
+enum ValueCheck {
+    /// String and data values above this are refused; larger ones belong in a file of their own.
+    static let dataLimit = 16_777_200
+    static let stringLimit = 16_777_199
+
+    /// The value as the column stores it: numbers widened to the column's kind, everything else as it is.
+    static func fitted(_ view: ValueView, _ column: StoredColumn, _ table: StoredTable) throws(DatabaseError) -> ValueView {
+        guard let kind = view.kind else {
+            throw DatabaseError(
+                .wrongType, "\(view.kindNumber) is not a kind of value", className: table.name, propertyName: column.name)
+        }
+        switch (kind, column.type) {
+        case (.null, _):
+            guard column.isNullable else { throw nullNotAllowed(column, table) }
+            return view
+        case (.bool, .bool), (.int, .int), (.float, .float), (.double, .double):
+            return view
+        case (.int, .double): return .double(Double(view.intValue))
+        case (.int, .float): return .float(Float(view.intValue))
+        case (.float, .double): return .double(Double(view.floatValue))
+        case (.double, .float): return .float(Float(view.doubleValue))
+        case (.string, .string):
+            guard view.bytes.count <= stringLimit else { throw tooLarge(column, table, stringLimit) }
+            guard UTF8Validation.isValid(view.bytes) else { throw invalidUTF8(column, table) }
+            return view
+        case (.data, .data):
+            guard view.bytes.count <= dataLimit else { throw tooLarge(column, table, dataLimit) }
+            return view
+        case (.timestamp, .timestamp):
+            guard view.aux < 1_000_000_000 else {
+                throw DatabaseError(
+                    .invalidArgument, "nanoseconds of \(table.name).\(column.name) must be 0 to 999,999,999",
+                    className: table.name, propertyName: column.name)
+            }
+            return view
+        case (.link, .link):
+            guard TableKey(view.aux) == column.target else {
+                throw DatabaseError(
+                    .wrongType, "\(table.name).\(column.name) links to objects of another class",
+                    className: table.name, propertyName: column.name)
+            }
+            return view
+        default:
+            throw DatabaseError(
+                .wrongType, "\(table.name).\(column.name) holds \(column.type.name), not \(kind.name)",
+                className: table.name, propertyName: column.name)
+        }
+    }
+
+    static func nullNotAllowed(_ column: StoredColumn, _ table: StoredTable) -> DatabaseError {
+        DatabaseError(
+            .nullNotAllowed, "\(table.name).\(column.name) cannot be null; declare it optional or give a value",
+            className: table.name, propertyName: column.name)
+    }
+
+    private static func tooLarge(_ column: StoredColumn, _ table: StoredTable, _ limit: Int) -> DatabaseError {
+        DatabaseError(
+            .valueTooLarge,
+            "\(table.name).\(column.name) takes at most \(limit) bytes; split the value or store a path to a file",
+            className: table.name, propertyName: column.name)
+    }
+
+    private static func invalidUTF8(_ column: StoredColumn, _ table: StoredTable) -> DatabaseError {
+        DatabaseError(
+            .invalidUTF8, "the text for \(table.name).\(column.name) is not valid UTF-8; store other bytes as data",
+            className: table.name, propertyName: column.name)
+    }
+}

@@ -1,0 +1,106 @@
+/// What a commit writes: encoded chunks of the clusters that changed, tails, table states, index blocks, the schema if
+/// it changed, and one change record. Encoding consumes nothing, so a batch that cannot be written can be tried again.
+import MotteColumns
+import MottePages
+import MotteValues
+
+extension WriteTransaction {
+    func makeBatch(for version: Version) throws(DatabaseError) -> PageBatch {
+        var batch = PageBatch()
+        if let newCatalog {
+            let stamped = newCatalog.stamped(changedIn: version.rawValue)
+            batch.put(PageKeys.catalog, stamped.encoded())
+        }
+        for writer in writers {
+            guard let writer, writer.touched || !writer.longLists.isEmpty else { continue }
+            try encode(writer, version, into: &batch)
+        }
+        for (index, delta) in deltas where !delta.isEmpty {
+            try IndexMerge.apply(delta, to: index, over: base.pages, into: &batch)
+        }
+        let recordSize = try HistoryLog.append(recorder, version: version, over: base.pages, into: &batch)
+        try HistoryLog.trimIfDue(
+            through: try database.pages.oldestObservedVersion(), version: version, recordBytes: recordSize,
+            over: base.pages, into: &batch)
+        return batch
+    }
+
+    private func encode(_ writer: TableWriter, _ version: Version, into batch: inout PageBatch) throws(DatabaseError) {
+        var tail = try encodedTail(writer)
+        if let bytes = tail, bytes.count > Tail.sizeLimit {
+            try writer.foldTail()
+            tail = nil
+        }
+        let table = writer.layout.key
+        let tailIndex = writer.tailRowCount > 0 ? writer.regularCount : -1
+        for (cluster, overlay) in writer.dirty.enumerated() {
+            guard let overlay, cluster != tailIndex else { continue }
+            encodeCluster(overlay, cluster, writer, into: &batch)
+        }
+        for (key, list) in writer.longLists { encodeLongList(list, key, writer, into: &batch) }
+        if let tail {
+            batch.put(PageKeys.tail(table), tail)
+        } else if writer.directory.tailRowCount > 0, writer.tailRowCount == 0 {
+            batch.delete(PageKeys.tail(table))
+        }
+        batch.put(PageKeys.tableState(table), writer.stamp(version.rawValue).encoded(for: table))
+    }
+
+    /// nil where the tail has no rows or has not been touched.
+    private func encodedTail(_ writer: TableWriter) throws(DatabaseError) -> [UInt8]? {
+        guard writer.tailRowCount > 0, let overlay = writer.overlay(writer.regularCount) else { return nil }
+        let pageKey = PageKeys.tail(writer.layout.key)
+        var columns: [(key: ColumnKey, bytes: [UInt8])] = []
+        for (slot, stored) in writer.layout.columns.enumerated() {
+            // A tail is rewritten whole, so columns that did not change are loaded too.
+            let column = stored.isList
+                ? try writer.lists(slot, writer.regularCount).column : try writer.values(slot, writer.regularCount).column
+            columns.append((stored.key, column.encode(key: pageKey)))
+        }
+        return Tail.encode(
+            rowCount: overlay.rowCount, firstKey: overlay.firstKey, live: overlay.live?.encoded(key: pageKey) ?? [],
+            columns: columns, pageKey: pageKey)
+    }
+
+    private func encodeCluster(_ overlay: DirtyCluster, _ cluster: Int, _ writer: TableWriter, into batch: inout PageBatch) {
+        let table = writer.layout.key
+        if overlay.liveChanged, let live = overlay.live {
+            let key = PageKeys.liveBitmap(table, cluster)
+            batch.put(key, live.encoded(key: key))
+        }
+        let isGone = overlay.liveCount == 0
+        for (slot, stored) in writer.layout.columns.enumerated() {
+            let key = PageKeys.chunk(table, stored.key, cluster)
+            if isGone {
+                batch.delete(key) // C3
+            } else if let column = overlay.columns[slot] {
+                batch.put(key, column.encode(key: key))
+            }
+        }
+    }
+
+    private func encodeLongList(_ list: LongList, _ id: LongListKey, _ writer: TableWriter, into batch: inout PageBatch) {
+        let column = writer.layout.columns[id.slot]
+        let blocks = blockCount(list.elements.count)
+        for block in 0 ..< blocks {
+            let start = block * LongListBlocks.elementsPerBlock
+            let end = min(start + LongListBlocks.elementsPerBlock, list.elements.count)
+            let builder = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: end - start)
+            for index in start ..< end { builder.append(list.elements.view(index)) }
+            let key = PageKeys.longList(writer.layout.key, column.key, id.owner, block)
+            batch.put(key, key.withUnsafeBytes { builder.encode(key: $0) })
+        }
+        for surplus in blocks ..< max(blocks, list.storedBlocks) {
+            batch.delete(PageKeys.longList(writer.layout.key, column.key, id.owner, surplus))
+        }
+    }
+}
+
+extension Catalog {
+    /// The same schema, marked as changed in `version`.
+    func stamped(changedIn version: UInt64) -> Catalog {
+        Catalog(
+            schemaVersion: schemaVersion, changedIn: version, nextTableKey: nextTableKey, nextIndexKey: nextIndexKey,
+            tables: tables)
+    }
+}

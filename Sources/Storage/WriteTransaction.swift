@@ -1,0 +1,139 @@
+/// The write in progress: its overlay of changed rows, its pending index entries and its change record.
+///
+/// Holds the file's write lock from `Database.beginWrite` to `commit` or `cancel`. Nothing reaches the pages before
+/// `commit`, which applies one sorted batch; cancelling only forgets. A commit that fails (disk full, say) leaves the
+/// write open with everything in it. One thread at a time.
+import MotteColumns
+import MottePages
+import MotteSchemaModel
+import MotteValues
+
+package final class WriteTransaction: RowSource {
+    package let base: Snapshot
+    let database: Database
+    private var lock: WriteLock?
+    let recorder = ChangeRecorder()
+    private(set) var writers: [TableWriter?] = []
+    private(set) var deltas: [IndexKey: IndexDelta] = [:]
+    /// Set when the schema has been changed in this write.
+    private(set) var newCatalog: Catalog?
+    /// Counts changes, so that what was computed from this source can tell that it is out of date.
+    package private(set) var changeCount: UInt64 = 0
+
+    init(base: Snapshot, database: Database, lock: WriteLock) {
+        self.base = base
+        self.database = database
+        self.lock = lock
+        super.init(catalog: base.catalog, counters: base.counters, rowsPerCluster: base.rowsPerCluster)
+    }
+
+    package override var version: Version { base.version }
+    package var isOpen: Bool { lock != nil }
+    package var hasChanges: Bool { changeCount > 0 || newCatalog != nil }
+
+    func requireOpen() throws(DatabaseError) {
+        guard lock != nil else {
+            throw DatabaseError(.notInWrite, "this write transaction has ended; begin another")
+        }
+    }
+
+    @inline(__always)
+    func noteChange() { changeCount &+= 1 }
+
+    // MARK: Reading
+
+    override func makeView(_ key: TableKey) throws(DatabaseError) -> TableView {
+        TableView(directory: try writer(key).directory, writer: try writer(key), source: self)
+    }
+
+    func writer(_ key: TableKey) throws(DatabaseError) -> TableWriter {
+        let index = Int(key.rawValue)
+        if index < writers.count, let writer = writers[index] { return writer }
+        let directory: TableDirectory
+        if newCatalog != nil, base.catalog.table(key) == nil || schemaTouched.contains(key) {
+            // A table or column that this write has added: its rows are read through the new layout.
+            guard let stored = catalog.table(key) else { throw unknownTable(key) }
+            directory = try TableDirectory(
+                TableLayout(stored, catalog: catalog), pages: base.pages, rowsPerCluster: rowsPerCluster, counters: counters)
+        } else {
+            directory = try base.directory(key)
+        }
+        let writer = TableWriter(directory)
+        while writers.count <= index { writers.append(nil) }
+        writers[index] = writer
+        return writer
+    }
+
+    override func indexView(_ key: IndexKey) throws(DatabaseError) -> IndexView {
+        IndexView(base.reader(key), deltas[key])
+    }
+
+    /// `isUnique` for primary keys, whose pending entries are found through a hash table.
+    func delta(_ key: IndexKey, isUnique: Bool = false) -> IndexDelta {
+        if let delta = deltas[key] { return delta }
+        let delta = IndexDelta(isUnique: isUnique)
+        deltas[key] = delta
+        return delta
+    }
+
+    // MARK: Schema
+
+    private var schemaTouched: Set<TableKey> = []
+
+    /// Puts a changed schema into this write, before any row of it is touched.
+    func install(_ catalog: Catalog, touching tables: Set<TableKey>) {
+        newCatalog = catalog
+        schemaTouched = tables
+        self.replaceCatalog(catalog)
+        views.removeAll()
+        writers.removeAll()
+        recorder.schemaChanged()
+        noteChange()
+    }
+
+    // MARK: Ending
+
+    /// Makes everything durable as one version and moves the base snapshot to it.
+    @discardableResult
+    package func commit() throws(DatabaseError) -> Version {
+        try requireOpen()
+        guard let lock else { return version }
+        guard hasChanges else {
+            close()
+            return version
+        }
+        let next = Version(base.version.rawValue + 1)
+        let batch = try makeBatch(for: next)
+        try database.pages.commit(batch, lock: lock, version: next)
+        // Still under the lock, so that the snapshot is exactly the version just made.
+        try database.advance(base, touched: touchedClusters())
+        close()
+        return next
+    }
+
+    package func cancel() {
+        guard lock != nil else { return }
+        close()
+    }
+
+    private func close() {
+        lock?.release()
+        lock = nil
+        views.removeAll()
+        writers.removeAll()
+        deltas.removeAll()
+    }
+
+    deinit { lock?.release() }
+
+    private func touchedClusters() -> [TableKey: Set<Int>]? {
+        var touched: [TableKey: Set<Int>] = [:]
+        for writer in writers {
+            guard let writer, writer.touched else { continue }
+            var clusters: Set<Int> = []
+            for (cluster, overlay) in writer.dirty.enumerated() where overlay != nil { clusters.insert(cluster) }
+            touched[writer.layout.key] = clusters
+        }
+        return touched
+    }
+}
