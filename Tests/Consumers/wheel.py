@@ -1,0 +1,19 @@
+"""Runs in a fresh environment that holds nothing but the wheel and what it asks for; argument: a folder to write in."""
+import pathlib
+import sys
+
+import motte
+
+
+class Person(motte.Model):
+    id: int = motte.field(primary_key=True)
+    name: str | None
+
+
+path = pathlib.Path(sys.argv[1]) / "wheel.motte"
+with motte.open(path, schema=[Person]) as db:
+    with db.write():
+        db.add(Person(id=1, name="Ada"))
+    people = db.objects(Person)
+    assert len(people) == 1 and people[0].name == "Ada"
+print("motte", motte.__version__, "from", motte.__file__)

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Uses Motte the way others do: from an install prefix with CMake and pkg-config, as a Swift package by URL and tag, and
+# as a wheel in an environment where Swift is not installed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+jobs=${MOTTE_JOBS:-$(nproc)}
+work=$root/build/consumers
+passed=0
+
+say() { passed=$((passed + 1)); echo "ok: $*"; }
+fail() { echo "check-consumers: $*" >&2; exit 1; }
+rm -rf "$work"
+mkdir -p "$work"
+
+# ------------------------------------------------------------------------------------------------ install prefix
+prefix=$work/prefix
+[ -x build/tool/motte ] || scripts/build-tool.sh
+cmake -S . -B "$work/cmake" -DMOTTE_PREBUILT="$root/build/library" -DMOTTE_BUILD_TESTS=OFF > "$work/cmake.log"
+cmake --build "$work/cmake" >> "$work/cmake.log"
+cmake --install "$work/cmake" --prefix "$prefix" >> "$work/cmake.log"
+# Where it was built must not matter: everything is used from a moved copy.
+mv "$prefix" "$work/moved"
+prefix=$work/moved
+for file in bin/motte include/motte.h lib/libmotte.so lib/libmotte.so.1 lib/cmake/motte/motte-config.cmake \
+            lib/pkgconfig/motte.pc share/doc/motte/LICENSE share/doc/motte/THIRD-PARTY-NOTICES.md; do
+    [ -e "$prefix/$file" ] || fail "the install has no $file"
+done
+[ -L "$prefix/lib/libmotte.so" ] || fail "libmotte.so is not a link"
+"$prefix/bin/motte" --version > /dev/null
+say "install prefix"
+
+cmake -S Tests/Consumers/cmake -B "$work/use-cmake" -DCMAKE_PREFIX_PATH="$prefix" > "$work/use-cmake.log"
+cmake --build "$work/use-cmake" >> "$work/use-cmake.log"
+"$work/use-cmake/consumer" "$work/cmake.motte"
+"$work/use-cmake/consumer_cxx"
+say "find_package"
+
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+# shellcheck disable=SC2046
+gcc -Wall -Wextra -Werror Tests/Consumers/consumer.c -o "$work/use-pkg-config" $(pkg-config --cflags --libs motte) \
+    -Wl,-rpath,"$(pkg-config --variable=libdir motte)"
+"$work/use-pkg-config" "$work/pkg-config.motte"
+[ "$(pkg-config --modversion motte)" = 0.1.0 ] || fail "pkg-config gives version $(pkg-config --modversion motte)"
+say "pkg-config"
+
+# ------------------------------------------------------------------------------------------------ Swift package
+# A clone with a tag stands for the address and the release. Uncommitted changes are not part of it.
+version=0.1.0
+git clone --quiet --no-hardlinks . "$work/motte"
+git -C "$work/motte" -c user.name=consumer -c user.email=consumer@example.com tag -f -a "$version" -m "$version" > /dev/null
+cp -r Tests/Consumers/swift "$work/swift"
+sed -e "s#@MOTTE_URL@#file://$work/motte#" -e "s#@MOTTE_VERSION@#$version#" "$work/swift/Package.swift.in" \
+    > "$work/swift/Package.swift"
+# The scratch folder is kept between runs; what is built is the clone.
+(cd "$work/swift" && swift run -j "$jobs" --scratch-path "$root/.build-consumer" > "$work/swift.log" 2>&1) \
+    || { tail -n 40 "$work/swift.log"; fail "the Swift consumer does not build and run"; }
+tail -n 3 "$work/swift.log"
+say "Swift package by URL and tag"
+
+# ------------------------------------------------------------------------------------------------ wheel
+.venv/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+    --wheel-dir "$work/wheels" ./bindings/python
+wheel=$(ls "$work"/wheels/motte-*.whl)
+case $(basename "$wheel") in
+    motte-*-abi3-*) ;;
+    *) fail "$(basename "$wheel") is not abi3" ;;
+esac
+.venv/bin/auditwheel show "$wheel" | tee "$work/auditwheel.log"
+tag=$(basename "$wheel" .whl)
+tag=${tag##*-}
+grep -q "following platform tag: \"$tag\"" <(tr '\n' ' ' < "$work/auditwheel.log") ||
+    fail "the wheel is tagged $tag, auditwheel says otherwise"
+python3 -m zipfile -l "$wheel" > "$work/wheel-files.log"
+for file in LICENSE THIRD-PARTY-NOTICES.md; do
+    grep -q "$file" "$work/wheel-files.log" || fail "the wheel lacks $file"
+done
+say "wheel tags and notices"
+
+python3 -m venv "$work/venv"
+"$work/venv/bin/pip" install --quiet --disable-pip-version-check "$wheel"
+# No Swift on the path, no library path, a folder without the sources.
+(cd "$work/wheels" && env -i PATH=/usr/bin:/bin HOME="$work" "$work/venv/bin/python" "$root/Tests/Consumers/wheel.py" "$work")
+say "wheel without Swift"
+
+echo "$passed passed, 0 failed"
