@@ -77,6 +77,7 @@ extension Array where Element == UInt8 {
             do throws(Failure) { outcome = .success(try body(bytes)) }
             catch { outcome = .failure(error) }
         }
+        // withUnsafeBytes always runs its body once.
         return try outcome.unsafelyUnwrapped.get()
     }
 }
