@@ -130,9 +130,10 @@ package struct ColumnChunk {
     @inline(__always)
     package func double(_ row: Int) -> Double { values.loadUnaligned(fromByteOffset: row &* 8, as: Double.self) }
 
-    package func timestamp(_ row: Int) -> Timestamp {
-        Timestamp(seconds: int(row), nanoseconds: extra?.loadUnaligned(fromByteOffset: row &* 4, as: UInt32.self) ?? 0)
-    }
+    package func timestamp(_ row: Int) -> Timestamp { Timestamp(seconds: int(row), nanoseconds: nanoseconds(row)) }
+
+    @inline(__always)
+    func nanoseconds(_ row: Int) -> UInt32 { extra?.loadUnaligned(fromByteOffset: row &* 4, as: UInt32.self) ?? 0 }
 
     /// Object key of a link, -1 for null.
     @inline(__always)

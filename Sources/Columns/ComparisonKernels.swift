@@ -1,7 +1,7 @@
 /// Comparing a chunk's values with a constant: each kernel fills selection words.
 ///
 /// Null rows follow the query language: no comparison with a value selects them, apart from `notEqual`, which does.
-/// The inner loops compare eight values at once and gather the eight outcomes into a byte with one multiplication.
+/// Every comparison becomes a range of values, possibly complemented; the loops are in `RangeScan`.
 import MotteValues
 
 package enum ComparisonOperator: UInt8, Sendable, CaseIterable {
@@ -47,6 +47,8 @@ package enum ComparisonKernels {
         for index in 0 ..< Selection.wordCount(chunk.count) {
             words[index] = validity.loadUnaligned(fromByteOffset: index &* 8, as: UInt64.self)
         }
+        // A damaged bitmap may have bits past the last row.
+        Selection.trim(words, rows: chunk.count)
     }
 
     /// Null rows out, or in for `notEqual`.
@@ -63,50 +65,44 @@ package enum ComparisonKernels {
     // MARK: Integers, links, bools
 
     /// Ints; also the object keys of links.
-    package static func selectInts(_ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Int64, into words: SelectionWords) {
+    package static func selectInts(
+        _ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Int64, into words: SelectionWords
+    ) {
         selectPacked(chunk, op, constant, words)
         settleNulls(chunk, op, words)
     }
 
-    package static func selectLinks(_ chunk: ColumnChunk, _ op: ComparisonOperator, _ key: Int64, into words: SelectionWords) {
+    package static func selectLinks(
+        _ chunk: ColumnChunk, _ op: ComparisonOperator, _ key: Int64, into words: SelectionWords
+    ) {
         selectInts(chunk, op, key, into: words)
     }
 
     /// An int column against a floating constant, compared exactly.
-    package static func selectInts(_ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Double, into words: SelectionWords) {
-        if constant == constant.rounded(.towardZero), constant >= -0x1p63, constant < 0x1p63 {
-            return selectInts(chunk, op, Int64(constant), into: words)
-        }
-        // No int equals it; every int is below or above it.
-        Selection.clear(words, rows: chunk.count)
-        if op == .notEqual {
-            Selection.fill(words, rows: chunk.count)
-        } else if constant.isNaN {
-            // Ordering against NaN never holds.
-        } else if constant >= 0x1p63 {
-            if op == .less || op == .lessOrEqual { Selection.fill(words, rows: chunk.count) }
-        } else if constant < -0x1p63 {
-            if op == .greater || op == .greaterOrEqual { Selection.fill(words, rows: chunk.count) }
-        } else {
-            let below = Int64(constant.rounded(.down))
-            switch op {
-            case .less, .lessOrEqual: selectPacked(chunk, .lessOrEqual, below, words)
-            case .greater, .greaterOrEqual: selectPacked(chunk, .greater, below, words)
-            case .equal, .notEqual: break
-            }
+    package static func selectInts(
+        _ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Double, into words: SelectionWords
+    ) {
+        if let exact = Int64(exactly: constant) { return selectInts(chunk, op, exact, into: words) }
+        // No int equals it; the ints below it end at its floor.
+        let below: Int64? = constant.isNaN || constant < -0x1p63 ? nil
+            : constant >= 0x1p63 ? .max : Int64(constant.rounded(.down))
+        switch op {
+        case .equal: Selection.clear(words, rows: chunk.count)
+        case .notEqual: Selection.fill(words, rows: chunk.count)
+        case .less, .lessOrEqual:
+            if let below { selectPacked(chunk, .lessOrEqual, below, words) } else { Selection.clear(words, rows: chunk.count) }
+        case .greater, .greaterOrEqual:
+            if let below { selectPacked(chunk, .greater, below, words) } else { decide(!constant.isNaN, chunk.count, words) }
         }
         settleNulls(chunk, op, words)
     }
 
     /// lower <= value <= upper.
-    package static func selectInts(_ chunk: ColumnChunk, between lower: Int64, and upper: Int64, into words: SelectionWords) {
+    package static func selectInts(
+        _ chunk: ColumnChunk, between lower: Int64, and upper: Int64, into words: SelectionWords
+    ) {
         guard lower <= upper else { return Selection.clear(words, rows: chunk.count) }
-        selectPacked(chunk, .greaterOrEqual, lower, words)
-        withUnsafeTemporaryAllocation(of: UInt64.self, capacity: max(1, Selection.wordCount(chunk.count))) { other in
-            guard let other = other.baseAddress else { return }
-            selectPacked(chunk, .lessOrEqual, upper, other)
-            Selection.formAnd(words, other, rows: chunk.count)
-        }
+        selectPacked(chunk, lower, upper, words)
         settleNulls(chunk, .equal, words)
     }
 
@@ -124,141 +120,136 @@ package enum ComparisonKernels {
         settleNulls(chunk, op, words)
     }
 
-    private static func selectPacked(_ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Int64, _ words: SelectionWords) {
-        let rows = chunk.count
-        // The whole chunk may lie on one side of the constant.
-        let highest: UInt64 = chunk.width == 0 ? 0 : ~0 >> UInt64(64 - Int(chunk.width) * 8)
-        if constant < chunk.reference { return decide(op, order: 1, rows, words) }
-        // The reference is the lowest value, so differences from it are ordered as unsigned numbers.
-        let packed = UInt64(bitPattern: constant) &- UInt64(bitPattern: chunk.reference)
-        if packed > highest { return decide(op, order: -1, rows, words) }
-        switch chunk.width {
-        case 0: decide(op, order: 0, rows, words)
-        case 1: select(chunk.values, rows, op, UInt8(truncatingIfNeeded: packed), words)
-        case 2: select(chunk.values, rows, op, UInt16(truncatingIfNeeded: packed), words)
-        case 4: select(chunk.values, rows, op, UInt32(truncatingIfNeeded: packed), words)
-        default: select(chunk.values, rows, op, packed, words)
-        }
-    }
-
-    /// Every row compares alike.
-    static func decide(_ op: ComparisonOperator, order: Int, _ rows: Int, _ words: SelectionWords) {
-        if op.holds(order) { Selection.fill(words, rows: rows) } else { Selection.clear(words, rows: rows) }
-    }
-
-    private static func select(_ values: UnsafeRawPointer, _ rows: Int, _ op: ComparisonOperator, _ constant: UInt8, _ words: SelectionWords) {
-        run(values, rows, op, constant, words)
-    }
-    private static func select(_ values: UnsafeRawPointer, _ rows: Int, _ op: ComparisonOperator, _ constant: UInt16, _ words: SelectionWords) {
-        run(values, rows, op, constant, words)
-    }
-    private static func select(_ values: UnsafeRawPointer, _ rows: Int, _ op: ComparisonOperator, _ constant: UInt32, _ words: SelectionWords) {
-        run(values, rows, op, constant, words)
-    }
-
-    private static func select(_ values: UnsafeRawPointer, _ rows: Int, _ op: ComparisonOperator, _ constant: UInt64, _ words: SelectionWords) {
-        run(values, rows, op, constant, words)
-    }
-
-    @inline(__always)
-    private static func run<T: FixedWidthInteger & UnsignedInteger & SIMDScalar>(
-        _ values: UnsafeRawPointer, _ rows: Int, _ op: ComparisonOperator, _ constant: T, _ words: SelectionWords
+    static func selectPacked(
+        _ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Int64, _ words: SelectionWords
     ) {
         switch op {
-        case .equal: loop(values, rows, words, SIMD8(repeating: constant), invert: false) { $0 .== $1 } _: { $0 == constant }
-        case .notEqual: loop(values, rows, words, SIMD8(repeating: constant), invert: true) { $0 .== $1 } _: { $0 == constant }
-        case .less: loop(values, rows, words, SIMD8(repeating: constant), invert: false) { $0 .< $1 } _: { $0 < constant }
-        case .lessOrEqual: loop(values, rows, words, SIMD8(repeating: constant), invert: true) { $0 .> $1 } _: { $0 > constant }
-        case .greater: loop(values, rows, words, SIMD8(repeating: constant), invert: false) { $0 .> $1 } _: { $0 > constant }
-        case .greaterOrEqual: loop(values, rows, words, SIMD8(repeating: constant), invert: true) { $0 .< $1 } _: { $0 < constant }
+        case .equal: selectPacked(chunk, constant, constant, words)
+        case .notEqual:
+            selectPacked(chunk, constant, constant, words)
+            Selection.invert(words, rows: chunk.count)
+        case .less where constant == .min, .greater where constant == .max: Selection.clear(words, rows: chunk.count)
+        case .less: selectPacked(chunk, .min, constant - 1, words)
+        case .lessOrEqual: selectPacked(chunk, .min, constant, words)
+        case .greater: selectPacked(chunk, constant + 1, .max, words)
+        case .greaterOrEqual: selectPacked(chunk, constant, .max, words)
         }
     }
 
-    @inline(__always)
-    static func loop<T: SIMDScalar>(
-        _ values: UnsafeRawPointer, _ rows: Int, _ words: SelectionWords, _ constant: SIMD8<T>, invert: Bool,
-        _ eight: (SIMD8<T>, SIMD8<T>) -> SIMDMask<SIMD8<T.SIMDMaskScalar>>, _ one: (T) -> Bool
-    ) {
-        let stride = MemoryLayout<T>.stride
-        var word: UInt64 = 0
-        var row = 0
-        while row &+ 8 <= rows {
-            let batch = values.loadUnaligned(fromByteOffset: row &* stride, as: SIMD8<T>.self)
-            let mask = eight(batch, constant)
-            let wide = SIMD8<T.SIMDMaskScalar>(repeating: 0).replacing(with: 1, where: mask)
-            let ones = SIMD8<UInt8>(truncatingIfNeeded: wide)
-            let byte = (unsafeBitCast(ones, to: UInt64.self) &* 0x0102_0408_1020_4080) >> 56
-            word |= byte << UInt64(row & 63)
-            row &+= 8
-            if row & 63 == 0 {
-                words[(row >> 6) &- 1] = invert ? ~word : word
-                word = 0
-            }
+    /// Packed values in [lower, upper], which is not empty. Often the frame of reference decides for all rows.
+    static func selectPacked(_ chunk: ColumnChunk, _ lower: Int64, _ upper: Int64, _ words: SelectionWords) {
+        let rows = chunk.count, reference = chunk.reference
+        // The reference is the lowest value, so distances from it are ordered as unsigned numbers.
+        let farthest: UInt64 = chunk.width == 0 ? 0 : ~0 >> UInt64(64 - Int(chunk.width) * 8)
+        guard upper >= reference else { return Selection.clear(words, rows: rows) }
+        let low = lower <= reference ? 0 : UInt64(bitPattern: lower) &- UInt64(bitPattern: reference)
+        let high = min(farthest, UInt64(bitPattern: upper) &- UInt64(bitPattern: reference))
+        guard low <= farthest else { return Selection.clear(words, rows: rows) }
+        if low == 0, high == farthest { return Selection.fill(words, rows: rows) }
+        let values = chunk.values, span = high - low
+        switch chunk.width {
+        case 1: RangeScan.bytes(values, rows, UInt8(truncatingIfNeeded: low), UInt8(truncatingIfNeeded: span), words)
+        case 2: RangeScan.shorts(values, rows, UInt16(truncatingIfNeeded: low), UInt16(truncatingIfNeeded: span), words)
+        case 4: RangeScan.longs(values, rows, UInt32(truncatingIfNeeded: low), UInt32(truncatingIfNeeded: span), words)
+        default: RangeScan.quads(values, rows, low, span, words)
         }
-        while row < rows {
-            if one(values.loadUnaligned(fromByteOffset: row &* stride, as: T.self)) { word |= 1 << UInt64(row & 63) }
-            row &+= 1
-        }
-        if rows & 63 != 0 {
-            words[rows >> 6] = invert ? ~word : word
-            Selection.trim(words, rows: rows)
-        }
+    }
+
+    /// Every row or none.
+    static func decide(_ isSelected: Bool, _ rows: Int, _ words: SelectionWords) {
+        if isSelected { Selection.fill(words, rows: rows) } else { Selection.clear(words, rows: rows) }
     }
 
     // MARK: Floating numbers
 
-    /// Float and double columns. NaN equals NaN and orders with nothing.
-    package static func selectDoubles(_ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Double, into words: SelectionWords) {
-        if chunk.kind == .float { selectFloats(chunk, op, constant, words) } else { selectWide(chunk, op, constant, words) }
+    /// Float and double columns, compared exactly. NaN equals NaN and orders with nothing.
+    package static func selectDoubles(
+        _ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Double, into words: SelectionWords
+    ) {
+        switch op {
+        case .equal: selectEqual(chunk, constant, words)
+        case .notEqual:
+            selectEqual(chunk, constant, words)
+            Selection.invert(words, rows: chunk.count)
+        case .less: selectFloating(chunk, -.infinity, constant, includesHigh: false, words)
+        case .lessOrEqual: selectFloating(chunk, -.infinity, constant, words)
+        case .greater: selectFloating(chunk, constant, .infinity, includesLow: false, words)
+        case .greaterOrEqual: selectFloating(chunk, constant, .infinity, words)
+        }
         settleNulls(chunk, op, words)
     }
 
-    private static func selectWide(_ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Double, _ words: SelectionWords) {
-        let rows = chunk.count, values = chunk.values
-        let all = SIMD8(repeating: constant)
-        if constant.isNaN {
-            switch op {
-            case .equal: loop(values, rows, words, all, invert: false) { batch, _ in batch .!= batch } _: { $0.isNaN }
-            case .notEqual: loop(values, rows, words, all, invert: true) { batch, _ in batch .!= batch } _: { $0.isNaN }
-            default: Selection.clear(words, rows: rows)
-            }
-            return
-        }
-        switch op {
-        case .equal: loop(values, rows, words, all, invert: false) { $0 .== $1 } _: { $0 == constant }
-        case .notEqual: loop(values, rows, words, all, invert: true) { $0 .== $1 } _: { $0 == constant }
-        case .less: loop(values, rows, words, all, invert: false) { $0 .< $1 } _: { $0 < constant }
-        case .lessOrEqual: loop(values, rows, words, all, invert: false) { $0 .<= $1 } _: { $0 <= constant }
-        case .greater: loop(values, rows, words, all, invert: false) { $0 .> $1 } _: { $0 > constant }
-        case .greaterOrEqual: loop(values, rows, words, all, invert: false) { $0 .>= $1 } _: { $0 >= constant }
-        }
+    /// lower <= value <= upper.
+    package static func selectDoubles(
+        _ chunk: ColumnChunk, between lower: Double, and upper: Double, into words: SelectionWords
+    ) {
+        selectFloating(chunk, lower, upper, words)
+        settleNulls(chunk, .equal, words)
     }
 
-    private static func selectFloats(_ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Double, _ words: SelectionWords) {
-        Selection.clear(words, rows: chunk.count)
-        for row in 0 ..< chunk.count {
-            let value = Double(chunk.float(row))
-            let selected: Bool = if constant.isNaN || value.isNaN {
-                (op == .equal && value.isNaN && constant.isNaN) || (op == .notEqual && value.isNaN != constant.isNaN)
-            } else {
-                op.holds(value < constant ? -1 : value > constant ? 1 : 0)
-            }
-            if selected { Selection.insert(words, row) }
+    private static func selectEqual(_ chunk: ColumnChunk, _ constant: Double, _ words: SelectionWords) {
+        guard constant.isNaN else { return selectFloating(chunk, constant, constant, words) }
+        // Only NaN is in no range.
+        selectFloating(chunk, -.infinity, .infinity, words)
+        Selection.invert(words, rows: chunk.count)
+    }
+
+    private static func selectFloating(
+        _ chunk: ColumnChunk, _ lower: Double, _ upper: Double, includesLow: Bool = true, includesHigh: Bool = true,
+        _ words: SelectionWords
+    ) {
+        let rows = chunk.count
+        // Also false for a NaN bound. A bound that is left out must not be the last number of its kind.
+        guard lower <= upper, includesLow || lower < .infinity, includesHigh || upper > -.infinity else {
+            return Selection.clear(words, rows: rows)
+        }
+        if chunk.kind == .float {
+            // The nearest floats inside; beyond the largest float lies only infinity.
+            var low = Float(lower), high = Float(upper)
+            if includesLow ? Double(low) < lower : Double(low) <= lower { low = low.nextUp }
+            if includesHigh ? Double(high) > upper : Double(high) >= upper { high = high.nextDown }
+            RangeScan.floats(chunk.values, rows, low, high, words)
+        } else {
+            RangeScan.doubles(
+                chunk.values, rows, includesLow ? lower : lower.nextUp, includesHigh ? upper : upper.nextDown, words)
         }
     }
 
     // MARK: Timestamps
 
-    package static func selectTimestamps(_ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Timestamp, into words: SelectionWords) {
+    package static func selectTimestamps(
+        _ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Timestamp, into words: SelectionWords
+    ) {
         if chunk.extra == nil, constant.nanoseconds == 0 {
             selectPacked(chunk, op, constant.seconds, words)
         } else {
-            Selection.clear(words, rows: chunk.count)
-            for row in 0 ..< chunk.count {
-                let value = chunk.timestamp(row)
-                if op.holds(value < constant ? -1 : value == constant ? 0 : 1) { Selection.insert(words, row) }
-            }
+            selectSplit(chunk, op, constant, words)
         }
         settleNulls(chunk, op, words)
+    }
+
+    /// By seconds; the nanoseconds are looked at only within the constant's own second.
+    private static func selectSplit(
+        _ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Timestamp, _ words: SelectionWords
+    ) {
+        switch op {
+        case .equal: Selection.clear(words, rows: chunk.count)
+        case .notEqual: selectPacked(chunk, .notEqual, constant.seconds, words)
+        case .less, .lessOrEqual: selectPacked(chunk, .less, constant.seconds, words)
+        case .greater, .greaterOrEqual: selectPacked(chunk, .greater, constant.seconds, words)
+        }
+        withUnsafeTemporaryAllocation(of: UInt64.self, capacity: max(1, Selection.wordCount(chunk.count))) { same in
+            guard let same = same.baseAddress else { return }
+            selectPacked(chunk, .equal, constant.seconds, same)
+            for index in 0 ..< Selection.wordCount(chunk.count) {
+                var word = same[index]
+                while word != 0 {
+                    let row = index &* 64 &+ word.trailingZeroBitCount
+                    word &= word &- 1
+                    let order = Int(chunk.nanoseconds(row)) - Int(constant.nanoseconds)
+                    if op.holds(order) { Selection.insert(words, row) }
+                }
+            }
+        }
     }
 }

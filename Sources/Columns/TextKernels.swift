@@ -22,8 +22,7 @@ package enum TextKernels {
     }
 
     private static func selectEqual(_ chunk: ColumnChunk, _ constant: UnsafeRawBufferPointer, _ words: SelectionWords) {
-        let hash = TextRun.hash(constant)
-        ComparisonKernels.loop(chunk.values, chunk.count, words, SIMD8(repeating: hash), invert: false) { $0 .== $1 } _: { $0 == hash }
+        RangeScan.bytes(chunk.values, chunk.count, TextRun.hash(constant), 0, words)
         for index in 0 ..< Selection.wordCount(chunk.count) {
             var candidates = words[index]
             while candidates != 0 {
