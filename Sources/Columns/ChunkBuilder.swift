@@ -8,15 +8,17 @@ import MotteValues
 package final class ChunkBuilder {
     package let kind: ColumnKind
     package let isNullable: Bool
-    package private(set) var count = 0
-    private var capacity: Int
-    private var words: UnsafeMutablePointer<UInt64>
+    // A builder belongs to one write transaction and calls no one back: dynamic exclusivity checks would cost more
+    // than the append itself.
+    @exclusivity(unchecked) package private(set) var count = 0
+    @exclusivity(unchecked) private var capacity: Int
+    @exclusivity(unchecked) private var words: UnsafeMutablePointer<UInt64>
     /// Nanoseconds of timestamps, byte counts of strings and data.
-    private var sizes: UnsafeMutablePointer<UInt32>
-    private var present: UnsafeMutablePointer<Bool>
-    private var heap: UnsafeMutableRawPointer
-    private var heapCapacity: Int
-    private var heapUsed = 0
+    @exclusivity(unchecked) private var sizes: UnsafeMutablePointer<UInt32>
+    @exclusivity(unchecked) private var present: UnsafeMutablePointer<Bool>
+    @exclusivity(unchecked) private var heap: UnsafeMutableRawPointer
+    @exclusivity(unchecked) private var heapCapacity: Int
+    @exclusivity(unchecked) private var heapUsed = 0
 
     private var isText: Bool { kind == .string || kind == .data }
 

@@ -1,0 +1,203 @@
+/// SQLite in WAL mode with full synchronisation, prepared statements throughout.
+import CSQLite
+import Glibc
+
+final class SQLiteEngine: Engine {
+    let name = "SQLite"
+    private var database: OpaquePointer?
+    private var path = ""
+    private var statements: [String: OpaquePointer] = [:]
+
+    private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+
+    private func open(_ path: String) throws {
+        close()
+        self.path = path
+        try check(sqlite3_open(path, &database))
+        try execute("PRAGMA journal_mode=WAL")
+        try execute("PRAGMA synchronous=FULL")
+    }
+
+    private func check(_ code: Int32) throws {
+        guard code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW else {
+            throw BenchError(String(cString: sqlite3_errmsg(database)))
+        }
+    }
+
+    private func execute(_ sql: String) throws { try check(sqlite3_exec(database, sql, nil, nil, nil)) }
+
+    private func prepare(_ sql: String) throws -> OpaquePointer {
+        if let known = statements[sql] {
+            sqlite3_reset(known)
+            return known
+        }
+        var statement: OpaquePointer?
+        try check(sqlite3_prepare_v2(database, sql, -1, &statement, nil))
+        guard let statement else { throw BenchError("no statement for \(sql)") }
+        statements[sql] = statement
+        return statement
+    }
+
+    private func bind(_ statement: OpaquePointer, _ index: Int32, _ text: [UInt8]) {
+        text.withUnsafeBufferPointer { bytes in
+            bytes.baseAddress?.withMemoryRebound(to: CChar.self, capacity: bytes.count) {
+                _ = sqlite3_bind_text(statement, index, $0, Int32(bytes.count), Self.transient)
+            }
+        }
+    }
+
+    private func step(_ statement: OpaquePointer) throws {
+        try check(sqlite3_step(statement))
+        sqlite3_reset(statement)
+    }
+
+    private func number(_ sql: String, _ bindings: (OpaquePointer) -> Void = { _ in }) throws -> Int {
+        let statement = try prepare(sql)
+        bindings(statement)
+        try check(sqlite3_step(statement))
+        defer { sqlite3_reset(statement) }
+        return Int(sqlite3_column_int64(statement, 0))
+    }
+
+    private func bindFive(_ statement: OpaquePointer, from first: Int32, _ row: Int, _ data: PersonData) {
+        bind(statement, first, data.names[row])
+        sqlite3_bind_int64(statement, first + 1, data.ages[row])
+        sqlite3_bind_double(statement, first + 2, data.scores[row])
+        sqlite3_bind_int(statement, first + 3, data.active[row] ? 1 : 0)
+        bind(statement, first + 4, data.cityNames[data.cities[row]])
+    }
+
+    func bulkInsert(_ data: PersonData, in folder: String) throws -> Double {
+        try open(folder + "/w1.sqlite")
+        try execute("CREATE TABLE person (name TEXT, age INT, score REAL, active INT, city TEXT)")
+        return try seconds {
+            try execute("BEGIN")
+            let insert = try prepare("INSERT INTO person VALUES (?,?,?,?,?)")
+            for row in 0 ..< data.count {
+                bindFive(insert, from: 1, row, data)
+                try step(insert)
+            }
+            try execute("COMMIT")
+        }
+    }
+
+    func bulkInsertWithKey(_ data: PersonData, in folder: String) throws -> Double {
+        try open(folder + "/w2.sqlite")
+        try execute("CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, age INT, score REAL, active INT, city TEXT)")
+        return try seconds {
+            try execute("BEGIN")
+            let insert = try prepare("INSERT INTO person VALUES (?,?,?,?,?,?)")
+            for row in 0 ..< data.count {
+                sqlite3_bind_int64(insert, 1, Int64(row))
+                bindFive(insert, from: 2, row, data)
+                try step(insert)
+            }
+            try execute("COMMIT")
+        }
+    }
+
+    private let insertSQL = "INSERT INTO person VALUES (?,?,?,?,?,?,?,?)"
+
+    func load(_ data: PersonData, in folder: String) throws -> Double {
+        try open(folder + "/person.sqlite")
+        try execute("""
+            CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, age INT, score REAL, active INT, city TEXT,
+                created INT, best_friend INT);
+            CREATE TABLE tag (person INT, position INT, tag TEXT, PRIMARY KEY (person, position)) WITHOUT ROWID;
+            """)
+        return try seconds {
+            try execute("BEGIN")
+            let insert = try prepare(insertSQL)
+            let tag = try prepare("INSERT INTO tag VALUES (?,?,?)")
+            for row in 0 ..< data.count {
+                bindPerson(insert, Int64(row), row, data)
+                try step(insert)
+                for (position, text) in data.tags[row].enumerated() {
+                    sqlite3_bind_int64(tag, 1, Int64(row))
+                    sqlite3_bind_int64(tag, 2, Int64(position))
+                    bind(tag, 3, text)
+                    try step(tag)
+                }
+            }
+            try execute("COMMIT")
+        }
+    }
+
+    private func bindPerson(_ insert: OpaquePointer, _ id: Int64, _ row: Int, _ data: PersonData) {
+        sqlite3_bind_int64(insert, 1, id)
+        bindFive(insert, from: 2, row, data)
+        sqlite3_bind_int64(insert, 7, data.created[row])
+        if data.bestFriends[row] < 0 { sqlite3_bind_null(insert, 8) } else { sqlite3_bind_int64(insert, 8, data.bestFriends[row]) }
+    }
+
+    func commitOne(id: Int64, _ data: PersonData) throws {
+        let insert = try prepare(insertSQL)
+        bindPerson(insert, id, Int(id) % data.count, data)
+        try step(insert)
+    }
+
+    func find(id: Int64) throws -> (age: Int64, score: Double)? {
+        let find = try prepare("SELECT age, score FROM person WHERE id = ?")
+        sqlite3_bind_int64(find, 1, id)
+        defer { sqlite3_reset(find) }
+        guard sqlite3_step(find) == SQLITE_ROW else { return nil }
+        return (sqlite3_column_int64(find, 0), sqlite3_column_double(find, 1))
+    }
+
+    func iterate() throws -> Int64 {
+        let all = try prepare("SELECT age, name FROM person")
+        defer { sqlite3_reset(all) }
+        var sum: Int64 = 0
+        while sqlite3_step(all) == SQLITE_ROW {
+            sum &+= sqlite3_column_int64(all, 0)
+            _ = sqlite3_column_text(all, 1)
+            sum &+= Int64(sqlite3_column_bytes(all, 1))
+        }
+        return sum
+    }
+
+    func countOlder(than age: Int64) throws -> Int {
+        try number("SELECT count(*) FROM person WHERE age > ?") { sqlite3_bind_int64($0, 1, age) }
+    }
+
+    func count(city: [UInt8]) throws -> Int {
+        try number("SELECT count(*) FROM person WHERE city = ?") { bind($0, 1, city) }
+    }
+
+    func indexCities() throws { try execute("CREATE INDEX city ON person (city)") }
+
+    func sumScores() throws -> Double {
+        let sum = try prepare("SELECT sum(score) FROM person")
+        try check(sqlite3_step(sum))
+        defer { sqlite3_reset(sum) }
+        return sqlite3_column_double(sum, 0)
+    }
+
+    func countFriendsOlder(than age: Int64) throws -> Int {
+        try number("SELECT count(*) FROM person p JOIN person f ON p.best_friend = f.id WHERE f.age > ?") {
+            sqlite3_bind_int64($0, 1, age)
+        }
+    }
+
+    func updateAges(ids: [Int64]) throws {
+        try execute("BEGIN")
+        let update = try prepare("UPDATE person SET age = age + 1 WHERE id = ?")
+        for id in ids {
+            sqlite3_bind_int64(update, 1, id)
+            try step(update)
+        }
+        try execute("COMMIT")
+    }
+
+    func fileSize() throws -> Int {
+        try execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return sizeOfFile(path)
+    }
+
+    func close() {
+        for statement in statements.values { sqlite3_finalize(statement) }
+        statements = [:]
+        sqlite3_close(database)
+        database = nil
+    }
+}
