@@ -107,7 +107,9 @@ struct HistoryModel {
             let stayed = before.intersection(after)
             var modified: Set<Int64> = []
             for column in HistoryTests.columns {
-                let cells = set[commits].joined().filter { $0.table == table && $0.column == column && stayed.contains($0.key) }
+                let cells = set[commits].joined().filter {
+                    $0.table == table && $0.column == column && stayed.contains($0.key)
+                }
                 let lists = edits[commits].flatMap(\.keys).filter {
                     $0.table == table && $0.column == column && stayed.contains($0.key)
                 }

@@ -76,7 +76,9 @@ import Testing
         var policy = ChangeLogPolicy()
         policy.keepsImages = false
         let recorder = ChangeRecorder(policy: policy)
-        for key in [3, 3, 1] as [Int64] { recorder.modified(TableKey(1), ColumnKey(1), ObjectKey(key), old: .null, new: .null) }
+        for key in [3, 3, 1] as [Int64] {
+            recorder.modified(TableKey(1), ColumnKey(1), ObjectKey(key), old: .null, new: .null)
+        }
         let column = try decode(encode(recorder), 1).tables[0].columns[0]
         #expect(column.keys == [1, 3] && !column.hasImages)
         #expect(try column.values(0) == nil)
@@ -112,7 +114,9 @@ import Testing
             damaged[position] ^= 1 << UInt8(position % 8)
             #expect(throws: DatabaseError.self) { try decode(damaged, 1) }
         }
-        for length in 0 ..< bytes.count { #expect(throws: DatabaseError.self) { try decode(Array(bytes[..<length]), 1) } }
+        for length in 0 ..< bytes.count {
+            #expect(throws: DatabaseError.self) { try decode(Array(bytes[..<length]), 1) }
+        }
         #expect(throws: DatabaseError.self) { try decode(bytes, 2) }
     }
 
@@ -204,8 +208,8 @@ import Testing
             try store.commit {
                 let size = try HistoryLog.append(recorder, version: store.nextVersion, over: store.pages, into: &$0)
                 try HistoryLog.trimIfDue(
-                    through: observed, version: store.nextVersion, recordBytes: large ? 1 << 20 : size, over: store.pages,
-                    into: &$0)
+                    through: observed, version: store.nextVersion, recordBytes: large ? 1 << 20 : size,
+                    over: store.pages, into: &$0)
             }
         }
         for key in 0 ..< 63 { try commit(Int64(key), observed: Version(40)) }

@@ -65,7 +65,9 @@ import Testing
     }
 
     /// I1 to I4, and that everything is there.
-    private func checkBlocks(_ store: IndexTestStore, _ model: IndexModel, _ blockBytes: Int, _ comment: String) throws {
+    private func checkBlocks(
+        _ store: IndexTestStore, _ model: IndexModel, _ blockBytes: Int, _ comment: String
+    ) throws {
         for (space, expected) in [(IndexSpace.values(Self.index), model.values), (.nulls(Self.index), model.nulls)] {
             var stored: ContiguousArray<IndexEntry> = []
             var bounds: [IndexEntry] = []
@@ -168,7 +170,9 @@ struct IndexModel {
         var walked: [IndexEntry] = []
         let walk = try view.makeWalk()
         while let batch = try walk.next() {
-            for (value, key) in zip(batch.values, batch.keys) { walked.append(IndexEntry(value: value, key: UInt64(key))) }
+            for (value, key) in zip(batch.values, batch.keys) {
+                walked.append(IndexEntry(value: value, key: UInt64(key)))
+            }
         }
         #expect(walked == values, "\(comment)")
     }

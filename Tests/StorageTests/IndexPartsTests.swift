@@ -11,7 +11,8 @@ import Testing
     @Test func numbersKeepTheirOrder() {
         let ints: [Int64] = [.min, -5_000_000_000, -1, 0, 1, 42, .max]
         #expect(ints.map { IndexValue.int($0).raw } == ints.map { IndexValue.int($0).raw }.sorted())
-        let doubles: [Double] = [.nan, -.infinity, -1e300, -1, -.leastNonzeroMagnitude, 0, .leastNonzeroMagnitude, 1, .infinity]
+        let tiny = Double.leastNonzeroMagnitude
+        let doubles: [Double] = [.nan, -.infinity, -1e300, -1, -tiny, 0, tiny, 1, .infinity]
         #expect(doubles.map { IndexValue.double($0).raw } == doubles.map { IndexValue.double($0).raw }.sorted())
         #expect(Set(doubles.map { IndexValue.double($0).raw }).count == doubles.count)
         #expect(IndexValue.double(-0.0) == IndexValue.double(0.0))
@@ -96,7 +97,8 @@ import Testing
             #expect(Array(try decode(bytes, key)) == entries, "\(comment)")
             try bytes.withUnsafeBytes { bytes in
                 let block = try key.withUnsafeBytes { try IndexBlock(validating: bytes, pageKey: $0) }
-                let asked = random.chance(50) ? random.pick(entries) : IndexEntry(value: random.next(), key: random.next())
+                let elsewhere = IndexEntry(value: random.next(), key: random.next())
+                let asked = random.chance(50) ? random.pick(entries) : elsewhere
                 #expect(block.lowerBound(asked) == entries.firstIndex { !($0 < asked) } ?? entries.count, "\(comment)")
                 #expect(block.upperBound(asked) == entries.firstIndex { asked < $0 } ?? entries.count, "\(comment)")
             }
@@ -132,7 +134,9 @@ import Testing
                 #expect(throws: DatabaseError.self) { try decode(damaged, key) }
             }
         }
-        for length in 0 ..< bytes.count { #expect(throws: DatabaseError.self) { try decode(Array(bytes[..<length]), key) } }
+        for length in 0 ..< bytes.count {
+            #expect(throws: DatabaseError.self) { try decode(Array(bytes[..<length]), key) }
+        }
         let elsewhere = IndexSpace.values(IndexKey(2)).pageKey(entries[0])
         #expect(throws: DatabaseError.self) { try decode(bytes, elsewhere) }
     }

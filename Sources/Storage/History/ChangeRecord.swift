@@ -53,7 +53,8 @@ package struct ChangeRecord: Sendable {
         guard bytes.count >= ChangeRecordFormat.headerSize else { throw .corrupted("a change record is too short") }
         guard bytes[0] == ChangeRecordFormat.kind else { throw .corrupted("a change record has the wrong kind") }
         guard bytes[1] == ChangeRecordFormat.format else {
-            throw DatabaseError(.unsupportedFormat, "change record format \(bytes[1]) is newer than this library; update it")
+            throw DatabaseError(
+                .unsupportedFormat, "change record format \(bytes[1]) is newer than this library; update it")
         }
         var reader = LogReader(bytes)
         _ = try reader.u16()
@@ -100,7 +101,7 @@ package struct ChangeRecord: Sendable {
         case nil:
             guard flags & ChangeRecordFormat.optionalSection != 0 else {
                 throw DatabaseError(
-                    .unsupportedFormat, "a change record has section \(number), which this library does not know; update it")
+                    .unsupportedFormat, "change record section \(number) is newer than this library; update it")
             }
             return
         }

@@ -7,8 +7,8 @@
 ///            32  origin, 16 bytes: which process or peer wrote it
 ///            48  sections: kind u16, flags u16 (1: skip it if unknown), byte count u32, then that many bytes
 ///
-/// Little-endian. Lengths, keys, gaps and positions inside sections are variable-length numbers (`LogCoding`); tables and
-/// columns are u32. The checksum covers the record with its own field as zero, continued over the page key.
+/// Little-endian. Lengths, keys, gaps and positions inside sections are variable-length numbers (`LogCoding`); tables
+/// and columns are u32. The checksum covers the record with its own field as zero, continued over the page key.
 ///
 ///     1 schema    nothing
 ///     2 inserted  table, run count, per run: gap from the end of the run before, length
@@ -56,7 +56,8 @@ enum ChangeRecordFormat {
         var zero: UInt32 = 0
         var crc = motte_shim_crc32c(0, bytes.baseAddress, checksumOffset)
         crc = motte_shim_crc32c(crc, &zero, 4)
-        crc = motte_shim_crc32c(crc, bytes.baseAddress.map { $0 + checksumOffset + 4 }, bytes.count - checksumOffset - 4)
+        let rest = checksumOffset + 4
+        crc = motte_shim_crc32c(crc, bytes.baseAddress.map { $0 + rest }, bytes.count - rest)
         return motte_shim_crc32c(crc, pageKey.baseAddress, pageKey.count)
     }
 }

@@ -1,7 +1,7 @@
 /// Collects what a write transaction changes, for its change record.
 ///
-/// Only the net effect counts: an object created and deleted in the transaction leaves no trace, one that is created and
-/// modified was created, a property that is set twice has the first value before and the last after. Rows inserted
+/// Only the net effect counts: an object created and deleted in the transaction leaves no trace, one that is created
+/// and modified was created, a property that is set twice has the first value before and the last after. Rows inserted
 /// together cost one run, whatever their number; a modification costs its key and images.
 ///
 /// Object keys are never reused, so a key at or above the first one inserted in the transaction is new.

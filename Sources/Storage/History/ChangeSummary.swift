@@ -113,8 +113,8 @@ package struct ChangeSummary: Sendable {
     private static func find(
         _ table: TableKey, _ column: ColumnKey, _ key: Int64, in record: ChangeRecord
     ) -> (ChangeRecord.Column, Int)? {
-        guard let part = record.tables.first(where: { $0.table == table })?.columns.first(where: { $0.column == column }),
-            let index = search(part.keys, key)
+        guard let changes = record.tables.first(where: { $0.table == table }),
+            let part = changes.columns.first(where: { $0.column == column }), let index = search(part.keys, key)
         else { return nil }
         return (part, index)
     }

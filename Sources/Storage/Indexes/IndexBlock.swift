@@ -44,7 +44,8 @@ struct IndexBlock {
         }
         guard bytes[0] == Self.kind else { throw .corrupted("an index block has the wrong kind") }
         guard bytes[1] == Self.format else {
-            throw DatabaseError(.unsupportedFormat, "index block format \(bytes[1]) is newer than this library; update it")
+            throw DatabaseError(
+                .unsupportedFormat, "index block format \(bytes[1]) is newer than this library; update it")
         }
         valueWidth = Int(bytes[2])
         keyWidth = Int(bytes[3])

@@ -22,8 +22,9 @@ struct IndexBlockEncoder {
         return entries.count * (shape.valueWidth + shape.keyWidth) < room / 4
     }
 
-    /// Where the block that begins at the first of `entries` ends: as many entries as fit, at most about `maximumCount`.
-    /// Equal entries stay together (I4); alone they fit however many they are, because their differences take no bytes.
+    /// Where the block that begins at the first of `entries` ends: as many entries as fit, at most about
+    /// `maximumCount`. Equal entries stay together (I4); alone they fit however many they are, because their
+    /// differences take no bytes.
     func fill(_ entries: UnsafeBufferPointer<IndexEntry>, maximumCount: Int = .max) -> Int {
         guard let first = entries.first else { return 0 }
         var end = 1
@@ -47,7 +48,9 @@ struct IndexBlockEncoder {
     /// The ends of the blocks that hold all `entries`: full blocks when more will be added at the end, else even ones.
     func cut(_ entries: UnsafeBufferPointer<IndexEntry>, fillingUp: Bool) -> [Int] {
         var ends = cut(entries, maximumCount: .max)
-        if !fillingUp, ends.count > 1 { ends = cut(entries, maximumCount: (entries.count + ends.count - 1) / ends.count) }
+        if !fillingUp, ends.count > 1 {
+            ends = cut(entries, maximumCount: (entries.count + ends.count - 1) / ends.count)
+        }
         return ends
     }
 

@@ -81,7 +81,9 @@ package struct IndexView {
     package func addCounts(to counts: UnsafeMutableBufferPointer<Int>) throws(DatabaseError) {
         let walk = try makeWalk()
         while let batch = try walk.next() {
-            for value in batch.values where value < UInt64(counts.count) { counts[Int(truncatingIfNeeded: value)] &+= 1 }
+            for value in batch.values where value < UInt64(counts.count) {
+                counts[Int(truncatingIfNeeded: value)] &+= 1
+            }
         }
     }
 

@@ -43,7 +43,8 @@ package final class IndexWalk {
         let count = adds.isEmpty && removes.isEmpty ? try fillFromBlocks() : try fillMerging()
         guard count > 0 else { return nil }
         return Batch(
-            values: UnsafeBufferPointer(start: values, count: count), keys: UnsafeBufferPointer(start: keys, count: count))
+            values: UnsafeBufferPointer(start: values, count: count),
+            keys: UnsafeBufferPointer(start: keys, count: count))
     }
 
     private func loadBlock() throws(DatabaseError) -> Bool {

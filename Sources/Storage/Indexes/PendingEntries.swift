@@ -1,8 +1,8 @@
 /// Entries that a write transaction has added or removed and not yet committed, in runs that sort themselves lazily.
 ///
 /// Appending costs a few nanoseconds. A lookup first sorts what was appended since the last one; sorted runs merge when
-/// neighbours are of similar size, so that lookups between appends stay cheap (each entry is merged a logarithmic number
-/// of times). Ascending input is its own run and is never sorted.
+/// neighbours are of similar size, so that lookups between appends stay cheap: an entry is merged a logarithmic number
+/// of times. Ascending input is its own run and is never sorted.
 ///
 /// Primary keys also get a hash table, made by the first lookup that needs it: upserts ask for one value after each
 /// append. `isHashed` is only for spaces in which few entries share a value.
