@@ -3,6 +3,7 @@
 import CMotteShim
 import MottePages
 import MotteValues
+import TestSupport
 import Testing
 #if canImport(Glibc)
 import Glibc

@@ -26,23 +26,40 @@ struct FileCheck {
     static let noPage = UInt64.max
     private static let metaBytes = 152
     private static let metaFlag: UInt16 = 0x08
-    private static let deepestTree = 32
+    static let deepestTree = 32
 
     let path: String
     let descriptor: Int32
-    let sizeBytes: Int
+    var sizeBytes = 0
+    private static let mostAttempts = 50
 
-    /// Throws when LMDB must not open the file.
-    static func check(_ path: String, sizeBytes: Int) throws(DatabaseError) {
+    /// Throws when LMDB must not open the file. Others may be writing to it: what the latest meta page reaches is not
+    /// overwritten before the second commit after it, so a finding counts only if no commit came in between.
+    static func check(_ path: String) throws(DatabaseError) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw SystemError.error(errno, "open", path) }
         defer { close(descriptor) }
-        let check = FileCheck(path: path, descriptor: descriptor, sizeBytes: sizeBytes)
-        let first = try check.meta(at: 0)
-        let second = try check.meta(at: first.pageBytes)
+        var check = FileCheck(path: path, descriptor: descriptor)
+        for attempt in 1 ... mostAttempts {
+            let latest = try check.latestMeta()
+            // After the meta page: the file had grown before that was written.
+            var facts = stat()
+            guard fstat(descriptor, &facts) == 0 else { throw SystemError.error(errno, "look at", path) }
+            check.sizeBytes = Int(facts.st_size)
+            do throws(DatabaseError) {
+                try check.checkBounds(latest)
+                return try check.checkHeader(latest)
+            } catch {
+                guard attempt < mostAttempts, try check.latestMeta().number != latest.number else { throw error }
+            }
+        }
+    }
+
+    private func latestMeta() throws(DatabaseError) -> Meta {
+        let first = try meta(at: 0)
+        let second = try meta(at: first.pageBytes)
         guard first.pageBytes == second.pageBytes else { throw .corrupted("its two meta pages disagree about the page size") }
-        let latest = first.number >= second.number ? first : second
-        try check.checkBounds(latest)
+        return first.number >= second.number ? first : second
     }
 
     /// One of the two meta pages. A magic that is wrong means that the file is not ours.
@@ -80,9 +97,8 @@ struct FileCheck {
         guard meta.lastPage >= 1, meta.lastPage < 1 << 47,
             isRoot(meta.freeRoot, meta.freeDepth), isRoot(meta.mainRoot, meta.mainDepth)
         else { throw .corrupted("its meta page points outside the file") }
-        guard UInt64(sizeBytes) >= (meta.lastPage + 1) * UInt64(meta.pageBytes) else {
-            throw .corrupted(
-                "it has \(sizeBytes) bytes, its meta page says \((meta.lastPage + 1) * UInt64(meta.pageBytes)); it was cut short")
-        }
+        let present = UInt64(sizeBytes / meta.pageBytes)
+        guard present <= meta.lastPage, try !areFree(from: present, meta) else { return }
+        throw .corrupted("it has \(present) pages of the \(meta.lastPage + 1) its meta page speaks of; it was cut short")
     }
 }

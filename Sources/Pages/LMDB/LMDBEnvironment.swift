@@ -110,6 +110,13 @@ final class LMDBEnvironment: @unchecked Sendable {  // @unchecked: the pointer i
         lockDescriptor = descriptor
     }
 
+    /// LMDB marks a process with readers by a POSIX lock on the byte of its process id, which anything that closes a
+    /// descriptor of the lock file in this process drops. Taking it again is cheap and harmless.
+    func renewProcessMark() {
+        guard lockDescriptor >= 0 else { return }
+        _ = motte_shim_lock_byte_of_process(lockDescriptor, Int64(getpid()))
+    }
+
     // MARK: Transactions.
 
     func begin(_ flags: Int32) throws(DatabaseError) -> OpaquePointer {

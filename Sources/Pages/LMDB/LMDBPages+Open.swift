@@ -15,7 +15,7 @@ extension LMDBPages {
         let mapSizeBytes = try chosenMapSize(options)
         if options.immutable { return try openImmutable(place, mapSizeBytes, options) }
         // Before anything is made beside a file that may be somebody else's.
-        if place.sizeBytes > 0 { try FileCheck.check(place.path, sizeBytes: place.sizeBytes) }
+        if place.sizeBytes > 0 { try FileCheck.check(place.path) }
         try place.checkFileSystem()
         let sidecar = try Sidecar(
             attaching: place.sidecarPath, mode: place.mode, timeoutMilliseconds: options.openTimeoutMilliseconds)
@@ -31,12 +31,12 @@ extension LMDBPages {
         _ given: FilePlace, _ mapSizeBytes: Int, _ sidecar: Sidecar, _ options: PageStoreOptions
     ) throws(DatabaseError) -> LMDBPages {
         // One process at a time opens: so none meets a file that another is still making.
-        guard try sidecar.lockForWriting(Deadline(milliseconds: options.openTimeoutMilliseconds), nil) else {
-            throw DatabaseError(.timeout, "another process was writing '\(given.path)' for too long", path: given.path)
+        guard try sidecar.lockForOpening(Deadline(milliseconds: options.openTimeoutMilliseconds)) else {
+            throw DatabaseError(.timeout, "another process is opening '\(given.path)' for too long", path: given.path)
         }
-        defer { sidecar.unlockForWriting() }
+        defer { sidecar.unlockForOpening() }
         let place = try given.refreshed(options)
-        if place.sizeBytes > 0 { try FileCheck.check(place.path, sizeBytes: place.sizeBytes) }
+        if place.sizeBytes > 0 { try FileCheck.check(place.path) }
         let environment = try LMDBEnvironment(
             place.path, isWritable: place.isWritable, hasLocks: true, mode: place.mode, mapSizeBytes: mapSizeBytes,
             durability: options.durability)
@@ -52,9 +52,12 @@ extension LMDBPages {
                     .busy, "'\(place.path)' was replaced while the file before it is open; close that first",
                     path: place.path)
             }
-            let pages = LMDBPages(environment, sidecar, try identity(of: place.path), options.faults)
-            pages.signal.publish(header.version)
-            return pages
+            guard !header.isReadOnlyForUs || options.readOnly else {
+                throw DatabaseError(
+                    .unsupportedFormat, "'\(place.path)' uses features this library can only read; open it read-only",
+                    path: place.path)
+            }
+            return LMDBPages(environment, sidecar, try identity(of: place.path), header, options.faults)
         } catch {
             environment.close()
             throw error
@@ -64,7 +67,7 @@ extension LMDBPages {
     private static func openImmutable(
         _ place: FilePlace, _ mapSizeBytes: Int, _ options: PageStoreOptions
     ) throws(DatabaseError) -> LMDBPages {
-        try FileCheck.check(place.path, sizeBytes: place.sizeBytes)
+        try FileCheck.check(place.path)
         let environment = try LMDBEnvironment(
             place.path, isWritable: false, hasLocks: false, mode: place.mode, mapSizeBytes: mapSizeBytes,
             durability: options.durability)
@@ -72,9 +75,7 @@ extension LMDBPages {
             guard let header = try existingHeader(environment) else {
                 throw DatabaseError(.notAMotteFile, "'\(place.path)' is not a Motte file", path: place.path)
             }
-            let pages = LMDBPages(environment, nil, try identity(of: place.path), options.faults)
-            pages.signal.publish(header.version)
-            return pages
+            return LMDBPages(environment, nil, try identity(of: place.path), header, options.faults)
         } catch {
             environment.close()
             throw error

@@ -20,6 +20,8 @@ final class LMDBPages: SharedPages, @unchecked Sendable {  // @unchecked: 'curre
     let identity: FileIdentity
     let environment: LMDBEnvironment
     private let sidecar: Sidecar?
+    /// The file has a feature we do not know how to keep right.
+    private let isReadOnlyForUs: Bool
     private let currentLock = Lock()
     private weak var current: LMDBSnapshot?
     /// Read transactions at rest: they keep their place in the reader table and are renewed faster than begun.
@@ -28,16 +30,21 @@ final class LMDBPages: SharedPages, @unchecked Sendable {  // @unchecked: 'curre
     private static let mostIdle = 4
 
     /// Takes over the environment and the sidecar.
-    init(_ environment: LMDBEnvironment, _ sidecar: Sidecar?, _ identity: FileIdentity, _ faults: FaultInjection?) {
+    init(
+        _ environment: LMDBEnvironment, _ sidecar: Sidecar?, _ identity: FileIdentity, _ header: FileHeader,
+        _ faults: FaultInjection?
+    ) {
         self.environment = environment
+        isReadOnlyForUs = header.isReadOnlyForUs
         self.sidecar = sidecar
         self.identity = identity
         super.init(
             path: environment.path, signal: sidecar?.makeSignal() ?? PrivateSignalWords().makeSignal(),
             observers: ObserverPositions { sidecar?.publishOldestObserved($0) }, faults: faults)
+        signal.begin(at: header.version)
     }
 
-    override var canWrite: Bool { environment.isWritable }
+    override var canWrite: Bool { environment.isWritable && !isReadOnlyForUs }
 
     override func closeFile() {
         idleLock.lock()
@@ -79,6 +86,7 @@ final class LMDBPages: SharedPages, @unchecked Sendable {  // @unchecked: 'curre
     }
 
     private func pin(_ transaction: OpaquePointer, _ number: Int) throws(DatabaseError) -> PageSnapshot {
+        environment.renewProcessMark()
         let version = try environment.version(transaction)
         let snapshot = try LMDBSnapshot(transaction, number, version, self)
         beginUse()

@@ -51,6 +51,11 @@ package final class CommitSignal: @unchecked Sendable {  // @unchecked: the word
     /// Lets every waiter look again now, in this process and the others.
     package func wake() { motte_shim_futex_wake_all(futex) }
 
+    /// The version of a file that was opened. Says nothing when somebody has published one already, who may be ahead.
+    func begin(at version: Version) {
+        _ = motte_shim_compare_exchange64(number, 0, version.rawValue)
+    }
+
     /// Called by whoever holds the write lock.
     func publish(_ version: Version) {
         guard published != version else { return }

@@ -109,6 +109,15 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         announceRelease()
     }
 
+    func lockForOpening(_ deadline: Deadline) throws(DatabaseError) -> Bool {
+        try lockByte(SidecarLayout.openingByte, deadline, nil)
+    }
+
+    func unlockForOpening() {
+        _ = motte_shim_lock_byte(descriptor, SidecarLayout.openingByte, Int32(MOTTE_SHIM_UNLOCK))
+        announceRelease()
+    }
+
     private func announceRelease() {
         let releases = word32(SidecarLayout.releasesOffset)
         _ = motte_shim_add32(releases, 1)

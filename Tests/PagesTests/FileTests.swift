@@ -1,0 +1,279 @@
+// Opening what is there, what is not, and what is something else; and damage that is found before LMDB maps it.
+import CMotteShim
+import MottePages
+import MotteValues
+import TestSupport
+import Testing
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+@Suite struct FileTests {
+    private func open(_ path: String, _ change: (inout PageStoreOptions) -> Void = { _ in }) throws -> PageStore {
+        var options = PageStoreOptions(path: path)
+        options.durability = .relaxed
+        change(&options)
+        return try PageStore.open(options)
+    }
+
+    /// The bytes of a sound file with some hundred entries.
+    private func soundFile(_ scratch: Scratch) throws -> [UInt8] {
+        let store = try open(scratch.path())
+        for round in 0 ..< 5 {
+            try store.commitNext((0 ..< 60).map { ("k\($0)", [UInt8](repeating: UInt8(round), count: $0 * 70)) })
+        }
+        store.close()
+        return try scratch.read()
+    }
+
+    @Test func reopeningFindsEverything() throws {
+        let scratch = try Scratch()
+        let first = try open(scratch.path()) { $0.rowsPerCluster = 3 }
+        try first.commitNext([("a", [1])])
+        let header = try first.header
+        first.close()
+
+        let second = try open(scratch.path())
+
+        #expect(try second.header == header)
+        #expect(header.rowsPerCluster == 3)
+        #expect(try second.latestVersion == Version(1))
+        #expect(try second.snapshot().value("a") == [1])
+        #expect(Scratch.names(in: scratch.directory) == ["test.motte", "test.motte-lock", "test.motte-shared"])
+    }
+
+    @Test func oneFileIsOpenOncePerProcess() throws {
+        let scratch = try Scratch()
+        let first = try open(scratch.path())
+        symlink(scratch.path(), scratch.path("other-name"))
+
+        let second = try open(scratch.path("other-name")), third = try open(scratch.directory + "/./test.motte")
+
+        #expect(try first.sharedIdentity == second.sharedIdentity)
+        #expect(try first.sharedIdentity == third.sharedIdentity)
+        first.close()
+        try second.commitNext([("a", [1])])
+        #expect(try third.snapshot().value("a") == [1])
+    }
+
+    @Test func aSnapshotOutlivesTheHandlesAndReopening() throws {
+        let scratch = try Scratch()
+        var store = try open(scratch.path())
+        try store.commitNext([("a", [1])])
+        let snapshot = try store.snapshot()
+        store.close()
+        store = try open(scratch.path())
+        try store.commitNext([("a", [2])])
+
+        #expect(try snapshot.value("a") == [1])
+        #expect(try store.snapshot().value("a") == [2])
+    }
+
+    @Test func whatIsMissingIsNotMade() throws {
+        let scratch = try Scratch()
+
+        #expect(try failure { try open(scratch.path()) { $0.noCreate = true } }.code == .fileNotFound)
+        #expect(try failure { try open(scratch.path()) { $0.readOnly = true } }.code == .fileNotFound)
+        #expect(try failure { try open(scratch.path("no/such/x.motte")) }.code == .fileNotFound)
+        #expect(try failure { try open("") }.code == .invalidArgument)
+        #expect(try failure { try open("a\0b") }.code == .invalidArgument)
+        #expect(Scratch.names(in: scratch.directory).isEmpty)
+    }
+
+    @Test func whatIsNoFileOfOursIsLeftAlone() throws {
+        let scratch = try Scratch()
+        try scratch.write(Array("plain text, and rather longer than a page header".utf8), "text")
+        try scratch.write([UInt8](repeating: 0, count: 20_000), "zeros")
+        try scratch.write([7], "short")
+        mkfifo(scratch.path("fifo"), 0o600)
+        let before = Scratch.names(in: scratch.directory)
+
+        for name in ["text", "zeros", "short", "fifo"] {
+            #expect(try failure { try open(scratch.path(name)) }.code == .notAMotteFile, "\(name)")
+        }
+        #expect(try failure { try open(scratch.directory) }.code == .notAMotteFile)
+        #expect(try failure { try open(scratch.directory + "/") }.code == .notAMotteFile)
+
+        #expect(Scratch.names(in: scratch.directory) == before)
+    }
+
+    @Test func anEmptyFileBecomesAStore() throws {
+        let scratch = try Scratch()
+        try scratch.write([])
+
+        #expect(try failure { try open(scratch.path()) { $0.noCreate = true } }.code == .notAMotteFile)
+        try open(scratch.path()).commitNext([("a", [1])])
+
+        #expect(try open(scratch.path()).snapshot().value("a") == [1])
+    }
+
+    @Test func readersDoNotWrite() throws {
+        let scratch = try Scratch()
+        _ = try soundFile(scratch)
+        for change: (inout PageStoreOptions) -> Void in [{ $0.readOnly = true }, { $0.immutable = true }] {
+            let store = try open(scratch.path(), change)
+
+            #expect(try failure { try store.lockForWriting(timeoutMilliseconds: 0) }.code == .readOnly)
+            #expect(try store.snapshot().version == Version(5))
+            store.close()
+        }
+        unlink(scratch.path("test.motte-lock"))
+        unlink(scratch.path("test.motte-shared"))
+        try open(scratch.path()) { $0.immutable = true }.close()
+        #expect(Scratch.names(in: scratch.directory) == ["test.motte"])
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "root may open everything"))
+    func withoutPermissionThereIsAnError() throws {
+        let scratch = try Scratch()
+        _ = try soundFile(scratch)
+        chmod(scratch.path(), 0o444)
+        #expect(try failure { try open(scratch.path()) }.code == .permissionDenied)
+        chmod(scratch.path(), 0)
+        #expect(try failure { try open(scratch.path()) { $0.readOnly = true } }.code == .permissionDenied)
+    }
+
+    @Test func aFileCutShortIsFound() throws {
+        let scratch = try Scratch()
+        let bytes = try soundFile(scratch)
+
+        var refused = 0
+        for size in [1, 100, 4096, 4200, 8191, 8192] + Array(stride(from: 8193, to: bytes.count, by: 1500)) {
+            try scratch.write(Array(bytes[..<size]))
+            do {
+                let store = try open(scratch.path())
+                // Only free pages are gone, which is how LMDB may leave a file.
+                #expect(try store.snapshot().contents().count == 60, "\(size)")
+                store.close()
+            } catch let error as DatabaseError {
+                refused += 1
+                #expect(error.code == .corrupted || size < 24 && error.code == .notAMotteFile, "\(size): \(error)")
+            }
+        }
+        #expect(refused > 10)
+        try scratch.write(bytes)
+        #expect(try open(scratch.path()).snapshot().version == Version(5))
+    }
+
+    /// Bytes of a sound file from the header record on, with its place.
+    private func headerOffset(_ bytes: [UInt8]) throws -> Int {
+        // The latest copy: the one with the highest version.
+        try #require(headerOffsets(bytes).max { bytes[$0 + 88] < bytes[$1 + 88] })
+    }
+
+    private func headerOffsets(_ bytes: [UInt8]) -> [Int] {
+        let mark = Array("MOTTE\0".utf8)
+        return bytes.withUnsafeBufferPointer { bytes in
+            var offsets: [Int] = []
+            for offset in 0 ..< bytes.count - 128 where bytes[offset] == mark[0] {
+                if (1 ..< 6).allSatisfy({ bytes[offset + $0] == mark[$0] }) { offsets.append(offset) }
+            }
+            return offsets
+        }
+    }
+
+    @Test func damageToTheHeaderRecordIsFound() throws {
+        let scratch = try Scratch()
+        let bytes = try soundFile(scratch)
+        let offset = try headerOffset(bytes)
+
+        for position in 0 ..< 128 {
+            var damaged = bytes
+            damaged[offset + position] ^= 0x41
+            try scratch.write(damaged)
+            let code = try failure { try open(scratch.path()) }.code
+            #expect([.corrupted, .notAMotteFile, .unsupportedFormat].contains(code), "\(position): \(code)")
+        }
+    }
+
+    @Test func otherFormatsAreRefusedByName() throws {
+        let scratch = try Scratch()
+        let bytes = try soundFile(scratch)
+        let offset = try headerOffset(bytes)
+        func code(_ change: (inout [UInt8]) -> Void) throws -> ErrorCode? {
+            var changed = Array(bytes[offset ..< offset + 128])
+            change(&changed)
+            let crc = motte_shim_crc32c(0, changed, 124)
+            for byte in 0 ..< 4 { changed[124 + byte] = UInt8(truncatingIfNeeded: crc >> (8 * byte)) }
+            try scratch.write(Array(bytes[..<offset]) + changed + Array(bytes[(offset + 128)...]))
+            do { try open(scratch.path()).close() } catch let error as DatabaseError { return error.code }
+            return nil
+        }
+
+        #expect(try code { $0[8] = 2 } == .unsupportedFormat)  // major
+        #expect(try code { $0[10] = 9 } == nil)  // minor
+        #expect(try code { $0[16] = 1 } == .unsupportedFormat)  // incompatible feature
+        #expect(try code { $0[32] = 1 } == nil)  // compatible feature
+        #expect(try code { $0[76] = 2 } == .unsupportedFormat)  // checksum kind
+        #expect(try code { $0.swapAt(6, 7) } == .unsupportedFormat)  // byte order
+        #expect(try code { $0[12] = 0; $0[13] = 0 } == .corrupted)  // rows per cluster
+        // A feature we do not know forbids writing, not reading.
+        #expect(try code { $0[24] = 1 } == .unsupportedFormat)
+        #expect(try open(scratch.path()) { $0.readOnly = true }.snapshot().version == Version(5))
+    }
+
+    @Test func damageToTheMetaPagesIsFoundOrHarmless() throws {
+        let scratch = try Scratch()
+        let bytes = try soundFile(scratch)
+
+        try PropertyTest.run(rounds: 300) { random, comment in
+            var damaged = bytes
+            damaged[random.below(2) * 4096 + random.below(152)] ^= UInt8(1 << random.below(8))
+            try scratch.write(damaged)
+            do {
+                let store = try open(scratch.path()) { $0.readOnly = true }
+                _ = try store.snapshot().value("k7")
+                store.close()
+            } catch let error as DatabaseError {
+                #expect([.corrupted, .notAMotteFile, .unsupportedFormat].contains(error.code), "\(comment): \(error)")
+            }
+        }
+    }
+
+    @Test func aFullMapNamesTheOption() throws {
+        let scratch = try Scratch()
+        let store = try open(scratch.path()) { $0.mapSizeBytes = 1 << 20 }
+        var batch = PageBatch()
+        for index in 0 ..< 100 { batch.put([1, UInt8(index)], [UInt8](repeating: 1, count: 20_000)) }
+
+        let error = try failure { try store.commitNext(batch) }
+
+        #expect(error.code == .mapFull)
+        #expect(error.message.contains("mapSizeBytes") && error.message.contains("MOTTE_MAP_SIZE"))
+        #expect(try store.snapshot().version == Version(0))
+        try store.commitNext([("a", [1])])
+        store.close()
+        try open(scratch.path()).commitNext(batch)
+    }
+
+    @Test func aSecondCopyOfTheLibraryIsFound() throws {
+        let scratch = try Scratch()
+        try open(scratch.path()).close()
+        // What another copy in this process would hold: the shared attach lock, and a slot with our process in it.
+        let other = try #require(fopen(scratch.path("test.motte-shared"), "r+"))
+        let descriptor = fileno(other)
+        #expect(motte_shim_lock_byte(descriptor, 2, Int32(MOTTE_SHIM_SHARED)) == 0)
+        #expect(motte_shim_lock_byte(descriptor, 256, Int32(MOTTE_SHIM_EXCLUSIVE)) == 0)
+        var slot = [UInt64(getpid()), motte_shim_process_start(getpid()), motte_shim_image_nonce() ^ 1, 0]
+        pwrite(descriptor, &slot, 32, 128)
+
+        #expect(try failure { try open(scratch.path()) }.code == .secondCopy)
+        fclose(other)
+        try open(scratch.path()).close()
+    }
+
+    @Test func aForeignLMDBFileIsLeftAlone() throws {
+        let scratch = try Scratch()
+        var bytes = try soundFile(scratch)
+        // As another program's file would be: no header record under the first key.
+        for offset in headerOffsets(bytes) { bytes[offset - 1] = 0x55 }
+        unlink(scratch.path("test.motte-shared"))
+        unlink(scratch.path("test.motte-lock"))
+        try scratch.write(bytes)
+
+        #expect(try failure { try open(scratch.path()) }.code == .notAMotteFile)
+        #expect(Scratch.names(in: scratch.directory) == ["test.motte"])
+    }
+}

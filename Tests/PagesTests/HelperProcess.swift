@@ -1,0 +1,168 @@
+// A second process for tests: this test executable started again, with a command in its environment that only the test
+// `runsTheCommandGiven` below looks at. It reports lines through descriptor 3 and waits for its parent on descriptor 4.
+import CMotteShim
+import MottePages
+import MotteValues
+import TestSupport
+import Testing
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+final class HelperProcess {
+    private(set) var process: pid_t = 0
+    private var reports: Int32 = -1
+    private var orders: Int32 = -1
+    private var buffered: [UInt8] = []
+
+    init(_ command: String, _ path: String) throws {
+        var up: [Int32] = [0, 0], down: [Int32] = [0, 0]
+        #expect(pipe(&up) == 0 && pipe(&down) == 0)
+        // Both ends clear of 3 and 4, which they become in the child.
+        let childOut = fcntl(up[1], F_DUPFD_CLOEXEC, 100), childIn = fcntl(down[0], F_DUPFD_CLOEXEC, 100)
+        reports = fcntl(up[0], F_DUPFD_CLOEXEC, 100)
+        orders = fcntl(down[1], F_DUPFD_CLOEXEC, 100)
+        for descriptor in up + down { close(descriptor) }
+        defer {
+            close(childOut)
+            close(childIn)
+        }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, childOut, 3)
+        posix_spawn_file_actions_adddup2(&actions, childIn, 4)
+        let silence = "/dev/null"
+        posix_spawn_file_actions_addopen(&actions, 1, silence, O_WRONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 2, silence, O_WRONLY, 0)
+
+        let executable = try #require(realpath("/proc/self/exe", nil))
+        defer { free(executable) }
+        let arguments = [
+            String(cString: executable), "--testing-library", "swift-testing", "--filter", "HelperProcessCommands",
+        ]
+        var environment = ["MOTTE_PAGES_COMMAND=\(command)", "MOTTE_PAGES_FILE=\(path)"]
+        for name in ["PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR"] {
+            if let value = getenv(name) { environment.append("\(name)=\(String(cString: value))") }
+        }
+        var argv = arguments.map { strdup($0) } + [nil], envp = environment.map { strdup($0) } + [nil]
+        defer { for text in argv + envp { free(text) } }
+        try #require(posix_spawn(&process, executable, &actions, nil, &argv, &envp) == 0)
+    }
+
+    deinit {
+        close(reports)
+        close(orders)
+        if process != 0 { kill() }
+    }
+
+    /// The next line of the helper, or nil when it has ended.
+    func line() -> String? {
+        while true {
+            if let end = buffered.firstIndex(of: UInt8(ascii: "\n")) {
+                defer { buffered.removeFirst(end + 1) }
+                return String(decoding: buffered[..<end], as: UTF8.self)
+            }
+            var bytes = [UInt8](repeating: 0, count: 256)
+            let count = read(reports, &bytes, bytes.count)
+            if count <= 0 { return nil }
+            buffered.append(contentsOf: bytes[..<count])
+        }
+    }
+
+    /// Lets the helper go on after a `pause`.
+    func goOn() { _ = write(orders, "\n", 1) }
+
+    func kill() {
+        Glibc.kill(process, SIGKILL)
+        join()
+    }
+
+    func join() {
+        var status: Int32 = 0
+        if process != 0 { waitpid(process, &status, 0) }
+        process = 0
+    }
+}
+
+@Suite struct HelperProcessCommands {
+    @Test func runsTheCommandGiven() throws {
+        guard let command = getenv("MOTTE_PAGES_COMMAND"), let path = getenv("MOTTE_PAGES_FILE") else { return }
+        do {
+            try run(String(cString: command), String(cString: path))
+        } catch let error as DatabaseError {
+            report("error \(error.code)")
+        }
+    }
+
+    private func run(_ command: String, _ path: String) throws {
+        switch command {
+        case "limit-memory": setLimit(Int32(RLIMIT_AS.rawValue), 12 << 30)
+        case "limit-file":
+            signal(SIGXFSZ, SIG_IGN)
+        default: break
+        }
+        let store = try PageStore.open(PageStoreOptions(path: path))
+        switch command {
+        case "hold":
+            let lock = try store.lockForWriting(timeoutMilliseconds: 10_000)
+            report("locked")
+            pause()
+            lock.release()
+        case "count":
+            report("ready")
+            pause()
+            for _ in 0 ..< 50 { try increment(store) }
+        case "commit-and-die":
+            try increment(store)
+            let lock = try store.lockForWriting(timeoutMilliseconds: 10_000)
+            report("locked")
+            withExtendedLifetime(lock) { pause() }
+        case "observe":
+            let slot = try store.claimObserverSlot(at: Version(3))
+            let snapshot = try store.snapshot()
+            report("observing")
+            withExtendedLifetime((slot, snapshot)) { pause() }
+        case "limit-memory":
+            report("map \(try store.statistics().mapSizeBytes)")
+        case "limit-file":
+            setLimit(Int32(RLIMIT_FSIZE.rawValue), 256 << 10)
+            var batch = PageBatch()
+            batch.put([9], [UInt8](repeating: 1, count: 2 << 20))
+            do {
+                try store.commitNext(batch)
+                report("committed")
+            } catch let error as DatabaseError {
+                report("refused \(error.code) at \(try store.snapshot().version.rawValue)")
+            }
+            try increment(store)
+            report("at \(try store.snapshot().version.rawValue)")
+        default: report("unknown command")
+        }
+        report("done")
+    }
+
+    private func increment(_ store: PageStore) throws {
+        let lock = try store.lockForWriting(timeoutMilliseconds: 20_000)
+        defer { lock.release() }
+        let snapshot = try store.snapshot()
+        let count = try snapshot.value("count").map { Int(String(decoding: $0, as: UTF8.self)) ?? -1 } ?? 0
+        var batch = PageBatch()
+        batch.put(Array("count".utf8), Array("\(count + 1)".utf8))
+        try store.commit(batch, lock: lock, version: Version(snapshot.version.rawValue + 1))
+    }
+
+    private func setLimit(_ resource: Int32, _ bytes: UInt) {
+        var limit = rlimit(rlim_cur: bytes, rlim_max: bytes)
+        setrlimit(__rlimit_resource_t(UInt32(resource)), &limit)
+    }
+
+    private func report(_ line: String) { _ = write(3, line + "\n", line.utf8.count + 1) }
+
+    private func pause() {
+        var byte: UInt8 = 0
+        _ = read(4, &byte, 1)
+    }
+}

@@ -1,0 +1,90 @@
+// Random batches on a store and on a dictionary: after each commit they agree, as do the snapshots still pinned.
+import MottePages
+import MotteValues
+import TestSupport
+import Testing
+
+@Suite struct PageModelTests {
+    private typealias Model = [[UInt8]: [UInt8]]
+
+    @Test(arguments: StoreForm.allCases)
+    func randomBatchesAgreeWithADictionary(_ form: StoreForm) throws {
+        try PropertyTest.run(rounds: 8) { random, comment in
+            let test = try TestStore(form)
+            var store = test.store
+            var model: Model = [:]
+            var pinned: [(PageSnapshot, Model)] = []
+            for _ in 0 ..< 30 {
+                var batch = PageBatch()
+                for _ in 0 ..< random.below(random.chance(20) ? 800 : 40) { change(&batch, &model, &random) }
+                let version = try store.commitNext(batch)
+
+                let snapshot = try store.snapshot()
+                #expect(snapshot.version == version, "\(comment)")
+                try agree(snapshot, model, &random, comment)
+                if random.chance(30) { pinned.append((snapshot, model)) }
+                if random.chance(20), !pinned.isEmpty { pinned.remove(at: random.below(pinned.count)) }
+                if form == .file, random.chance(20) {
+                    // Opening again runs the checks of the file, deletions at its end included.
+                    pinned = []
+                    store.close()
+                    store = try PageStore.open(PageStoreOptions(path: test.scratch.path()))
+                }
+            }
+            for (snapshot, model) in pinned { try agree(snapshot, model, &random, comment) }
+        }
+    }
+
+    private func change(_ batch: inout PageBatch, _ model: inout Model, _ random: inout SeededRandom) {
+        let key: [UInt8] = [1] + Array("\(random.below(random.chance(50) ? 30 : 2000))".utf8)
+        if random.chance(35) {
+            batch.delete(key)
+            model[key] = nil
+        } else {
+            let size = random.pick([0, 1, 50, 300, 1900, 2040, 2041, 4000, 9000])
+            let value = [UInt8](repeating: UInt8(truncatingIfNeeded: random.next()), count: size)
+            batch.put(key, value)
+            model[key] = value
+        }
+    }
+
+    private func agree(
+        _ snapshot: PageSnapshot, _ model: Model, _ random: inout SeededRandom, _ comment: String
+    ) throws {
+        let expected = model.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+        let contents = try snapshot.contents()
+        #expect(contents.map(\.key) == expected.map(\.key), "\(comment)")
+        #expect(contents.map(\.value) == expected.map(\.value), "\(comment)")
+        let cursor = try snapshot.makeCursor()
+        for _ in 0 ..< 20 {
+            let key: [UInt8] = [1] + Array("\(random.below(2000))".utf8)
+            #expect(try snapshot.get(key).map { [UInt8]($0.bytes) } == model[key], "\(comment)")
+            let atOrAfter = expected.first { !$0.key.lexicographicallyPrecedes(key) }
+            let found = try cursor.seek(key)
+            #expect(found == (atOrAfter != nil), "\(comment)")
+            if let atOrAfter { #expect(cursor.key.elementsEqual(atOrAfter.key), "\(comment)") }
+            let atOrBefore = expected.last { !key.lexicographicallyPrecedes($0.key) }
+            #expect(try cursor.seekLast(atMost: key), "\(comment)")  // the header record is before all
+            #expect(cursor.key.elementsEqual(atOrBefore?.key ?? FileHeader.key), "\(comment)")
+        }
+    }
+
+    /// LMDB decides by the sizes whether a value gets pages of its own; we reckon the same.
+    @Test func stabilityFollowsLMDBsRule() throws {
+        let test = try TestStore(.file)
+        var batch = PageBatch()
+        for size in 1990 ... 2060 { batch.put([1, UInt8(size - 1990)], [UInt8](repeating: 1, count: size)) }
+        try test.store.commitNext(batch)
+
+        let snapshot = try test.store.snapshot()
+        for size in 1990 ... 2060 {
+            let found = try #require(try snapshot.get([1, UInt8(size - 1990)]))
+            let address = UInt(bitPattern: found.bytes.baseAddress)
+            // A value on pages of its own starts right behind a page header. An inline one never does.
+            #expect(found.isStable == (address % 4096 == 16), "\(size)")
+            #expect(found.isStable == (8 + 2 + size > 2038), "\(size)")
+        }
+        let statistics = try test.store.statistics()
+        #expect(statistics.overflowPageCount == (1990 ... 2060).count { 8 + 2 + $0 > 2038 })
+    }
+}

@@ -1,0 +1,139 @@
+// What holds between processes: the write lock, its release by death, the wake after a commit, observer slots, fork.
+import CMotteShim
+import MottePages
+import MotteValues
+import TestSupport
+import Testing
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+@Suite(.serialized) struct ProcessTests {
+    @Test func theWriteLockExcludesOtherProcesses() throws {
+        let test = try TestStore(.file)
+        let helper = try HelperProcess("hold", test.scratch.path())
+        #expect(helper.line() == "locked")
+
+        #expect(try failure { try test.store.lockForWriting(timeoutMilliseconds: 0) }.code == .timeout)
+        #expect(try failure { try test.store.lockForWriting(timeoutMilliseconds: 30) }.code == .timeout)
+        // Opening does not wait for a writer.
+        #expect(try PageStore.open(PageStoreOptions(path: test.scratch.path())).snapshot().version == Version(0))
+        helper.goOn()
+        try test.store.lockForWriting(timeoutMilliseconds: 10_000).release()
+    }
+
+    @Test func theKernelReleasesTheLockOfADeadProcess() throws {
+        let test = try TestStore(.file)
+        let helper = try HelperProcess("commit-and-die", test.scratch.path())
+        #expect(helper.line() == "locked")
+
+        helper.kill()
+        let lock = try test.store.lockForWriting(timeoutMilliseconds: 5_000)
+
+        #expect(try test.store.snapshot().value("count") == Array("1".utf8))
+        #expect(try test.store.latestVersion == Version(1))
+        lock.release()
+    }
+
+    @Test func processesCountTogether() throws {
+        let test = try TestStore(.file)
+        let helpers = try (0 ..< 3).map { _ in try HelperProcess("count", test.scratch.path()) }
+        for helper in helpers { #expect(helper.line() == "ready") }
+
+        for helper in helpers { helper.goOn() }
+        for helper in helpers { #expect(helper.line() == "done") }
+
+        #expect(try test.store.snapshot().value("count") == Array("150".utf8))
+        #expect(try test.store.snapshot().version == Version(150))
+    }
+
+    @Test func aCommitOfAnotherProcessWakesWaiters() throws {
+        let test = try TestStore(.file)
+        let helper = try HelperProcess("count", test.scratch.path())
+        #expect(helper.line() == "ready")
+        helper.goOn()
+
+        var seen = Version(0)
+        while seen < Version(50) {
+            seen = try #require(try test.store.signal.wait(after: seen, timeoutMilliseconds: 10_000))
+            #expect(try test.store.snapshot().version >= seen)
+        }
+    }
+
+    @Test func observersAndReadersOfDeadProcessesAreForgotten() throws {
+        let test = try TestStore(.file)
+        let own = try test.store.claimObserverSlot(at: Version(7))
+        let helper = try HelperProcess("observe", test.scratch.path())
+        #expect(helper.line() == "observing")
+        #expect(try test.store.oldestObservedVersion() == Version(3))
+        #expect(try test.store.readers().contains { $0.processID == helper.process })
+        let process = helper.process
+
+        helper.kill()
+
+        #expect(try test.store.oldestObservedVersion() == Version(7))
+        #expect(try !test.store.readers().contains { $0.processID == process })
+        own.move(to: Version(9))
+        #expect(try test.store.oldestObservedVersion() == Version(9))
+        own.release()
+        #expect(try test.store.oldestObservedVersion() == nil)
+    }
+
+    @Test func aSmallAddressSpaceGetsASmallerMap() throws {
+        let test = try TestStore(.file)
+        let helper = try HelperProcess("limit-memory", test.scratch.path())
+
+        let line = try #require(helper.line())
+
+        #expect(line == "map \(8 << 30)")
+    }
+
+    @Test func aWriteThatDoesNotFitChangesNothing() throws {
+        let test = try TestStore(.file)
+        let helper = try HelperProcess("limit-file", test.scratch.path())
+
+        let line = try #require(helper.line())
+
+        #expect(line == "refused diskFull at 0" || line == "refused inputOutput at 0")
+        #expect(helper.line() == "at 1")
+    }
+
+    @Test(arguments: StoreForm.allCases)
+    func aForkedChildIsRefused(_ form: StoreForm) throws {
+        let test = try TestStore(form)
+        try test.commit([("a", [1])])
+        let snapshot = try test.store.snapshot(), cursor = try snapshot.makeCursor()
+        _ = try cursor.seek([])
+        // Swift hides fork; the child only asks and leaves.
+        let address = try #require(dlsym(nil, "fork"))
+        let fork = unsafeBitCast(address, to: (@convention(c) () -> pid_t).self)
+
+        let child = fork()
+        if child == 0 {
+            var answers: Int32 = 0
+            do throws(DatabaseError) { _ = try test.store.snapshot() } catch {
+                if error.code == .forked { answers |= 1 }
+            }
+            do throws(DatabaseError) { _ = try test.store.lockForWriting(timeoutMilliseconds: 0) } catch {
+                if error.code == .forked { answers |= 2 }
+            }
+            do throws(DatabaseError) {
+                _ = try snapshot.get([1])
+                // Plain memory needs nobody's leave.
+                if form == .memory { answers |= 4 }
+            } catch {
+                if error.code == .forked { answers |= 4 }
+            }
+            test.store.close()
+            _exit(answers)
+        }
+        var status: Int32 = 0
+        waitpid(child, &status, 0)
+
+        #expect((status >> 8) & 0xFF == 7)
+        #expect(try snapshot.value("a") == [1])
+        try test.commit([("b", [2])])
+    }
+}
