@@ -56,7 +56,7 @@ enum PageRegistry {
     }
 
     private static func handle(on pages: SharedPages, _ options: PageStoreOptions) -> PageStore {
-        pages.beginUseHoldingLock()
+        pages.beginUse()
         return PageStore(pages, isReadOnly: options.readOnly || options.immutable)
     }
 }

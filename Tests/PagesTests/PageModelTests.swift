@@ -9,7 +9,7 @@ import Testing
 
     @Test(arguments: StoreForm.allCases)
     func randomBatchesAgreeWithADictionary(_ form: StoreForm) throws {
-        try PropertyTest.run(rounds: 8) { random, comment in
+        try PropertyTest.run(rounds: 4) { random, comment in
             let test = try TestStore(form)
             var store = test.store
             var model: Model = [:]
@@ -56,7 +56,7 @@ import Testing
         #expect(contents.map(\.key) == expected.map(\.key), "\(comment)")
         #expect(contents.map(\.value) == expected.map(\.value), "\(comment)")
         let cursor = try snapshot.makeCursor()
-        for _ in 0 ..< 20 {
+        for _ in 0 ..< 6 {
             let key: [UInt8] = [1] + Array("\(random.below(2000))".utf8)
             #expect(try snapshot.get(key).map { [UInt8]($0.bytes) } == model[key], "\(comment)")
             let atOrAfter = expected.first { !$0.key.lexicographicallyPrecedes(key) }

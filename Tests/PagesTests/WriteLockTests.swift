@@ -117,7 +117,8 @@ import Musl
         let readers = (0 ..< 3).map { _ in
             Thread {
                 for _ in 0 ..< 300 {
-                    guard let snapshot = try? store.snapshot(), let cursor = try? snapshot.makeCursor() else { continue }
+                    guard let snapshot = try? store.snapshot() else { continue }
+                    guard let cursor = try? snapshot.makeCursor() else { continue }
                     let version = UInt8(truncatingIfNeeded: snapshot.version.rawValue - 1)
                     let byKey = (try? snapshot.get(Array("k42".utf8)))??.bytes.first
                     let byCursor = (try? cursor.seek(Array("k7".utf8))) == true ? cursor.value.bytes.first : nil

@@ -18,7 +18,7 @@ void motte_shim_open_files_lock(void);
 void motte_shim_open_files_unlock(void);
 
 /* Descriptors that a forked child must not keep, because open-file-description locks live as long as any copy of the
- * descriptor. Call both while holding the lock above. `forget` does not close. Returns 0, or -1 when the list is full. */
+ * descriptor. Call both while holding the lock above. `forget` does not close. Returns 0, or -1: the list is full. */
 int motte_shim_close_in_child(int descriptor);
 void motte_shim_forget_descriptor(int descriptor);
 
@@ -55,12 +55,16 @@ int motte_shim_random(void *bytes, size_t count);
 
 /* Sequentially consistent access to a shared word. */
 static inline uint32_t motte_shim_load32(const uint32_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
-static inline void motte_shim_store32(uint32_t *word, uint32_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
+static inline void motte_shim_store32(uint32_t *word, uint32_t value) {
+    __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+}
 static inline uint32_t motte_shim_add32(uint32_t *word, uint32_t value) {
     return __atomic_add_fetch(word, value, __ATOMIC_SEQ_CST);
 }
 static inline uint64_t motte_shim_load64(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
-static inline void motte_shim_store64(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
+static inline void motte_shim_store64(uint64_t *word, uint64_t value) {
+    __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+}
 static inline int motte_shim_compare_exchange64(uint64_t *word, uint64_t expected, uint64_t desired) {
     return __atomic_compare_exchange_n(word, &expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }

@@ -43,9 +43,8 @@ extension FileCheck {
                 number = first.child
                 continue
             }
-            guard page[first.keyStart ..< first.keyStart + first.keyCount].elementsEqual(FileHeader.key), !first.isBig else {
-                throw notOurs
-            }
+            let key = page[first.keyStart ..< first.keyStart + first.keyCount]
+            guard key.elementsEqual(FileHeader.key), !first.isBig else { throw notOurs }
             let record = Array(page[first.valueStart ..< first.valueStart + first.valueCount])
             let path = path
             _ = try record.withBytes { bytes throws(DatabaseError) in try FileHeader(decoding: bytes, path: path) }
@@ -64,12 +63,16 @@ extension FileCheck {
         while let number = waiting.popLast() {
             visited += 1
             // Each page of a sound tree comes once.
-            guard visited <= sizeBytes / meta.pageBytes else { throw .corrupted("its list of free pages runs in a circle") }
+            guard visited <= sizeBytes / meta.pageBytes else { throw badFreeList }
             guard number < firstMissing else { return false }
             let page = try page(number, meta)
             let isLeaf = FileCheck.flags(page) & FileCheck.leafFlag != 0
             for node in try nodes(page, meta) {
-                if isLeaf { try collect(node, page, from: firstMissing, meta, into: &free) } else { waiting.append(node.child) }
+                guard isLeaf else {
+                    waiting.append(node.child)
+                    continue
+                }
+                try collect(node, page, from: firstMissing, meta, into: &free)
             }
         }
         return UInt64(free.count) == meta.lastPage + 1 - firstMissing
@@ -96,7 +99,9 @@ extension FileCheck {
     }
 
     private func page(_ number: UInt64, _ meta: Meta) throws(DatabaseError) -> [UInt8] {
-        guard number >= 2, number <= meta.lastPage else { throw .corrupted("it points to page \(number), which it does not have") }
+        guard number >= 2, number <= meta.lastPage else {
+            throw .corrupted("it points to page \(number), which it does not have")
+        }
         return try read(meta.pageBytes, at: Int(number) * meta.pageBytes)
     }
 

@@ -1,9 +1,9 @@
 /// Looks at a file with plain reads before LMDB maps it, because LMDB believes what it finds: a file that is not ours,
 /// too new, cut short or with nonsense in its meta pages is an error here instead of a crash there.
 ///
-///     page 0 and 1: LMDB's meta pages    u64 page number, u16, u16 flags (8: meta), u32; then
-///                                        u32 magic, u32 version, u64, u64 map size, 2 x 48 bytes tree, u64 last page, u64 number
-///     tree: u32 page bytes (only the first tree), u16 flags, u16 depth, u64 branch, leaf, overflow pages, entries, root
+///     pages 0 and 1, the meta pages: u64 page number, u16, u16 flags (8: meta), u32; then u32 magic, u32 version,
+///         u64, u64 map size, the tree of free pages, the main tree, u64 last page, u64 number of the commit
+///     tree: u32 page bytes (first tree only), u16 flags, u16 depth, u64 branch, leaf, overflow pages, entries, root
 import MotteValues
 #if canImport(Glibc)
 import Glibc
@@ -58,7 +58,7 @@ struct FileCheck {
     private func latestMeta() throws(DatabaseError) -> Meta {
         let first = try meta(at: 0)
         let second = try meta(at: first.pageBytes)
-        guard first.pageBytes == second.pageBytes else { throw .corrupted("its two meta pages disagree about the page size") }
+        guard first.pageBytes == second.pageBytes else { throw .corrupted("its meta pages disagree on the page size") }
         return first.number >= second.number ? first : second
     }
 
@@ -71,12 +71,14 @@ struct FileCheck {
             func load<T: FixedWidthInteger>(_ offset: Int, _: T.Type) -> T {
                 bytes.loadUnaligned(fromByteOffset: offset, as: T.self)
             }
-            guard got >= 24, load(16, UInt32.self) == FileCheck.magic, load(10, UInt16.self) & FileCheck.metaFlag != 0 else {
+            let isMeta = load(10, UInt16.self) & FileCheck.metaFlag != 0
+            guard got >= 24, isMeta, load(16, UInt32.self) == FileCheck.magic else {
                 if offset > 0 { throw .corrupted("its second meta page is damaged or cut off") }
                 throw DatabaseError(.notAMotteFile, "'\(path)' is not a Motte file", path: path)
             }
             guard load(20, UInt32.self) == 1 else {
-                throw DatabaseError(.unsupportedFormat, "'\(path)' was written by another version of the pager", path: path)
+                throw DatabaseError(
+                    .unsupportedFormat, "'\(path)' was written by another version of the pager", path: path)
             }
             guard got == FileCheck.metaBytes else { throw .corrupted("it is cut off in its meta pages") }
             let meta = Meta(
@@ -92,13 +94,14 @@ struct FileCheck {
 
     private func checkBounds(_ meta: Meta) throws(DatabaseError) {
         func isRoot(_ root: UInt64, _ depth: Int) -> Bool {
-            root == FileCheck.noPage ? depth == 0 : (2 ... meta.lastPage).contains(root) && (1 ... FileCheck.deepestTree).contains(depth)
+            if root == FileCheck.noPage { return depth == 0 }
+            return root >= 2 && root <= meta.lastPage && depth >= 1 && depth <= FileCheck.deepestTree
         }
         guard meta.lastPage >= 1, meta.lastPage < 1 << 47,
             isRoot(meta.freeRoot, meta.freeDepth), isRoot(meta.mainRoot, meta.mainDepth)
         else { throw .corrupted("its meta page points outside the file") }
         let present = UInt64(sizeBytes / meta.pageBytes)
         guard present <= meta.lastPage, try !areFree(from: present, meta) else { return }
-        throw .corrupted("it has \(present) pages of the \(meta.lastPage + 1) its meta page speaks of; it was cut short")
+        throw .corrupted("it has \(present) of the \(meta.lastPage + 1) pages its meta page counts; it was cut short")
     }
 }

@@ -95,9 +95,7 @@ struct FilePlace {
             throw DatabaseError(.notAMotteFile, "'\(given)' names a directory, not a Motte file", path: given)
         }
         guard let resolved = realpath(directory, nil) else {
-            throw DatabaseError(
-                SystemError.code(errno), "the directory of '\(given)' cannot be used: \(String(cString: strerror(errno)))",
-                path: given, systemError: errno)
+            throw SystemError.error(errno, "use the directory of", given)
         }
         defer { free(resolved) }
         let base = String(cString: resolved)

@@ -38,7 +38,7 @@ extension LMDBPages {
         let place = try given.refreshed(options)
         if place.sizeBytes > 0 { try FileCheck.check(place.path) }
         let environment = try LMDBEnvironment(
-            place.path, isWritable: place.isWritable, hasLocks: true, mode: place.mode, mapSizeBytes: mapSizeBytes,
+            place.path, isWritable: place.isWritable, sidecar: sidecar, mode: place.mode, mapSizeBytes: mapSizeBytes,
             durability: options.durability)
         do throws(DatabaseError) {
             let header: FileHeader
@@ -57,6 +57,7 @@ extension LMDBPages {
                     .unsupportedFormat, "'\(place.path)' uses features this library can only read; open it read-only",
                     path: place.path)
             }
+            environment.clearDeadReaders()
             return LMDBPages(environment, sidecar, try identity(of: place.path), header, options.faults)
         } catch {
             environment.close()
@@ -69,7 +70,7 @@ extension LMDBPages {
     ) throws(DatabaseError) -> LMDBPages {
         try FileCheck.check(place.path)
         let environment = try LMDBEnvironment(
-            place.path, isWritable: false, hasLocks: false, mode: place.mode, mapSizeBytes: mapSizeBytes,
+            place.path, isWritable: false, sidecar: nil, mode: place.mode, mapSizeBytes: mapSizeBytes,
             durability: options.durability)
         do throws(DatabaseError) {
             guard let header = try existingHeader(environment) else {
@@ -88,7 +89,7 @@ extension LMDBPages {
         guard let record = try environment.headerRecord(transaction) else { return nil }
         let header = try FileHeader(decoding: record, path: environment.path)
         guard header.pageBytes == environment.pageBytes else {
-            throw .corrupted("the header record says \(header.pageBytes) bytes a page, the file has \(environment.pageBytes)")
+            throw .corrupted("the header record says \(header.pageBytes) bytes a page, it has \(environment.pageBytes)")
         }
         return header
     }
@@ -98,7 +99,8 @@ extension LMDBPages {
         _ environment: LMDBEnvironment, _ options: PageStoreOptions
     ) throws(DatabaseError) -> FileHeader {
         let path = environment.path
-        guard environment.lastTransactionNumber == 0, environment.isWritable, !options.noCreate, !options.readOnly else {
+        let mayMake = environment.isWritable && !options.noCreate && !options.readOnly
+        guard environment.lastTransactionNumber == 0, mayMake else {
             throw DatabaseError(.notAMotteFile, "'\(path)' is not a Motte file", path: path)
         }
         let header = try FileHeader.new(rowsPerCluster: options.rowsPerCluster, pageBytes: environment.pageBytes)
@@ -128,7 +130,8 @@ extension LMDBPages {
         guard let text = getenv("MOTTE_MAP_SIZE") else { return LMDBEnvironment.defaultMapSize }
         guard let size = parseSize(String(cString: text)) else {
             throw DatabaseError(
-                .invalidArgument, "MOTTE_MAP_SIZE is '\(String(cString: text))'; a number of bytes is meant, or 512M or 64G")
+                .invalidArgument,
+                "MOTTE_MAP_SIZE is '\(String(cString: text))'; a number of bytes is meant, or 512M or 64G")
         }
         return size
     }

@@ -12,7 +12,8 @@ import Glibc
 import Musl
 #endif
 
-final class LMDBPages: SharedPages, @unchecked Sendable {  // @unchecked: 'current' and 'idle' only holding their locks
+// @unchecked: 'current', 'known' and 'idle' are only touched holding their locks.
+final class LMDBPages: SharedPages, @unchecked Sendable {
     /// LMDB's number of the unnamed database.
     static let database: MDB_dbi = 1
     static let readerSlots: UInt32 = 2046
@@ -24,6 +25,8 @@ final class LMDBPages: SharedPages, @unchecked Sendable {  // @unchecked: 'curre
     private let isReadOnlyForUs: Bool
     private let currentLock = Lock()
     private weak var current: LMDBSnapshot?
+    /// What the latest pin found, kept after its snapshot is gone.
+    private var known: (transactionNumber: Int, version: Version)?
     /// Read transactions at rest: they keep their place in the reader table and are renewed faster than begun.
     private let idleLock = Lock()
     private var idle: [OpaquePointer] = []
@@ -60,7 +63,9 @@ final class LMDBPages: SharedPages, @unchecked Sendable {  // @unchecked: 'curre
     override var header: FileHeader {
         get throws(DatabaseError) {
             let snapshot = try snapshot()
-            guard let record = try snapshot.get(FileHeader.key) else { throw .corrupted("the header record is missing") }
+            guard let record = try snapshot.get(FileHeader.key) else {
+                throw .corrupted("the header record is missing")
+            }
             return try FileHeader(decoding: record.bytes, path: path)
         }
     }
@@ -91,7 +96,16 @@ final class LMDBPages: SharedPages, @unchecked Sendable {  // @unchecked: 'curre
         let snapshot = try LMDBSnapshot(transaction, number, version, self)
         beginUse()
         current = snapshot
+        known = (number, version)
         return snapshot
+    }
+
+    override func newestVersion() throws(DatabaseError) -> Version {
+        currentLock.lock()
+        let known = known
+        currentLock.unlock()
+        if let known, known.transactionNumber == environment.lastTransactionNumber { return known.version }
+        return try snapshot().version
     }
 
     private func beginReading() throws(DatabaseError) -> OpaquePointer {
@@ -163,7 +177,7 @@ final class LMDBPages: SharedPages, @unchecked Sendable {  // @unchecked: 'curre
     }
 
     override func readers() throws(DatabaseError) -> [PageReader] {
-        environment.clearDeadReaders { process in sidecar?.isAttached(process) ?? false }
+        environment.clearDeadReaders()
         return environment.readers()
     }
 }

@@ -73,7 +73,8 @@ struct MemoryTree: Sendable {
         while low < high {
             let middle = (low + high) / 2
             let block = blocks[middle]
-            if ValueOrdering.compareBytes(block[block.count - 1].key, key) < 0 { low = middle + 1 } else { high = middle }
+            let isBelow = ValueOrdering.compareBytes(block[block.count - 1].key, key) < 0
+            if isBelow { low = middle + 1 } else { high = middle }
         }
         guard low < blocks.count else { return nil }
         let block = blocks[low]

@@ -57,7 +57,8 @@ package struct FileHeader: Sendable, Equatable {
     /// The header of a new, empty file.
     static func new(rowsPerCluster: Int, pageBytes: Int) throws(DatabaseError) -> FileHeader {
         guard (1 ... mostRowsPerCluster).contains(rowsPerCluster) else {
-            throw DatabaseError(.invalidArgument, "rowsPerCluster is \(rowsPerCluster); 1 to \(mostRowsPerCluster) are possible")
+            throw DatabaseError(
+                .invalidArgument, "rowsPerCluster is \(rowsPerCluster); 1 to \(mostRowsPerCluster) are possible")
         }
         return FileHeader(
             rowsPerCluster: rowsPerCluster, fileUUID: try .random(), historyEpoch: try .random(), pageBytes: pageBytes,
@@ -96,7 +97,8 @@ package struct FileHeader: Sendable, Equatable {
         guard major <= FileHeader.currentMajor else {
             throw DatabaseError(
                 .unsupportedFormat,
-                "'\(path)' has format \(major).\(minor), this library reads up to \(FileHeader.currentMajor).x; update Motte",
+                "'\(path)' has format \(major).\(minor), this library reads up to \(FileHeader.currentMajor).x;"
+                    + " update Motte",
                 path: path)
         }
         let crc = bytes.loadUnaligned(fromByteOffset: 124, as: UInt32.self).littleEndian

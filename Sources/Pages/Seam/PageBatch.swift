@@ -120,7 +120,8 @@ package struct PageBatch: ~Copyable {
             return
         }
         guard value.count <= PageBatch.longestValue, entries.count < Int(Int32.max) else {
-            refusal = DatabaseError(.valueTooLarge, "a stored value has \(value.count) bytes; less than 2 GiB are possible")
+            refusal = DatabaseError(
+                .valueTooLarge, "a stored value has \(value.count) bytes; less than 2 GiB are possible")
             return
         }
         let start = reserve(key.count + value.count)

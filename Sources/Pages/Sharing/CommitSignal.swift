@@ -66,7 +66,7 @@ package final class CommitSignal: @unchecked Sendable {  // @unchecked: the word
 
     private func storedVersion() throws(DatabaseError) -> Version? {
         guard let pages, pages.isOfThisProcess else { return nil }
-        return try pages.snapshot().version
+        return try pages.newestVersion()
     }
 }
 

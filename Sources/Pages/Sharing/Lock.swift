@@ -1,4 +1,4 @@
-/// A mutual exclusion lock for a few instructions at a time. Not recursive. The named thing it guards stands next to it.
+/// A mutual exclusion lock for a few instructions at a time. Not recursive. What it guards stands next to it.
 ///
 /// A lock and not a closure: bodies that throw typed errors and touch C pointers read better between `lock()` and a
 /// deferred `unlock()`.

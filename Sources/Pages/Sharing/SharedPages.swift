@@ -2,17 +2,20 @@
 /// the commit signal, the observers' positions. `PageStore` is one user's handle on it.
 ///
 /// It counts its users (handles, snapshots, held locks, observers) and closes when the last one goes, under the lock
-/// that also guards opening, so that a file is never open twice in one process.
+/// that also guards opening, so that a file is never open twice in one process. Counting has a lock of its own: opening
+/// one file may wait for another process, and must not hold up the snapshots of other files.
 import CMotteShim
 import MotteValues
 
-class SharedPages: @unchecked Sendable {  // @unchecked: counted and closed under the open-files lock, rest by subclasses
+// @unchecked: the count is only touched holding 'useLock'; the rest is constant or the subclasses' to guard.
+class SharedPages: @unchecked Sendable {
     final let path: String
     final let signal: CommitSignal
     final let observers: ObserverPositions
     final let faults: FaultInjection?
     private final let queue = WriteQueue()
     private final let forkGeneration = motte_shim_fork_generation()
+    private let useLock = Lock()
     private final var userCount = 0
     private final var isClosed = false
 
@@ -29,6 +32,8 @@ class SharedPages: @unchecked Sendable {  // @unchecked: counted and closed unde
     var header: FileHeader { get throws(DatabaseError) { throw SharedPages.missing } }
     var canWrite: Bool { false }
     func snapshot() throws(DatabaseError) -> PageSnapshot { throw SharedPages.missing }
+    /// The version a snapshot would have, perhaps without taking one.
+    func newestVersion() throws(DatabaseError) -> Version { try snapshot().version }
     /// Applies the entries as `version`; the caller holds the write lock.
     func apply(_ entries: [PageBatch.Entry], byteCount: Int, _ version: Version) throws(DatabaseError) {
         throw SharedPages.missing
@@ -59,23 +64,37 @@ class SharedPages: @unchecked Sendable {  // @unchecked: counted and closed unde
             .forked, "'\(path)' was opened before this process was forked; open it again in the child", path: path)
     }
 
+    /// Called by a user, or by the registry holding the open-files lock.
     final func beginUse() {
-        motte_shim_open_files_lock()
-        beginUseHoldingLock()
-        motte_shim_open_files_unlock()
+        useLock.lock()
+        userCount += 1
+        useLock.unlock()
     }
 
-    final func beginUseHoldingLock() { userCount += 1 }
-
     final func endUse() {
-        guard isOfThisProcess else { return }
+        guard isOfThisProcess, removeUser() else { return }
         motte_shim_open_files_lock()
         defer { motte_shim_open_files_unlock() }
-        userCount -= 1
-        guard userCount == 0, !isClosed else { return }
-        isClosed = true
+        guard isStillUnused() else { return }
         PageRegistry.remove(self)
         closeFile()
+    }
+
+    /// True when that was the last one.
+    private func removeUser() -> Bool {
+        useLock.lock()
+        defer { useLock.unlock() }
+        userCount -= 1
+        return userCount == 0
+    }
+
+    /// The registry may have found a new user before the last one got the open-files lock.
+    private func isStillUnused() -> Bool {
+        useLock.lock()
+        defer { useLock.unlock() }
+        guard userCount == 0, !isClosed else { return false }
+        isClosed = true
+        return true
     }
 
     // MARK: Writing.
@@ -93,7 +112,7 @@ class SharedPages: @unchecked Sendable {  // @unchecked: counted and closed unde
         beginUse()
         let lock = WriteLock(self)
         // The holder before may have died between its commit and its wake.
-        signal.publish(try snapshot().version)
+        signal.publish(try newestVersion())
         return lock
     }
 
@@ -116,7 +135,8 @@ class SharedPages: @unchecked Sendable {  // @unchecked: counted and closed unde
     final func checkFollows(_ version: Version, _ stored: Version) throws(DatabaseError) {
         guard version > stored else {
             throw DatabaseError(
-                .internal, "commit \(version.rawValue) does not follow \(stored.rawValue), which '\(path)' is at", path: path)
+                .internal, "commit \(version.rawValue) does not follow \(stored.rawValue), which '\(path)' is at",
+                path: path)
         }
     }
 

@@ -80,7 +80,7 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         return oldest.map { Version($0 - 1) }
     }
 
-    /// Whether a process with this id, alive by its start time, is attached.
+    /// Whether a live process with this id is attached; everyone who reads the file through Motte is.
     func isAttached(_ process: Int32) -> Bool {
         for other in 0 ..< SidecarLayout.slotCount where isTaken(other) {
             let offset = SidecarLayout.slotOffset(other)
@@ -271,7 +271,8 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
             else { continue }
             throw DatabaseError(
                 .secondCopy,
-                "another copy of Motte in this process has the file of '\(path)' open; use one copy of the library", path: path)
+                "another copy of Motte in this process has the file of '\(path)' open; use one copy of the library",
+                path: path)
         }
         for free in 0 ..< SidecarLayout.slotCount where !isTaken(free) {
             let status = motte_shim_lock_byte(descriptor, SidecarLayout.slotByte(free), Int32(MOTTE_SHIM_EXCLUSIVE))

@@ -11,7 +11,8 @@
 ///
 /// Byte locks of the sidecar (of the open file description, so the kernel drops them when the process dies):
 /// 0 write lock, 1 turnstile before it, 2 attached (shared; exclusively: the right to set the sidecar up),
-/// 3 claiming slots, 4 opening or making the file, 256 + i: slot i is in use. The contents mean something only while somebody is attached.
+/// 3 claiming slots, 4 opening or making the file, 256 + i: slot i is in use.
+/// The contents mean something only while somebody is attached.
 enum SidecarLayout {
     static let magic: UInt64 = 0x5248_5345_5454_4F4D  // "MOTTESHR", little-endian
     static let number: UInt32 = 1

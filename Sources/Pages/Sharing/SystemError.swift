@@ -6,6 +6,10 @@ import Glibc
 import Musl
 #endif
 
+/// The system's calls, for types with methods of the same names.
+func openDescriptor(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }
+func closeDescriptor(_ descriptor: Int32) { _ = close(descriptor) }
+
 enum SystemError {
     /// `action` completes "could not ...".
     static func error(_ number: Int32, _ action: String, _ path: String) -> DatabaseError {
