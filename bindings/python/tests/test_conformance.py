@@ -1,0 +1,657 @@
+"""The conformance cases in Python, over ordinary and over tiny clusters; the format is in docs/testing.md.
+
+Cases that this runner cannot do are in conformance-skips.txt.
+"""
+from __future__ import annotations
+
+import math
+import pathlib
+import re
+import struct
+import threading
+from typing import Any, Optional
+
+import pytest
+
+import motte
+from case_text import CaseFailure, Cursor, Single
+from motte import errors
+
+HERE = pathlib.Path(__file__).resolve().parent
+CASES = HERE.parents[2] / "Tests" / "Conformance"
+
+
+def skipped() -> dict[str, str]:
+    lines = (HERE / "conformance-skips.txt").read_text().splitlines()
+    return dict(line.split(": ", 1) for line in lines if line and not line.startswith("#"))
+
+
+def files() -> list[Any]:
+    reasons = skipped()
+    found = sorted(CASES.rglob("*.steps"))
+    return [pytest.param(path, id=path.stem, marks=[pytest.mark.skip(reason=reasons[path.stem])]
+                         if path.stem in reasons else []) for path in found]
+
+
+@pytest.mark.parametrize("rows", [None, 3], ids=["ordinary", "tiny-clusters"])
+@pytest.mark.parametrize("path", files())
+def test_case(path: pathlib.Path, rows: Optional[int], tmp_path: pathlib.Path) -> None:
+    runner = Runner(tmp_path, rows)
+    try:
+        runner.run(path.read_text(encoding="utf-8"))
+    finally:
+        runner.close_all()
+
+
+def test_there_are_cases() -> None:
+    assert len(files()) >= 50
+
+
+# ------------------------------------------------------------------------------------------------ values
+
+
+def plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Single) else value
+
+
+def same(expected: Any, actual: Any) -> bool:
+    """Equal in type and value; NaN equal to NaN."""
+    if isinstance(expected, list):
+        return len(expected) == len(actual) and all(map(same, expected, actual))
+    if isinstance(expected, Single):
+        return type(actual) is float and (struct.pack("f", expected) == struct.pack("f", actual) or expected == actual)
+    if isinstance(expected, float) and isinstance(actual, float) and math.isnan(expected):
+        return math.isnan(actual)
+    if isinstance(expected, motte.Model):
+        return bool(expected == actual)
+    return type(expected) is type(actual) and bool(expected == actual)
+
+
+def value_text(value: Any) -> str:
+    """As change sets are written in cases."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+# ------------------------------------------------------------------------------------------------ the runner
+
+
+class Heard:
+    """What an observation has delivered and the case has not asked for yet."""
+
+    def __init__(self) -> None:
+        self.changes: list[Any] = []
+        self.observation: Any = None
+
+
+class Runner:
+    def __init__(self, folder: pathlib.Path, rows: Optional[int]) -> None:
+        self.folder, self.rows = folder, rows
+        self.schema, self.in_memory = "", False
+        self.databases: dict[str, motte.Database] = {}
+        self.writes: dict[int, Any] = {}
+        self.objects: dict[str, Any] = {}
+        self.collections: dict[str, Any] = {}
+        self.queries: dict[str, Any] = {}
+        self.tokens: dict[str, Heard] = {}
+        self.mark: dict[str, int] = {}
+        self.current: Optional[motte.Database] = None
+
+    def run(self, text: str) -> None:
+        for number, line in enumerate(text.splitlines(), 1):
+            try:
+                self._line(line)
+            except Exception as problem:
+                raise CaseFailure(f"line {number}: {line}\n    {type(problem).__name__}: {problem}") from problem
+
+    def _line(self, line: str) -> None:
+        cursor = Cursor(line)
+        if cursor.at_end() or cursor.accept("case") or cursor.accept("about"):
+            return
+        if cursor.accept("schema"):
+            self.schema += cursor.take_rest() + "\n"
+        elif cursor.accept("store"):
+            cursor.need("memory")
+            self.in_memory = True
+        else:
+            self.step(cursor)
+            if not cursor.at_end():
+                raise CaseFailure(f"unexpected '{cursor.rest}'")
+
+    # -------------------------------------------------------------------------------------------- databases
+
+    @property
+    def db(self) -> motte.Database:
+        if self.current is None:
+            self.open("main", schema=self.schema or None)
+        assert self.current is not None
+        return self.current
+
+    def open(self, name: str, path: str = "main.motte", schema: Optional[str] = None, **options: Any) -> None:
+        where: dict[str, Any] = {"in_memory": str(self.folder)} if self.in_memory else {"path": self.folder / path}
+        self.current = motte.open(**where, schema=schema, rows_per_cluster=self.rows, **options)
+        self.databases[name] = self.current
+
+    def close_all(self) -> None:
+        for heard in self.tokens.values():
+            heard.observation = None
+        for database in self.databases.values():
+            try:
+                database.close()
+            except errors.Error:
+                pass
+        self.databases, self.tokens, self.objects, self.collections, self.queries = {}, {}, {}, {}, {}
+        self.writes = {}
+        self.current = None
+
+    # -------------------------------------------------------------------------------------------- words
+
+    def find(self, cursor: Cursor) -> Any:
+        """`Class/key` or `@name`; None when there is no such object."""
+        if cursor.accept("@"):
+            return self.objects[cursor.name()]
+        model = self.db.model(cursor.name())
+        cursor.need("/")
+        return self.db.get(model, cursor.value(self.object))
+
+    def object(self, cursor: Cursor) -> Any:
+        start = cursor.rest
+        found = self.find(cursor)
+        if found is None:
+            raise CaseFailure(f"there is no such object: {start}")
+        return found
+
+    @staticmethod
+    def starts_collection(cursor: Cursor) -> bool:
+        return cursor.is_next("$", "all", "backlinks", "run")
+
+    def collection(self, cursor: Cursor) -> Any:
+        found = self._base(cursor)
+        while True:
+            if cursor.accept("where"):
+                text = cursor.in_backquotes()
+                found = found.where(text, *map(plain, cursor.arguments(self.object)))
+            elif cursor.accept("sorted"):
+                found = found.sorted(*self._sort_keys(cursor))
+            elif cursor.accept("limited"):
+                found = found.limit(cursor.integer())
+            elif cursor.accept("snapshot"):
+                found = found.snapshot()
+            elif cursor.accept("results"):
+                found = found.results()
+            elif cursor.accept("frozen"):
+                found = found.freeze()
+            else:
+                return found
+
+    def _base(self, cursor: Cursor) -> Any:
+        if cursor.accept("all"):
+            return self.db.objects(cursor.name())
+        if cursor.accept("run"):
+            return self.queries[cursor.name()].run()
+        if cursor.accept("$"):
+            return self.collections[cursor.name()]
+        if cursor.accept("backlinks"):
+            target = self.object(cursor)
+            cursor.need("via")
+            origin = cursor.name()
+            cursor.need(".")
+            return self._backlinks(target, origin, cursor.name())
+        owner = self.object(cursor)
+        cursor.need(".")
+        return getattr(owner, cursor.name())
+
+    def _backlinks(self, target: Any, origin: str, property_name: str) -> Any:
+        """The package has backlinks as declared properties; others are a query."""
+        return self.db.objects(origin).where(f"ANY {property_name} == $0", target)
+
+    @staticmethod
+    def _sort_keys(cursor: Cursor) -> list[str]:
+        keys = []
+        while True:
+            path = cursor.name()
+            while cursor.accept("."):
+                path += "." + cursor.name()
+            keys.append("-" + path if cursor.accept("desc") else path)
+            if not cursor.accept(","):
+                return keys
+
+    # -------------------------------------------------------------------------------------------- steps
+
+    def step(self, cursor: Cursor) -> None:
+        for word, action in self.FIRST:
+            if cursor.accept(word):
+                return action(self, cursor)
+        self.db
+        for word, action in self.STEPS:
+            if cursor.accept(word):
+                return action(self, cursor)
+        raise CaseFailure(f"unknown step '{cursor.rest}'")
+
+    def _session(self, cursor: Cursor) -> None:
+        name = cursor.name()
+        options: dict[str, Any] = {}
+        while not cursor.at_end():
+            if cursor.accept("path"):
+                options["path"] = cursor.value(self.object)
+            elif cursor.accept("readonly"):
+                options["read_only"] = True
+            elif cursor.accept("nocreate"):
+                options["create"] = False
+            elif cursor.accept("schema"):
+                options["schema"] = cursor.in_backquotes()
+            else:
+                raise CaseFailure(f"unknown word at '{cursor.rest}'")
+        if not self.databases and name != "main" and not options.keys() & {"path", "schema"}:
+            self.open("main", schema=self.schema or None)
+        self.open(name, **options)
+
+    def _file(self, cursor: Cursor) -> None:
+        name = cursor.value(self.object)
+        (self.folder / name).write_text(cursor.value(self.object))
+
+    def _truncate(self, cursor: Cursor) -> None:
+        with open(self.folder / cursor.value(self.object), "r+b") as file:
+            file.truncate(cursor.integer())
+
+    def _fails(self, cursor: Cursor) -> None:
+        expected = cursor.name()
+        offset = cursor.integer() if cursor.accept("at") else None
+        try:
+            self.step(cursor)
+        except errors.Error as error:
+            if error.code is None or error.code.name != expected:
+                raise CaseFailure(f"failed with {error.code!r}: {error}") from error
+            if not error.message:
+                raise CaseFailure("the error has no message") from error
+            if offset is not None and error.query_offset != offset:
+                raise CaseFailure(f"the error is at offset {error.query_offset}: {error}") from error
+        except AttributeError as error:
+            # What Python says about unknown attributes.
+            if expected != "UNKNOWN_PROPERTY":
+                raise CaseFailure(f"failed with {error!r}") from error
+        else:
+            raise CaseFailure(f"did not fail, expected {expected}")
+        cursor.take_rest()
+
+    def _reopen(self, _: Cursor) -> None:
+        self.close_all()
+        self.open("main", schema=self.schema or None)
+
+    def _elsewhere(self, cursor: Cursor) -> None:
+        raised: list[BaseException] = []
+
+        def errand() -> None:
+            try:
+                self.step(cursor)
+            except BaseException as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=errand)
+        thread.start()
+        thread.join()
+        if raised:
+            raise raised[0]
+
+    def _write(self, cursor: Cursor) -> None:
+        timeout = cursor.integer() / 1000 if cursor.accept("timeout") else 10
+        write = self.db.write(timeout)
+        write.__enter__()
+        self.writes[id(self.db)] = write
+
+    def _end_write(self) -> Any:
+        write = self.writes.get(id(self.db))
+        if write is None or not write.is_open:
+            # There is no call for this: a block ends once.
+            self.db._realm.cancel()
+        return write
+
+    def _commit(self, _: Cursor) -> None:
+        self._end_write().__exit__(None, None, None)
+
+    def _cancel(self, _: Cursor) -> None:
+        self._end_write().cancel()
+
+    def _refresh(self, cursor: Cursor) -> None:
+        moved = self.db.refresh()
+        if not cursor.at_end():
+            self._flag(cursor, moved)
+
+    def _wait(self, _: Cursor) -> None:
+        if not self.db.wait_for_change(2):
+            raise CaseFailure("nothing came")
+
+    def _dispatch(self, _: Cursor) -> None:
+        if not self.db.dispatch(timeout=2):
+            raise CaseFailure("there was nothing to dispatch")
+
+    def _close(self, _: Cursor) -> None:
+        self.db.close()
+
+    def _use(self, cursor: Cursor) -> None:
+        self.current = self.databases[cursor.name()]
+
+    def _freeze(self, cursor: Cursor) -> None:
+        self.databases[cursor.name()] = self.db.freeze()
+
+    def _assignments(self, cursor: Cursor) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        while not cursor.at_end():
+            name = cursor.name()
+            cursor.need("=")
+            values[name] = plain(cursor.literal(self.object))
+        return values
+
+    def _create(self, cursor: Cursor, update: bool = False) -> None:
+        name = cursor.name() if cursor.accept("@") else None
+        model = self.db.model(cursor.name())
+        values: dict[str, Any] = {}
+        if cursor.accept("/"):
+            key = next((key for key, each in model._declared().items() if each.field.primary_key), None)
+            if key is None:
+                raise errors.NoPrimaryKeyError(f"{model.__name__} has no primary key")
+            values[key] = cursor.value(self.object)
+        values.update(self._assignments(cursor))
+        known = self.db.get(model, next(iter(values.values()))) if update else None
+        if known is not None:
+            for each, value in list(values.items())[1:]:
+                setattr(known, each, value)
+            made = known
+        elif self._says_everything(model, values):
+            made = self.db.add(model(**values))
+        elif values:
+            made = self.db.at(model, self.db.insert_rows(model, list(values), [list(values.values())])[0])
+        else:
+            made = self._create_empty(model)
+        if name:
+            self.objects[name] = made
+
+    @staticmethod
+    def _says_everything(model: Any, values: dict[str, Any]) -> bool:
+        needed = {name for name, each in model._declared().items() if each.is_plain and not each.nullable}
+        return needed <= values.keys() <= model._declared().keys()
+
+    def _create_empty(self, model: Any) -> Any:
+        """Without any value: with the defaults of the types."""
+        zero = {name: {bool: False, int: 0, float: 0.0, str: "", bytes: b""}.get(each, None)
+                for name, each in model.__annotations__.items()}
+        return self.db.add(model(**{name: value for name, value in zero.items() if value is not None}))
+
+    def _upsert(self, cursor: Cursor) -> None:
+        self._create(cursor, update=True)
+
+    def _insert(self, cursor: Cursor) -> None:
+        model = self.db.model(cursor.name())
+        names: list[str] = []
+        cursor.need("(")
+        while not cursor.accept(")"):
+            if names:
+                cursor.need(",")
+            names.append(cursor.name())
+        rows = [[plain(value) for value in row] for row in cursor.literal(self.object)]
+        self.db.insert_rows(model, names, rows)
+
+    def _set(self, cursor: Cursor) -> None:
+        target = self.object(cursor)
+        for name, value in self._assignments(cursor).items():
+            setattr(target, name, value)
+
+    def _delete(self, cursor: Cursor) -> None:
+        self.db.delete(self.collection(cursor) if self.starts_collection(cursor) else self.object(cursor))
+
+    def _append(self, cursor: Cursor) -> None:
+        target, value = self.collection(cursor), cursor.literal(self.object)
+        if isinstance(value, list):
+            target.extend(map(plain, value))
+        else:
+            target.append(plain(value))
+
+    def _insert_at(self, cursor: Cursor) -> None:
+        target, index = self.collection(cursor), cursor.integer()
+        if index > len(target):
+            # list.insert() of Python takes any index, so this asks the way that checks.
+            target.move(index, 0)
+        target.insert(index, plain(cursor.value(self.object)))
+
+    def _replace(self, cursor: Cursor) -> None:
+        target, index = self.collection(cursor), cursor.integer()
+        target[index] = plain(cursor.value(self.object))
+
+    def _remove(self, cursor: Cursor) -> None:
+        target = self.collection(cursor)
+        del target[cursor.integer()]
+
+    def _move(self, cursor: Cursor) -> None:
+        target = self.collection(cursor)
+        target.move(cursor.integer(), cursor.integer())
+
+    def _swap(self, cursor: Cursor) -> None:
+        target = self.collection(cursor)
+        target.swap(cursor.integer(), cursor.integer())
+
+    def _splice(self, cursor: Cursor) -> None:
+        target, index, removed = self.collection(cursor), cursor.integer(), cursor.integer()
+        if index + removed > len(target):
+            # Slices of Python are cut to the list, so this asks the way that checks.
+            target[index + removed - 1]
+        target[index:index + removed] = list(map(plain, cursor.literal(self.object)))
+
+    def _clear(self, cursor: Cursor) -> None:
+        self.collection(cursor).clear()
+
+    def _let(self, cursor: Cursor) -> None:
+        if cursor.accept("$"):
+            name = cursor.name()
+            cursor.need("=")
+            self.collections[name] = self.collection(cursor)
+            return
+        cursor.need("@")
+        name = cursor.name()
+        cursor.need("=")
+        found = self.collection(cursor).first() if cursor.accept("first") else self.object(cursor)
+        self.objects[name] = found.freeze() if cursor.accept("frozen") else found
+
+    def _prepare(self, cursor: Cursor) -> None:
+        name = cursor.name()
+        cursor.need("=")
+        model = self.db.model(cursor.name())
+        cursor.need("where")
+        text = cursor.in_backquotes()
+        self.queries[name] = self.db.query(model, text, *map(plain, cursor.arguments(self.object)))
+
+    def _bind(self, cursor: Cursor) -> None:
+        query, position = self.queries[cursor.name()], cursor.integer()
+        query._native.bind(position, self.db._encoded([plain(cursor.value(self.object))]))
+
+    def _mark(self, _: Cursor) -> None:
+        self.mark = self.db.counters()
+
+    # -------------------------------------------------------------------------------------------- observing
+
+    def _observe(self, cursor: Cursor) -> None:
+        name, heard = cursor.name(), Heard()
+        cursor.need("=")
+        if cursor.accept("realm"):
+            source: Any = self.db
+        elif self.starts_collection(cursor):
+            source = self.collection(cursor)
+        else:
+            at = cursor.at
+            source = self.object(cursor)
+            if not cursor.at_end():
+                cursor.at = at
+                source = self.collection(cursor)
+        heard.observation = source.observe(heard.changes.append)
+        self.tokens[name] = heard
+
+    def _stop(self, cursor: Cursor) -> None:
+        self.tokens[cursor.name()].observation.stop()
+
+    def _changes(self, cursor: Cursor) -> None:
+        heard = self.tokens[cursor.name()]
+        expected = " ".join(cursor.take_rest().split())
+        actual = changes_text(heard.changes.pop(0)) if heard.changes else "none"
+        # A callback cannot be told that there is no more: it is not called.
+        if actual != ("none" if expected == "end" else expected):
+            raise CaseFailure(f"changes are {actual}")
+
+    # -------------------------------------------------------------------------------------------- expectations
+
+    def _expect(self, cursor: Cursor) -> None:
+        for word, action in self.EXPECTATIONS:
+            if cursor.accept(word):
+                return action(self, cursor)
+        if self.starts_collection(cursor):
+            return self._equal(cursor, list(self.collection(cursor)))
+        target = self.object(cursor)
+        cursor.need(".")
+        name = cursor.name()
+        value = getattr(target, name)
+        if isinstance(value, motte.Collection):
+            suffixed = value
+            return self._equal(cursor, list(suffixed))
+        self._equal(cursor, value)
+
+    @staticmethod
+    def _flag(cursor: Cursor, actual: bool) -> None:
+        expected = cursor.accept("yes")
+        if not expected:
+            cursor.need("no")
+        if expected != actual:
+            raise CaseFailure(f"is {'yes' if actual else 'no'}")
+
+    def _equal(self, cursor: Cursor, actual: Any) -> None:
+        cursor.need("==")
+        expected = cursor.literal(self.object)
+        if not same(expected, actual):
+            raise CaseFailure(f"is {actual!r}")
+
+    def _count(self, cursor: Cursor) -> None:
+        target = self.collection(cursor)
+        self._equal(cursor, len(target))
+
+    def _classes(self, cursor: Cursor) -> None:
+        self._equal(cursor, len(self.db._realm.classes()))
+
+    def _objects(self, cursor: Cursor) -> None:
+        count = self.db.count(self.db.model(cursor.name()))
+        self._equal(cursor, count)
+
+    def _values(self, cursor: Cursor) -> None:
+        name = cursor.name()
+        cursor.need("of")
+        target = self.collection(cursor)
+        one_by_one = [getattr(each, name) for each in target]
+        bulk = target.column(name)
+        if not same(one_by_one, bulk):
+            raise CaseFailure(f"attributes give {one_by_one}, column() gives {bulk}")
+        self._equal(cursor, one_by_one)
+
+    def _index(self, cursor: Cursor) -> None:
+        cursor.need("of")
+        value = plain(cursor.value(self.object))
+        cursor.need("in")
+        target = self.collection(cursor)
+        try:
+            found = target.index(value)
+        except ValueError:
+            found = -1
+        self._equal(cursor, found)
+
+    def _total(self, cursor: Cursor, method: str) -> None:
+        name = cursor.name()
+        cursor.need("of")
+        target = self.collection(cursor)
+        self._equal(cursor, getattr(target, method)(None if name == "self" else name))
+
+    def _presence(self, cursor: Cursor, expected: bool) -> None:
+        found = self.find(cursor)
+        if (found is not None and found.is_valid) != expected:
+            raise CaseFailure("it is missing" if expected else "it exists")
+
+    def _same(self, cursor: Cursor) -> None:
+        left, right = self.object(cursor), self.object(cursor)
+        self._flag(cursor, left == right)
+
+    def _query(self, cursor: Cursor) -> None:
+        query = self.queries[cursor.name()]
+        if cursor.accept("count"):
+            self._equal(cursor, query.count())
+        elif cursor.accept("arguments"):
+            self._equal(cursor, query.argument_count)
+        elif cursor.accept("first"):
+            self._equal(cursor, query.first())
+        elif cursor.accept("explains"):
+            plan = query.explain()
+            if cursor.in_backquotes() not in plan:
+                raise CaseFailure(f"is `{plan}`")
+        else:
+            cursor.need("describes")
+            if str(query) != cursor.in_backquotes():
+                raise CaseFailure(f"is `{query}`")
+
+    def _counter(self, cursor: Cursor) -> None:
+        name = cursor.name()
+        moved = self.db.counters()[name] - self.mark[name]
+        if cursor.accept("moved"):
+            if moved == 0:
+                raise CaseFailure(f"{name} did not move")
+        else:
+            self._equal(cursor, moved)
+
+    def _schema(self, cursor: Cursor) -> None:
+        expected, actual = (re.sub(r"[\s,]+", " ", text).strip() for text in (cursor.in_backquotes(), self.db.schema))
+        if expected != actual:
+            raise CaseFailure(f"the schema is {actual}")
+
+    def _in_write(self, cursor: Cursor) -> None:
+        self._flag(cursor, self.db.in_write)
+
+    FIRST = [("session", _session), ("file", _file), ("truncate", _truncate), ("fails", _fails), ("reopen", _reopen)]
+    STEPS = [
+        ("elsewhere", _elsewhere), ("write", _write), ("commit", _commit), ("cancel", _cancel), ("refresh", _refresh),
+        ("wait", _wait), ("dispatch", _dispatch), ("close", _close), ("use", _use), ("freeze", _freeze),
+        ("create", _create), ("upsert", _upsert), ("insert-at", _insert_at), ("insert", _insert), ("set", _set),
+        ("delete", _delete), ("append", _append), ("replace", _replace), ("remove", _remove), ("move", _move),
+        ("swap", _swap), ("splice", _splice), ("clear", _clear), ("let", _let), ("prepare", _prepare),
+        ("bind", _bind), ("mark", _mark), ("observe", _observe), ("stop", _stop), ("expect", _expect),
+    ]
+    EXPECTATIONS = [
+        ("count", _count), ("classes", _classes), ("objects", _objects), ("values", _values), ("index", _index),
+        ("min", lambda self, cursor: self._total(cursor, "min")),
+        ("max", lambda self, cursor: self._total(cursor, "max")),
+        ("sum", lambda self, cursor: self._total(cursor, "sum")),
+        ("avg", lambda self, cursor: self._total(cursor, "average")),
+        ("nonnull", lambda self, cursor: self._total(cursor, "count_present")),
+        ("missing", lambda self, cursor: self._presence(cursor, False)),
+        ("exists", lambda self, cursor: self._presence(cursor, True)),
+        ("changes", _changes), ("query", _query), ("counter", _counter), ("schema", _schema),
+        ("in-write", _in_write), ("same", _same),
+    ]
+
+
+def changes_text(change: Any) -> str:
+    """The canonical text of a change set."""
+    words = ["{"]
+    if isinstance(change, motte.DatabaseChange):
+        return "{ advanced }"
+    if getattr(change, "is_initial", False):
+        words.append("initial")
+    if change.is_deleted:
+        words.append("deleted")
+    if isinstance(change, motte.ObjectChange):
+        if change.properties:
+            words.append("properties")
+        for each in change.properties:
+            words.append(each.name)
+            if not isinstance(each.old, motte.Model) and not isinstance(each.new, motte.Model):
+                words.append(f"{value_text(each.old)}>{value_text(each.new)}")
+        return " ".join(words + ["}"])
+    for name, positions in (("deletions", change.deletions), ("insertions", change.insertions)):
+        if positions:
+            words += [name, *map(str, positions)]
+    if change.modifications:
+        words.append("modifications")
+        words += [f"{old}:{new}" for old, new in zip(change.modifications_old, change.modifications)]
+    return " ".join(words + ["}"])
