@@ -1,0 +1,39 @@
+"""The compile step: cffi reads the declarations of motte.h and makes the extension module `motte._native`.
+
+There is no second copy of a declaration here. What stands between the two marks of the header is handed to cffi as it
+is; only what C calls back into is added.
+"""
+import os
+import pathlib
+
+import cffi  # type: ignore[import-untyped,unused-ignore]
+
+HERE = pathlib.Path(__file__).resolve().parent
+BEGIN, END = "/* MOTTE_DECLARATIONS_BEGIN */", "/* MOTTE_DECLARATIONS_END */"
+
+# C calls these three, whatever the callback is for; `_callbacks.py` finds out by the userdata.
+CALLBACKS = """
+extern "Python" motte_status motte_python_changes(void *userdata, const motte_changes *changes);
+extern "Python" motte_status motte_python_visit(void *userdata, const void *handle, motte_handle_type kind);
+extern "Python" void motte_python_free(void *userdata);
+"""
+
+
+def header() -> pathlib.Path:
+    given = os.environ.get("MOTTE_HEADER")
+    return pathlib.Path(given) if given else HERE.parents[3] / "include" / "motte.h"
+
+
+def declarations(text: str) -> str:
+    return text.split(BEGIN, 1)[1].split(END, 1)[0]
+
+
+builder = cffi.FFI()
+builder.cdef(declarations(header().read_text(encoding="utf-8")) + CALLBACKS)
+builder.set_source(
+    "motte._native",
+    '#include "motte.h"',
+    include_dirs=[str(header().parent)],
+    libraries=["motte"],
+    extra_link_args=["-Wl,-rpath,$ORIGIN", "-Wl,-z,relro,-z,now"],
+)

@@ -1,0 +1,93 @@
+"""C calls Python.
+
+ 1. passed() wraps a Python function; the library gets a handle to it as userdata, and _alive keeps it.
+ 2. The library calls motte_python_changes (or _visit) with that userdata, on the thread that let it: only dispatch,
+    refresh, commit, begin_write and the dump of handles run caller code.
+ 3. The Python function runs. What it raises is kept for this thread, and the library hears a 1: it stops.
+ 4. The call that let the library run fails with MOTTE_E_CALLBACK; check_calling() raises what was kept instead.
+ 5. The library calls motte_python_free exactly once, on whatever thread, and _alive lets go.
+"""
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable
+
+from . import errors
+from ._ffi import ffi, lib
+from ._handles import out, own
+
+_alive: dict[int, Any] = {}
+_kept = threading.local()
+
+
+class _Passed:
+    __slots__ = ("function", "address")
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        self.function = function
+        self.address = 0
+
+
+def passed(function: Callable[..., None]) -> Any:
+    """The userdata that stands for a function."""
+    callback = _Passed(function)
+    userdata = ffi.new_handle(callback)
+    callback.address = int(ffi.cast("intptr_t", userdata))
+    _alive[callback.address] = userdata
+    return userdata
+
+
+def alive() -> int:
+    """Functions the library still holds. Tests end with 0."""
+    return len(_alive)
+
+
+def _run(userdata: Any, *arguments: Any) -> int:
+    try:
+        ffi.from_handle(userdata).function(*arguments)
+        return 0
+    except BaseException as error:  # KeyboardInterrupt too: it is raised again when the library has returned
+        if getattr(_kept, "error", None) is None:
+            _kept.error = error
+        return 1
+
+
+@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+def motte_python_changes(userdata: Any, changes: Any) -> int:
+    # The change set is the library's only during the call; the clone is Python's.
+    place = out("motte_changes")
+    status = lib.motte_clone(changes, ffi.cast("void **", place))
+    if status < 0:
+        _kept.error = errors.made(status)
+        return 1
+    return _run(userdata, own(place))
+
+
+@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+def motte_python_visit(userdata: Any, handle: Any, kind: int) -> int:
+    return _run(userdata, handle, kind)
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def motte_python_free(userdata: Any) -> None:
+    _alive.pop(int(ffi.cast("intptr_t", userdata)), None)
+
+
+def check_calling(status: int) -> int:
+    """check() for the calls that may run a callback: its exception comes out as it was."""
+    if status >= 0:
+        return status
+    error = getattr(_kept, "error", None)
+    _kept.error = None
+    if status == errors.Code.CALLBACK and error is not None:
+        raise error
+    errors.fail(status)
+
+
+def dump_handles() -> list[tuple[int, int]]:
+    """(kind, token) of every live handle in this process, oldest first."""
+    found: list[tuple[int, int]] = []
+    userdata = passed(lambda handle, kind: found.append((int(kind), int(ffi.cast("intptr_t", handle)))))
+    check_calling(lib.motte_handle_dump(lib.motte_python_visit, userdata, lib.motte_python_free))
+    return found
+

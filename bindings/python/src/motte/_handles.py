@@ -1,0 +1,32 @@
+"""Handles and who gives them up.
+
+Everything that comes from an out_* pointer is wrapped by own(): when Python drops it, motte_release() is called, on any
+thread and in any order, which the library allows. Nothing here ever closes a realm; `Database.close()` does.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from ._ffi import ffi, lib
+
+__all__ = ["out", "own", "live_handles"]
+
+
+def out(kind: str) -> Any:
+    """A place for a result: out("motte_coll") is a motte_coll **."""
+    return ffi.new(kind + " **")
+
+
+def own(place: Any) -> Any:
+    """The handle in a place, released when Python drops it."""
+    return ffi.gc(place[0], lib.motte_release)
+
+
+def give_up(handle: Any) -> None:
+    """Releases now what own() would release later."""
+    ffi.release(handle)
+
+
+def live_handles() -> int:
+    """Handles of all kinds that are alive in this process. Tests end with 0."""
+    return int(lib.motte_handle_count(lib.MOTTE_HANDLE_NONE))

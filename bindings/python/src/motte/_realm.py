@@ -1,0 +1,379 @@
+"""A realm and its rows, as Python calls: ids and values in, ids and values out, exceptions instead of statuses.
+
+Rows are (class id, key); no handle is made for them. Whoever calls knows the ids (see schema.py).
+"""
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Optional
+
+from . import _callbacks, errors
+from ._coll import OK, Coll, Query, Token
+from ._convert import Cells, Column, Values, columns_pointer, one, utf8
+from ._ffi import NULL, ffi, lib, text
+from ._handles import out, own
+
+READ_ONLY, NO_CREATE = lib.MOTTE_CONFIG_READ_ONLY, lib.MOTTE_CONFIG_NO_CREATE
+NULLABLE, PRIMARY_KEY, INDEXED = lib.MOTTE_PROP_NULLABLE, lib.MOTTE_PROP_PRIMARY_KEY, lib.MOTTE_PROP_INDEXED
+
+
+class PropertySpec(NamedTuple):
+    """A property to declare."""
+
+    name: str
+    type: int
+    is_list: bool = False
+    flags: int = 0
+    target: Optional[str] = None
+    origin: Optional[str] = None
+
+
+class ClassSpec(NamedTuple):
+    name: str
+    properties: Sequence[PropertySpec]
+
+
+class ClassInfo(NamedTuple):
+    id: int
+    name: str
+    object_count: int
+    primary_key: int
+
+
+class PropertyInfo(NamedTuple):
+    """A property as it is stored."""
+
+    id: int
+    name: str
+    type: int
+    is_list: bool
+    flags: int
+    target: int
+    target_name: Optional[str]
+    origin_name: Optional[str]
+
+
+class RealmInfo(NamedTuple):
+    flags: int
+    path: str
+    version: int
+    latest_version: int
+    file_size: int
+
+
+def _sized(kind: str) -> Any:
+    details = ffi.new(kind + " *")
+    details.struct_size = ffi.sizeof(kind)
+    return details
+
+
+# ------------------------------------------------------------------------------------------------ schema
+
+
+class Schema:
+    """A schema being declared."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+    @staticmethod
+    def declared(classes: Sequence[ClassSpec]) -> Schema:
+        place = out("motte_schema")
+        errors.check(lib.motte_schema_new(place))
+        handle = own(place)
+        index, spec = ffi.new("size_t *"), _sized("motte_prop_spec")
+        for declared in classes:
+            name = utf8(declared.name)
+            errors.check(lib.motte_schema_add_class(handle, name, len(name), 0, index))
+            for property_ in declared.properties:
+                spec.type, spec.flags = property_.type, property_.flags
+                spec.collection = lib.MOTTE_COLLECTION_LIST if property_.is_list else lib.MOTTE_COLLECTION_NONE
+                kept = []
+                for field in ("name", "target", "origin"):
+                    value = getattr(property_, field)
+                    content = utf8(value) if value is not None else b""
+                    view = ffi.from_buffer(content) if value is not None else NULL
+                    kept.append(view)
+                    setattr(spec, field, ffi.cast("char *", view))
+                    setattr(spec, field + "_size", len(content))
+                errors.check(lib.motte_schema_add_property(handle, index[0], spec, NULL))
+                del kept
+        errors.check(lib.motte_schema_validate(handle))
+        return Schema(handle)
+
+    @staticmethod
+    def parsed(source: str) -> Schema:
+        place, content = out("motte_schema"), utf8(source)
+        errors.check(lib.motte_schema_parse(content, len(content), place))
+        return Schema(own(place))
+
+    def text(self) -> str:
+        buffer = ffi.new("motte_buf *")
+        errors.check(lib.motte_schema_text(self.handle, buffer))
+        return take_text(buffer)
+
+
+def take_text(buffer: Any) -> str:
+    """The text of an owned buffer, which is given up."""
+    try:
+        return bytes(ffi.buffer(buffer.data, buffer.size)).decode("utf-8") if buffer.size else ""
+    finally:
+        lib.motte_buf_dispose(buffer)
+
+
+# ------------------------------------------------------------------------------------------------ queue
+
+
+class Queue:
+    """What an event loop polls."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self) -> None:
+        place = out("motte_queue")
+        errors.check(lib.motte_queue_new(0, place))
+        self.handle = own(place)
+
+    def fd(self) -> int:
+        place = ffi.new("int32_t *")
+        errors.check(lib.motte_queue_fd(self.handle, place))
+        return int(place[0])
+
+    def timeout_ms(self) -> int:
+        place = ffi.new("int64_t *")
+        errors.check(lib.motte_queue_timeout(self.handle, place))
+        return int(place[0])
+
+    def dispatch(self) -> int:
+        place = ffi.new("size_t *")
+        _callbacks.check_calling(lib.motte_queue_dispatch(self.handle, 0, place))
+        return int(place[0])
+
+    def wait(self, timeout_ms: int) -> bool:
+        return errors.check(lib.motte_queue_wait(self.handle, timeout_ms)) == OK
+
+
+# ------------------------------------------------------------------------------------------------ realm
+
+
+class Realm:
+    __slots__ = ("handle", "_scratch")
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+        # Reused places for single values. A list, because pop and append are atomic and frozen realms know no owner.
+        self._scratch: list[Cells] = []
+
+    @staticmethod
+    def open(
+        path: Optional[bytes], in_memory: Optional[str], flags: int, schema: Optional[Schema], queue: Queue,
+        options: dict[str, Any],
+    ) -> Realm:
+        place = out("motte_config")
+        errors.check(lib.motte_config_new(place))
+        config = own(place)
+        if path is not None:
+            errors.check(lib.motte_config_set_path(config, path, len(path)))
+        if in_memory is not None:
+            identifier = utf8(in_memory)
+            errors.check(lib.motte_config_set_in_memory(config, identifier, len(identifier)))
+        if flags:
+            errors.check(lib.motte_config_set_flags(config, flags, flags))
+        if schema is not None:
+            errors.check(lib.motte_config_set_schema(config, schema.handle, 0))
+        errors.check(lib.motte_config_set_queue(config, queue.handle))
+        for name, value in options.items():
+            key, values = utf8(name), one(value)
+            errors.check(lib.motte_config_set_option(config, key, len(key), values.pointer()))
+        realm = out("motte_realm")
+        errors.check(lib.motte_realm_open(config, realm))
+        return Realm(own(realm))
+
+    def close(self) -> None:
+        errors.check(lib.motte_realm_close(self.handle))
+
+    def freeze(self) -> Realm:
+        place = out("motte_realm")
+        errors.check(lib.motte_freeze(self.handle, ffi.cast("void **", place)))
+        return Realm(own(place))
+
+    def info(self) -> RealmInfo:
+        details = _sized("motte_realm_details")
+        errors.check(lib.motte_realm_info(self.handle, details))
+        return RealmInfo(int(details.flags), text(details.path), int(details.version), int(details.latest_version),
+                         int(details.file_size))
+
+    def version(self) -> tuple[int, int]:
+        current, latest = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+        errors.check(lib.motte_realm_version(self.handle, current, latest))
+        return int(current[0]), int(latest[0])
+
+    def view_epoch(self) -> int:
+        place = ffi.new("uint64_t *")
+        errors.check(lib.motte_realm_view_epoch(self.handle, place))
+        return int(place[0])
+
+    def counters(self) -> dict[str, int]:
+        counters = _sized("motte_counters")
+        errors.check(lib.motte_realm_counters(self.handle, counters))
+        return {name: int(getattr(counters, name))
+                for name, _ in ffi.typeof("motte_counters").fields if name not in ("struct_size", "reserved")}
+
+    def begin_write(self, timeout_ms: int) -> None:
+        _callbacks.check_calling(lib.motte_realm_begin_write(self.handle, timeout_ms))
+
+    def commit(self) -> int:
+        place = ffi.new("uint64_t *")
+        _callbacks.check_calling(lib.motte_realm_commit(self.handle, 0, place))
+        return int(place[0])
+
+    def cancel(self) -> None:
+        errors.check(lib.motte_realm_cancel(self.handle))
+
+    def in_write(self) -> bool:
+        return bool(lib.motte_realm_in_write(self.handle))
+
+    def refresh(self) -> bool:
+        advanced = ffi.new("bool *")
+        _callbacks.check_calling(lib.motte_realm_refresh(self.handle, advanced))
+        return bool(advanced[0])
+
+    def wait_for_change(self, timeout_ms: int) -> bool:
+        return errors.check(lib.motte_realm_wait_for_change(self.handle, timeout_ms)) == OK
+
+    def check(self) -> None:
+        """Raises what the next use of the realm would raise."""
+        errors.check(lib.motte_handle_check(self.handle))
+
+    def observe(self, callback: Any) -> Token:
+        return Token.started(lib.motte_observe_realm, self.handle, callback)
+
+    # -------------------------------------------------------------------------------------------- schema
+
+    def schema_text(self) -> str:
+        place = out("motte_schema")
+        errors.check(lib.motte_realm_schema(self.handle, place))
+        return Schema(own(place)).text()
+
+    def classes(self) -> list[int]:
+        count = ffi.new("size_t *")
+        errors.check(lib.motte_class_list(self.handle, NULL, 0, count))
+        ids = ffi.new("motte_class[]", count[0])
+        errors.check(lib.motte_class_list(self.handle, ids, count[0], count))
+        return list(ids)
+
+    def class_find(self, name: str) -> Optional[int]:
+        place, content = ffi.new("motte_class *"), utf8(name)
+        status = errors.check(lib.motte_class_find(self.handle, content, len(content), place))
+        return int(place[0]) if status == OK else None
+
+    def class_info(self, class_id: int) -> ClassInfo:
+        details = _sized("motte_class_details")
+        errors.check(lib.motte_class_info(self.handle, class_id, details))
+        return ClassInfo(int(details.id), text(details.name), int(details.object_count), int(details.primary_key))
+
+    def class_count(self, class_id: int) -> int:
+        place = ffi.new("uint64_t *")
+        errors.check(lib.motte_class_count(self.handle, class_id, place))
+        return int(place[0])
+
+    def class_all(self, class_id: int) -> Coll:
+        place = out("motte_coll")
+        errors.check(lib.motte_class_all(self.handle, class_id, place))
+        return Coll(own(place))
+
+    def properties(self, class_id: int) -> list[PropertyInfo]:
+        count = ffi.new("size_t *")
+        errors.check(lib.motte_prop_list(self.handle, class_id, NULL, 0, count))
+        ids = ffi.new("motte_prop[]", count[0])
+        errors.check(lib.motte_prop_list(self.handle, class_id, ids, count[0], count))
+        return [self._property(id_) for id_ in ids]
+
+    def _property(self, id_: int) -> PropertyInfo:
+        details = _sized("motte_prop_details")
+        errors.check(lib.motte_prop_info(self.handle, id_, details))
+        return PropertyInfo(
+            int(details.id), text(details.name), int(details.type),
+            details.collection == lib.MOTTE_COLLECTION_LIST, int(details.flags), int(details.target),
+            text(details.target_name) or None, text(details.origin_name) or None)
+
+    # -------------------------------------------------------------------------------------------- rows
+
+    def row_find(self, class_id: int, primary_key: Any) -> Optional[int]:
+        place, values = ffi.new("motte_key *"), one(primary_key)
+        status = errors.check(lib.motte_row_find(self.handle, class_id, values.pointer(), place))
+        return int(place[0]) if status == OK else None
+
+    def row_exists(self, class_id: int, key: int) -> bool:
+        return errors.check(lib.motte_row_exists(self.handle, class_id, key)) == OK
+
+    def row_create(self, class_id: int, props: Sequence[int], values: Values, update: bool) -> tuple[int, bool]:
+        """(key, whether it is new)"""
+        place = ffi.new("motte_key *")
+        flags = lib.MOTTE_CREATE_EXISTING if update else lib.MOTTE_CREATE_NEW
+        status = errors.check(lib.motte_row_create(
+            self.handle, class_id, ffi.new("motte_prop[]", list(props)), values.pointer(), len(props), flags, place))
+        return int(place[0]), status != lib.MOTTE_UNCHANGED
+
+    def row_value(self, class_id: int, key: int, prop: Any, make_object: Any) -> Any:
+        """One value; `prop` is a motte_prop[1]."""
+        try:
+            cells = self._scratch.pop()
+        except IndexError:
+            cells = Cells(1)
+        status = lib.motte_row_get_many(self.handle, class_id, key, prop, 1, cells.values)
+        if status < 0:
+            errors.fail(status)
+        value = cells.first(make_object)
+        self._scratch.append(cells)
+        return value
+
+    def row_values(self, class_id: int, key: int, props: Sequence[int], make_object: Any) -> list[Any]:
+        cells = Cells(len(props))
+        errors.check(lib.motte_row_get_many(
+            self.handle, class_id, key, ffi.new("motte_prop[]", list(props)), len(props), cells.values))
+        return cells.all(make_object)
+
+    def row_set(self, class_id: int, key: int, props: Sequence[int], values: Values) -> None:
+        errors.check(lib.motte_row_set_many(
+            self.handle, class_id, key, ffi.new("motte_prop[]", list(props)), values.pointer(), len(props)))
+
+    def row_coll(self, class_id: int, key: int, prop: int) -> Coll:
+        place = out("motte_coll")
+        errors.check(lib.motte_row_get_coll(self.handle, class_id, key, prop, place))
+        return Coll(own(place))
+
+    def row_delete(self, class_id: int, keys: Sequence[int]) -> int:
+        place = ffi.new("uint64_t *")
+        errors.check(lib.motte_row_delete(
+            self.handle, class_id, ffi.new("motte_key[]", list(keys)), len(keys), place))
+        return int(place[0])
+
+    def row_observe(self, class_id: int, key: int, callback: Any) -> Token:
+        place = out("motte_object")
+        if errors.check(lib.motte_object_at(self.handle, class_id, key, place)) != lib.MOTTE_OK:
+            raise errors.ObjectDeletedError("the object has been deleted")
+        return Token.started(lib.motte_observe_object, own(place), callback)
+
+    # -------------------------------------------------------------------------------------------- batches, queries
+
+    def insert_columns(self, class_id: int, props: Sequence[int], columns: Sequence[Column], count: int) -> array[int]:
+        """The keys of the new objects."""
+        place = out("motte_insert")
+        errors.check(lib.motte_insert_new(
+            self.handle, class_id, ffi.new("motte_prop[]", list(props)), len(props), 0, place))
+        insert = own(place)
+        cells, kept = columns_pointer(columns)
+        keys = array("q", bytes(8 * count))
+        errors.check(lib.motte_insert_columns(insert, cells, count, ffi.from_buffer("motte_key[]", keys)))
+        del kept
+        return keys
+
+    def query(self, class_id: int, source: str, arguments: Values) -> Query:
+        place, content = out("motte_query"), utf8(source)
+        errors.check(lib.motte_query_parse(
+            self.handle, class_id, content, len(content), arguments.pointer(), len(arguments), place))
+        return Query(own(place))

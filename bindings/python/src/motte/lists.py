@@ -1,0 +1,112 @@
+"""A list property as a mutable sequence."""
+from __future__ import annotations
+
+from collections.abc import Iterable, MutableSequence
+from typing import Any, TypeVar, Union, overload
+
+from . import errors
+from ._convert import LINK, Values
+from .results import Collection
+
+T = TypeVar("T")
+
+
+class List(Collection[T], MutableSequence[T]):
+    """The values or objects of one list property, live. Changes need a write, as all changes do.
+
+    Objects that are in no database yet are added when they are put into a list."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _class_id(self) -> int:
+        return self._coll.info().target
+
+    def _encode(self, values: Iterable[Any]) -> Values:
+        self._database._check_task()
+        values = list(values)
+        if self._type == LINK:
+            self._database._add_loose(values)
+        return self._database._encoded(values, [self._type] * len(values))
+
+    def _position(self, index: int, count: int) -> int:
+        position = index + count if index < 0 else index
+        if not 0 <= position < count:
+            raise errors.OutOfBoundsError(f"index {index} is out of range for {count} elements")
+        return position
+
+    @overload
+    def __setitem__(self, index: int, value: T) -> None: ...
+    @overload
+    def __setitem__(self, index: slice, value: Iterable[T]) -> None: ...
+    def __setitem__(self, index: Union[int, slice], value: Any) -> None:
+        count = len(self)
+        if not isinstance(index, slice):
+            self._coll.list_set(self._position(index, count), self._encode([value]))
+            return
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+            raise errors.WrongTypeError(f"a list is assigned from several values, not from {value!r:.60}")
+        first, end, step = index.indices(count)
+        new = list(value)
+        if step == 1:
+            self._coll.list_splice(first, max(0, end - first), self._encode(new))
+            return
+        positions = range(first, end, step)
+        if len(new) != len(positions):
+            raise ValueError(f"{len(new)} values cannot take {len(positions)} places")
+        self._encode(new)
+        for position, element in zip(positions, new):
+            self._coll.list_set(position, self._encode([element]))
+
+    def __delitem__(self, index: Union[int, slice]) -> None:
+        self._database._check_task()
+        count = len(self)
+        if not isinstance(index, slice):
+            self._coll.list_remove(self._position(index, count))
+            return
+        first, end, step = index.indices(count)
+        if step == 1:
+            if end > first:
+                self._coll.list_splice(first, end - first, Values())
+            return
+        for position in sorted(range(first, end, step), reverse=True):
+            self._coll.list_remove(position)
+
+    def insert(self, index: int, value: T) -> None:
+        count = len(self)
+        position = max(0, index + count) if index < 0 else min(index, count)
+        self._coll.list_insert(position, self._encode([value]))
+
+    def append(self, value: T) -> None:
+        self._coll.list_append(self._encode([value]))
+
+    def extend(self, values: Iterable[T]) -> None:
+        self._coll.list_append(self._encode(values))
+
+    def extend_keys(self, keys: Iterable[int]) -> None:
+        """extend() with objects given by their keys, as batch inserts return them."""
+        self._database._check_task()
+        values = Values()
+        values.words = [word for key in keys for word in (LINK, int(key), 0)]
+        self._coll.list_append(values)
+
+    def __iadd__(self, values: Iterable[T]) -> List[T]:
+        self.extend(values)
+        return self
+
+    def clear(self) -> None:
+        self._database._check_task()
+        self._coll.clear()
+
+    def move(self, from_: int, to: int) -> None:
+        """Moves an element so that it stands at `to` afterwards."""
+        self._database._check_task()
+        count = len(self)
+        self._coll.list_move(self._position(from_, count), self._position(to, count))
+
+    def swap(self, index: int, other: int) -> None:
+        self._database._check_task()
+        count = len(self)
+        self._coll.list_swap(self._position(index, count), self._position(other, count))
+
+    def reverse(self) -> None:
+        self[:] = self[::-1]

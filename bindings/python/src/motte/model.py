@@ -1,0 +1,323 @@
+"""Model classes and their objects.
+
+An object is either loose (made by its constructor, values kept in `_values`) or stored: then it is the row
+(class, key) of a database and keeps nothing; each attribute is read and written there. `Database.add` makes a loose
+object a stored one. Objects stored by a write that was cancelled are gone for good, also when their key is given to
+another: `_live_key` sees to that.
+"""
+from __future__ import annotations
+
+import difflib
+import sys
+import typing
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional
+
+from . import errors, fields
+from ._convert import INVERSE, LINK
+from .fields import MISSING, Declared, Field
+from .query import Path
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, dataclass_transform
+
+    from .database import Database, Write
+    from .notifications import ChangeStream, ObjectChange, Observation
+    from .schema import Row
+elif sys.version_info >= (3, 11):
+    from typing import dataclass_transform
+else:
+    def dataclass_transform(**options: Any) -> Callable[[Any], Any]:
+        return lambda cls: cls
+
+#: Model classes by name, the newest of each, for annotations that name a class as text.
+_models: weakref.WeakValueDictionary[str, type[Model]] = weakref.WeakValueDictionary()
+
+
+class Property:
+    """A property of a model class: a Path on the class, the value on an object."""
+
+    __slots__ = ("name", "owner", "field", "annotation")
+
+    def __init__(self, name: str, owner: type[Model], field: Field, annotation: Any) -> None:
+        self.name, self.owner, self.field, self.annotation = name, owner, field, annotation
+
+    def __get__(self, instance: Optional[Model], owner: Optional[type[Model]] = None) -> Any:
+        if instance is None:
+            return Path(self.owner if owner is None else owner, (self.name,))
+        row = instance._row
+        if row is None:
+            return instance._loose_value(self)
+        return row.get(instance, self.name)
+
+    def __set__(self, instance: Model, value: Any) -> None:
+        row = instance._row
+        if row is None:
+            if self.field.origin is not None:
+                raise AttributeError(f"{type(instance).__name__}.{self.name} is computed and cannot be assigned")
+            instance._values[self.name] = value
+        else:
+            row.set(instance, self.name, value)
+
+    def __delete__(self, instance: Model) -> None:
+        raise AttributeError(f"{type(instance).__name__}.{self.name} cannot be deleted; assign None if it is nullable")
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(fields.field, fields.backlinks))
+class Model:
+    """Base of the classes whose objects are stored.
+
+    Annotations are the schema; the constructor takes the properties by name."""
+
+    __slots__ = ("_row", "_key", "_write", "_values", "__weakref__")
+
+    if TYPE_CHECKING:
+        _row: Optional[Row]
+        _key: int
+        _write: Optional[Write]
+        _values: dict[str, Any]
+
+    _properties: ClassVar[dict[str, Property]] = {}
+    _declarations: ClassVar[Optional[dict[str, Declared]]] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        found: dict[str, Property] = {}
+        for base in reversed(cls.__mro__):
+            if base is not cls and issubclass(base, Model):
+                found.update(base.__dict__.get("_properties", {}))
+        for name, annotation in fields.own_annotations(cls).items():
+            if name.startswith("_") or _is_class_variable(annotation):
+                continue
+            default = cls.__dict__.get(name, MISSING)
+            field = default if isinstance(default, Field) else Field(default)
+            found[name] = Property(name, cls, field, annotation)
+            setattr(cls, name, found[name])
+        for name, value in list(cls.__dict__.items()):
+            if isinstance(value, Field):
+                raise errors.SchemaInvalidError(
+                    f"{cls.__name__}.{name} has no annotation; write {name}: <type> = motte.field(...)",
+                    class_name=cls.__name__, property_name=name)
+        cls._properties = found
+        cls._declarations = None
+        _models[cls.__name__] = cls
+
+    def __init__(self, **values: Any) -> None:
+        _set_row(self, None)
+        _set_write(self, None)
+        properties = self._properties
+        for name in values:
+            if name not in properties or properties[name].field.origin is not None:
+                raise TypeError(_unknown(type(self), name))
+        loose: dict[str, Any] = {}
+        for name, property_ in properties.items():
+            field = property_.field
+            if name in values:
+                loose[name] = values[name]
+            elif field.default is not MISSING:
+                loose[name] = field.default
+            elif field.default_factory is not MISSING:
+                loose[name] = field.default_factory()
+            elif field.origin is None:
+                declared = self._declared()[name]
+                if not declared.is_list and not declared.nullable:
+                    raise TypeError(f"{type(self).__name__}() needs a value for '{name}'")
+                loose[name] = [] if declared.is_list else None
+        _set_values(self, loose)
+
+    # -------------------------------------------------------------------------------------------- declarations
+
+    @classmethod
+    def _declared(cls) -> dict[str, Declared]:
+        """Its properties, inherited ones first; annotations are evaluated when this is first asked for."""
+        if cls._declarations is None:
+            declarations = {}
+            for name, property_ in cls._properties.items():
+                declared = fields.declared(
+                    property_.owner, name, property_.annotation, property_.field, dict(_models))
+                fields.check_link(cls, declared)
+                declarations[name] = declared
+            cls._declarations = declarations
+        return cls._declarations
+
+    @classmethod
+    def _path_target(cls, names: tuple[str, ...]) -> Optional[type[Model]]:
+        """The class whose properties may follow a path, or None if that is not known."""
+        current: Optional[type[Model]] = cls
+        for name in names:
+            if current is None or name.startswith("@"):
+                return None
+            declared = current._declared().get(name)
+            if declared is None or declared.type not in (LINK, INVERSE):
+                return None
+            current = declared.target_class or _models.get(declared.target or "")
+        return current
+
+    @classmethod
+    def _path_is_list_of_values(cls, names: tuple[str, ...]) -> bool:
+        owner = cls._path_target(names[:-1])
+        declared = owner._declared().get(names[-1]) if owner is not None else None
+        return declared is not None and declared.is_list and declared.type != LINK
+
+    # -------------------------------------------------------------------------------------------- values
+
+    def _loose_value(self, property_: Property) -> Any:
+        if property_.field.origin is not None:
+            return []
+        return self._values[property_.name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._properties and not name.startswith("_") and not hasattr(type(self), name):
+            raise AttributeError(_unknown(type(self), name))
+        object.__setattr__(self, name, value)
+
+    def _live_key(self) -> int:
+        """The key, if the object was not lost with a cancelled write."""
+        write = self._write
+        if write is not None and not write.is_open:
+            if write.was_cancelled and self._row is not None and self._key >= write.first_new(self._row.class_id):
+                raise errors.ObjectDeletedError(
+                    f"this {type(self).__name__} was added in a write that was cancelled",
+                    class_name=type(self).__name__)
+            _set_write(self, None)
+        return self._key
+
+    def _stored_row(self, wanted: str) -> Row:
+        if self._row is None:
+            raise errors.InvalidArgumentError(
+                f"this {type(self).__name__} is in no database; {wanted} needs one, see db.add()",
+                class_name=type(self).__name__)
+        return self._row
+
+    # -------------------------------------------------------------------------------------------- what an object can do
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the object was added to a database."""
+        return self._row is not None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the object can be used: not deleted, and its database is open."""
+        row = self._row
+        if row is None:
+            return True
+        try:
+            return row.realm.row_exists(row.class_id, self._live_key())
+        except errors.Error:
+            return False
+
+    @property
+    def database(self) -> Optional[Database]:
+        return None if self._row is None else self._row.database
+
+    @property
+    def object_key(self) -> int:
+        """The number of the row; counts up from 0 in each class and is never used again."""
+        self._stored_row("object_key")
+        return self._live_key()
+
+    def observe(self, callback: Callable[[ObjectChange], None]) -> Observation:
+        """Calls back when a property changes and when the object is deleted, for as long as the result is kept."""
+        from .notifications import observe_object
+
+        return observe_object(self, callback)
+
+    def changes(self, timeout: Optional[float] = None) -> ChangeStream[ObjectChange]:
+        """The changes of this object, one after the other; ends when `timeout` seconds pass without one."""
+        from .notifications import object_changes
+
+        return object_changes(self, timeout)
+
+    def freeze(self) -> Self:
+        """The object as it is now, for ever and for every thread."""
+        row = self._stored_row("freeze")
+        frozen: Self = row.database.freeze()._object(row.class_id, self._live_key())
+        return frozen
+
+    def to_dict(self) -> dict[str, Any]:
+        """All stored properties by name; lists are copied, objects stay objects."""
+        return {name: list(value) if declared.is_list else value
+                for name, declared in self._declared().items() if declared.is_stored
+                for value in (getattr(self, name),)}
+
+    # -------------------------------------------------------------------------------------------- protocols
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Model):
+            return NotImplemented
+        return self._row is not None and other._row is not None and (
+            self._key == other._key and self._row.identity == other._row.identity)
+
+    def __hash__(self) -> int:
+        if self._row is None:
+            raise TypeError(f"a {type(self).__name__} that is in no database has no hash, because adding it changes it")
+        return hash((self._key, self._row.identity))
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        if self._row is not None and not self.is_valid:
+            return f"<{name} that is gone>"
+        shown = [f"{key}={_short(getattr(self, key), declared)}" for key, declared in self._declared().items()
+                 if declared.is_stored]
+        return f"{name}({', '.join(shown)})"
+
+    def __reduce__(self) -> Any:
+        if self._row is not None:
+            raise TypeError(f"a stored {type(self).__name__} cannot be pickled or copied; to_dict() gives its values")
+        return (_loose, (type(self), self._values))
+
+
+# The slots by themselves, past __setattr__.
+_set_row: Callable[[Model, Optional[Row]], None] = Model.__dict__["_row"].__set__
+_set_key: Callable[[Model, int], None] = Model.__dict__["_key"].__set__
+_set_write: Callable[[Model, Optional[Write]], None] = Model.__dict__["_write"].__set__
+_set_values: Callable[[Model, dict[str, Any]], None] = Model.__dict__["_values"].__set__
+
+
+def stored(cls: type[Model], row: Row, key: int, write: Optional[Write]) -> Any:
+    """An object for a row."""
+    instance = cls.__new__(cls)
+    _set_row(instance, row)
+    _set_key(instance, key)
+    _set_write(instance, write)
+    return instance
+
+
+def store(instance: Model, row: Row, key: int, write: Optional[Write]) -> None:
+    """Makes a loose object a stored one."""
+    _set_row(instance, row)
+    _set_key(instance, key)
+    _set_write(instance, write)
+    _set_values(instance, {})
+
+
+def _loose(cls: type[Model], values: dict[str, Any]) -> Model:
+    return cls(**values)
+
+
+def _unknown(cls: type[Model], name: str) -> str:
+    stored_names = [key for key, property_ in cls._properties.items() if property_.field.origin is None]
+    near = difflib.get_close_matches(name, stored_names, 1)
+    if name in cls._properties:
+        return f"{cls.__name__}.{name} is computed and cannot be assigned"
+    return f"{cls.__name__} has no property '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
+
+
+def _is_class_variable(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        return annotation.startswith(("ClassVar", "typing.ClassVar", "t.ClassVar"))
+    return annotation is ClassVar or typing.get_origin(annotation) is ClassVar
+
+
+def _short(value: Any, declared: Declared) -> str:
+    if declared.is_list:
+        return f"[{len(value)} items]" if len(value) != 1 else "[1 item]"
+    if isinstance(value, Model):
+        key = next((key for key, each in value._declared().items() if each.field.primary_key), None)
+        shown = f"{getattr(value, key)!r}" if key else f"#{value._key}" if value._row is not None else "..."
+        return f"<{type(value).__name__} {shown}>"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,209 @@
+"""Hearing of changes: by callback, by loop, by asyncio.
+
+A callback runs on the database's thread when that thread calls db.dispatch() or db.refresh(), or writes. A stream from
+`changes()` waits for changes itself: `for` polls the database's descriptor, `async for` lets the event loop poll it.
+"""
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar
+
+from . import errors
+from ._coll import NativeChanges, Token
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from .database import Database
+    from .model import Model
+    from .results import Collection
+
+C = TypeVar("C")
+
+
+# ------------------------------------------------------------------------------------------------ change sets
+
+
+class Changes:
+    """What happened to a collection between two versions. Positions ascend.
+
+    Deletions and old positions count in the collection as it was, insertions and new positions as it is."""
+
+    def __init__(self, native: NativeChanges) -> None:
+        info = native.info()
+        #: The state observation starts from; nothing has changed yet.
+        self.is_initial = info.is_initial
+        #: The owner of the list is gone; nothing follows.
+        self.is_deleted = info.is_deleted
+        self.from_version, self.to_version = info.from_version, info.to_version
+        self.deletions: list[int] = native.deletions(info.deletion_count)
+        self.insertions: list[int] = native.insertions(info.insertion_count)
+        #: Elements that stayed and changed: where they were, and where they are.
+        self.modifications_old: list[int]
+        self.modifications: list[int]
+        self.modifications_old, self.modifications = native.modifications(info.modification_count)
+
+    def __repr__(self) -> str:
+        words = [word for word in ("initial", "deleted") if getattr(self, "is_" + word)]
+        words += [f"{name} {_short(values)}" for name, values in (
+            ("deletions", self.deletions), ("insertions", self.insertions), ("modifications", self.modifications))
+            if values]
+        return f"<Changes {', '.join(words) or 'none'}>"
+
+
+class PropertyChange(NamedTuple):
+    """Values before and after. A collection, and an old text of more than 64 bytes, is None."""
+
+    name: str
+    old: Any
+    new: Any
+
+
+class ObjectChange:
+    """What happened to an object."""
+
+    def __init__(self, native: NativeChanges, names: dict[int, str], database: Database) -> None:
+        info = native.info()
+        #: The object is gone; nothing follows.
+        self.is_deleted = info.is_deleted
+        self.from_version, self.to_version = info.from_version, info.to_version
+        self.properties: list[PropertyChange] = [
+            PropertyChange(names.get(prop, "?"), *native.prop_values(prop, database._object))
+            for prop in native.props(info.prop_count)]
+
+    def __repr__(self) -> str:
+        if self.is_deleted:
+            return "<ObjectChange deleted>"
+        return f"<ObjectChange {', '.join(change.name for change in self.properties) or 'none'}>"
+
+
+class DatabaseChange:
+    """The database shows another version."""
+
+    def __init__(self, native: NativeChanges) -> None:
+        info = native.info()
+        self.from_version, self.to_version = info.from_version, info.to_version
+
+    def __repr__(self) -> str:
+        return f"<DatabaseChange version {self.from_version} to {self.to_version}>"
+
+
+def _short(values: list[int]) -> str:
+    return str(values) if len(values) <= 10 else f"{str(values[:10])[:-1]}, ... {len(values)} in all]"
+
+
+# ------------------------------------------------------------------------------------------------ tokens
+
+
+class Observation:
+    """A callback that is called, until stop(), until the `with` block ends, or until this is dropped: keep it."""
+
+    def __init__(self, token: Token) -> None:
+        self._token = token
+
+    def stop(self) -> None:
+        """No call after this. Stopping twice is fine."""
+        self._token.stop()
+
+    def __enter__(self) -> Observation:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        try:
+            self.stop()
+        except (errors.ClosedError, errors.StaleHandleError):
+            pass
+
+
+class ChangeStream(Generic[C]):
+    """Changes one after the other, for `for` and `async for`. Each loop observes anew."""
+
+    def __init__(self, database: Database, start: Callable[[], Token], read: Callable[[NativeChanges], C],
+                 timeout: Optional[float]) -> None:
+        self._database, self._start, self._read, self._timeout = database, start, read, timeout
+
+    def __iter__(self) -> Iterator[C]:
+        token = self._start()
+        try:
+            while True:
+                deadline = None if self._timeout is None else time.monotonic() + self._timeout
+                while True:
+                    try:
+                        native = token.next()
+                    except StopIteration:
+                        return
+                    if native is not None:
+                        break
+                    left = None if deadline is None else deadline - time.monotonic()
+                    if self._database.dispatch(timeout=None if left is None else max(0.0, left)) == 0:
+                        if left is not None and left <= 0:
+                            return
+                yield self._read(native)
+        finally:
+            token.drop()
+
+    async def _changes(self) -> AsyncIterator[C]:
+        token = self._start()
+        try:
+            # What waits already, the initial state above all, needs no event.
+            self._database.dispatch(timeout=0)
+            while True:
+                try:
+                    native = token.next()
+                except StopIteration:
+                    return
+                if native is None:
+                    try:
+                        await asyncio.wait_for(self._database._dispatched(), self._timeout)
+                    except asyncio.TimeoutError:
+                        return
+                    continue
+                yield self._read(native)
+        finally:
+            token.drop()
+
+    def __aiter__(self) -> AsyncIterator[C]:
+        return self._changes()
+
+
+# ------------------------------------------------------------------------------------------------ what is observed
+
+
+def observe_collection(collection: Collection[Any], callback: Callable[[Changes], None]) -> Observation:
+    return Observation(collection._coll.observe(lambda native: callback(Changes(native))))
+
+
+def collection_changes(collection: Collection[Any], timeout: Optional[float]) -> ChangeStream[Changes]:
+    return ChangeStream(collection._database, lambda: collection._coll.observe(None), Changes, timeout)
+
+
+def _object_token(instance: Model, callback: Optional[Callable[[NativeChanges], None]]) -> Token:
+    row = instance._stored_row("observing")
+    return row.realm.row_observe(row.class_id, instance._live_key(), callback)
+
+
+def _object_reader(instance: Model) -> Callable[[NativeChanges], ObjectChange]:
+    row = instance._stored_row("observing")
+    names = {bound.info.id: name for name, bound in row.properties.items()}
+    return lambda native: ObjectChange(native, names, row.database)
+
+
+def observe_object(instance: Model, callback: Callable[[ObjectChange], None]) -> Observation:
+    read = _object_reader(instance)
+    return Observation(_object_token(instance, lambda native: callback(read(native))))
+
+
+def object_changes(instance: Model, timeout: Optional[float]) -> ChangeStream[ObjectChange]:
+    database = instance._stored_row("observing").database
+    return ChangeStream(database, lambda: _object_token(instance, None), _object_reader(instance), timeout)
+
+
+def observe_database(database: Database, callback: Callable[[DatabaseChange], None]) -> Observation:
+    return Observation(database._realm.observe(lambda native: callback(DatabaseChange(native))))
+
+
+def database_changes(database: Database, timeout: Optional[float]) -> ChangeStream[DatabaseChange]:
+    return ChangeStream(database, lambda: database._realm.observe(None), DatabaseChange, timeout)

@@ -1,0 +1,413 @@
+"""Queries from operators: `Flight.dep_delay > 60` is a predicate, which is text with arguments.
+
+    Flight.origin.name.contains("kennedy", ignore_case=True) & (Flight.dep_delay > 60)
+
+says `(origin.name CONTAINS[c] $0) AND (dep_delay > $1)`. A Path is what a class attribute gives: it grows by attributes
+and turns into a Predicate by comparing. Values always travel as arguments. Predicates combine with & | ~, because
+Python's own and, or, not cannot be given a meaning; using those is an error.
+
+Type checkers see `Flight.dep_delay` as the value it is on an object. Where they object, as to `.contains` of a str, the
+same query can be written as a function of the class, which they leave alone: `.where(lambda f: f.name.contains("x"))`.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Callable, Generic, NoReturn, Optional, TypeVar, Union
+
+from . import errors
+
+if TYPE_CHECKING:
+    from ._coll import Query as _NativeQuery
+    from .database import Database
+    from .model import Model
+    from .results import Results
+
+M = TypeVar("M", bound="Model")
+
+#: Words that query text would not take for a property at the start of a path.
+_KEYWORDS = frozenset(
+    "and or not any some all none in between like contains beginswith endswith true false yes no null nil nan inf "
+    "infinity self truepredicate falsepredicate sort limit distinct subquery asc desc ascending descending".split())
+_WORD = re.compile(r"[^\W\d]\w*\Z")
+
+
+def _name_text(name: str) -> str:
+    if _WORD.match(name) and name.lower() not in _KEYWORDS:
+        return name
+    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+# ------------------------------------------------------------------------------------------------ predicates
+
+
+class Predicate:
+    """A condition on objects. Combine with & | ~; print with str()."""
+
+    __slots__ = ()
+
+    def _write(self, text: list[str], arguments: list[Any]) -> None:
+        raise NotImplementedError
+
+    @property
+    def text(self) -> str:
+        """The query text, with $0, $1, ... for the arguments."""
+        return self._parts()[0]
+
+    @property
+    def arguments(self) -> list[Any]:
+        return self._parts()[1]
+
+    def _parts(self) -> tuple[str, list[Any]]:
+        text: list[str] = []
+        arguments: list[Any] = []
+        self._write(text, arguments)
+        return "".join(text), arguments
+
+    def __and__(self, other: Predicate) -> Predicate:
+        return _Joined("AND", self, _predicate(other))
+
+    def __or__(self, other: Predicate) -> Predicate:
+        return _Joined("OR", self, _predicate(other))
+
+    def __invert__(self) -> Predicate:
+        return _Not(self)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a query has no truth value: combine with & | ~ and parentheses instead of and, or, not, "
+                        "and write a < x < b as x.between(a, b)")
+
+    def __repr__(self) -> str:
+        text, arguments = self._parts()
+        return f"<Predicate {text}" + "".join(f", {argument!r}" for argument in arguments) + ">"
+
+
+def _predicate(value: Any) -> Predicate:
+    if isinstance(value, Predicate):
+        return value
+    if isinstance(value, Path):
+        return value == True  # noqa: E712  a bool property by itself
+    raise TypeError(f"a predicate such as Flight.dep_delay > 60 is wanted, not {value!r:.60}")
+
+
+class _Joined(Predicate):
+    __slots__ = ("word", "parts")
+
+    def __init__(self, word: str, left: Predicate, right: Predicate) -> None:
+        self.word = word
+        self.parts: list[Predicate] = []
+        for part in (left, right):
+            self.parts += part.parts if isinstance(part, _Joined) and part.word == word else [part]
+
+    def _write(self, text: list[str], arguments: list[Any]) -> None:
+        for number, part in enumerate(self.parts):
+            if number:
+                text.append(f" {self.word} ")
+            simple = isinstance(part, (_Comparison, _Not))
+            text.append("" if simple else "(")
+            part._write(text, arguments)
+            text.append("" if simple else ")")
+
+
+class _Not(Predicate):
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: Predicate) -> None:
+        self.inner = inner
+
+    def _write(self, text: list[str], arguments: list[Any]) -> None:
+        text.append("NOT (")
+        self.inner._write(text, arguments)
+        text.append(")")
+
+
+class _Comparison(Predicate):
+    __slots__ = ("path", "operation", "value")
+
+    def __init__(self, path: Path, operation: str, value: Any) -> None:
+        self.path, self.operation, self.value = path, operation, value
+
+    def _write(self, text: list[str], arguments: list[Any]) -> None:
+        text.append(f"{self.path._text()} {self.operation} ")
+        if isinstance(self.value, Path):
+            text.append(self.value._text())
+        elif isinstance(self.value, _Several):
+            text.append("{")
+            for number, value in enumerate(self.value.values):
+                text.append(f"{', ' if number else ''}${len(arguments)}")
+                arguments.append(value)
+            text.append("}")
+        else:
+            text.append(f"${len(arguments)}")
+            arguments.append(self.value)
+
+
+class _Several:
+    __slots__ = ("values",)
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+
+# ------------------------------------------------------------------------------------------------ paths
+
+
+class Path:
+    """A property, reached from a class through links: `Flight.origin.name`.
+
+    Properties that are called like a method here are reached by index: `Person.dogs["count"]`."""
+
+    __slots__ = ("_model", "_names", "_quantifier", "_target")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, model: type[Model], names: tuple[str, ...], quantifier: str = "") -> None:
+        self._model, self._names, self._quantifier = model, names, quantifier
+        self._target: Any = None
+
+    def _text(self) -> str:
+        text = ".".join(name if name.startswith("@") else _name_text(name) for name in self._names)
+        return f"{self._quantifier} {text}" if self._quantifier else text
+
+    def __str__(self) -> str:
+        return self._text()
+
+    def __repr__(self) -> str:
+        return f"<Path {self._model.__name__}: {self._text()}>"
+
+    # -------------------------------------------------------------------------------------------- growing
+
+    def __getattr__(self, name: str) -> Path:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._step(name)
+
+    def __getitem__(self, name: str) -> Path:
+        if not isinstance(name, str):
+            raise TypeError("a path is indexed by the name of a property")
+        return self._step(name)
+
+    def _step(self, name: str) -> Path:
+        target = self._model._path_target(self._names)
+        if target is not None and name not in target._declared():
+            known = ", ".join(target._declared())
+            raise AttributeError(f"{target.__name__} has no property '{name}'; it has {known}")
+        return Path(self._model, self._names + (name,), self._quantifier)
+
+    def _is_list_of_values(self) -> bool:
+        return self._model._path_is_list_of_values(self._names)
+
+    # -------------------------------------------------------------------------------------------- comparing
+
+    def __eq__(self, other: Any) -> Predicate:  # type: ignore[override]
+        return _Comparison(self, "==", other)
+
+    def __ne__(self, other: Any) -> Predicate:  # type: ignore[override]
+        return _Comparison(self, "!=", other)
+
+    def __lt__(self, other: Any) -> Predicate:
+        return _Comparison(self, "<", other)
+
+    def __le__(self, other: Any) -> Predicate:
+        return _Comparison(self, "<=", other)
+
+    def __gt__(self, other: Any) -> Predicate:
+        return _Comparison(self, ">", other)
+
+    def __ge__(self, other: Any) -> Predicate:
+        return _Comparison(self, ">=", other)
+
+    def equals(self, value: Any, *, ignore_case: bool = False) -> Predicate:
+        return _Comparison(self, "==[c]" if ignore_case else "==", value)
+
+    def is_null(self) -> Predicate:
+        return _Comparison(self, "==", None)
+
+    def in_(self, values: Iterable[Any]) -> Predicate:
+        return _Comparison(self, "IN", _Several(list(values)))
+
+    def between(self, low: Any, high: Any) -> Predicate:
+        """Both bounds belong to it."""
+        return _Comparison(self, "BETWEEN", _Several([low, high]))
+
+    def contains(self, value: Any, *, ignore_case: bool = False) -> Predicate:
+        """A text that contains another, or a list or inverse that contains a value or object."""
+        if self._is_list_of_values() or not isinstance(value, (str, bytes, bytearray)):
+            if ignore_case:
+                return _Comparison(self.any(), "==[c]", value)
+            return _Comparison(self.any(), "==", value)
+        return _Comparison(self, "CONTAINS[c]" if ignore_case else "CONTAINS", value)
+
+    def startswith(self, value: Any, *, ignore_case: bool = False) -> Predicate:
+        return _Comparison(self, "BEGINSWITH[c]" if ignore_case else "BEGINSWITH", value)
+
+    def endswith(self, value: Any, *, ignore_case: bool = False) -> Predicate:
+        return _Comparison(self, "ENDSWITH[c]" if ignore_case else "ENDSWITH", value)
+
+    def __and__(self, other: Any) -> Predicate:
+        return _predicate(self) & _predicate(other)
+
+    def __or__(self, other: Any) -> Predicate:
+        return _predicate(self) | _predicate(other)
+
+    def __invert__(self) -> Predicate:
+        return ~_predicate(self)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a query has no truth value: combine with & | ~ and parentheses instead of and, or, not")
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is a property of a class, not of an object: there is nothing to iterate")
+
+    # -------------------------------------------------------------------------------------------- collections
+
+    def any(self, predicate: Optional[Any] = None) -> Any:
+        """True if some element matches: `Person.dogs.any(Dog.age > 3)`, `Person.scores.any() > 5`."""
+        return self._quantified("ANY", predicate)
+
+    def all(self, predicate: Optional[Any] = None) -> Any:
+        return self._quantified("ALL", predicate)
+
+    def none(self, predicate: Optional[Any] = None) -> Any:
+        return self._quantified("NONE", predicate)
+
+    def _quantified(self, word: str, predicate: Optional[Any]) -> Any:
+        if self._quantifier:
+            raise TypeError(f"{self!r} already says {self._quantifier}")
+        start = Path(self._model, self._names, word)
+        if predicate is None:
+            return start
+        predicate = _predicate(predicate)
+        if not isinstance(predicate, _Comparison) or predicate.path._quantifier:
+            raise errors.UnsupportedError(
+                f"{word.lower()}() takes one comparison: conditions that must hold for the same element of a list "
+                "need SUBQUERY, which is not supported yet")
+        inner = predicate.path._names
+        return _Comparison(Path(self._model, self._names + inner, word), predicate.operation, predicate.value)
+
+    def count(self) -> Path:
+        return Path(self._model, self._names + ("@count",))
+
+    def sum(self, name: Optional[str] = None) -> Path:
+        return self._aggregate("@sum", name)
+
+    def min(self, name: Optional[str] = None) -> Path:
+        return self._aggregate("@min", name)
+
+    def max(self, name: Optional[str] = None) -> Path:
+        return self._aggregate("@max", name)
+
+    def average(self, name: Optional[str] = None) -> Path:
+        return self._aggregate("@avg", name)
+
+    def _aggregate(self, operation: str, name: Optional[str]) -> Path:
+        return Path(self._model, self._names + ((operation,) if name is None else (operation, *name.split("."))))
+
+    # -------------------------------------------------------------------------------------------- sorting
+
+    def __neg__(self) -> Descending:
+        return Descending(self)
+
+
+class Descending:
+    """A path to sort by, from the greatest down: `-Flight.dep_delay`."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+
+# ------------------------------------------------------------------------------------------------ what where() takes
+
+Condition = Union[str, Predicate, bool, Callable[[Any], Any]]
+
+
+def condition(model: Optional[type[Model]], given: Any, arguments: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """Text and arguments of what was passed to where(): text with arguments, predicates, or a function of the class."""
+    if isinstance(given, str):
+        return given, list(arguments)
+    predicates = [_one(model, each) for each in (given, *arguments)]
+    joined = predicates[0]
+    for predicate in predicates[1:]:
+        joined = joined & predicate
+    return joined._parts()
+
+
+def _one(model: Optional[type[Model]], given: Any) -> Predicate:
+    if isinstance(given, (Predicate, Path)):
+        return _predicate(given)
+    if callable(given) and not isinstance(given, type):
+        if model is None:
+            raise TypeError("a function as condition needs a collection of objects")
+        return _predicate(given(model))
+    if isinstance(given, bool):
+        raise TypeError("the condition was computed by Python and is just "
+                        f"{given}: compare a class attribute, as in Flight.dep_delay > 60")
+    raise TypeError(f"a condition is text, a predicate or a function, not {given!r:.60}")
+
+
+def sort_keys(given: tuple[Any, ...]) -> list[tuple[str, bool]]:
+    """(path, descending) of what was passed to sorted()."""
+    keys = []
+    for key in given:
+        if isinstance(key, Descending):
+            keys.append((key.path._text(), True))
+        elif isinstance(key, Path):
+            keys.append((key._text(), False))
+        elif isinstance(key, str):
+            keys.append((key[1:], True) if key.startswith("-") else (key, False))
+        else:
+            raise TypeError(f"sort by names ('name', '-name') or class attributes, not by {key!r:.60}")
+    return keys
+
+
+def property_name(given: Any) -> str:
+    """The property that an aggregate or column is of."""
+    if isinstance(given, Path):
+        given = given._text()
+    if not isinstance(given, str):
+        raise TypeError(f"a property is wanted, by name or as a class attribute, not {given!r:.60}")
+    return given
+
+
+# ------------------------------------------------------------------------------------------------ prepared queries
+
+
+class PreparedQuery(Generic[M]):
+    """Query text compiled once, to be run often with other arguments. See `Database.query()`."""
+
+    def __init__(self, database: Database, native: _NativeQuery, model: type[M]) -> None:
+        self._database, self._native, self._model = database, native, model
+
+    @property
+    def argument_count(self) -> int:
+        return self._native.argument_count()
+
+    def bind(self, *arguments: Any) -> PreparedQuery[M]:
+        """Sets $0, $1, ...; results that were made before keep theirs."""
+        for position, argument in enumerate(arguments):
+            self._native.bind(position, self._database._encoded([argument]))
+        return self
+
+    def count(self) -> int:
+        return self._native.count()
+
+    def first(self) -> Optional[M]:
+        found = self._native.first()
+        return None if found is None else self._database._object(*found)
+
+    def run(self) -> Results[M]:
+        """Live results, computed when first looked at."""
+        from .results import Results
+
+        return Results(self._database, self._native.run())
+
+    def explain(self) -> str:
+        """How it would be evaluated, in one line."""
+        return self._native.explain()
+
+    def __str__(self) -> str:
+        return self._native.describe()
+
+    def __repr__(self) -> str:
+        return f"<PreparedQuery {self._model.__name__}: {self}>"

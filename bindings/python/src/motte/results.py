@@ -1,0 +1,316 @@
+"""Collections of a database as sequences: results here, lists and backlinks build on it.
+
+They are live: each look shows what the database shows then. Nothing is computed before the first look. A loop runs over
+the elements as they were when it began.
+"""
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Generic, NoReturn, Optional, TypeVar, Union, overload
+
+from . import _coll, errors, query
+from ._coll import Coll
+from ._convert import BINARY, BOOL, DOUBLE, FLOAT, INT, LINK, NULL, STRING, TIMESTAMP, TYPE_NAMES, moment, unpacked
+
+if TYPE_CHECKING:
+    import numpy
+
+    from .database import Database
+    from .notifications import Changes, ChangeStream, Observation
+    from .schema import Row
+
+T = TypeVar("T")
+
+_BULK = {BOOL: ("bools", "B"), INT: ("ints", "q"), FLOAT: ("doubles", "d"), DOUBLE: ("doubles", "d"),
+         TIMESTAMP: ("timestamps", "q"), LINK: ("links", "q")}
+_NUMPY_TYPES = {"bools": "uint8", "ints": "int64", "doubles": "float64", "timestamps": "int64", "links": "int64"}
+
+
+class Collection(Sequence[T], Generic[T]):
+    """What results, lists and backlinks have in common."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, database: Database, coll: Coll, element_type: int = LINK) -> None:
+        self._database, self._coll, self._type = database, coll, element_type
+
+    # -------------------------------------------------------------------------------------------- sequence
+
+    def __len__(self) -> int:
+        return self._coll.count()
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: Union[int, slice]) -> Union[T, list[T]]:
+        if isinstance(index, slice):
+            first, end, step = index.indices(len(self))
+            if step == 1:
+                return self._read(first, max(0, end - first))
+            positions = range(first, end, step)
+            if not positions:
+                return []
+            low, high = min(positions), max(positions)
+            read = self._read(low, high - low + 1)
+            return [read[position - low] for position in positions]
+        if isinstance(index, str):
+            raise TypeError("a collection is indexed by position; use where() to select")
+        position = index.__index__()
+        if position < 0:
+            position += len(self)
+            if position < 0:
+                raise errors.OutOfBoundsError(f"index {index} is out of range for {len(self)} elements")
+        element: T = self._coll.get(position, self._database._object)
+        return element
+
+    def __iter__(self) -> Iterator[T]:
+        if self._type == LINK:
+            make = self._database._object
+            class_id = self._class_id()
+            return (make(class_id, key) for key in self._coll.keys(0, len(self)))
+        return iter(self._read(0, len(self)))
+
+    def __reversed__(self) -> Iterator[T]:
+        return iter(self[::-1])
+
+    def __contains__(self, value: object) -> bool:
+        return self._find(value) is not None
+
+    def index(self, value: Any, start: int = 0, stop: Optional[int] = None) -> int:
+        found = self._find(value)
+        if found is not None and found < start or stop is not None:
+            return self[:].index(value, start, len(self) if stop is None else stop)
+        if found is None:
+            raise ValueError(f"{value!r:.60} is not in it")
+        return found
+
+    def _find(self, value: Any) -> Optional[int]:
+        try:
+            return self._coll.find(self._database._plain(value))
+        except (errors.WrongTypeError, errors.InvalidArgumentError):
+            return None
+
+    def _read(self, first: int, count: int) -> list[T]:
+        if count <= 0:
+            return []
+        if self._type == LINK:
+            class_id, make = self._class_id(), self._database._object
+            return [make(class_id, key) for key in self._coll.keys(first, count)]
+        return self._coll.values([_coll.SELF], first, count, self._database._object)
+
+    def _class_id(self) -> int:
+        return self._coll.info().target
+
+    def _row(self) -> Row:
+        if self._type != LINK:
+            raise errors.WrongTypeError(f"the elements are {TYPE_NAMES[self._type]}s and have no properties")
+        return self._database._row(self._class_id())
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, Collection) and self._coll.same(other._coll):
+            return True
+        if isinstance(other, (Collection, list, tuple)):
+            return len(self) == len(other) and list(self) == list(other)
+        return NotImplemented
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        try:
+            what = self._row().model.__name__ if self._type == LINK else TYPE_NAMES[self._type]
+            return f"<{name}: {len(self)} {what}>"
+        except errors.Error as error:
+            return f"<{name} that cannot be used: {error}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} cannot be pickled or copied; list(...) gives its elements")
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it can be used: the database is open, and the owner of a list exists."""
+        return self._coll.is_valid()
+
+    def first(self) -> Optional[T]:
+        return next(iter(self._read(0, 1)), None)
+
+    def last(self) -> Optional[T]:
+        count = len(self)
+        return self[count - 1] if count else None
+
+    # -------------------------------------------------------------------------------------------- deriving results
+
+    def where(self, condition: query.Condition, *arguments: Any) -> Results[T]:
+        """The elements that match, live.
+
+        Text with arguments, `where("age >= $0 AND name BEGINSWITH $1", 18, "A")`; predicates, `where(Person.age >= 18,
+        Person.name.startswith("A"))`; or a function of the class, `where(lambda p: p.age >= 18)`."""
+        model = self._row().model if self._type == LINK else None
+        text, values = query.condition(model, condition, arguments)
+        return self._results(self._coll.filter(text, self._database._encoded(values)))
+
+    def sorted(self, *keys: Any, descending: bool = False) -> Results[T]:
+        """In the order of properties: `sorted("name", "-age")`, `sorted(Person.name, -Person.age)`. Paths through links
+        are fine. Without keys, values by themselves."""
+        sort_keys = query.sort_keys(keys or ("self",))
+        if descending:
+            sort_keys = [(path, not reverse) for path, reverse in sort_keys]
+        return self._results(self._coll.sort(sort_keys))
+
+    def limit(self, count: int) -> Results[T]:
+        """The first `count` elements, live. (A slice is a list, as it is now.)"""
+        if count < 0:
+            raise errors.InvalidArgumentError("a limit is not negative")
+        return self._results(self._coll.limit(count))
+
+    def results(self) -> Results[T]:
+        """The same elements as results."""
+        return self._results(self._coll.to_results())
+
+    def snapshot(self) -> Results[T]:
+        """The elements there are now; who belongs to it no longer changes, their values do."""
+        return self._results(self._coll.snapshot())
+
+    def freeze(self) -> Results[T]:
+        """As it is now, for ever and for every thread."""
+        return Results(self._database.freeze(), self._coll.freeze(), self._type)
+
+    def _results(self, coll: Coll) -> Results[T]:
+        return Results(self._database, coll, self._type)
+
+    # -------------------------------------------------------------------------------------------- aggregates
+
+    def sum(self, property: Any = None) -> Any:
+        """Of the values that are not None; 0 if there are none."""
+        return self._aggregate(_coll.SUM, property)
+
+    def min(self, property: Any = None) -> Any:
+        return self._aggregate(_coll.MIN, property)
+
+    def max(self, property: Any = None) -> Any:
+        return self._aggregate(_coll.MAX, property)
+
+    def average(self, property: Any = None) -> Optional[float]:
+        """Of the values that are not None; None if there are none."""
+        average: Optional[float] = self._aggregate(_coll.AVERAGE, property)
+        return average
+
+    def count_present(self, property: Any = None) -> int:
+        """How many values are not None."""
+        return int(self._aggregate(_coll.COUNT, property))
+
+    def _aggregate(self, operation: int, property: Any) -> Any:
+        return self._coll.aggregate(operation, self._property_id(property)[0], self._database._object)
+
+    def _property_id(self, property: Any) -> tuple[int, int, bool, int]:
+        """(id, type, whether it may be None, class of its objects) of a property of the elements, or of themselves."""
+        if property is None:
+            info = self._coll.info()
+            return _coll.SELF, info.type, info.nullable, info.target
+        bound = self._row().bound(query.property_name(property))
+        if not bound.declared.is_plain:
+            raise errors.WrongTypeError(f"{self._row().model.__name__}.{bound.info.name} is a collection",
+                                        property_name=bound.info.name)
+        return bound.info.id, bound.declared.type, bound.declared.nullable, bound.info.target
+
+    # -------------------------------------------------------------------------------------------- columns
+
+    def keys(self) -> array[int]:
+        """The object keys of the elements."""
+        return self._coll.keys(0, len(self))
+
+    def column(self, property: Any = None) -> list[Any]:
+        """One property of all elements, as a list."""
+        id_, type_, _, target = self._property_id(property)
+        count = len(self)
+        if not count:
+            return []
+        if type_ in (STRING, BINARY):
+            texts = self._coll.texts(id_, 0, count)
+            return list(texts) if type_ == BINARY else [None if text is None else text.decode() for text in texts]
+        if type_ == NULL:
+            return [None] * count
+        kind, code = _BULK[type_]
+        numbers: array[Any] = array(code, bytes(array(code).itemsize * count))
+        validity, read = self._coll.numbers(kind, id_, 0, count, numbers)
+        present = unpacked(validity, read)
+        made = self._from_numbers(type_, target)
+        return [made(number) if here else None for number, here in zip(numbers, present)]
+
+    def _from_numbers(self, type_: int, target: int) -> Callable[[Any], Any]:
+        if type_ == TIMESTAMP:
+            return lambda number: moment(number // 1_000_000, number % 1_000_000 * 1_000)
+        if type_ == LINK:
+            return lambda key: self._database._object(target, key)
+        return bool if type_ == BOOL else lambda number: number
+
+    def to_numpy(self, property: Any = None, *, null: Any = None) -> numpy.ndarray[Any, Any]:
+        """One property of all elements, as a NumPy array.
+
+        A property that may be None gives a masked array, unless `null` says what to put in place of None. Ints are
+        int64, floats float64, datetimes datetime64[us], objects their keys (-1 for None), texts and data objects."""
+        try:
+            import numpy
+        except ImportError:
+            raise ImportError("to_numpy() needs NumPy: pip install numpy") from None
+        id_, type_, nullable, _ = self._property_id(property)
+        count = len(self)
+        if type_ in (STRING, BINARY):
+            values = numpy.empty(count, dtype=object)
+            values[:] = self.column(property)
+            absent = numpy.array([value is None for value in values], dtype=bool)
+        else:
+            kind, _ = _BULK[type_]
+            values = numpy.empty(count, dtype=_NUMPY_TYPES[kind])
+            validity, _ = self._coll.numbers(kind, id_, 0, count, values) if count else (bytearray(), 0)
+            bits = numpy.frombuffer(bytes(validity), dtype="uint8")
+            absent = numpy.unpackbits(bits, count=count, bitorder="little") == 0
+            if type_ == BOOL:
+                values = values.astype(bool)
+            elif type_ == TIMESTAMP:
+                values = values.view("datetime64[us]")
+            elif type_ == LINK:
+                return values
+        if not nullable:
+            return values
+        if null is not None:
+            if absent.any():
+                # An int column filled with NaN has to become one of floats.
+                values = values.astype(numpy.result_type(values.dtype, type(null))) if type_ != TIMESTAMP else values
+                values[absent] = null
+            return values
+        masked: numpy.ndarray[Any, Any] = numpy.ma.masked_array(values, mask=absent)
+        return masked
+
+    # -------------------------------------------------------------------------------------------- observing
+
+    def observe(self, callback: Callable[[Changes], None]) -> Observation:
+        """Calls back with each change, first with the initial state, for as long as the result is kept.
+
+        Delivered by db.refresh(), db.dispatch(), and the writes of this database, on its thread."""
+        from .notifications import observe_collection
+
+        return observe_collection(self, callback)
+
+    def changes(self, timeout: Optional[float] = None) -> ChangeStream[Changes]:
+        """The changes one after the other, the initial state first: `for change in results.changes(timeout=5)`, or
+        `async for change in results.changes()`. Ends when `timeout` seconds pass without one."""
+        from .notifications import collection_changes
+
+        return collection_changes(self, timeout)
+
+
+class Results(Collection[T]):
+    """Objects selected and ordered by a query, or all of a class."""
+
+    def __init__(self, database: Database, coll: Coll, element_type: int = LINK) -> None:
+        super().__init__(database, coll, element_type)
+        self._known_class: Optional[int] = None
+
+    def _class_id(self) -> int:
+        if self._known_class is None:
+            self._known_class = self._coll.info().target
+        return self._known_class
+

@@ -1,0 +1,165 @@
+"""Model classes to a schema, and the rows of a class in one database.
+
+A Row belongs to one class in one open database: it knows the ids of class and properties, and reads and writes single
+properties of an object. Databases opened without classes get classes made from what is stored.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Optional
+
+from . import errors
+from ._convert import BINARY, BOOL, DOUBLE, FLOAT, INT, INVERSE, LINK, STRING, TIMESTAMP
+from ._ffi import ffi
+from ._realm import INDEXED, NULLABLE, PRIMARY_KEY, ClassSpec, PropertyInfo, PropertySpec, Realm
+from .backlinks import Backlinks
+from .fields import Declared, Field, Float32
+from .lists import List
+from .model import Model, _models
+
+if TYPE_CHECKING:
+    from .database import Database
+
+
+def specification(classes: Sequence[type[Model]]) -> list[ClassSpec]:
+    """The classes as the library wants them declared."""
+    specs = []
+    for cls in classes:
+        if not (isinstance(cls, type) and issubclass(cls, Model)) or cls is Model:
+            raise errors.SchemaInvalidError(f"a schema is a list of subclasses of motte.Model, not of {cls!r:.60}")
+        specs.append(ClassSpec(cls.__name__, [_property(declared) for declared in cls._declared().values()]))
+    return specs
+
+
+def _property(declared: Declared) -> PropertySpec:
+    flags = (NULLABLE * declared.nullable | PRIMARY_KEY * declared.field.primary_key
+             | INDEXED * declared.field.indexed)
+    return PropertySpec(
+        declared.name, declared.type, declared.is_list, flags, declared.target, declared.field.origin)
+
+
+_ANNOTATIONS: dict[int, Any] = {BOOL: bool, INT: int, FLOAT: Float32, DOUBLE: float, STRING: str, BINARY: bytes,
+                                TIMESTAMP: datetime}
+
+
+def made_class(name: str, properties: Iterable[PropertyInfo]) -> type[Model]:
+    """A model class for what a file holds."""
+    namespace: dict[str, Any] = {"__module__": __name__, "__doc__": f"{name}, as it is stored."}
+    annotations: dict[str, Any] = {}
+    for info in properties:
+        if info.type == INVERSE:
+            annotations[info.name] = f'Backlinks["{info.target_name}"]'
+            namespace[info.name] = Field(origin=info.origin_name)
+            continue
+        annotation = f'"{info.target_name}"' if info.type == LINK else _ANNOTATIONS[info.type]
+        if info.is_list:
+            nullable = bool(info.flags & NULLABLE) and info.type != LINK
+            annotation = list[Optional[annotation] if nullable else annotation]  # type: ignore[misc]
+            namespace[info.name] = Field(default_factory=list)
+        else:
+            nullable = bool(info.flags & NULLABLE) or info.type == LINK
+            annotation = Optional[annotation] if nullable else annotation
+            namespace[info.name] = Field(
+                **({"default": None} if nullable else {}), primary_key=bool(info.flags & PRIMARY_KEY),
+                indexed=bool(info.flags & INDEXED))
+        annotations[info.name] = annotation
+    namespace["__annotations__"] = annotations
+    known = _models.get(name)
+    made = type(name, (Model,), namespace)
+    # A class made here is no class that an annotation elsewhere means.
+    if known is not None:
+        _models[name] = known
+    return made
+
+
+class Bound:
+    """A property in one database."""
+
+    __slots__ = ("info", "declared", "array")
+
+    def __init__(self, info: PropertyInfo, declared: Declared) -> None:
+        self.info, self.declared = info, declared
+        self.array = ffi.new("motte_prop[]", [info.id])
+
+
+class Row:
+    """The rows of one class in one database."""
+
+    __slots__ = ("database", "realm", "model", "class_id", "properties", "primary_key", "identity")
+
+    def __init__(self, database: Database, model: type[Model], class_id: int, infos: Sequence[PropertyInfo]) -> None:
+        self.database, self.realm, self.model, self.class_id = database, database._realm, model, class_id
+        self.properties: dict[str, Bound] = {}
+        self.primary_key: Optional[str] = None
+        by_name = {info.name: info for info in infos}
+        for name, declared in model._declared().items():
+            if name in by_name:
+                self.properties[name] = Bound(by_name[name], declared)
+                if declared.field.primary_key:
+                    self.primary_key = name
+        self.identity = (database._identity, class_id)
+
+    def bound(self, name: str) -> Bound:
+        try:
+            return self.properties[name]
+        except KeyError:
+            known = ", ".join(self.properties)
+            raise errors.UnknownPropertyError(
+                f"{self.model.__name__} has no property '{name}'; it has {known}",
+                class_name=self.model.__name__, property_name=name) from None
+
+    def get(self, instance: Model, name: str) -> Any:
+        bound = self.bound(name)
+        database = self.database
+        if database._write is not None:
+            database._check_task()
+        key = self._key(instance)
+        if bound.declared.is_plain:
+            try:
+                return self.realm.row_value(self.class_id, key, bound.array, database._object)
+            except errors.ObjectDeletedError:
+                raise self._deleted() from None
+        try:
+            coll = self.realm.row_coll(self.class_id, key, bound.info.id)
+        except errors.ObjectDeletedError:
+            raise self._deleted() from None
+        if bound.declared.type == INVERSE:
+            return Backlinks(database, coll)
+        return List(database, coll, bound.declared.type)
+
+    def set(self, instance: Model, name: str, value: Any) -> None:
+        bound = self.bound(name)
+        self.database._check_task()
+        key = self._key(instance)
+        if bound.declared.type == INVERSE:
+            raise AttributeError(f"{self.model.__name__}.{name} is computed and cannot be assigned")
+        if bound.declared.is_list:
+            List(self.database, self.realm.row_coll(self.class_id, key, bound.info.id), bound.declared.type)[:] = value
+            return
+        values = self.database._encoded([value], [bound.declared.type])
+        self.realm.row_set(self.class_id, key, [bound.info.id], values)
+
+    @staticmethod
+    def _key(instance: Model) -> int:
+        return instance._key if instance._write is None else instance._live_key()
+
+    def _deleted(self) -> errors.Error:
+        return errors.ObjectDeletedError(
+            f"this {self.model.__name__} has been deleted", class_name=self.model.__name__)
+
+
+def rows_of(database: Database, realm: Realm, classes: Optional[Sequence[type[Model]]]) -> dict[int, Row]:
+    """Rows by class id, for the classes given or, without, for all that are stored."""
+    rows: dict[int, Row] = {}
+    if classes is not None:
+        for cls in classes:
+            class_id = realm.class_find(cls.__name__)
+            if class_id is None:
+                raise errors.UnknownClassError(f"the database has no class {cls.__name__}", class_name=cls.__name__)
+            rows[class_id] = Row(database, cls, class_id, realm.properties(class_id))
+        return rows
+    for class_id in realm.classes():
+        infos = realm.properties(class_id)
+        rows[class_id] = Row(database, made_class(realm.class_info(class_id).name, infos), class_id, infos)
+    return rows

@@ -1,0 +1,95 @@
+"""What the tests share: model classes, and databases in memory and in files.
+
+After each test no handle and no callback may be left: the library counts them.
+"""
+from __future__ import annotations
+
+import gc
+import itertools
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+
+import motte
+from motte import _callbacks, _handles
+
+_numbers = itertools.count()
+
+
+class Dog(motte.Model):
+    name: str = motte.field(primary_key=True)
+    age: int = motte.field(default=0, indexed=True)
+    owner: Optional[Person] = None
+
+
+class Person(motte.Model):
+    name: str
+    age: int = 0
+    height: Optional[float] = None
+    tags: list[str] = motte.field(default_factory=list)
+    scores: list[Optional[int]] = motte.field(default_factory=list)
+    dogs: list[Dog] = motte.field(default_factory=list)
+    friend: Optional[Person] = None
+    owned: motte.Backlinks[Dog] = motte.backlinks("owner")
+    listed_by: motte.Backlinks[Person] = motte.backlinks("friend")
+
+
+class Everything(motte.Model):
+    id: int = motte.field(primary_key=True)
+    flag: bool = False
+    whole: int = 0
+    single: motte.Float32 = 0.0
+    real: float = 0.0
+    text: str = ""
+    data: bytes = b""
+    moment: datetime = motte.field(default_factory=lambda: datetime.fromisoformat("1970-01-01T00:00:00+00:00"))
+    maybe_flag: Optional[bool] = None
+    maybe_whole: Optional[int] = motte.field(default=None, indexed=True)
+    maybe_real: Optional[float] = None
+    maybe_text: Optional[str] = None
+    maybe_data: Optional[bytes] = None
+    maybe_moment: Optional[datetime] = None
+    flags: list[bool] = motte.field(default_factory=list)
+    reals: list[float] = motte.field(default_factory=list)
+    moments: list[datetime] = motte.field(default_factory=list)
+    datas: list[Optional[bytes]] = motte.field(default_factory=list)
+
+
+CLASSES: list[type[motte.Model]] = [Person, Dog, Everything]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    gc.collect()
+    handles, callbacks = _handles.live_handles(), _callbacks.alive()
+    yield
+    gc.collect()
+    assert _handles.live_handles() == handles, _callbacks.dump_handles()
+    assert _callbacks.alive() == callbacks
+
+
+@pytest.fixture
+def db() -> Iterator[motte.Database]:
+    with motte.open(in_memory=f"test {next(_numbers)}", schema=CLASSES) as database:
+        yield database
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "test.motte"
+
+
+@pytest.fixture
+def opened(path: Path) -> Iterator[Callable[..., motte.Database]]:
+    """Opens the file of the test, as often as wanted, and closes what is still open."""
+    databases: list[motte.Database] = []
+
+    def open_it(**options: Any) -> motte.Database:
+        databases.append(motte.open(path, **{"schema": CLASSES, **options}))
+        return databases[-1]
+    yield open_it
+    for database in databases:
+        database.close()

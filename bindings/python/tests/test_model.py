@@ -1,0 +1,74 @@
+"""Objects that are in no database, and what all objects share. Stored ones are in test_database.py."""
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+from conftest import Dog, Person
+
+import motte
+
+
+def test_the_constructor_takes_properties_by_name() -> None:
+    ada = Person(name="Ada", age=36)
+
+    assert (ada.name, ada.age, ada.height, ada.tags, ada.friend) == ("Ada", 36, None, [], None)
+    assert list(ada.owned) == []
+    assert not ada.is_stored and ada.is_valid and ada.database is None
+
+
+def test_lists_are_not_shared() -> None:
+    Person(name="a").tags.append("x")
+
+    assert Person(name="b").tags == []
+
+
+def test_missing_and_unknown_properties_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"Person\(\) needs a value for 'name'"):
+        Person()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="did you mean 'name'"):
+        Person(nmae="Ada")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="computed"):
+        Person(name="Ada", owned=[])  # type: ignore[call-arg]
+
+
+def test_a_mistyped_assignment_is_refused() -> None:
+    ada = Person(name="Ada")
+
+    with pytest.raises(AttributeError, match="did you mean 'age'"):
+        ada.agee = 1  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="computed"):
+        ada.owned = []  # type: ignore[assignment]
+    with pytest.raises(AttributeError, match="cannot be deleted"):
+        del ada.name
+
+
+def test_it_prints() -> None:
+    rex = Dog(name="Rex", owner=Person(name="Ada"))
+
+    assert repr(rex) == "Dog(name='Rex', age=0, owner=<Person ...>)"
+    assert repr(Person(name="x" * 100)).startswith("Person(name='" + "x" * 50)
+    assert len(repr(Person(name="x" * 1000))) < 250
+
+
+def test_equality_of_loose_objects_is_identity() -> None:
+    one, other = Person(name="Ada"), Person(name="Ada")
+
+    assert one == one and one != other and one != "Ada"
+    with pytest.raises(TypeError, match="no hash"):
+        hash(one)
+
+
+def test_loose_objects_can_be_pickled_and_copied() -> None:
+    ada = Person(name="Ada", tags=["x"])
+
+    assert pickle.loads(pickle.dumps(ada)).tags == ["x"]
+    assert copy.deepcopy(ada).to_dict() == ada.to_dict()
+
+
+def test_what_needs_a_database_says_so() -> None:
+    with pytest.raises(motte.errors.InvalidArgumentError, match=r"db.add\(\)"):
+        Person(name="Ada").observe(print)
+    with pytest.raises(motte.errors.InvalidArgumentError):
+        Person(name="Ada").freeze()
