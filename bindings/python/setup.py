@@ -7,11 +7,13 @@ The library is, in this order:
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 
 from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 
@@ -56,6 +58,52 @@ class BuildExtension(build_ext):
                 shutil.copy(ROOT / name, package / name)
 
 
+# manylinux_2_x, and the newest symbol versions a machine of that age must have.
+AGES = [
+    (17, {"GLIBCXX": (3, 4, 19), "CXXABI": (1, 3, 7), "GCC": (4, 8, 0)}),
+    (28, {"GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0)}),
+    (31, {"GLIBCXX": (3, 4, 28), "CXXABI": (1, 3, 12), "GCC": (7, 0, 0)}),
+    (34, {"GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13), "GCC": (7, 0, 0)}),
+    (35, {"GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}),
+    (36, {"GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}),
+    (38, {"GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}),
+    (39, {"GLIBCXX": (3, 4, 33), "CXXABI": (1, 3, 15), "GCC": (14, 0, 0)}),
+]
+
+
+def age(files):
+    """The x of manylinux_2_x that these files need, by the symbol versions in them; None if that cannot be told."""
+    needed = {}
+    for file in files:
+        read = subprocess.run(["objdump", "-p", file], capture_output=True, text=True)
+        if read.returncode != 0:
+            return None
+        for name, version in re.findall(r"\b(GLIBC|GLIBCXX|CXXABI|GCC)_(\d+(?:\.\d+)*)\s*$", read.stdout, re.M):
+            numbers = tuple(map(int, version.split(".")))
+            needed[name] = max(needed.get(name, numbers), numbers)
+    libc = needed.pop("GLIBC", (2, 0))
+    for minor, newest in AGES:
+        if libc <= (2, minor) and all(version <= newest[name] for name, version in needed.items()):
+            return minor
+    return None
+
+
+class HonestWheel(bdist_wheel):
+    """Names the platform that the compiled files really need, where it can be told, as auditwheel does."""
+
+    def run(self):
+        # What an earlier build left, files that are gone by now among it, is not part of this wheel.
+        shutil.rmtree(self.get_finalized_command("build").build_lib, ignore_errors=True)
+        super().run()
+
+    def get_tag(self):
+        python, abi, platform = super().get_tag()
+        package = pathlib.Path(self.bdist_dir or "") / "motte"
+        files = [str(file) for file in package.glob("*.so*")]
+        needed = age(files) if files and platform.startswith("linux_") and shutil.which("objdump") else None
+        return python, abi, platform if needed is None else platform.replace("linux", f"manylinux_2_{needed}")
+
+
 class NoSourceDistribution(sdist):
     """The sources of the library are the repository, which a source distribution of this folder would not hold."""
 
@@ -65,6 +113,6 @@ class NoSourceDistribution(sdist):
 
 setup(
     cffi_modules=["src/motte/_build.py:builder"],
-    cmdclass={"build_ext": BuildExtension, "sdist": NoSourceDistribution},
+    cmdclass={"bdist_wheel": HonestWheel, "build_ext": BuildExtension, "sdist": NoSourceDistribution},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},
 )

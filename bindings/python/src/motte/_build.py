@@ -35,5 +35,6 @@ builder.set_source(
     '#include "motte.h"',
     include_dirs=[str(header().parent)],
     libraries=["motte"],
+    extra_compile_args=["-g0"],
     extra_link_args=["-Wl,-rpath,$ORIGIN", "-Wl,-z,relro,-z,now"],
 )

@@ -1,9 +1,8 @@
 """A database: opened, read at one version, written in blocks.
 
-A Database belongs to the thread that opened it. It shows one version until it is refreshed or writes. `with db.write():`
-commits when the block ends and cancels when it raises; under asyncio the block belongs to its task, and other tasks
-that touch the database meanwhile get an error instead of a view of half a change. freeze() gives what any thread may
-read.
+A Database belongs to the thread that opened it. It shows one version until it is refreshed or writes. A block `with
+db.write():` commits at its end and cancels when it raises; under asyncio the block belongs to its task, and other tasks
+that change the database meanwhile get an error instead of joining in. freeze() gives what any thread may read.
 """
 from __future__ import annotations
 
@@ -62,8 +61,8 @@ def open(
     elif schema is not None:
         classes = list(schema)
         native = Schema.declared(specification(classes))
-    options = {name: value for name, value in (
-        ("durability", durability), ("map_size", map_size), ("rows_per_cluster", rows_per_cluster)) if value is not None}
+    settings = {"durability": durability, "map_size": map_size, "rows_per_cluster": rows_per_cluster}
+    options = {name: value for name, value in settings.items() if value is not None}
     queue = Queue()
     realm = Realm.open(
         None if path is None else os.fsencode(path), in_memory,
