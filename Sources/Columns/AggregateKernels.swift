@@ -22,8 +22,12 @@ package enum AggregateKernels {
     }
 
     /// `selection` nil takes every row.
-    package static func addInts(_ chunk: ColumnChunk, _ selection: UnsafePointer<UInt64>?, to summary: inout IntSummary) {
-        if selection == nil, !chunk.hasNulls, chunk.width == 1, chunk.count < 1 << 24 { return addBytes(chunk, to: &summary) }
+    package static func addInts(
+        _ chunk: ColumnChunk, _ selection: UnsafePointer<UInt64>?, to summary: inout IntSummary
+    ) {
+        if selection == nil, !chunk.hasNulls, chunk.width == 1, chunk.count < 1 << 24 {
+            return addBytes(chunk, to: &summary)
+        }
         forEach(chunk, selection) { row in
             let value = chunk.int(row)
             summary.sum += Int128(value)
@@ -51,7 +55,9 @@ package enum AggregateKernels {
     }
 
     /// Float and double columns.
-    package static func addDoubles(_ chunk: ColumnChunk, _ selection: UnsafePointer<UInt64>?, to summary: inout DoubleSummary) {
+    package static func addDoubles(
+        _ chunk: ColumnChunk, _ selection: UnsafePointer<UInt64>?, to summary: inout DoubleSummary
+    ) {
         let isFloat = chunk.kind == .float
         forEach(chunk, selection) { row in
             let value = isFloat ? Double(chunk.float(row)) : chunk.double(row)
@@ -88,7 +94,9 @@ package enum AggregateKernels {
         }
         for index in 0 ..< Selection.wordCount(chunk.count) {
             var word = selection?[index] ?? ~0
-            if let validity = chunk.validity { word &= validity.loadUnaligned(fromByteOffset: index &* 8, as: UInt64.self) }
+            if let validity = chunk.validity {
+                word &= validity.loadUnaligned(fromByteOffset: index &* 8, as: UInt64.self)
+            }
             if index == chunk.count >> 6 { word &= (1 << UInt64(chunk.count & 63)) &- 1 }
             while word != 0 {
                 body(index &* 64 &+ word.trailingZeroBitCount)

@@ -27,8 +27,12 @@ struct ChunkHeader {
     var payloadSize: Int
 
     /// Checks framing and checksum; `bytes` may be longer than the chunk only by nothing at all.
-    init(validating bytes: UnsafeRawBufferPointer, kind expected: UInt8, key: UnsafeRawBufferPointer) throws(DatabaseError) {
-        guard bytes.count >= Self.size, let base = bytes.baseAddress else { throw .corrupted("a chunk is shorter than its header") }
+    init(
+        validating bytes: UnsafeRawBufferPointer, kind expected: UInt8, key: UnsafeRawBufferPointer
+    ) throws(DatabaseError) {
+        guard bytes.count >= Self.size, let base = bytes.baseAddress else {
+            throw .corrupted("a chunk is shorter than its header")
+        }
         kind = base.load(as: UInt8.self)
         encoding = base.load(fromByteOffset: 1, as: UInt8.self)
         width = base.load(fromByteOffset: 2, as: UInt8.self)
@@ -37,7 +41,9 @@ struct ChunkHeader {
         payloadSize = Int(base.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
         let crc = base.loadUnaligned(fromByteOffset: 12, as: UInt32.self)
         guard kind == expected else { throw .corrupted("a chunk has kind \(kind), not \(expected)") }
-        guard payloadSize & 7 == 0, bytes.count == Self.size + payloadSize else { throw .corrupted("a chunk has a wrong size") }
+        guard payloadSize & 7 == 0, bytes.count == Self.size + payloadSize else {
+            throw .corrupted("a chunk has a wrong size")
+        }
         guard crc == Self.checksum(base, payloadSize, key) else { throw .corrupted("a chunk fails its checksum") }
     }
 
@@ -50,21 +56,16 @@ struct ChunkHeader {
         payloadSize = 0
     }
 
-    /// Pads the payload that follows the header in `bytes` and fills the header in.
-    func finish(_ bytes: inout [UInt8], key: UnsafeRawBufferPointer) {
-        while bytes.count & 7 != 0 { bytes.append(0) }
-        let payload = bytes.count - Self.size
-        bytes.withUnsafeMutableBytes { buffer in
-            guard let base = buffer.baseAddress else { return }
-            base.storeBytes(of: kind, as: UInt8.self)
-            base.storeBytes(of: encoding, toByteOffset: 1, as: UInt8.self)
-            base.storeBytes(of: width, toByteOffset: 2, as: UInt8.self)
-            base.storeBytes(of: flags, toByteOffset: 3, as: UInt8.self)
-            base.storeBytes(of: UInt32(truncatingIfNeeded: count), toByteOffset: 4, as: UInt32.self)
-            base.storeBytes(of: UInt32(truncatingIfNeeded: payload), toByteOffset: 8, as: UInt32.self)
-            let crc = Self.checksum(base, payload, key)
-            base.storeBytes(of: crc, toByteOffset: 12, as: UInt32.self)
-        }
+    /// Fills in the header before a payload of `payloadSize` bytes that stands behind it.
+    func write(to base: UnsafeMutableRawPointer, key: UnsafeRawBufferPointer) {
+        assert(payloadSize & 7 == 0, "a payload is padded to 8 bytes")
+        base.storeBytes(of: kind, as: UInt8.self)
+        base.storeBytes(of: encoding, toByteOffset: 1, as: UInt8.self)
+        base.storeBytes(of: width, toByteOffset: 2, as: UInt8.self)
+        base.storeBytes(of: flags, toByteOffset: 3, as: UInt8.self)
+        base.storeBytes(of: UInt32(truncatingIfNeeded: count), toByteOffset: 4, as: UInt32.self)
+        base.storeBytes(of: UInt32(truncatingIfNeeded: payloadSize), toByteOffset: 8, as: UInt32.self)
+        base.storeBytes(of: Self.checksum(base, payloadSize, key), toByteOffset: 12, as: UInt32.self)
     }
 
     private static func checksum(_ base: UnsafeRawPointer, _ payload: Int, _ key: UnsafeRawBufferPointer) -> UInt32 {

@@ -7,8 +7,8 @@
 ///     timestamp  i64 reference | count x width seconds | count x u32 nanoseconds where flagged
 ///     float      count x 4            double   count x 8
 ///     string,    encoding 0: count x u8 hash | (count + 1) x width (2, 4) offsets | heap
-///     data       encoding 1: count x width (1, 2) codes, padded to 8 | an encoding 0 chunk body of the distinct values,
-///                led by u32 distinct count and u32 offset width
+///     data       encoding 1: count x width (1, 2) codes, padded to 8 | u32 distinct count | u32 offset width |
+///                the distinct values as in encoding 0
 ///
 /// Validation guarantees that every later read stays inside. Bytes may be only 2-byte aligned.
 import MotteValues
@@ -25,6 +25,8 @@ package struct ColumnChunk {
     /// Nanoseconds of timestamps, offsets of strings.
     let extra: UnsafeRawPointer?
     let heap: UnsafeRawPointer?
+    /// Of stored texts: of rows, or of a dictionary's distinct ones. Elsewhere meaningless.
+    let hashes: UnsafeRawPointer
     let offsetWidth: UInt8
     /// Of a dictionary: how many distinct values; -1 elsewhere.
     let distinctCount: Int
@@ -46,6 +48,7 @@ package struct ColumnChunk {
         var extra: UnsafeRawPointer?, heap: UnsafeRawPointer?
         var offsetWidth: UInt8 = 0
         var distinct = -1
+        var hashes: UnsafeRawPointer?
         switch kind {
         case .bool: values = try layout.take((count + 63) / 64 * 8)
         case .float: values = try layout.take(count * 4)
@@ -73,31 +76,41 @@ package struct ColumnChunk {
                 values = text.hashes
             }
             extra = text.offsets
+            hashes = text.hashes
             heap = text.heap
             offsetWidth = text.offsetWidth
         }
         self.reference = reference
         self.extra = extra
         self.heap = heap
+        self.hashes = hashes ?? values
         self.offsetWidth = offsetWidth
         distinctCount = distinct
     }
 
-    private static func checkNanoseconds(_ start: UnsafeRawPointer?, _ count: Int, _ layout: ChunkLayout) throws(DatabaseError) {
+    private static func checkNanoseconds(
+        _ start: UnsafeRawPointer?, _ count: Int, _ layout: ChunkLayout
+    ) throws(DatabaseError) {
         guard let start else { return }
+        var highest: UInt32 = 0
         for row in 0 ..< count {
-            try layout.require(start.loadUnaligned(fromByteOffset: row * 4, as: UInt32.self) < 1_000_000_000, "nanoseconds")
+            highest = max(highest, start.loadUnaligned(fromByteOffset: row &* 4, as: UInt32.self))
         }
+        try layout.require(highest < 1_000_000_000, "nanoseconds")
     }
 
     private static func checkCodes(
         _ codes: UnsafeRawPointer, _ width: UInt8, _ count: Int, below limit: Int, _ layout: ChunkLayout
     ) throws(DatabaseError) {
-        for row in 0 ..< count {
-            let code = width == 1 ? Int(codes.load(fromByteOffset: row, as: UInt8.self))
-                : Int(codes.loadUnaligned(fromByteOffset: row * 2, as: UInt16.self))
-            try layout.require(code < limit, "a dictionary code")
+        var highest = -1
+        if width == 1 {
+            for row in 0 ..< count { highest = max(highest, Int(codes.load(fromByteOffset: row, as: UInt8.self))) }
+        } else {
+            for row in 0 ..< count {
+                highest = max(highest, Int(codes.loadUnaligned(fromByteOffset: row &* 2, as: UInt16.self)))
+            }
         }
+        try layout.require(highest < limit, "a dictionary code")
     }
 
     // MARK: One value
@@ -213,13 +226,27 @@ struct ChunkLayout {
         let offsets = try take((count + 1) * Int(offsetWidth))
         let available = rest
         let heap = try take(0)
-        var previous = 0
-        for index in 0 ... count {
-            let next = offsetWidth == 2 ? Int(offsets.loadUnaligned(fromByteOffset: index * 2, as: UInt16.self))
-                : Int(offsets.loadUnaligned(fromByteOffset: index * 4, as: UInt32.self))
-            guard next >= previous, next <= available else { throw .corrupted("a chunk's text offsets are out of order") }
-            previous = next
+        // No branch within the loops: they run over every text of every chunk that is read.
+        var isDisordered = false
+        var last = 0
+        if offsetWidth == 2 {
+            var previous: UInt16 = 0
+            for index in 0 ... count {
+                let next = offsets.loadUnaligned(fromByteOffset: index &* 2, as: UInt16.self)
+                isDisordered = isDisordered || next < previous
+                previous = next
+            }
+            last = Int(previous)
+        } else {
+            var previous: UInt32 = 0
+            for index in 0 ... count {
+                let next = offsets.loadUnaligned(fromByteOffset: index &* 4, as: UInt32.self)
+                isDisordered = isDisordered || next < previous
+                previous = next
+            }
+            last = Int(previous)
         }
+        guard !isDisordered, last <= available else { throw .corrupted("a chunk's text offsets are out of order") }
         return Text(hashes: hashes, offsets: offsets, heap: heap, offsetWidth: offsetWidth)
     }
 }

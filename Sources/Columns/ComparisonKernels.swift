@@ -90,9 +90,10 @@ package enum ComparisonKernels {
         case .equal: Selection.clear(words, rows: chunk.count)
         case .notEqual: Selection.fill(words, rows: chunk.count)
         case .less, .lessOrEqual:
-            if let below { selectPacked(chunk, .lessOrEqual, below, words) } else { Selection.clear(words, rows: chunk.count) }
+            if let below { selectPacked(chunk, .lessOrEqual, below, words) } else { decide(false, chunk.count, words) }
         case .greater, .greaterOrEqual:
-            if let below { selectPacked(chunk, .greater, below, words) } else { decide(!constant.isNaN, chunk.count, words) }
+            let isAbove = !constant.isNaN
+            if let below { selectPacked(chunk, .greater, below, words) } else { decide(isAbove, chunk.count, words) }
         }
         settleNulls(chunk, op, words)
     }
@@ -106,7 +107,9 @@ package enum ComparisonKernels {
         settleNulls(chunk, .equal, words)
     }
 
-    package static func selectBools(_ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Bool, into words: SelectionWords) {
+    package static func selectBools(
+        _ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Bool, into words: SelectionWords
+    ) {
         for index in 0 ..< Selection.wordCount(chunk.count) {
             let bits = chunk.values.loadUnaligned(fromByteOffset: index &* 8, as: UInt64.self)
             words[index] = switch (op, constant) {

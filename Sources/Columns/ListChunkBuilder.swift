@@ -25,7 +25,9 @@ package final class ListChunkBuilder {
     package func appendRows(_ number: Int) { cells.append(contentsOf: repeatElement(.empty, count: number)) }
 
     /// Takes over rows of another builder of the same column, which gives them up.
-    package func appendRows(_ source: ListChunkBuilder, _ rows: Range<Int>) { cells.append(contentsOf: source.cells[rows]) }
+    package func appendRows(_ source: ListChunkBuilder, _ rows: Range<Int>) {
+        cells.append(contentsOf: source.cells[rows])
+    }
 
     package func load(_ chunk: ListChunk) {
         cells.removeAll(keepingCapacity: true)
@@ -37,7 +39,7 @@ package final class ListChunkBuilder {
             } else {
                 let range = chunk.range(row)
                 let builder = ChunkBuilder(kind: elementKind, nullable: isNullable, capacity: range.count)
-                for element in range { builder.append(chunk.elements.view(element)) }
+                builder.append(chunk.elements, range)
                 cells.append(.elements(builder))
             }
         }
@@ -68,24 +70,29 @@ package final class ListChunkBuilder {
     package func setExternal(_ row: Int, count: Int) { cells[row] = .external(count) }
 
     package func encode(key: UnsafeRawBufferPointer) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: ChunkHeader.size)
         var inline = 0
         for row in cells.indices where !isExternal(row) { inline += elementCount(row) }
         let elements = ChunkBuilder(kind: elementKind, nullable: isNullable, capacity: inline)
-        for cell in cells {
-            switch cell {
-            case .empty: ChunkBuilder.append(UInt32(0), to: &bytes)
-            case .external(let count): ChunkBuilder.append(UInt32(count) | ListChunk.externalBit, to: &bytes)
-            case .elements(let builder):
-                ChunkBuilder.append(UInt32(builder.count), to: &bytes)
-                for index in 0 ..< builder.count { elements.append(builder.view(index)) }
+        let lengthBytes = (cells.count * 4 + 7) & ~7
+        var bytes = [UInt8](repeating: 0, count: ChunkHeader.size + lengthBytes)
+        bytes.withUnsafeMutableBytes { output in
+            for (row, cell) in cells.enumerated() {
+                let length: UInt32
+                switch cell {
+                case .empty: length = 0
+                case .external(let count): length = UInt32(truncatingIfNeeded: count) | ListChunk.externalBit
+                case .elements(let builder):
+                    length = UInt32(truncatingIfNeeded: builder.count)
+                    elements.append(builder, 0 ..< builder.count)
+                }
+                output.storeBytes(of: length, toByteOffset: ChunkHeader.size + row * 4, as: UInt32.self)
             }
         }
-        while bytes.count & 7 != 0 { bytes.append(0) }
-        bytes.append(contentsOf: elements.encode(key: key))
-        let header = ChunkHeader(
+        elements.encode(key: key, appendingTo: &bytes)
+        var header = ChunkHeader(
             kind: elementKind.rawValue | ChunkHeader.listFlag, encoding: 0, width: 0, flags: 0, count: cells.count)
-        header.finish(&bytes, key: key)
+        header.payloadSize = bytes.count - ChunkHeader.size
+        bytes.withUnsafeMutableBytes { if let base = $0.baseAddress { header.write(to: base, key: key) } }
         return bytes
     }
 }

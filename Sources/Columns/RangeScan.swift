@@ -8,7 +8,9 @@
 /// Concrete on purpose: SIMD operators in generic code are not turned into instructions.
 enum RangeScan {
     /// Rows whose byte is in [low, low + span].
-    static func bytes(_ values: UnsafeRawPointer, _ rows: Int, _ low: UInt8, _ span: UInt8, _ words: SelectionWords) {
+    static func bytes(
+        _ values: UnsafeRawPointer, _ rows: Int, _ low: UInt8, _ span: UInt8, _ words: SelectionWords
+    ) {
         let lows = SIMD16<UInt8>(repeating: low), spans = SIMD16<UInt8>(repeating: span)
         let weights = SIMD16<UInt8>(1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128)
         var row = 0, word: UInt64 = 0
@@ -30,7 +32,9 @@ enum RangeScan {
         if row & 63 != 0 { words[row &>> 6] = word }
     }
 
-    static func shorts(_ values: UnsafeRawPointer, _ rows: Int, _ low: UInt16, _ span: UInt16, _ words: SelectionWords) {
+    static func shorts(
+        _ values: UnsafeRawPointer, _ rows: Int, _ low: UInt16, _ span: UInt16, _ words: SelectionWords
+    ) {
         let lows = SIMD8<UInt16>(repeating: low), spans = SIMD8<UInt16>(repeating: span)
         let lowWeights = SIMD8<UInt16>(1, 2, 4, 8, 16, 32, 64, 128), highWeights = lowWeights &<< 8
         var row = 0, word: UInt64 = 0
@@ -52,7 +56,9 @@ enum RangeScan {
         if row & 63 != 0 { words[row &>> 6] = word }
     }
 
-    static func longs(_ values: UnsafeRawPointer, _ rows: Int, _ low: UInt32, _ span: UInt32, _ words: SelectionWords) {
+    static func longs(
+        _ values: UnsafeRawPointer, _ rows: Int, _ low: UInt32, _ span: UInt32, _ words: SelectionWords
+    ) {
         let lows = SIMD4<UInt32>(repeating: low), spans = SIMD4<UInt32>(repeating: span)
         var row = 0, word: UInt64 = 0
         while row &+ 16 <= rows {
@@ -77,7 +83,9 @@ enum RangeScan {
     }
 
     /// One by one: the portable instruction set compares no 64-bit lanes.
-    static func quads(_ values: UnsafeRawPointer, _ rows: Int, _ low: UInt64, _ span: UInt64, _ words: SelectionWords) {
+    static func quads(
+        _ values: UnsafeRawPointer, _ rows: Int, _ low: UInt64, _ span: UInt64, _ words: SelectionWords
+    ) {
         var row = 0
         while row < rows {
             let end = min(64, rows &- row)
@@ -92,7 +100,9 @@ enum RangeScan {
     }
 
     /// Rows in [low, high]; NaN is in no range.
-    static func doubles(_ values: UnsafeRawPointer, _ rows: Int, _ low: Double, _ high: Double, _ words: SelectionWords) {
+    static func doubles(
+        _ values: UnsafeRawPointer, _ rows: Int, _ low: Double, _ high: Double, _ words: SelectionWords
+    ) {
         let lows = SIMD2<Double>(repeating: low), highs = SIMD2<Double>(repeating: high)
         var row = 0, word: UInt64 = 0
         while row &+ 8 <= rows {
@@ -114,7 +124,9 @@ enum RangeScan {
         if row & 63 != 0 { words[row &>> 6] = word }
     }
 
-    static func floats(_ values: UnsafeRawPointer, _ rows: Int, _ low: Float, _ high: Float, _ words: SelectionWords) {
+    static func floats(
+        _ values: UnsafeRawPointer, _ rows: Int, _ low: Float, _ high: Float, _ words: SelectionWords
+    ) {
         let lows = SIMD4<Float>(repeating: low), highs = SIMD4<Float>(repeating: high)
         var row = 0, word: UInt64 = 0
         while row &+ 16 <= rows {

@@ -1,54 +1,103 @@
-/// Comparing a chunk's strings or data: equality by hash bytes or dictionary code first, all else text by text, and once
-/// per distinct text where there is a dictionary.
+/// Comparing a chunk's strings or data: equality by hash bytes or dictionary code first, all else text by text, and
+/// once per distinct text where there is a dictionary.
 import MotteValues
 
 package enum TextKernels {
     package static func select(
         _ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: UnsafeRawBufferPointer, into words: SelectionWords
     ) {
-        if !chunk.isDictionary, op == .equal || op == .notEqual {
+        if op == .equal || op == .notEqual {
             selectEqual(chunk, constant, words)
             if op == .notEqual { Selection.invert(words, rows: chunk.count) }
         } else {
-            selectTexts(chunk, words) { op.holds(ValueOrdering.compareBytes($0, constant)) }
+            selectTexts(chunk, words) { op.holds(ValueOrdering.compareBytes(chunk.text($0), constant)) }
         }
         ComparisonKernels.settleNulls(chunk, op, words)
     }
 
     /// Null rows never match.
     package static func select(_ chunk: ColumnChunk, matching matcher: TextMatcher, into words: SelectionWords) {
-        selectTexts(chunk, words) { matcher.matches($0) }
+        if matcher.isContains {
+            TextSearch.select(chunk, containing: matcher, words)
+        } else {
+            selectTexts(chunk, words) { matcher.matches(chunk.text($0)) }
+        }
         ComparisonKernels.settleNulls(chunk, .equal, words)
     }
 
-    private static func selectEqual(_ chunk: ColumnChunk, _ constant: UnsafeRawBufferPointer, _ words: SelectionWords) {
-        RangeScan.bytes(chunk.values, chunk.count, TextRun.hash(constant), 0, words)
+    static func select(_ chunk: ColumnChunk, among members: TextSet, _ words: SelectionWords) {
+        let hashes = chunk.hashes
+        selectTexts(chunk, words) { index in
+            members.mayContain(hash: hashes.load(fromByteOffset: index, as: UInt8.self))
+                && members.contains(chunk.text(index))
+        }
+    }
+
+    private static func selectEqual(
+        _ chunk: ColumnChunk, _ constant: UnsafeRawBufferPointer, _ words: SelectionWords
+    ) {
+        let hash = TextRun.hash(constant)
+        guard !chunk.isDictionary else {
+            let code = (0 ..< chunk.distinctCount).first { code in
+                chunk.hashes.load(fromByteOffset: code, as: UInt8.self) == hash
+                    && ValueOrdering.compareBytes(chunk.text(code), constant) == 0
+            }
+            guard let code else { return Selection.clear(words, rows: chunk.count) }
+            return selectCode(chunk, code, words)
+        }
+        RangeScan.bytes(chunk.hashes, chunk.count, hash, 0, words)
         for index in 0 ..< Selection.wordCount(chunk.count) {
             var candidates = words[index]
             while candidates != 0 {
                 let bit = candidates.trailingZeroBitCount
                 candidates &= candidates &- 1
-                if ValueOrdering.compareBytes(chunk.text(index &* 64 &+ bit), constant) != 0 { words[index] &= ~(1 << UInt64(bit)) }
+                let isEqual = ValueOrdering.compareBytes(chunk.text(index &* 64 &+ bit), constant) == 0
+                if !isEqual { words[index] &= ~(1 &<< UInt64(bit)) }
             }
         }
     }
 
+    private static func selectCode(_ chunk: ColumnChunk, _ code: Int, _ words: SelectionWords) {
+        if chunk.width == 1 {
+            RangeScan.bytes(chunk.values, chunk.count, UInt8(truncatingIfNeeded: code), 0, words)
+        } else {
+            RangeScan.shorts(chunk.values, chunk.count, UInt16(truncatingIfNeeded: code), 0, words)
+        }
+    }
+
+    /// `test` gets positions of stored texts: rows, or codes of a dictionary.
     @inline(__always)
-    private static func selectTexts(_ chunk: ColumnChunk, _ words: SelectionWords, _ test: (UnsafeRawBufferPointer) -> Bool) {
-        Selection.clear(words, rows: chunk.count)
+    static func selectTexts(_ chunk: ColumnChunk, _ words: SelectionWords, _ test: (Int) -> Bool) {
         guard chunk.isDictionary else {
-            for row in 0 ..< chunk.count where test(chunk.text(row)) { Selection.insert(words, row) }
+            for index in 0 ..< Selection.wordCount(chunk.count) {
+                var word: UInt64 = 0
+                for bit in 0 ..< min(64, chunk.count &- index &* 64) where test(index &* 64 &+ bit) {
+                    word |= 1 &<< UInt64(truncatingIfNeeded: bit)
+                }
+                words[index] = word
+            }
             return
         }
-        withUnsafeTemporaryAllocation(of: Bool.self, capacity: max(1, chunk.distinctCount)) { matching in
-            var any = false
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(1, chunk.distinctCount)) { matching in
+            var found = 0, last = 0
             for code in 0 ..< chunk.distinctCount {
-                let matches = test(chunk.text(code))
-                matching[code] = matches
-                any = any || matches
+                let matches = test(code)
+                matching[code] = matches ? 1 : 0
+                if matches {
+                    found &+= 1
+                    last = code
+                }
             }
-            guard any else { return }
-            for row in 0 ..< chunk.count where matching[chunk.code(row)] { Selection.insert(words, row) }
+            if found == 0 { return Selection.clear(words, rows: chunk.count) }
+            if found == 1 { return selectCode(chunk, last, words) }
+            if found == chunk.distinctCount { return Selection.fill(words, rows: chunk.count) }
+            for index in 0 ..< Selection.wordCount(chunk.count) {
+                var word: UInt64 = 0
+                for bit in 0 ..< min(64, chunk.count &- index &* 64) {
+                    word |= UInt64(matching[chunk.code(index &* 64 &+ bit)]) &<< UInt64(truncatingIfNeeded: bit)
+                }
+                words[index] = word
+            }
         }
     }
 }

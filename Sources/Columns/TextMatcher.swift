@@ -8,25 +8,30 @@ package struct TextMatcher: Sendable {
     package enum Mode: UInt8, Sendable { case equal, beginsWith, endsWith, contains, like }
 
     private let mode: Mode
-    private let ignoresCase: Bool
-    private let pattern: [UInt8]
-    private let patternIsASCII: Bool
+    let ignoresCase: Bool
+    /// Folded where case is ignored.
+    let pattern: [UInt8]
+
+    var isContains: Bool { mode == .contains }
 
     package init(_ mode: Mode, _ pattern: UnsafeRawBufferPointer, ignoresCase: Bool) {
         self.mode = mode
         self.ignoresCase = ignoresCase
         self.pattern = ignoresCase ? Self.folded(pattern) : [UInt8](pattern)
-        patternIsASCII = self.pattern.allSatisfy { $0 < 0x80 }
     }
 
     package func matches(_ text: UnsafeRawBufferPointer) -> Bool {
         guard ignoresCase else { return pattern.withUnsafeBytes { Self.match(mode, text, $0, fold: false) } }
         if Self.isASCII(text) { return pattern.withUnsafeBytes { Self.match(mode, text, $0, fold: true) } }
         let folded = Self.folded(text)
-        return pattern.withUnsafeBytes { pattern in folded.withUnsafeBytes { Self.match(mode, $0, pattern, fold: false) } }
+        return pattern.withUnsafeBytes { pattern in
+            folded.withUnsafeBytes { Self.match(mode, $0, pattern, fold: false) }
+        }
     }
 
-    private static func match(_ mode: Mode, _ text: UnsafeRawBufferPointer, _ pattern: UnsafeRawBufferPointer, fold: Bool) -> Bool {
+    private static func match(
+        _ mode: Mode, _ text: UnsafeRawBufferPointer, _ pattern: UnsafeRawBufferPointer, fold: Bool
+    ) -> Bool {
         let size = pattern.count
         switch mode {
         case .equal: return text.count == size && equals(text, 0, pattern, fold)
@@ -45,7 +50,9 @@ package struct TextMatcher: Sendable {
     }
 
     @inline(__always)
-    private static func equals(_ text: UnsafeRawBufferPointer, _ start: Int, _ pattern: UnsafeRawBufferPointer, _ fold: Bool) -> Bool {
+    private static func equals(
+        _ text: UnsafeRawBufferPointer, _ start: Int, _ pattern: UnsafeRawBufferPointer, _ fold: Bool
+    ) -> Bool {
         for index in 0 ..< pattern.count {
             let byte = text[start &+ index]
             if (fold ? lowered(byte) : byte) != pattern[index] { return false }
@@ -89,8 +96,23 @@ package struct TextMatcher: Sendable {
     @inline(__always)
     private static func lowered(_ byte: UInt8) -> UInt8 { byte &- 65 < 26 ? byte | 0x20 : byte }
 
-    private static func isASCII(_ text: UnsafeRawBufferPointer) -> Bool {
-        for byte in text where byte >= 0x80 { return false }
+    /// As many bytes as the pattern has, compared as ASCII.
+    @inline(__always)
+    func isSame(_ text: UnsafeRawBufferPointer, _ pattern: UnsafeRawBufferPointer) -> Bool {
+        Self.equals(text, 0, pattern, ignoresCase)
+    }
+
+    static func isASCII(_ text: UnsafeRawBufferPointer) -> Bool {
+        guard let base = text.baseAddress else { return true }
+        var index = 0
+        while index &+ 8 <= text.count {
+            if base.loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 != 0 { return false }
+            index &+= 8
+        }
+        while index < text.count {
+            if base.load(fromByteOffset: index, as: UInt8.self) >= 0x80 { return false }
+            index &+= 1
+        }
         return true
     }
 

@@ -1,10 +1,92 @@
-/// How texts are laid out behind each other (hash bytes, offsets, heap), and the dictionary for columns that repeat few.
+/// How texts are laid out behind each other (hash bytes, offsets, heap), and the dictionary for columns with few texts.
 import MotteValues
 
-enum TextRun {
+struct TextRun {
+    /// nil where the texts are stored row by row.
+    let dictionary: TextDictionary?
+    /// Of codes, or of offsets where there is no dictionary.
+    let width: UInt8
+    let size: Int
+    private let offsetWidth: Int
+
+    init(_ buffers: ChunkBuffers) {
+        if let dictionary = TextDictionary(buffers) {
+            let distinct = dictionary.distinct.count
+            let total = dictionary.distinct.reduce(0) { $0 + Int(buffers.sizes[Int($1)]) }
+            offsetWidth = total <= 0xFFFF ? 2 : 4
+            width = distinct <= 256 ? 1 : 2
+            let codes = (buffers.count * Int(width) + 7) & ~7
+            size = codes + 8 + distinct + (distinct + 1) * offsetWidth + total
+            self.dictionary = dictionary
+        } else {
+            var total = 0
+            for row in 0 ..< buffers.count { total &+= Int(buffers.sizes[row]) }
+            offsetWidth = total <= 0xFFFF ? 2 : 4
+            width = UInt8(offsetWidth)
+            size = buffers.count + (buffers.count + 1) * offsetWidth + total
+            dictionary = nil
+        }
+    }
+
+    func write(_ buffers: ChunkBuffers, _ output: inout UnsafeMutableRawPointer) {
+        guard let dictionary else { return writeTexts(buffers, nil, buffers.count, &output) }
+        let count = buffers.count
+        if width == 1 {
+            for row in 0 ..< count {
+                let code = UInt8(truncatingIfNeeded: dictionary.codes[row])
+                output.storeBytes(of: code, toByteOffset: row, as: UInt8.self)
+            }
+        } else {
+            for row in 0 ..< count {
+                output.storeBytes(of: dictionary.codes[row], toByteOffset: row &* 2, as: UInt16.self)
+            }
+        }
+        let used = count * Int(width)
+        for offset in used ..< (used + 7) & ~7 { output.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self) }
+        output += (used + 7) & ~7
+        output.storeBytes(of: UInt32(truncatingIfNeeded: dictionary.distinct.count), as: UInt32.self)
+        output.storeBytes(of: UInt32(truncatingIfNeeded: offsetWidth), toByteOffset: 4, as: UInt32.self)
+        output += 8
+        dictionary.distinct.withUnsafeBufferPointer { rows in
+            writeTexts(buffers, rows.baseAddress, rows.count, &output)
+        }
+    }
+
+    /// The texts of `rows`, or of all rows.
+    private func writeTexts(
+        _ buffers: ChunkBuffers, _ rows: UnsafePointer<UInt32>?, _ count: Int, _ output: inout UnsafeMutableRawPointer
+    ) {
+        let offsets = output + count
+        let heap = offsets + (count + 1) * offsetWidth
+        var used = 0
+        for index in 0 ..< count {
+            let text = buffers.text(rows.map { Int($0[index]) } ?? index)
+            output.storeBytes(of: Self.hash(text), toByteOffset: index, as: UInt8.self)
+            store(used, offsets, index)
+            if text.count > 0, let start = text.baseAddress {
+                (heap + used).copyMemory(from: start, byteCount: text.count)
+            }
+            used &+= text.count
+        }
+        store(used, offsets, count)
+        output = heap + used
+    }
+
+    @inline(__always)
+    private func store(_ offset: Int, _ offsets: UnsafeMutableRawPointer, _ index: Int) {
+        if offsetWidth == 2 {
+            offsets.storeBytes(of: UInt16(truncatingIfNeeded: offset), toByteOffset: index &* 2, as: UInt16.self)
+        } else {
+            offsets.storeBytes(of: UInt32(truncatingIfNeeded: offset), toByteOffset: index &* 4, as: UInt32.self)
+        }
+    }
+
     /// One byte that equal texts share: most unequal ones are told apart without looking at them.
     @inline(__always)
-    static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt8 {
+    static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt8 { UInt8(truncatingIfNeeded: wideHash(bytes) >> 56) }
+
+    @inline(__always)
+    static func wideHash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         var hash = UInt64(truncatingIfNeeded: bytes.count) &* 0x9E37_79B9_7F4A_7C15
         var index = 0
         if let base = bytes.baseAddress {
@@ -19,69 +101,43 @@ enum TextRun {
             }
         }
         hash ^= hash >> 29
-        hash = hash &* 0xC4CE_B9FE_1A85_EC53
-        return UInt8(truncatingIfNeeded: hash >> 56)
-    }
-
-    /// Returns the offset width.
-    static func append(count: Int, to bytes: inout [UInt8], text: (Int) -> UnsafeRawBufferPointer) -> UInt8 {
-        var total = 0
-        for index in 0 ..< count { total += text(index).count }
-        let width = total <= 0xFFFF ? 2 : 4
-        let start = bytes.count
-        bytes.append(contentsOf: repeatElement(0, count: count + (count + 1) * width + total))
-        bytes.withUnsafeMutableBytes { buffer in
-            guard let base = buffer.baseAddress.map({ $0 + start }) else { return }
-            let offsets = base + count
-            let heap = offsets + (count + 1) * width
-            var used = 0
-            for index in 0 ... count {
-                if width == 2 {
-                    offsets.storeBytes(of: UInt16(truncatingIfNeeded: used), toByteOffset: index &* 2, as: UInt16.self)
-                } else {
-                    offsets.storeBytes(of: UInt32(truncatingIfNeeded: used), toByteOffset: index &* 4, as: UInt32.self)
-                }
-                guard index < count else { break }
-                let part = text(index)
-                base.storeBytes(of: hash(part), toByteOffset: index, as: UInt8.self)
-                if let source = part.baseAddress, part.count > 0 { (heap + used).copyMemory(from: source, byteCount: part.count) }
-                used &+= part.count
-            }
-        }
-        return UInt8(width)
+        return hash &* 0xC4CE_B9FE_1A85_EC53
     }
 }
 
 /// The distinct texts of a run, where they are few enough that codes save space.
 struct TextDictionary {
-    private let codes: [UInt16]
-    private let distinct: [Int]
-    private let text: (Int) -> UnsafeRawBufferPointer
+    /// Of every row.
+    let codes: [UInt16]
+    /// Of every code, the first row that has its text.
+    let distinct: [UInt32]
 
-    /// nil where more than a quarter of the texts differ.
-    init?(_ count: Int, text: @escaping (Int) -> UnsafeRawBufferPointer) {
+    /// nil where more than a quarter of the texts differ, or where codes would not fit.
+    init?(_ buffers: ChunkBuffers) {
+        let count = buffers.count
         guard count >= 16 else { return nil }
-        let limit = count / 4
-        // Open addressing over the distinct texts found so far.
+        let limit = min(count / 4, 0x1_0000)
+        // Open addressing over the texts found so far, at most a quarter full.
         let slots = (limit * 4).nextPowerOfTwo
         var table = [Int32](repeating: -1, count: slots)
         var codes: [UInt16] = []
+        var distinct: [UInt32] = []
+        distinct.reserveCapacity(limit)
         codes.reserveCapacity(count)
-        var distinct: [Int] = []
         for row in 0 ..< count {
-            let bytes = text(row)
-            var slot = Int(Self.wideHash(bytes) & UInt64(slots - 1))
+            let text = buffers.text(row)
+            var slot = Int(truncatingIfNeeded: TextRun.wideHash(text) >> 24) & (slots - 1)
             while true {
-                let entry = Int(table[slot])
-                if entry < 0 {
+                let code = Int(table[slot])
+                if code < 0 {
                     guard distinct.count < limit else { return nil }
-                    table[slot] = Int32(distinct.count)
-                    codes.append(UInt16(distinct.count))
-                    distinct.append(row)
+                    table[slot] = Int32(truncatingIfNeeded: distinct.count)
+                    codes.append(UInt16(truncatingIfNeeded: distinct.count))
+                    distinct.append(UInt32(truncatingIfNeeded: row))
                     break
                 }
-                if ValueOrdering.compareBytes(text(distinct[entry]), bytes) == 0 {
-                    codes.append(UInt16(entry))
+                if Self.isSame(buffers, Int(distinct[code]), row) {
+                    codes.append(UInt16(truncatingIfNeeded: code))
                     break
                 }
                 slot = (slot + 1) & (slots - 1)
@@ -89,27 +145,12 @@ struct TextDictionary {
         }
         self.codes = codes
         self.distinct = distinct
-        self.text = text
     }
 
-    private static func wideHash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        return hash ^ (hash >> 32)
-    }
-
-    /// Returns the code width.
-    func append(to bytes: inout [UInt8]) -> UInt8 {
-        let width: UInt8 = distinct.count <= 256 ? 1 : 2
-        for code in codes {
-            if width == 1 { bytes.append(UInt8(truncatingIfNeeded: code)) } else { ChunkBuilder.append(code, to: &bytes) }
-        }
-        while (bytes.count - ChunkHeader.size) & 7 != 0 { bytes.append(0) }
-        ChunkBuilder.append(UInt32(distinct.count), to: &bytes)
-        let widthPosition = bytes.count
-        ChunkBuilder.append(UInt32(0), to: &bytes)
-        bytes[widthPosition] = TextRun.append(count: distinct.count, to: &bytes) { text(distinct[$0]) }
-        return width
+    @inline(__always)
+    private static func isSame(_ buffers: ChunkBuffers, _ left: Int, _ right: Int) -> Bool {
+        buffers.sizes[left] == buffers.sizes[right]
+            && ValueOrdering.compareBytes(buffers.text(left), buffers.text(right)) == 0
     }
 }
 

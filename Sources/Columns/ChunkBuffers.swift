@@ -1,0 +1,251 @@
+/// The growing buffers of a `ChunkBuilder`.
+import MotteValues
+
+struct ChunkBuffers {
+    let kind: ColumnKind
+    let isNullable: Bool
+    private(set) var count = 0
+    private(set) var capacity: Int
+    private(set) var words: UnsafeMutablePointer<UInt64>
+    /// Byte counts of strings and data, nanoseconds of timestamps; of no use to other kinds.
+    private(set) var sizes: UnsafeMutablePointer<UInt32>
+    /// Kept for nullable columns only.
+    private(set) var present: UnsafeMutablePointer<UInt8>
+    private(set) var nullCount = 0
+    private(set) var heap: UnsafeMutableRawPointer
+    private var heapCapacity: Int
+    private var heapUsed = 0
+    /// Bytes that rows still name; rows loaded from a dictionary share theirs.
+    private var heapNamed = 0
+
+    let isText: Bool
+    private let hasSizes: Bool
+
+    init(_ kind: ColumnKind, isNullable: Bool, capacity: Int) {
+        self.kind = kind
+        self.isNullable = isNullable
+        self.capacity = max(capacity, 4)
+        isText = kind == .string || kind == .data
+        hasSizes = isText || kind == .timestamp
+        words = .allocate(capacity: self.capacity)
+        sizes = .allocate(capacity: hasSizes ? self.capacity : 0)
+        present = .allocate(capacity: isNullable ? self.capacity : 0)
+        heapCapacity = isText ? self.capacity * 16 : 0
+        heap = .allocate(byteCount: heapCapacity, alignment: 16)
+    }
+
+    func deallocate() {
+        words.deallocate()
+        sizes.deallocate()
+        present.deallocate()
+        heap.deallocate()
+    }
+
+    // MARK: Room
+
+    @inline(__always)
+    mutating func reserve(_ more: Int) {
+        if count &+ more > capacity { grow(to: max(capacity * 2, count + more)) }
+    }
+
+    @inline(never)
+    private mutating func grow(to larger: Int) {
+        words = Self.moved(words, count, larger)
+        if hasSizes { sizes = Self.moved(sizes, count, larger) }
+        if isNullable { present = Self.moved(present, count, larger) }
+        capacity = larger
+    }
+
+    private static func moved<T>(
+        _ old: UnsafeMutablePointer<T>, _ count: Int, _ capacity: Int
+    ) -> UnsafeMutablePointer<T> {
+        let new = UnsafeMutablePointer<T>.allocate(capacity: capacity)
+        new.moveInitialize(from: old, count: count)
+        old.deallocate()
+        return new
+    }
+
+    /// Copies bytes into the heap and returns where. They may lie in this very heap.
+    @inline(__always)
+    private mutating func keep(_ start: UnsafeRawPointer?, _ size: Int) -> UInt64 {
+        let place = heapUsed
+        if place &+ size > heapCapacity {
+            keepGrowing(start, size)
+        } else if let start, size > 0 {
+            (heap + place).copyMemory(from: start, byteCount: size)
+        }
+        heapUsed = place &+ size
+        return UInt64(truncatingIfNeeded: place)
+    }
+
+    @inline(never)
+    private mutating func keepGrowing(_ start: UnsafeRawPointer?, _ size: Int) {
+        let old = heap
+        heapCapacity = max(heapCapacity * 2, heapUsed + size)
+        heap = .allocate(byteCount: heapCapacity, alignment: 16)
+        heap.copyMemory(from: old, byteCount: heapUsed)
+        if let start, size > 0 { (heap + heapUsed).copyMemory(from: start, byteCount: size) }
+        old.deallocate()
+    }
+
+    private mutating func compactHeapIfWasteful() {
+        guard heapUsed > 4_096, heapUsed / 4 > heapNamed else { return }
+        let old = heap
+        heapCapacity = max(heapNamed * 2, 4_096)
+        heap = .allocate(byteCount: heapCapacity, alignment: 16)
+        heapUsed = 0
+        for row in 0 ..< count { words[row] = keep(old + Int(words[row]), Int(sizes[row])) }
+        old.deallocate()
+    }
+
+    // MARK: Appending
+
+    @inline(__always)
+    mutating func append(_ word: UInt64, size: UInt32 = 0, isPresent: Bool = true) {
+        reserve(1)
+        words[count] = word
+        if hasSizes { sizes[count] = size }
+        if isNullable { present[count] = isPresent ? 1 : 0 }
+        count &+= 1
+    }
+
+    @inline(__always)
+    mutating func append(bytes: UnsafeRawBufferPointer) {
+        let place = keep(bytes.baseAddress, bytes.count)
+        heapNamed &+= bytes.count
+        append(place, size: UInt32(truncatingIfNeeded: bytes.count))
+    }
+
+    @inline(__always)
+    mutating func append(_ view: ValueView) {
+        if view.isNull {
+            if isNullable { nullCount &+= 1 }
+            append(0, isPresent: false)
+        } else if isText {
+            append(bytes: view.bytes)
+        } else {
+            append(view.low, size: view.aux)
+        }
+    }
+
+    mutating func append(_ views: UnsafePointer<ValueView>, _ stride: Int, _ number: Int) {
+        reserve(number)
+        guard !isNullable, !hasSizes else {
+            for row in 0 ..< number { append(views[row &* stride]) }
+            return
+        }
+        // A null is all zeroes but for what C callers leave in it.
+        let output = words + count
+        for row in 0 ..< number {
+            let view = views[row &* stride]
+            output[row] = view.isNull ? 0 : view.low
+        }
+        count &+= number
+    }
+
+    mutating func append(_ chunk: ColumnChunk, _ rows: Range<Int>) {
+        reserve(rows.count)
+        let first = count, output = words + first
+        switch kind {
+        case .int, .link, .timestamp:
+            output.withMemoryRebound(to: Int64.self, capacity: rows.count) { chunk.decodeInts(rows, into: $0) }
+            if hasSizes { for (index, row) in rows.enumerated() { sizes[first + index] = chunk.nanoseconds(row) } }
+        case .double:
+            output.withMemoryRebound(to: Double.self, capacity: rows.count) { chunk.decodeDoubles(rows, into: $0) }
+        case .bool: for (index, row) in rows.enumerated() { output[index] = chunk.bool(row) ? 1 : 0 }
+        case .float: for (index, row) in rows.enumerated() { output[index] = UInt64(chunk.float(row).bitPattern) }
+        case .string, .data:
+            for row in rows { append(chunk.view(row)) }
+            return
+        }
+        count &+= rows.count
+        guard isNullable else { return }
+        for (index, row) in rows.enumerated() {
+            let isNull = chunk.isNull(row)
+            present[first + index] = isNull ? 0 : 1
+            if isNull { forget(first + index) }
+        }
+    }
+
+    /// A row that just became null.
+    private mutating func forget(_ row: Int) {
+        nullCount &+= 1
+        words[row] = 0
+        if hasSizes { sizes[row] = 0 }
+    }
+
+    // MARK: Editing
+
+    mutating func set(_ row: Int, _ view: ValueView) {
+        if !isPresent(row) { nullCount &-= 1 }
+        if isText { heapNamed &-= Int(sizes[row]) }
+        if view.isNull {
+            words[row] = 0
+            if hasSizes { sizes[row] = 0 }
+            if isNullable { nullCount &+= 1 }
+        } else if isText {
+            words[row] = keep(view.bytes.baseAddress, view.bytes.count)
+            sizes[row] = UInt32(truncatingIfNeeded: view.bytes.count)
+            heapNamed &+= view.bytes.count
+        } else {
+            words[row] = view.low
+            if hasSizes { sizes[row] = view.aux }
+        }
+        if isNullable { present[row] = view.isNull ? 0 : 1 }
+        if isText { compactHeapIfWasteful() }
+    }
+
+    mutating func insert(_ view: ValueView, at row: Int) {
+        append(view)
+        let last = count - 1
+        Self.rotate(words, row, last)
+        if hasSizes { Self.rotate(sizes, row, last) }
+        if isNullable { Self.rotate(present, row, last) }
+        if isText { compactHeapIfWasteful() }
+    }
+
+    /// Moves what is at `last` to `row`.
+    private static func rotate<T>(_ values: UnsafeMutablePointer<T>, _ row: Int, _ last: Int) {
+        let value = values[last]
+        (values + row + 1).update(from: values + row, count: last - row)
+        values[row] = value
+    }
+
+    mutating func remove(at row: Int) {
+        let rest = count - row - 1
+        if !isPresent(row) { nullCount &-= 1 }
+        if isText { heapNamed &-= Int(sizes[row]) }
+        (words + row).update(from: words + row + 1, count: rest)
+        if hasSizes { (sizes + row).update(from: sizes + row + 1, count: rest) }
+        if isNullable { (present + row).update(from: present + row + 1, count: rest) }
+        count -= 1
+    }
+
+    mutating func removeAll() {
+        count = 0
+        nullCount = 0
+        heapUsed = 0
+        heapNamed = 0
+    }
+
+    // MARK: Reading
+
+    @inline(__always)
+    func isPresent(_ row: Int) -> Bool { !isNullable || present[row] != 0 }
+
+    @inline(__always)
+    func text(_ row: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: heap + Int(truncatingIfNeeded: words[row]), count: Int(sizes[row]))
+    }
+
+    @inline(__always)
+    func view(_ row: Int) -> ValueView {
+        guard isPresent(row) else { return .null }
+        if isText {
+            let bytes = text(row)
+            return kind == .string ? .string(bytes) : .data(bytes)
+        }
+        // The kinds of columns and of values have the same numbers.
+        return ValueView(kindNumber: UInt32(kind.rawValue), aux: hasSizes ? sizes[row] : 0, low: words[row])
+    }
+}

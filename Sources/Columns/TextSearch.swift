@@ -1,0 +1,123 @@
+/// CONTAINS over a chunk: the texts lie behind each other, so the heap is searched as one, 16 bytes at a time, for
+/// places where the first and last byte of the pattern are in position; only those are looked at and mapped to rows.
+///
+/// With case ignored that is right for ASCII texts only. Rows with other bytes are matched again, one by one.
+import MotteValues
+
+enum TextSearch {
+    static func select(_ chunk: ColumnChunk, containing matcher: TextMatcher, _ words: SelectionWords) {
+        guard !chunk.isDictionary, let heap = chunk.heap, !matcher.pattern.isEmpty else {
+            return TextKernels.selectTexts(chunk, words) { matcher.matches(chunk.text($0)) }
+        }
+        Selection.clear(words, rows: chunk.count)
+        guard chunk.count > 0 else { return }
+        // The part of the heap that the offsets name.
+        let start = chunk.offset(0), size = chunk.offset(chunk.count) - start
+        let text = UnsafeRawBufferPointer(start: heap + start, count: size)
+        matcher.pattern.withUnsafeBytes { pattern in
+            if matcher.ignoresCase {
+                search(chunk, text, pattern, matcher, words)
+                if !TextMatcher.isASCII(text) { matchWideRows(chunk, matcher, words) }
+            } else {
+                search(chunk, text, pattern, matcher, words)
+            }
+        }
+    }
+
+    private static func search(
+        _ chunk: ColumnChunk, _ text: UnsafeRawBufferPointer, _ pattern: UnsafeRawBufferPointer, _ matcher: TextMatcher,
+        _ words: SelectionWords
+    ) {
+        guard let base = text.baseAddress, text.count >= pattern.count else { return }
+        let reach = pattern.count - 1, places = text.count - reach
+        let first = Letter(pattern[0], matcher.ignoresCase), last = Letter(pattern[reach], matcher.ignoresCase)
+        var cursor = RowCursor(chunk)
+        var place = 0
+        while place &+ 16 <= places {
+            let heads = base.loadUnaligned(fromByteOffset: place, as: SIMD16<UInt8>.self)
+            let tails = base.loadUnaligned(fromByteOffset: place &+ reach, as: SIMD16<UInt8>.self)
+            let halves = unsafeBitCast(first.match(heads) & last.match(tails), to: SIMD2<UInt64>.self)
+            if halves[0] | halves[1] != 0 {
+                check(halves[0], place, &cursor, base, pattern, matcher, words)
+                check(halves[1], place &+ 8, &cursor, base, pattern, matcher, words)
+            }
+            place &+= 16
+        }
+        while place < places {
+            if first.matches(base.load(fromByteOffset: place, as: UInt8.self)) {
+                check(0xFF, place, &cursor, base, pattern, matcher, words)
+            }
+            place &+= 1
+        }
+    }
+
+    /// Every byte of `lanes` that is set names a place to look at.
+    @inline(__always)
+    private static func check(
+        _ lanes: UInt64, _ place: Int, _ cursor: inout RowCursor, _ base: UnsafeRawPointer,
+        _ pattern: UnsafeRawBufferPointer, _ matcher: TextMatcher, _ words: SelectionWords
+    ) {
+        var rest = lanes
+        while rest != 0 {
+            let lane = rest.trailingZeroBitCount &>> 3
+            rest &= ~(0xFF &<< UInt64(truncatingIfNeeded: lane &* 8))
+            let found = place &+ lane
+            let text = UnsafeRawBufferPointer(start: base + found, count: pattern.count)
+            guard matcher.isSame(text, pattern) else { continue }
+            let (row, end) = cursor.row(at: found)
+            if found &+ pattern.count <= end { Selection.insert(words, row) }
+        }
+    }
+
+    private static func matchWideRows(_ chunk: ColumnChunk, _ matcher: TextMatcher, _ words: SelectionWords) {
+        for row in 0 ..< chunk.count {
+            let text = chunk.text(row)
+            guard !TextMatcher.isASCII(text) else { continue }
+            words[row &>> 6] &= ~(1 &<< UInt64(row & 63))
+            if matcher.matches(text) { Selection.insert(words, row) }
+        }
+    }
+
+    /// A byte of the pattern, in one or both cases.
+    private struct Letter {
+        let lower: SIMD16<UInt8>
+        let upper: SIMD16<UInt8>
+
+        init(_ byte: UInt8, _ ignoresCase: Bool) {
+            lower = SIMD16(repeating: byte)
+            upper = SIMD16(repeating: ignoresCase && byte &- UInt8(ascii: "a") < 26 ? byte & ~0x20 : byte)
+        }
+
+        @inline(__always)
+        func match(_ bytes: SIMD16<UInt8>) -> SIMD16<UInt8> {
+            unsafeBitCast(bytes .== lower, to: SIMD16<UInt8>.self)
+                | unsafeBitCast(bytes .== upper, to: SIMD16<UInt8>.self)
+        }
+
+        @inline(__always)
+        func matches(_ byte: UInt8) -> Bool { byte == lower[0] || byte == upper[0] }
+    }
+
+    /// Maps ascending places of the searched bytes to rows.
+    private struct RowCursor {
+        private let chunk: ColumnChunk
+        private let origin: Int
+        private var current = 0
+        private var end: Int
+
+        init(_ chunk: ColumnChunk) {
+            self.chunk = chunk
+            origin = chunk.offset(0)
+            end = chunk.offset(1) &- origin
+        }
+
+        /// The row that holds the byte at `place`, and where that row ends. Places lie below the last offset.
+        mutating func row(at place: Int) -> (row: Int, end: Int) {
+            while end <= place, current &+ 1 < chunk.count {
+                current &+= 1
+                end = chunk.offset(current &+ 1) &- origin
+            }
+            return (current, end)
+        }
+    }
+}
