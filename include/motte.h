@@ -20,8 +20,8 @@
  *      "Result: -" means plain numbers or no result at all.
  *   6. Threads, one word in each comment:
  *        any     callable from every thread
- *        owner   only on the thread that opened the realm, otherwise MOTTE_E_WRONG_THREAD; things that belong to a
- *                frozen realm may be used from every thread
+ *        owner   only on the thread that opened the realm or made the queue, otherwise MOTTE_E_WRONG_THREAD; what
+ *                belongs to a frozen realm may be used from every thread
  *   7. A callback comes as (function, userdata, free). userdata is the callback's first argument. free(userdata) is
  *      called exactly once, also when registration fails, never while the callback runs. A callback returns 0, or
  *      a code of its own to stop: the call that ran it then fails with MOTTE_E_CALLBACK. No callback is ever required.
@@ -458,7 +458,7 @@ enum {
 };
 
 enum {
-    MOTTE_PROP_NULLABLE = 0x1,
+    MOTTE_PROP_NULLABLE = 0x1, /* of a list: its elements; a single link is nullable without it */
     MOTTE_PROP_PRIMARY_KEY = 0x2,
     MOTTE_PROP_INDEXED = 0x4
 };
@@ -622,7 +622,7 @@ motte_status motte_realm_commit(motte_realm *realm, uint32_t flags, uint64_t *ou
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE. */
 motte_status motte_realm_cancel(motte_realm *realm);
 
-/** 1 between begin_write and commit or cancel, else 0, also for a handle that is no open realm.
+/** 1 between begin_write and commit or cancel, else 0, also for a handle that is no open realm of this thread.
  *  Thread: any. Result: -. */
 int32_t motte_realm_in_write(const motte_realm *realm);
 
@@ -707,7 +707,8 @@ motte_status motte_object_get(const motte_object *object, motte_prop prop, motte
 motte_status motte_object_get_many(const motte_object *object, const motte_prop *props, size_t count,
                                    motte_value *out_values);
 
-/** Assigns a property that is not a collection. An int fits a float or double property; no other conversion is made.
+/** Assigns a property that is not a collection. Any number fits a float or double property; no other conversion is
+ *  made.
  *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE, NULL_NOT_ALLOWED, NOT_IN_WRITE,
  *  PRIMARY_KEY_IS_FIXED, VALUE_TOO_LARGE. */
 motte_status motte_object_set(motte_object *object, motte_prop prop, const motte_value *value);
@@ -915,7 +916,8 @@ motte_status motte_coll_snapshot(const motte_coll *coll, motte_coll **out_coll);
 motte_status motte_coll_to_results(const motte_coll *coll, motte_coll **out_coll);
 
 /** Live results narrowed by query text with arguments $0, $1, ... The text may end in SORT and LIMIT. args are copied.
- *  Thread: owner. Result: O. Errors: QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT, OBJECT_DELETED, OUT_OF_HANDLES. */
+ *  Thread: owner. Result: O. Errors: QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT, UNKNOWN_PROPERTY, OBJECT_DELETED,
+ *  OUT_OF_HANDLES. */
 motte_status motte_coll_filter(const motte_coll *coll, const char *text, size_t text_size, const motte_value *args,
                                size_t arg_count, motte_coll **out_coll);
 
@@ -973,7 +975,8 @@ motte_status motte_list_splice(motte_coll *list, size_t index, size_t remove_cou
  * not disturb results that were made before. */
 
 /** Compiles query text for a class. The error detail has the byte offset and a caret. args are copied.
- *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT, OUT_OF_HANDLES. */
+ *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT,
+ *  OUT_OF_HANDLES. */
 motte_status motte_query_parse(const motte_realm *realm, motte_class cls, const char *text, size_t text_size,
                                const motte_value *args, size_t arg_count, motte_query **out_query);
 
@@ -1118,7 +1121,7 @@ motte_status motte_queue_new(uint32_t flags, motte_queue **out_queue);
 motte_status motte_queue_fd(const motte_queue *queue, int32_t *out_fd);
 
 /** How long a loop may sleep before it calls dispatch: milliseconds, -1 without limit, 0 when there is work now.
- *  Thread: any. Result: -. */
+ *  Thread: owner. Result: -. */
 motte_status motte_queue_timeout(const motte_queue *queue, int64_t *out_timeout_ms);
 
 /** Runs up to `max` pending deliveries, all for 0, and tells how many; the descriptor stays readable while some are

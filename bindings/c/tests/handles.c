@@ -1,0 +1,220 @@
+/* The handle table: tokens are found stale for ever, threads may take and give up handles at once, releases come in any
+ * order, and nobody's handle is disturbed by another's. Also the cost of a lookup, printed. */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <time.h>
+
+static double nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void staleness(void) {
+    enum { N = 100000 };
+    static motte_schema *handles[N];
+    size_t i, wrong = 0;
+    for (i = 0; i < N; i++) MUST(motte_schema_new(&handles[i]));
+    CHECK(motte_handle_count(MOTTE_HANDLE_SCHEMA) == N);
+    for (i = 0; i < N; i++) {
+        uint64_t bits = (uint64_t)(uintptr_t)handles[i];
+        wrong += (bits & 15) != 0 || bits >> 48 != 0 || motte_handle_kind(handles[i]) != MOTTE_HANDLE_SCHEMA;
+    }
+    CHECK(wrong == 0);
+    for (i = 0; i < N; i += 2) motte_release(handles[i]);
+    for (i = wrong = 0; i < N; i++) {
+        motte_status expected = i % 2 == 0 ? MOTTE_E_STALE_HANDLE : MOTTE_OK;
+        wrong += motte_handle_check(handles[i]) != expected;
+    }
+    CHECK(wrong == 0);
+    for (i = 0; i < N / 2; i++) {
+        motte_schema *other;
+        MUST(motte_schema_new(&other));
+        handles[i * 2] = other;
+    }
+    motte_release_many((const void *const *)handles, N);
+    motte_release_many((const void *const *)handles, N);
+    motte_release_many(NULL, 3);
+    CHECK(motte_handle_count(MOTTE_HANDLE_SCHEMA) == 0);
+    motte_release(NULL);
+    motte_release((void *)(uintptr_t)0x1234560);
+}
+
+/* One slot through all its generations: a token never comes twice. */
+static void generations(void) {
+    motte_schema *first, *next;
+    uint32_t i;
+    MUST(motte_schema_new(&first));
+    motte_release(first);
+    for (i = 0; i < 300000; i++) {
+        MUST(motte_schema_new(&next));
+        if (next == first) break;
+        motte_release(next);
+    }
+    CHECK(i == 300000);
+    STATUS(MOTTE_E_STALE_HANDLE, motte_handle_check(first));
+}
+
+static motte_status tally(void *userdata, const void *handle, motte_handle_type kind) {
+    int *seen = (int *)userdata;
+    seen[0]++;
+    if (kind == MOTTE_HANDLE_REALM) seen[1] = motte_handle_check(handle) == MOTTE_OK;
+    return seen[0] == seen[2] ? 5 : 0;
+}
+
+static void dumping(void) {
+    motte_realm *realm = check_realm("dumping", "A { a: int }"), *same;
+    int seen[3] = { 0, 0, 0 };
+    STATUS(MOTTE_OK, motte_realm_clone(realm, &same));
+    CHECK(motte_equal(realm, same) == 1 && realm != same);
+    STATUS(MOTTE_OK, motte_handle_dump(tally, seen, NULL));
+    CHECK(seen[0] == 2 && seen[1]);
+    seen[0] = 0;
+    seen[2] = 1;
+    STATUS(MOTTE_E_CALLBACK, motte_handle_dump(tally, seen, NULL));
+    CHECK(check_error().user_code == 5 && seen[0] == 1);
+    /* Either may go first; the other works on. */
+    motte_realm_release(&realm);
+    STATUS(MOTTE_OK, motte_realm_begin_write(same, -1));
+    STATUS(MOTTE_OK, motte_realm_cancel(same));
+    motte_realm_release(&same);
+}
+
+static void errors(void) {
+    motte_error_details details;
+    motte_error *kept;
+    memset(&details, 0, sizeof details);
+    details.struct_size = sizeof details;
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_schema_validate(NULL));
+    STATUS(MOTTE_OK, motte_last_error(&details));
+    CHECK(details.code == MOTTE_E_NULL_ARGUMENT && details.query_offset == -1 && details.row_index == -1);
+    CHECK(details.message != NULL && details.path == NULL && details.category == MOTTE_CATEGORY_MISUSE);
+    MUST(motte_error_capture(&kept));
+    /* A newer caller's larger struct: what is unknown here is zero. */
+    {
+        struct {
+            motte_error_details known;
+            uint64_t unknown;
+        } larger;
+        memset(&larger, 0xAB, sizeof larger);
+        larger.known.struct_size = sizeof larger;
+        STATUS(MOTTE_OK, motte_error_info(kept, &larger.known));
+        CHECK(larger.known.code == MOTTE_E_NULL_ARGUMENT && larger.unknown == 0);
+        CHECK(larger.known.struct_size == sizeof larger);
+    }
+    motte_error_release(&kept);
+}
+
+/* ---------------------------------------------------------------------------------------------------- threads */
+
+static motte_schema *shared[64];
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Exchanges handles with the other threads through `shared`: makes, uses and releases those of others. */
+static void *trade(void *argument) {
+    unsigned seed = (unsigned)(uintptr_t)argument;
+    int i, wrong = 0;
+    for (i = 0; i < 40000; i++) {
+        motte_schema *mine, *theirs;
+        motte_status status;
+        size_t place = (size_t)rand_r(&seed) % 64;
+        if (motte_schema_new(&mine) != MOTTE_OK) return argument;
+        pthread_mutex_lock(&shared_lock);
+        theirs = shared[place];
+        shared[place] = mine;
+        pthread_mutex_unlock(&shared_lock);
+        /* Another thread may release it at any moment. */
+        status = motte_schema_validate(mine);
+        wrong += status != MOTTE_OK && status != MOTTE_E_STALE_HANDLE;
+        motte_release(theirs);
+        wrong += theirs && motte_handle_check(theirs) != MOTTE_E_STALE_HANDLE;
+    }
+    return wrong ? argument : NULL;
+}
+
+static void threads(void) {
+    pthread_t all[4];
+    size_t i;
+    for (i = 0; i < 4; i++) {
+        if (pthread_create(&all[i], NULL, trade, (void *)(uintptr_t)(i + 1)) != 0) exit(2);
+    }
+    for (i = 0; i < 4; i++) {
+        void *wrong;
+        pthread_join(all[i], &wrong);
+        CHECK(wrong == NULL);
+    }
+    for (i = 0; i < 64; i++) motte_release(shared[i]);
+    CHECK(motte_handle_count(MOTTE_HANDLE_SCHEMA) == 0);
+}
+
+/* A frozen collection read by many threads while its handle goes. */
+static void *read_frozen(void *argument) {
+    int i;
+    for (i = 0; i < 2000; i++) {
+        size_t count;
+        motte_status status = motte_coll_count((motte_coll *)argument, &count);
+        if (status == MOTTE_E_STALE_HANDLE) return NULL;
+        if (status != MOTTE_OK || count != 0) return argument;
+    }
+    return NULL;
+}
+
+static void frozen_threads(void) {
+    int round;
+    for (round = 0; round < 20; round++) {
+        motte_realm *realm = check_realm("frozen", "A { a: int }");
+        motte_coll *all, *frozen;
+        pthread_t readers[3];
+        int i;
+        MUST(motte_class_all(realm, motte_class_named(realm, "A"), &all));
+        MUST(motte_coll_freeze(all, &frozen));
+        for (i = 0; i < 3; i++) {
+            if (pthread_create(&readers[i], NULL, read_frozen, frozen) != 0) exit(2);
+        }
+        motte_coll_release(&all);
+        motte_realm_release(&realm);
+        motte_release(frozen);
+        for (i = 0; i < 3; i++) {
+            void *wrong;
+            pthread_join(readers[i], &wrong);
+            CHECK(wrong == NULL);
+        }
+    }
+}
+
+static void costs(void) {
+    enum { N = 2000000 };
+    motte_realm *realm = check_realm("costs", "A { a: int }");
+    motte_class cls = motte_class_named(realm, "A");
+    motte_prop prop = motte_prop_named(realm, cls, "a");
+    motte_object *object;
+    uint64_t epoch;
+    int64_t number = 0;
+    double start;
+    int i;
+    MUST(motte_realm_begin_write(realm, -1));
+    MUST(motte_object_create(realm, cls, NULL, 0, &object));
+    MUST(motte_realm_commit(realm, 0, NULL));
+    start = nanoseconds();
+    for (i = 0; i < N; i++) motte_realm_view_epoch(realm, &epoch);
+    printf("handle lookup with thread check, and one number out: %.1f ns\n", (nanoseconds() - start) / N);
+    start = nanoseconds();
+    for (i = 0; i < N; i++) motte_object_get_int(object, prop, &number);
+    printf("one int property: %.1f ns\n", (nanoseconds() - start) / N);
+    motte_object_release(&object);
+    motte_realm_release(&realm);
+}
+
+int main(void) {
+    staleness();
+    generations();
+    dumping();
+    errors();
+    threads();
+    frozen_threads();
+    costs();
+    return check_summary();
+}

@@ -1,0 +1,279 @@
+"""Writes misuse_cases.c: every function of motte.h called wrongly in every way that applies to it.
+
+    misuse.py > misuse_cases.c
+
+Ways: a NULL, released, foreign or unknown handle; a handle of another kind; another thread; a closed realm; a forked
+child; no open write; a frozen thing; a deleted object; a NULL where an output, a text, an array or a struct is
+required; a text that is not UTF-8; an unknown flag; a wrong struct_size. Each checks the exact status, that outputs
+are zero, that userdata is freed once and that no handle is left. A last row per function calls it correctly.
+
+A function that needs a good argument no rule below knows stops the generator, so that no new function goes untested.
+"""
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import header  # noqa: E402
+
+HANDLES = ["error", "config", "schema", "realm", "object", "coll", "query", "insert", "queue", "token", "changes"]
+IN_REALM = {"realm", "object", "coll", "query", "insert", "token"}
+STRUCTS_WITH_SIZE = {name for _, name, fields in header.structs() if fields and fields[0] == "struct_size"}
+
+# The good property for functions of one type.
+PROPS = {
+    "get_int": "n", "set_int": "n", "get_bool": "flag", "set_bool": "flag", "get_double": "real",
+    "set_double": "single", "get_string": "name", "set_string": "name", "get_binary": "data", "set_binary": "data",
+    "get_timestamp": "time", "set_timestamp": "time", "set_null": "name", "get_object": "friend_",
+    "get_coll": "friends", "read_ints": "n", "read_doubles": "real", "read_bools": "flag", "read_timestamps": "time",
+    "read_links": "friend_", "read_strings": "name", "read_strings_packed": "name", "aggregate": "n",
+    "prop_info": "owners",
+}
+# Good arguments by function and parameter, then by parameter.
+GOOD = {
+    ("motte_check_abi", "abi_version"): "MOTTE_ABI_VERSION", ("motte_check_abi", "abi_layout"): "MOTTE_ABI_LAYOUT",
+    ("motte_schema_add_class", "name"): '"Another"', ("motte_config_set_option", "name"): '"map_size"',
+    ("motte_config_get_option", "name"): '"durability"', ("motte_config_set_option", "value"): "&f->map_size",
+    ("motte_schema_parse", "text"): '"A { a: int }"', ("motte_coll_aggregate", "op"): "MOTTE_AGGREGATE_SUM",
+    ("motte_prop_find", "name"): '"name"', ("motte_object_set", "value"): "&f->name_value",
+    ("motte_object_set", "prop"): "f->name", ("motte_coll_find", "value"): "&f->link_value",
+    ("motte_list_set", "value"): "&f->link_value", ("motte_list_insert", "value"): "&f->link_value",
+    ("motte_list_append", "values"): "f->links", ("motte_list_splice", "values"): "f->links",
+    ("motte_insert_rows", "values"): "f->rows", ("motte_object_get", "prop"): "f->n",
+    ("motte_object_get_many", "props"): "f->read_props", ("motte_row_get_many", "props"): "f->read_props",
+    ("motte_read_values", "props"): "f->read_props", ("motte_insert_new", "props"): "f->created_props",
+    ("motte_object_create_with", "props"): "f->created_props", ("motte_row_create", "props"): "f->created_props",
+    ("motte_object_create_with", "values"): "f->created_values", ("motte_row_create", "values"): "f->created_values",
+    ("motte_object_set_many", "props"): "f->assigned_props", ("motte_row_set_many", "props"): "f->assigned_props",
+    ("motte_object_set_many", "values"): "f->assigned_values", ("motte_row_set_many", "values"): "f->assigned_values",
+    ("motte_row_delete", "keys"): "f->keys", ("motte_coll_sort", "keys"): "&f->sort_key",
+    ("motte_object_set_double", "value"): "1.5", ("motte_object_set_timestamp", "value"): "&f->instant",
+    ("motte_object_set_int", "value"): "1", ("motte_object_set_bool", "value"): "1",
+    ("motte_object_create", "primary_key"): "&f->assigned_values[1]", ("motte_handle_dump", "visit"): "handle_callback",
+    ("motte_changes_values", "prop"): "f->n", ("motte_config_set_flags", "mask"): "0",
+    ("motte_query_bind", "value"): "&f->int_value", ("motte_callback_fail", "user_pointer"): "NULL",
+    ("motte_callback_fail", "free_pointer"): "NULL", ("motte_status_name", "status"): "0",
+    ("motte_status_message", "status"): "0", ("motte_realm_wait_for_change", "timeout_ms"): "0",
+    ("motte_class_find", "name"): '"Thing"', ("motte_coll_sort", "key_count"): "1",
+    ("motte_insert_columns", "columns"): "f->columns",
+}
+GENERAL = {
+    "cls": "f->cls", "key": "f->key", "index": "0", "other": "1", "from": "0", "to": "1", "first": "0", "limit": "1",
+    "remove_count": "1", "position": "0", "class_index": "0", "flags": "0", "unit": "MOTTE_UNIT_NANOSECONDS",
+    "layout": "MOTTE_LAYOUT_ROWS", "count": "2", "row_count": "2", "prop_count": "2", "arg_count": "1",
+    "key_count": "2", "capacity": "2", "max": "0", "timeout_ms": "0", "args": "&f->int_value", "text": '"id > $0"',
+    "path": '"/tmp/x"', "identifier": '"x"', "name": '"name"', "message": '"text"', "primary_key": "&f->int_value",
+    "spec": "&f->spec", "origin": "f->friend_", "callback": "changes_callback", "userdata": "&f->freed",
+    "free_userdata": "count_free", "bytes": '"ab"', "byte_count": "2", "kind": "MOTTE_HANDLE_NONE", "values": None,
+    "left": "f->object", "right": "f->object", "handle": "f->object", "timeout": "0",
+}
+# NULL means something for these.
+NULL_IS_FINE = {
+    ("motte_config_set_schema", "schema"), ("motte_config_set_queue", "queue"), ("motte_has_feature", "name"),
+    ("motte_object_create", "primary_key"),
+}
+ARRAYS_OUT = {"out_values", "out_keys", "out_offsets", "out_props", "out_classes", "out_indexes", "out_old_indexes",
+              "out_new_indexes", "out_validity"}
+
+
+def is_handle(parameter):
+    match = re.fullmatch(r"(?:const )?motte_(\w+) \*", parameter.type)
+    return match[1] if match and match[1] in HANDLES and not parameter.name.startswith("out_") else None
+
+
+def is_generic(parameter):
+    return parameter.type == "const void *" and parameter.name in ("handle", "left", "right")
+
+
+def is_text(function, index):
+    parameters = function.parameters
+    return (parameters[index].type == "const char *" and index + 1 < len(parameters)
+            and parameters[index + 1].name == parameters[index].name + "_size")
+
+
+def is_output(parameter):
+    return parameter.name.startswith("out_")
+
+
+def out_type(parameter):
+    return parameter.type.removesuffix("*").strip()
+
+
+def is_array_output(function, parameter):
+    if parameter.name not in ARRAYS_OUT:
+        return False
+    counts = {"count", "row_count", "capacity"}
+    return any(other.name in counts for other in function.parameters)
+
+
+def good(function, index):
+    parameter = function.parameters[index]
+    name = parameter.name
+    if (function.name, name) in GOOD:
+        return GOOD[function.name, name]
+    handle = is_handle(parameter)
+    if handle:
+        return f"f->{handle}"
+    if is_output(parameter):
+        if is_array_output(function, parameter):
+            room = {"out_validity": "f->validity", "out_new_indexes": "(void *)f->more_room"}
+            return room.get(name, "(void *)f->room")
+        return f"&{name}"
+    if name.endswith("_size") and is_text(function, index - 1):
+        return "MOTTE_NTS"
+    if name == "prop":
+        for suffix, prop in PROPS.items():
+            if function.name.endswith(suffix):
+                return f"f->{prop}"
+    if GENERAL.get(name) is not None:
+        return GENERAL[name]
+    raise SystemExit(f"misuse.py: no good argument for {name} of {function.name}; add one")
+
+
+def errors(function, by_name, seen=()):
+    names = set(re.findall(r"\b[A-Z][A-Z_0-9]+\b", function.errors))
+    for other in re.findall(r"(motte_\w+)\(\)", function.errors):
+        if other not in seen and other in by_name:
+            names |= errors(by_name[other], by_name, (*seen, function.name))
+    return names
+
+
+class Cases:
+    def __init__(self):
+        self.count = 0
+        self.runs = []
+
+    def add(self, function, label, expected, changes, *, state=0, before="", where="here", check=True):
+        """One case: the good arguments but for `changes`, a dict of parameter index to C text."""
+        number = self.count
+        self.count += 1
+        name = f"{function.name}: {label}"
+        arguments, declarations, checks = [], [], []
+        for index, parameter in enumerate(function.parameters):
+            text = changes.get(index, good(function, index))
+            arguments.append(text)
+            if is_output(parameter) and text == f"&{parameter.name}":
+                kind = out_type(parameter)
+                declarations.append(f"    {kind}{'' if kind.endswith('*') else ' '}{parameter.name};")
+                # Poisoned, so that zero means "was set to zero".
+                declarations.append(f"    memset(&{parameter.name}, 0xAB, sizeof {parameter.name});")
+                if kind in STRUCTS_WITH_SIZE:
+                    size = changes.get("struct_size", f"(uint32_t)sizeof {parameter.name}")
+                    declarations.append(f"    {parameter.name}.struct_size = {size};")
+                elif parameter.name != "out_fd":
+                    checks.append(f"    expect_zero({quoted(name)}, \"{parameter.name}\", &{parameter.name}, "
+                                  f"sizeof {parameter.name});")
+        call = f"{function.name}({', '.join(arguments)})"
+        body = [f"/* {name} */", f"static void case_{number}(fixture *f) {{"]
+        body += [line for line in declarations if "memset" not in line and "struct_size =" not in line]
+        body += ["    (void)f;"]
+        body += [line for line in declarations if "memset" in line or "struct_size =" in line]
+        if before:
+            body.append(f"    {before}")
+        if expected is None:
+            body.append(f"    {call};")
+        elif expected == "success":
+            body.append(f"    expect_status({quoted(name)}, 0, {call} < 0 ? -1 : 0);")
+            body += [f"    motte_release({p.name});" for p in function.parameters
+                     if is_output(p) and "**" in p.type]
+            body += [f"    motte_buf_dispose(&{p.name});" for p in function.parameters
+                     if is_output(p) and out_type(p) == "motte_buf"]
+        else:
+            body.append(f"    expect_status({quoted(name)}, {expected}, {call});")
+            if check and expected.startswith("MOTTE_E_"):
+                body += checks
+        body.append("}\n")
+        print("\n".join(body))
+        run = {"here": f"case_{number}(&f);", "thread": f"on_another_thread(case_{number}, &f);",
+               "child": f"in_a_child({quoted(name)}, case_{number}, &f);"}[where]
+        freed = ""
+        if where != "child" and any(p.name == "free_userdata" for p in function.parameters):
+            freed = f" expect_freed_once({quoted(name)}, &f);"
+        self.runs.append(f"    fixture_make(&f, {state}); {run} fixture_end(&f, {quoted(name)});{freed}")
+
+
+def quoted(text):
+    return '"' + text.replace('"', '\\"') + '"'
+
+
+def write(cases, function, by_name):
+    parameters = function.parameters
+    listed = errors(function, by_name)
+    returns_status = function.result == "motte_status"
+    state = "IN_WRITE" if "NOT_IN_WRITE" in listed else "0"
+    subject = next((is_handle(p) for p in parameters if is_handle(p)), None)
+
+    def case(label, expected, changes, **options):
+        options.setdefault("state", state)
+        cases.add(function, label, expected if returns_status else None, changes, **options)
+
+    for index, parameter in enumerate(parameters):
+        handle = is_handle(parameter)
+        generic = is_generic(parameter)
+        if handle or generic:
+            mine = good(function, index)
+            if (function.name, parameter.name) not in NULL_IS_FINE:
+                case(f"{parameter.name} is NULL", "MOTTE_E_NULL_ARGUMENT", {index: "NULL"})
+            case(f"{parameter.name} was released", "MOTTE_E_STALE_HANDLE", {}, before=f"motte_release({mine});")
+            cast = parameter.type if handle else "const void *"
+            case(f"{parameter.name} is no handle", "MOTTE_E_BAD_HANDLE", {index: f"({cast})(void *)f->room"})
+            case(f"{parameter.name} is a small number", "MOTTE_E_BAD_HANDLE", {index: f"({cast})(uintptr_t)8"})
+            case(f"{parameter.name} was never given out", "MOTTE_E_BAD_HANDLE",
+                 {index: f"({cast})((uintptr_t){mine} + ((uintptr_t)1 << 42))"})
+            case("in a forked child", "MOTTE_E_FORKED", {}, where="child", check=False)
+        if handle:
+            other = "schema" if handle != "schema" else "config"
+            case(f"{parameter.name} is of another kind", "MOTTE_E_WRONG_KIND",
+                 {index: f"({parameter.type})f->{other}"})
+        if is_output(parameter) and parameter.name not in function.optional:
+            case(f"{parameter.name} is NULL", "MOTTE_E_NULL_ARGUMENT", {index: "NULL"})
+        if is_output(parameter) and out_type(parameter) in STRUCTS_WITH_SIZE:
+            case(f"{parameter.name} has no struct_size", "MOTTE_E_BAD_STRUCT_SIZE", {"struct_size": "0"})
+            case(f"{parameter.name} has a huge struct_size", "MOTTE_E_BAD_STRUCT_SIZE", {"struct_size": "1u << 30"})
+        if is_text(function, index) and (function.name, parameter.name) not in NULL_IS_FINE:
+            case(f"{parameter.name} is NULL with a length", "MOTTE_E_NULL_ARGUMENT", {index: "NULL", index + 1: "3"})
+            case(f"{parameter.name} is not UTF-8", "MOTTE_E_INVALID_UTF8", {index: '"a\\xC0\\x80"', index + 1: "3"})
+            case(f"{parameter.name} is longer than memory", "MOTTE_E_INVALID_ARGUMENT",
+                 {index + 1: "(size_t)-2"})
+        elif (parameter.type.startswith("const motte_") and parameter.type.endswith("*") and not handle
+                and (function.name, parameter.name) not in NULL_IS_FINE):
+            case(f"{parameter.name} is NULL", "MOTTE_E_NULL_ARGUMENT", {index: "NULL"})
+        if parameter.name == "spec":
+            case("spec has no struct_size", "MOTTE_E_BAD_STRUCT_SIZE", {}, before="f->spec.struct_size = 0;")
+        if parameter.name == "flags":
+            case("unknown flags", "MOTTE_E_UNKNOWN_FLAG", {index: "0x40000000"})
+
+    if returns_status and subject in IN_REALM | {"queue"} and function.thread == "owner":
+        case("on another thread", "MOTTE_E_WRONG_THREAD", {}, where="thread")
+    if returns_status and function.thread == "owner" and any(is_generic(p) for p in parameters):
+        case("on another thread", "MOTTE_E_WRONG_THREAD", {}, where="thread")
+    if returns_status and subject in IN_REALM and function.name != "motte_realm_close":
+        case("after the realm was closed", "MOTTE_E_CLOSED", {}, state="IS_CLOSED")
+    if "NOT_IN_WRITE" in listed:
+        case("outside of a write", "MOTTE_E_NOT_IN_WRITE", {}, state="0")
+        if subject in ("realm", "object", "coll"):
+            index = next(i for i, p in enumerate(parameters) if is_handle(p) == subject)
+            case("of something frozen", "MOTTE_E_FROZEN", {index: f"f->frozen_{subject}"}, state="0")
+    if "OBJECT_DELETED" in listed and subject in ("object", "coll") and parameters[0].name != "insert":
+        deleted = "OBJECT_IS_DELETED" if state == "0" else "IN_WRITE | OBJECT_IS_DELETED"
+        case("of a deleted object", "MOTTE_E_OBJECT_DELETED", {}, state=deleted)
+    case("as it is meant", "success", {})
+
+
+def main():
+    print("/* Generated by misuse.py from motte.h. */")
+    print('#include "misuse_fixture.h"\n#include <string.h>\n')
+    print("void run_cases(void);\n")
+    cases = Cases()
+    functions = header.functions()
+    by_name = {function.name: function for function in functions}
+    skipped = {"motte_buf_dispose", "motte_release_many"}
+    for function in functions:
+        if function.parameters and function.name not in skipped:
+            write(cases, function, by_name)
+    print("void run_cases(void) {\n    static fixture f;")
+    print("\n".join(cases.runs))
+    print("}")
+
+
+main()

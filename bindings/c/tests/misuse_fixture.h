@@ -1,0 +1,62 @@
+/* What every generated misuse case starts from: one handle of each kind over a small realm in memory. */
+#ifndef MISUSE_FIXTURE_H
+#define MISUSE_FIXTURE_H
+
+#include "motte.h"
+
+typedef struct fixture {
+    motte_error *error;
+    motte_config *config;
+    motte_schema *schema;
+    motte_realm *realm, *frozen_realm;
+    motte_object *object, *frozen_object;
+    motte_coll *coll, *frozen_coll; /* a list of objects */
+    motte_query *query;
+    motte_insert *insert;
+    motte_queue *queue;
+    motte_token *token;
+    motte_changes *changes;
+
+    /* Good arguments. */
+    motte_class cls;
+    motte_prop id, name, n, flag, real, single, data, time, friend_, names, friends, owners;
+    motte_key key;
+    motte_prop assigned_props[2], created_props[2], read_props[2];
+    motte_value assigned_values[2], created_values[2], rows[4], links[2], int_value, name_value, link_value, map_size;
+    int64_t column_ids[2];
+    motte_str column_names[2];
+    motte_column columns[2];
+    motte_sort_key sort_key;
+    motte_prop_spec spec;
+    motte_timestamp instant;
+    motte_key keys[2];
+
+    /* Room for array outputs. */
+    unsigned char room[4096], more_room[4096], validity[64];
+
+    int freed; /* calls of count_free() */
+} fixture;
+
+enum { IN_WRITE = 1, OBJECT_IS_DELETED = 2, IS_CLOSED = 4 };
+
+void fixture_make(fixture *f, int state);
+void fixture_end(fixture *f, const char *name);
+
+/* The handle after it was released, of the kind that the argument has. */
+void fixture_release(fixture *f, const void *handle);
+
+void count_free(void *freed);
+motte_status changes_callback(void *userdata, const motte_changes *changes);
+motte_status handle_callback(void *userdata, const void *handle, motte_handle_type kind);
+
+/* Compares statuses and reports; returns 1 if they agree. */
+int expect_status(const char *name, motte_status expected, motte_status found);
+/* Reports if an output of a failed call is not all zero. */
+void expect_zero(const char *name, const char *output, const void *bytes, size_t size);
+void expect_freed_once(const char *name, const fixture *f);
+
+/* Runs a case on another thread, or in a forked child. */
+void on_another_thread(void (*body)(fixture *), fixture *f);
+void in_a_child(const char *name, void (*body)(fixture *), fixture *f);
+
+#endif
