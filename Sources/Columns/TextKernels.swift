@@ -101,3 +101,13 @@ package enum TextKernels {
         }
     }
 }
+
+extension ColumnChunk {
+    /// Whether a row of strings or data is present and equals `wanted`.
+    @inline(__always)
+    package func hasText(_ row: Int, _ wanted: UnsafeRawBufferPointer) -> Bool {
+        guard !isNull(row) else { return false }
+        let found = bytes(row)
+        return found.count == wanted.count && ValueOrdering.compareBytes(found, wanted) == 0
+    }
+}

@@ -38,6 +38,7 @@ extension WriteTransaction {
                 switch column.storage {
                 case .values(let builder): batch.append(slot, next ..< next + count, to: builder)
                 case .lists(let builder): builder.appendRows(count)
+                case .sealed: continue // Never: an open cluster has builders.
                 }
                 column.markChanged()
             }
@@ -188,16 +189,11 @@ struct RowBatch {
         let column = layout.columns[slot]
         guard position[slot] >= 0, let rows else { return builder.appendDefaults(range.count) }
         let base = rows + position[slot]
-        switch column.type {
-        case .int where !column.isNullable:
-            for row in range { builder.appendInt(base[row &* stride].intValue) }
-        case .double where !column.isNullable:
-            for row in range {
-                let view = base[row &* stride]
-                if view.kindNumber == ValueKind.double.rawValue { builder.appendDouble(view.doubleValue) } else { builder.append(widened(view, column)) }
-            }
-        default:
+        if column.type == .double || column.type == .float {
+            // Ints and floats may stand for doubles.
             for row in range { builder.append(widened(base[row &* stride], column)) }
+        } else {
+            builder.append(base + range.lowerBound &* stride, stride: stride, count: range.count)
         }
     }
 

@@ -74,7 +74,7 @@ extension WriteTransaction {
             if isGone {
                 batch.delete(key) // C3
             } else if let column = overlay.columns[slot] {
-                batch.put(key, column.encode(key: key))
+                if let sealed = column.sealedBytes { batch.put(key, sealed) } else { batch.put(key, column.encode(key: key)) }
             }
         }
     }

@@ -97,7 +97,7 @@ extension WriteTransaction {
             let isExternal = if let changed = writer.overlay(place.cluster)?.columns[slot], case .lists(let builder) = changed.storage {
                 builder.isExternal(place.slot)
             } else {
-                try writer.directory.listChunk(slot, place.cluster).isExternal(place.slot)
+                try view.listChunk(slot: slot, place.cluster).isExternal(place.slot)
             }
             guard isExternal else { return }
             stored = blockCount(try view.listCount(view.layout.columns[slot].key, key))

@@ -9,10 +9,14 @@ final class DirtyColumn {
     enum Storage {
         case values(ChunkBuilder)
         case lists(ListChunkBuilder)
+        /// A full cluster's final bytes, ready for the commit; the builder has gone on to the next cluster.
+        case sealed
     }
 
-    let storage: Storage
+    private(set) var storage: Storage
     private var encoded: UnsafeMutableRawBufferPointer?
+    /// What the checksum of `encoded` covers: the page key once sealed, before that nothing.
+    private var encodedKey: [UInt8] = []
     private var chunk: ColumnChunk?
     private var listChunk: ListChunk?
 
@@ -29,21 +33,62 @@ final class DirtyColumn {
     private func dropEncoded() {
         encoded?.deallocate()
         encoded = nil
+        encodedKey = []
         chunk = nil
         listChunk = nil
     }
 
+    // MARK: Sealing
+
+    /// Encodes for good and gives the builder back. `scratch` is working memory that keeps its size.
+    func seal(key: [UInt8], scratch: inout [UInt8]) -> ChunkBuilder? {
+        dropEncoded()
+        scratch.removeAll(keepingCapacity: true)
+        var builder: ChunkBuilder?
+        key.withUnsafeBytes { key in
+            switch storage {
+            case .values(let values):
+                values.encode(key: key, appendingTo: &scratch)
+                builder = values
+            case .lists(let lists): scratch = lists.encode(key: key)
+            case .sealed: break
+            }
+        }
+        keep(scratch, key: key)
+        storage = .sealed
+        return builder
+    }
+
+    /// A sealed column that is changed after all.
+    func reopen(_ storage: Storage) {
+        self.storage = storage
+        dropEncoded()
+    }
+
+    /// The final bytes of a sealed column.
+    var sealedBytes: UnsafeRawBufferPointer? {
+        guard case .sealed = storage, let encoded else { return nil }
+        return UnsafeRawBufferPointer(encoded)
+    }
+
+    // MARK: Reading
+
     func currentChunk(_ kind: ColumnKind) throws(DatabaseError) -> ColumnChunk {
         if let chunk { return chunk }
-        let made = try ColumnChunk(validating: encodeForReading(), kind: kind, key: UnsafeRawBufferPointer(start: nil, count: 0))
+        let bytes = encodedForReading()
+        let made = try encodedKey.withBytes { key throws(DatabaseError) in
+            try ColumnChunk(validating: bytes, kind: kind, key: key)
+        }
         chunk = made
         return made
     }
 
     func currentListChunk(_ kind: ColumnKind) throws(DatabaseError) -> ListChunk {
         if let listChunk { return listChunk }
-        let made = try ListChunk(
-            validating: encodeForReading(), elementKind: kind, key: UnsafeRawBufferPointer(start: nil, count: 0))
+        let bytes = encodedForReading()
+        let made = try encodedKey.withBytes { key throws(DatabaseError) in
+            try ListChunk(validating: bytes, elementKind: kind, key: key)
+        }
         listChunk = made
         return made
     }
@@ -53,16 +98,21 @@ final class DirtyColumn {
             switch storage {
             case .values(let builder): builder.encode(key: key)
             case .lists(let builder): builder.encode(key: key)
+            case .sealed: encoded.map { [UInt8]($0) } ?? []
             }
         }
     }
 
-    private func encodeForReading() -> UnsafeRawBufferPointer {
-        let bytes = encode(key: [])
+    private func encodedForReading() -> UnsafeRawBufferPointer {
+        if encoded == nil { keep(encode(key: []), key: []) }
+        return UnsafeRawBufferPointer(encoded ?? UnsafeMutableRawBufferPointer(start: nil, count: 0))
+    }
+
+    private func keep(_ bytes: [UInt8], key: [UInt8]) {
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
         copy.copyBytes(from: bytes)
         encoded = copy
-        return UnsafeRawBufferPointer(copy)
+        encodedKey = key
     }
 }
 

@@ -59,13 +59,38 @@ extension TableView {
         let start = keys.count
         try source.indexView(index).keys(wanted, into: &keys)
         guard !wanted.isExact else { return }
+        try keepMatching(slot, value, &keys, from: start)
+    }
+
+    /// Takes out the keys whose rows only share the value's hash.
+    private func keepMatching(
+        _ slot: Int, _ value: ValueView, _ keys: inout [Int64], from start: Int
+    ) throws(DatabaseError) {
         var kept = start
-        for position in start ..< keys.count where try matches(slot, keys[position], value) {
-            keys[kept] = keys[position]
+        var cluster = -1
+        var chunk: ColumnChunk?
+        let isText = value.kindNumber == ValueKind.string.rawValue || value.kindNumber == ValueKind.data.rawValue
+        for position in start ..< keys.count {
+            let key = keys[position]
+            if isText {
+                // Rows of one cluster follow each other, and the look at each is short enough for the processor to
+                // fetch several at once.
+                guard let place = self.position(ObjectKey(key)) else { throw Self.strayKey }
+                if place.cluster != cluster {
+                    cluster = place.cluster
+                    chunk = try self.chunk(slot: slot, cluster)
+                }
+                guard let chunk, chunk.hasText(place.slot, value.bytes) else { continue }
+            } else if try !matches(slot, key, value) {
+                continue
+            }
+            keys[kept] = key
             kept += 1
         }
         keys.removeLast(keys.count - kept)
     }
+
+    private static var strayKey: DatabaseError { .corrupted("an index refers to an object that never was") }
 
     // MARK: Backlinks
 
@@ -98,7 +123,7 @@ extension TableView {
     }
 
     private func matches(_ slot: Int, _ key: Int64, _ value: ValueView) throws(DatabaseError) -> Bool {
-        guard let place = position(ObjectKey(key)) else { throw .corrupted("an index refers to an object that never was") }
+        guard let place = position(ObjectKey(key)) else { throw Self.strayKey }
         return ValueOrdering.compare(try self.value(slot: slot, at: place), value) == 0
     }
 }

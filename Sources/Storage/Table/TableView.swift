@@ -128,8 +128,12 @@ package final class TableView {
                 className: layout.stored.name, propertyName: layout.columns[slot].name)
         }
         var view: ValueView
-        if let changed = writer?.overlay(place.cluster)?.columns[slot], case .values(let builder) = changed.storage {
-            view = builder.view(place.slot)
+        if let changed = writer?.overlay(place.cluster)?.columns[slot] {
+            if case .values(let builder) = changed.storage {
+                view = builder.view(place.slot)
+            } else {
+                view = try changed.currentChunk(layout.columns[slot].kind).view(place.slot)
+            }
         } else {
             view = try directory.chunk(slot, place.cluster).view(place.slot)
         }
@@ -146,7 +150,7 @@ package final class TableView {
         if let changed = writer?.overlay(place.cluster)?.columns[slot], case .lists(let builder) = changed.storage {
             return builder.elementCount(place.slot)
         }
-        return try directory.listChunk(slot, place.cluster).elementCount(place.slot)
+        return try listChunk(slot: slot, place.cluster).elementCount(place.slot)
     }
 
     package func listElement(_ column: ColumnKey, _ key: ObjectKey, _ index: Int) throws(DatabaseError) -> ValueView {

@@ -63,6 +63,11 @@ final class TableWriter {
         if let column = overlay.columns[slot], case .values(let builder) = column.storage { return (column, builder) }
         let stored = layout.columns[slot]
         let builder = ChunkBuilder(kind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster)
+        if let column = overlay.columns[slot] {
+            builder.load(try column.currentChunk(stored.kind))
+            column.reopen(.values(builder))
+            return (column, builder)
+        }
         builder.load(try directory.chunk(slot, cluster))
         let column = DirtyColumn(.values(builder))
         overlay.columns[slot] = column
@@ -74,6 +79,11 @@ final class TableWriter {
         if let column = overlay.columns[slot], case .lists(let builder) = column.storage { return (column, builder) }
         let stored = layout.columns[slot]
         let builder = ListChunkBuilder(elementKind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster)
+        if let column = overlay.columns[slot] {
+            builder.load(try column.currentListChunk(stored.kind))
+            column.reopen(.lists(builder))
+            return (column, builder)
+        }
         builder.load(try directory.listChunk(slot, cluster))
         let column = DirtyColumn(.lists(builder))
         overlay.columns[slot] = column
@@ -96,9 +106,29 @@ final class TableWriter {
             }
             try foldTail()
         }
-        if let openCluster, openCluster.rowCount < rowsPerCluster { return openCluster }
+        if let full = openCluster {
+            if full.rowCount < rowsPerCluster { return full }
+            seal(full)
+        }
         return try openRegularCluster()
     }
+
+    /// Full clusters of a bulk load wait for the commit as encoded bytes, a fraction of what their builders take; the
+    /// builders go on to the next cluster.
+    private func seal(_ cluster: DirtyCluster) {
+        let index = Int(cluster.firstKey) / rowsPerCluster
+        for (slot, stored) in layout.columns.enumerated() {
+            guard let column = cluster.columns[slot] else { continue }
+            let key = PageKeys.chunk(layout.key, stored.key, index)
+            if let builder = column.seal(key: key, scratch: &scratch) {
+                builder.removeAll()
+                spares[slot] = builder
+            }
+        }
+    }
+
+    private var scratch: [UInt8] = []
+    private lazy var spares = [ChunkBuilder?](repeating: nil, count: layout.columns.count)
 
     /// How many rows `cluster` still takes before `clusterForAppend` must be asked again.
     func room(in cluster: DirtyCluster) -> Int {
@@ -117,9 +147,14 @@ final class TableWriter {
             cluster.columns[slot] = DirtyColumn(
                 stored.isList
                     ? .lists(ListChunkBuilder(elementKind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster))
-                    : .values(ChunkBuilder(kind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster)))
+                    : .values(spareBuilder(slot) ?? ChunkBuilder(kind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster)))
         }
         return cluster
+    }
+
+    private func spareBuilder(_ slot: Int) -> ChunkBuilder? {
+        defer { spares[slot] = nil }
+        return spares[slot]
     }
 
     private func openForAppend(_ cluster: Int) throws(DatabaseError) -> DirtyCluster {
@@ -193,7 +228,7 @@ final class TableWriter {
     private static func copyRows(from source: DirtyColumn?, _ rows: Range<Int>, to target: DirtyColumn?) {
         guard let source, let target else { return }
         switch (source.storage, target.storage) {
-        case (.values(let from), .values(let to)): for row in rows { to.append(from.view(row)) }
+        case (.values(let from), .values(let to)): to.append(from, rows)
         case (.lists(let from), .lists(let to)): to.appendRows(from, rows)
         default: assertionFailure("slots of one layout have one kind")
         }
