@@ -101,32 +101,100 @@ struct IndexBlock {
 
     /// Index of the first entry not below `bound`; `count` if there is none.
     func lowerBound(_ bound: IndexEntry) -> Int {
-        var low = 0, high = count
+        let start = firstIndex(ofValueFrom: bound.value)
+        guard bound.key > 0 else { return start }
+        var low = start, high = endIndex(ofValue: bound.value, from: start)
         while low < high {
             let middle = (low &+ high) &>> 1
-            let found = value(middle)
-            if found < bound.value || (found == bound.value && key(middle) < bound.key) {
-                low = middle &+ 1
-            } else {
-                high = middle
-            }
+            if key(middle) < bound.key { low = middle &+ 1 } else { high = middle }
         }
         return low
     }
 
     /// Index of the first entry above `bound`; `count` if there is none.
     func upperBound(_ bound: IndexEntry) -> Int {
-        var low = 0, high = count
-        while low < high {
-            let middle = (low &+ high) &>> 1
-            let found = value(middle)
-            if bound.value < found || (found == bound.value && bound.key < key(middle)) {
-                high = middle
+        guard bound.key < .max else { return bound.value < .max ? firstIndex(ofValueFrom: bound.value + 1) : count }
+        return lowerBound(IndexEntry(value: bound.value, key: bound.key + 1))
+    }
+
+    private func endIndex(ofValue wanted: UInt64, from start: Int) -> Int {
+        guard start < count, value(start) == wanted else { return start }
+        return wanted < .max ? firstIndex(ofValueFrom: wanted + 1) : count
+    }
+
+    /// Halves a range whose size does not depend on what is found, so that there is no branch to mispredict.
+    private func firstIndex(ofValueFrom wanted: UInt64) -> Int {
+        var start = 0, size = count
+        while size > 1 {
+            let half = size &>> 1
+            start = value(start &+ half &- 1) < wanted ? start &+ half : start
+            size &-= half
+        }
+        return value(start) < wanted ? start &+ 1 : start
+    }
+
+    // MARK: Editing
+
+    /// An entry to add before the one at `index`, or the removal of that one.
+    struct Edit {
+        let index: Int
+        let added: IndexEntry?
+    }
+
+    /// Whether a difference to the bases fits into the widths.
+    func hasRoom(for entry: IndexEntry) -> Bool {
+        entry.value >= baseValue && entry.value - baseValue <= valueMask && entry.key >= baseKey
+            && entry.key - baseKey <= keyMask
+    }
+
+    func size(count: Int) -> Int { Self.size(count: count, valueWidth: valueWidth, keyWidth: keyWidth) }
+
+    /// The bytes of this block with `edits`, ascending, made in it; every added entry has room.
+    func applying(_ edits: [Edit], pageKey: [UInt8]) -> [UInt8] {
+        let newCount = edits.reduce(count) { $0 + ($1.added == nil ? -1 : 1) }
+        let size = size(count: newCount)
+        return [UInt8](unsafeUninitializedCapacity: size) { buffer, initialized in
+            let raw = UnsafeMutableRawBufferPointer(buffer)
+            raw.copyMemory(from: UnsafeRawBufferPointer(start: values - Self.headerSize, count: Self.headerSize))
+            raw.storeBytes(of: UInt32(truncatingIfNeeded: newCount).littleEndian, toByteOffset: 4, as: UInt32.self)
+            raw.storeBytes(of: 0, toByteOffset: 8, as: UInt32.self)
+            var offset = Self.headerSize
+            write(values, valueWidth, edits, raw, &offset) { $0.value &- baseValue }
+            write(keys, keyWidth, edits, raw, &offset) { $0.key &- baseKey }
+            raw.storeBytes(of: 0, toByteOffset: offset, as: UInt64.self)
+            initialized = size
+            Self.seal(raw, pageKey)
+        }
+    }
+
+    private func write(
+        _ source: UnsafeRawPointer, _ width: Int, _ edits: [Edit], _ target: UnsafeMutableRawBufferPointer,
+        _ offset: inout Int, _ difference: (IndexEntry) -> UInt64
+    ) {
+        var next = 0
+        func copy(to end: Int) {
+            let bytes = UnsafeRawBufferPointer(start: source + next * width, count: (end - next) * width)
+            UnsafeMutableRawBufferPointer(rebasing: target[offset...]).copyMemory(from: bytes)
+            offset += bytes.count
+            next = end
+        }
+        for edit in edits {
+            copy(to: edit.index)
+            if let added = edit.added {
+                // Eight bytes, of which the following ones overwrite what is too much.
+                target.storeBytes(of: difference(added).littleEndian, toByteOffset: offset, as: UInt64.self)
+                offset += width
             } else {
-                low = middle &+ 1
+                next += 1
             }
         }
-        return low
+        copy(to: count)
+    }
+
+    /// Puts the checksum into a block that is complete but for it.
+    static func seal(_ block: UnsafeMutableRawBufferPointer, _ pageKey: [UInt8]) {
+        let crc = pageKey.withUnsafeBytes { checksum(of: UnsafeRawBufferPointer(block), pageKey: $0) }
+        block.storeBytes(of: crc.littleEndian, toByteOffset: 8, as: UInt32.self)
     }
 
     // MARK: Bulk reading

@@ -17,9 +17,14 @@ struct IndexBlockEncoder {
 
     /// True if the entries take so little of a block that they should share one with their neighbours.
     func isSmall(_ entries: UnsafeBufferPointer<IndexEntry>) -> Bool {
-        let room = blockBytes - IndexBlock.headerSize - IndexBlock.slack
         let shape = Shape(entries)
-        return entries.count * (shape.valueWidth + shape.keyWidth) < room / 4
+        return isSmall(size: IndexBlock.size(
+            count: entries.count, valueWidth: shape.valueWidth, keyWidth: shape.keyWidth))
+    }
+
+    func isSmall(size: Int) -> Bool {
+        let overhead = IndexBlock.headerSize + IndexBlock.slack
+        return size - overhead < (blockBytes - overhead) / 4
     }
 
     /// Where the block that begins at the first of `entries` ends: as many entries as fit, at most about
@@ -113,9 +118,7 @@ struct IndexBlockEncoder {
             }
             raw.storeBytes(of: 0, toByteOffset: offset, as: UInt64.self)
             count = offset + IndexBlock.slack
-            let written = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(raw)[..<count])
-            let crc = pageKey.withUnsafeBytes { IndexBlock.checksum(of: written, pageKey: $0) }
-            raw.storeBytes(of: crc.littleEndian, toByteOffset: 8, as: UInt32.self)
+            IndexBlock.seal(UnsafeMutableRawBufferPointer(rebasing: raw[..<count]), pageKey)
         }
     }
 }

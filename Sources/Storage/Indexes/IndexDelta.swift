@@ -25,13 +25,30 @@ package final class IndexDelta {
         }
     }
 
-    var values: Space
-    var nulls: Space
+    /// Values, then nulls. Behind a pointer, because appending is the hot path of inserts and a stored property of a
+    /// class is guarded on each access.
+    private let spaces: UnsafeMutablePointer<Space>
+
+    var values: Space {
+        _read { yield spaces[0] }
+        _modify { yield &spaces[0] }
+    }
+
+    var nulls: Space {
+        _read { yield spaces[1] }
+        _modify { yield &spaces[1] }
+    }
 
     /// `isUnique` for primary keys: hardly any two entries share a value, and single values are looked up all the time.
     package init(isUnique: Bool = false) {
-        values = Space(isUnique: isUnique)
-        nulls = Space(isUnique: false)
+        spaces = .allocate(capacity: 2)
+        spaces.initialize(to: Space(isUnique: isUnique))
+        (spaces + 1).initialize(to: Space(isUnique: false))
+    }
+
+    deinit {
+        spaces.deinitialize(count: 2)
+        spaces.deallocate()
     }
 
     package var isEmpty: Bool { values.isEmpty && nulls.isEmpty }

@@ -58,6 +58,8 @@ private final class SpaceMerge {
     private struct Held {
         let bound: IndexEntry
         var entries: ContiguousArray<IndexEntry>
+        /// The finished block instead of entries, where a few changes were made in place.
+        var edited: [UInt8]?
         /// Everything new is at the end of the space.
         let fillsUp: Bool
         /// Lost more than it won. Others that are small have only just begun to grow.
@@ -107,6 +109,12 @@ private final class SpaceMerge {
                 try moveToBlock(of: change)
             }
             let bound = carried?.bound ?? current.bound
+            if carried == nil, let edited = try editedBlock() {
+                flush(into: &batch)
+                held = Held(bound: bound, entries: [], edited: edited, fillsUp: false, shrank: false)
+                previous = .held
+                continue
+            }
             if carried != nil { batch.delete(space.pageKey(current.bound)) }
             let block = try mergedBlock(bound, after: carried?.entries ?? [])
             carried = nil
@@ -161,7 +169,50 @@ private final class SpaceMerge {
         try seek(change)
     }
 
+    private func changesInCurrent() -> (adds: Range<Int>, removes: Range<Int>) {
+        guard let upper = following?.bound else { return (nextAdd ..< adds.count, nextRemove ..< removes.count) }
+        var addEnd = nextAdd, removeEnd = nextRemove
+        while addEnd < adds.count, adds[addEnd] < upper { addEnd += 1 }
+        while removeEnd < removes.count, removes[removeEnd] < upper { removeEnd += 1 }
+        return (nextAdd ..< addEnd, nextRemove ..< removeEnd)
+    }
+
     // MARK: Merging
+
+    /// More changes than this to one block are merged by taking it apart.
+    private static let mostEdits = 16
+
+    /// The current block with the few changes that fall into it, which are then done; nil where it must be taken apart
+    /// because they are many or do not fit its widths, or because it would overflow or become small.
+    private func editedBlock() throws(DatabaseError) -> [UInt8]? {
+        let (addRange, removeRange) = changesInCurrent()
+        guard addRange.count + removeRange.count <= Self.mostEdits, let block = try decoded(current) else { return nil }
+        guard adds[addRange].allSatisfy({ block.hasRoom(for: $0) }) else { return nil }
+        var edits: [IndexBlock.Edit] = []
+        var add = addRange.lowerBound, remove = removeRange.lowerBound, lastRemoved = -1
+        while add < addRange.upperBound || remove < removeRange.upperBound {
+            if remove == removeRange.upperBound || (add < addRange.upperBound && adds[add] < removes[remove]) {
+                edits.append(IndexBlock.Edit(index: block.upperBound(adds[add]), added: adds[add]))
+                add += 1
+            } else {
+                // The second of equal removes takes the next entry; one without its entry is passed over.
+                let index = max(lastRemoved + 1, block.lowerBound(removes[remove]))
+                if index < block.count, block.entry(index) == removes[remove] {
+                    edits.append(IndexBlock.Edit(index: index, added: nil))
+                    lastRemoved = index
+                }
+                remove += 1
+            }
+        }
+        let newCount = edits.reduce(block.count) { $0 + ($1.added == nil ? -1 : 1) }
+        let size = block.size(count: newCount)
+        guard newCount > 0, size <= encoder.blockBytes, newCount >= block.count || !encoder.isSmall(size: size) else {
+            return nil
+        }
+        nextAdd = addRange.upperBound
+        nextRemove = removeRange.upperBound
+        return block.applying(edits, pageKey: space.pageKey(current.bound))
+    }
 
     /// The entries of the current block with the changes that fall into it, after those carried from before it.
     private func mergedBlock(
@@ -169,17 +220,11 @@ private final class SpaceMerge {
     ) throws(DatabaseError) -> Held {
         var entries = carried
         try appendEntries(of: current, to: &entries)
-        let addStart = nextAdd, removeStart = nextRemove
-        if let upper = following?.bound {
-            while nextAdd < adds.count, adds[nextAdd] < upper { nextAdd += 1 }
-            while nextRemove < removes.count, removes[nextRemove] < upper { nextRemove += 1 }
-        } else {
-            nextAdd = adds.count
-            nextRemove = removes.count
-        }
-        let addRange = addStart ..< nextAdd, removeRange = removeStart ..< nextRemove
+        let (addRange, removeRange) = changesInCurrent()
+        nextAdd = addRange.upperBound
+        nextRemove = removeRange.upperBound
         var fillsUp = following == nil
-        if fillsUp, !addRange.isEmpty, let last = entries.last { fillsUp = !(adds[addStart] < last) }
+        if fillsUp, !addRange.isEmpty, let last = entries.last { fillsUp = !(adds[addRange.lowerBound] < last) }
         if !addRange.isEmpty || !removeRange.isEmpty {
             entries = adds.withUnsafeBufferPointer { adds in
                 removes.withUnsafeBufferPointer { removes in
@@ -190,18 +235,22 @@ private final class SpaceMerge {
             }
         }
         let shrank = removeRange.count > addRange.count || !carried.isEmpty
-        return Held(bound: bound, entries: entries, fillsUp: fillsUp, shrank: shrank)
+        return Held(bound: bound, entries: entries, edited: nil, fillsUp: fillsUp, shrank: shrank)
     }
 
     private func appendEntries(
         of block: Block, to entries: inout ContiguousArray<IndexEntry>
     ) throws(DatabaseError) {
-        guard let bytes = block.bytes else { return }
-        let decoded = try space.pageKey(block.bound).withBytes { key throws(DatabaseError) in
-            try IndexBlock(validating: bytes, pageKey: key)
-        }
+        guard let decoded = try decoded(block) else { return }
         entries.reserveCapacity(entries.count + decoded.count)
         decoded.appendEntries(0 ..< decoded.count, to: &entries)
+    }
+
+    private func decoded(_ block: Block) throws(DatabaseError) -> IndexBlock? {
+        guard let bytes = block.bytes else { return nil }
+        return try space.pageKey(block.bound).withBytes { key throws(DatabaseError) in
+            try IndexBlock(validating: bytes, pageKey: key)
+        }
     }
 
     private func isSmall(_ entries: ContiguousArray<IndexEntry>) -> Bool {
@@ -237,15 +286,26 @@ private final class SpaceMerge {
             }
             var entries: ContiguousArray<IndexEntry> = []
             try appendEntries(of: block, to: &entries)
-            return Held(bound: block.bound, entries: entries, fillsUp: false, shrank: true)
+            return Held(bound: block.bound, entries: entries, edited: nil, fillsUp: false, shrank: true)
         }
-        defer { held = nil }
-        return held
+        guard var taken = held else { return nil }
+        held = nil
+        if let edited = taken.edited {
+            taken.edited = nil
+            try edited.withBytes { bytes throws(DatabaseError) in
+                try appendEntries(of: Block(bound: taken.bound, bytes: bytes), to: &taken.entries)
+            }
+        }
+        return taken
     }
 
     private func flush(into batch: inout PageBatch) {
         guard let block = held else { return }
         held = nil
+        if let edited = block.edited {
+            batch.put(space.pageKey(block.bound), edited)
+            return
+        }
         block.entries.withUnsafeBufferPointer { entries in
             var start = 0
             for end in encoder.cut(entries, fillingUp: block.fillsUp) {
