@@ -1098,6 +1098,13 @@ static motte_status write_file(cursor *in, int truncates) {
     return MOTTE_OK;
 }
 
+static motte_status make_folder(cursor *in) {
+    motte_value name = need_value(in, NULL);
+    const char *path = path_of(case_format("%.*s", (int)name.as.string.size, name.as.string.data));
+    if (mkdir(path, 0755) != 0) case_fail("could not make %s", path);
+    return MOTTE_OK;
+}
+
 static motte_status mark(void) {
     now.mark.struct_size = sizeof now.mark;
     return motte_realm_counters(now.realm, &now.mark);
@@ -1200,6 +1207,7 @@ static motte_status step(cursor *in) {
     if (accept(in, "session")) return session(in);
     if (accept(in, "file")) return write_file(in, 0);
     if (accept(in, "truncate")) return write_file(in, 1);
+    if (accept(in, "folder")) return make_folder(in);
     if (accept(in, "fails")) return fails(in);
     if (accept(in, "reopen")) {
         close_all();

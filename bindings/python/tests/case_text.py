@@ -124,7 +124,8 @@ class Cursor:
             return bytes.fromhex(data[1])
         string = self._match(_STRING)
         if string:
-            return _unescaped(string[1])
+            text = _unescaped(string[1])
+            return text * self.integer() if self.accept("*") else text
         number = self._match(_NUMBER)
         if number:
             return _number(number[0])

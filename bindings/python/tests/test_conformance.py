@@ -255,6 +255,9 @@ class Runner:
         with open(self.folder / cursor.value(self.object), "r+b") as file:
             file.truncate(cursor.integer())
 
+    def _folder(self, cursor: Cursor) -> None:
+        (self.folder / cursor.value(self.object)).mkdir()
+
     def _fails(self, cursor: Cursor) -> None:
         expected = cursor.name()
         offset = cursor.integer() if cursor.accept("at") else None
@@ -608,7 +611,8 @@ class Runner:
     def _in_write(self, cursor: Cursor) -> None:
         self._flag(cursor, self.db.in_write)
 
-    FIRST = [("session", _session), ("file", _file), ("truncate", _truncate), ("fails", _fails), ("reopen", _reopen)]
+    FIRST = [("session", _session), ("file", _file), ("truncate", _truncate), ("folder", _folder),
+             ("fails", _fails), ("reopen", _reopen)]
     STEPS = [
         ("elsewhere", _elsewhere), ("write", _write), ("commit", _commit), ("cancel", _cancel), ("refresh", _refresh),
         ("wait", _wait), ("dispatch", _dispatch), ("close", _close), ("use", _use), ("freeze", _freeze),
