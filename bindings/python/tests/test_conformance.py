@@ -153,7 +153,7 @@ class Runner:
             return self.objects[cursor.name()]
         model = self.db.model(cursor.name())
         cursor.need("/")
-        return self.db.get(model, cursor.value(self.object))
+        return self.db.get(model, cursor.key(self.object))
 
     def object(self, cursor: Cursor) -> Any:
         start = cursor.rest
@@ -354,7 +354,7 @@ class Runner:
             key = next((key for key, each in model._declared().items() if each.field.primary_key), None)
             if key is None:
                 raise errors.NoPrimaryKeyError(f"{model.__name__} has no primary key")
-            values[key] = cursor.value(self.object)
+            values[key] = cursor.key(self.object)
         values.update(self._assignments(cursor))
         known = self.db.get(model, next(iter(values.values()))) if update else None
         if known is not None:
