@@ -11,14 +11,17 @@ import Testing
         ("a between 1 and 2 and b", "a BETWEEN {1, 2} AND b == true"), ("a BETWEEN $0", "a BETWEEN $0"),
         ("a BETWEEN $0 AND $1", "a BETWEEN {$0, $1}"), ("a BETWEEN $0 AND b", "a BETWEEN $0 AND b == true"),
         ("a IN {}", "a IN {}"), ("a in {1, $0, null}", "a IN {1, $0, NULL}"), ("a NOT IN $0", "NOT a IN $0"),
-        ("$0 IN list", "$0 IN list"), ("a beginswith[c] 'x'", "a BEGINSWITH[c] \"x\""), ("a ==[C] 'x'", "a ==[c] \"x\""),
-        ("a LIKE \"*?\\\"\"", "a LIKE \"*?\\\"\""), ("a CONTAINS '\\u00e9\\ud83d\\ude00\\u{41}'", "a CONTAINS \"é😀A\""),
+        ("$0 IN list", "$0 IN list"),
+        ("a beginswith[c] 'x'", "a BEGINSWITH[c] \"x\""), ("a ==[C] 'x'", "a ==[c] \"x\""),
+        ("a LIKE \"*?\\\"\"", "a LIKE \"*?\\\"\""),
+        ("a CONTAINS '\\u00e9\\ud83d\\ude00\\u{41}'", "a CONTAINS \"é😀A\""),
         ("a && b || !c", "a == true AND b == true OR NOT c == true"),
         ("(a OR b) AND (c AND d)", "(a == true OR b == true) AND c == true AND d == true"),
         ("a OR b OR (c OR d)", "a == true OR b == true OR c == true OR d == true"),
         ("NOT (a AND b)", "NOT (a == true AND b == true)"), ("!!a", "NOT NOT a == true"),
         ("truePredicate", "TRUEPREDICATE"), ("FALSEPREDICATE", "FALSEPREDICATE"), ("", "TRUEPREDICATE"),
-        ("SOME list.x == 1", "ANY list.x == 1"), ("none list.x > 1", "NONE list.x > 1"), ("ALL l == YES", "ALL l == true"),
+        ("SOME list.x == 1", "ANY list.x == 1"), ("none list.x > 1", "NONE list.x > 1"),
+        ("ALL l == YES", "ALL l == true"),
         ("any == 1", "`any` == 1"), ("a.any == 1", "a.`any` == 1"), ("a.and.b == NO", "a.`and`.b == false"),
         ("l.@count > 1", "l.@count > 1"), ("l.@SIZE > 1", "l.@count > 1"), ("l.@sum.x > 1", "l.x.@sum > 1"),
         ("l.x.@avg > 1", "l.x.@avg > 1"), ("`odd name` == nil", "`odd name` == NULL"), ("SELF == $0", "SELF == $0"),
@@ -26,12 +29,13 @@ import Testing
         ("a == +inf OR a == -infinity OR a == nan", "a == +inf OR a == -inf OR a == +nan"),
         ("%@ == a AND b == %@", "$0 == a AND b == $1"), ("größe == 1", "größe == 1"),
         ("a == 1 SORT(b ASC, c.d desc, e) LIMIT(3)", "a == 1 SORT(b ASC, c.d DESC, e ASC) LIMIT(3)"),
-        ("sort(b)", "SORT(b ASC)"), ("LIMIT($0)", "LIMIT($0)"), ("limit == 3 AND sort", "`limit` == 3 AND `sort` == true"),
+        ("sort(b)", "SORT(b ASC)"), ("LIMIT($0)", "LIMIT($0)"),
+        ("limit == 3 AND sort", "`limit` == 3 AND `sort` == true"),
     ]
 
     @Test(arguments: forms) func readsAndPrints(text: String, canonical: String) throws {
         let query = try ParsedQuery.parse(text)
-        #expect(PredicateText.print(query) == canonical)
+        #expect(PredicateText.describe(query) == canonical)
         let again = try ParsedQuery.parse(canonical)
         #expect(again.predicate == query.predicate)
         #expect(again.ordering == query.ordering)
@@ -41,25 +45,29 @@ import Testing
 
     /// Text, code, and the UTF-8 offset the error points at.
     static let failures: [(String, ErrorCode, Int)] = [
-        ("a ==", .querySyntax, 4), ("a == 1 b", .querySyntax, 7), ("(a == 1", .querySyntax, 7), ("a == 'x", .querySyntax, 5),
-        ("a AND", .querySyntax, 5), ("== 1", .querySyntax, 0), ("é == #", .querySyntax, 6), ("a BETWEEN {1}", .querySyntax, 10),
+        ("a ==", .querySyntax, 4), ("a == 1 b", .querySyntax, 7),
+        ("(a == 1", .querySyntax, 7), ("a == 'x", .querySyntax, 5),
+        ("a AND", .querySyntax, 5), ("== 1", .querySyntax, 0), ("é == #", .querySyntax, 6),
+        ("a BETWEEN {1}", .querySyntax, 10),
         ("a BETWEEN 1", .querySyntax, 11), ("a BETWEEN b", .querySyntax, 10), ("a IN {b}", .querySyntax, 6),
         ("a == 99999999999999999999", .querySyntax, 5), ("a == 1e999", .querySyntax, 5), ("a == .5", .querySyntax, 5),
         ("a == 5x", .querySyntax, 5), ("a.@foo == 1", .querySyntax, 2), ("a.@count.b == 1", .querySyntax, 2),
         ("a.@sum.@min == 1", .querySyntax, 7), ("a ==[d] 'x'", .unsupported, 5), ("a ==[x] 'x'", .querySyntax, 5),
         ("a <[c] 'x'", .queryInvalid, 3), ("a DISTINCT(b)", .unsupported, 2), ("DISTINCT(b)", .unsupported, 0),
-        ("a SORT(b) SORT(c)", .querySyntax, 10), ("SORT(b) SORT(c)", .querySyntax, 8), ("LIMIT(1) SORT(c)", .unsupported, 9),
+        ("a SORT(b) SORT(c)", .querySyntax, 10), ("SORT(b) SORT(c)", .querySyntax, 8),
+        ("LIMIT(1) SORT(c)", .unsupported, 9),
         ("LIMIT(-1)", .querySyntax, 6), ("SORT(a b)", .querySyntax, 7), ("5", .querySyntax, 1), ("$0", .querySyntax, 2),
         ("a == $", .querySyntax, 5), ("a == $0 AND b == %@", .querySyntax, 17), ("a == $99999", .querySyntax, 5),
         ("a == '\\q'", .querySyntax, 6), ("a == '\\ud800'", .querySyntax, 6), ("t == T1:1000000000", .querySyntax, 5),
-        ("d == X'0'", .querySyntax, 6), ("a == %d", .querySyntax, 5), ("``", .querySyntax, 0), ("a NOT b", .querySyntax, 2),
+        ("d == X'0'", .querySyntax, 6), ("a == %d", .querySyntax, 5), ("``", .querySyntax, 0),
+        ("a NOT b", .querySyntax, 2),
         ("SUBQUERY(a, $x, $x.b == 1).@count > 0", .unsupported, 0), ("a & b", .querySyntax, 2),
     ]
 
     @Test(arguments: failures) func pointsAtTheMistake(text: String, code: ErrorCode, offset: Int) {
         do {
             let query = try ParsedQuery.parse(text)
-            Issue.record("'\(text)' was read as \(PredicateText.print(query))")
+            Issue.record("'\(text)' was read as \(PredicateText.describe(query))")
         } catch {
             #expect(error.code == code, "\(text): \(error)")
             #expect(error.details.queryOffset == offset, "\(text): \(error)")
@@ -92,8 +100,9 @@ import Testing
 
     @Test func fillsInArguments() throws {
         let query = try ParsedQuery.parse("a == $0 AND b IN $1 AND c == $2 LIMIT($3)")
-        let arguments = Arguments([.value(.string("x'\"")), .list([.int(1), .null]), .value(.timestamp(.init(seconds: -1, nanoseconds: 5)))])
-        #expect(PredicateText.print(query, arguments: arguments)
+        let time = Value.timestamp(Timestamp(seconds: -1, nanoseconds: 5))
+        let arguments = Arguments([.value(.string("x'\"")), .list([.int(1), .null]), .value(time)])
+        #expect(PredicateText.describe(query, arguments: arguments)
             == "a == \"x'\\\"\" AND b IN {1, NULL} AND c == T-1:5 LIMIT($3)")
     }
 }

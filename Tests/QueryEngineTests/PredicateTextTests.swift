@@ -8,10 +8,10 @@ import Testing
     @Test func parsingWhatIsPrintedGivesTheSame() throws {
         try PropertyTest.run(rounds: 2_000) { random, comment in
             let predicate = RandomPredicate.make(&random, depth: 4)
-            let text = PredicateText.print(predicate)
+            let text = PredicateText.describe(predicate)
             do {
                 let again = try ParsedQuery.parse(text).predicate
-                #expect(again == predicate, "\(text) became \(PredicateText.print(again)); \(comment)")
+                #expect(again == predicate, "\(text) became \(PredicateText.describe(again)); \(comment)")
             } catch {
                 Issue.record("\(error); \(comment)")
             }
@@ -20,9 +20,11 @@ import Testing
 
     @Test func noTextCrashes() throws {
         let words = [
-            "a", "and", "or", "not", "(", ")", "{", "}", "[c]", "[", "]", ".", ",", "==", "!=", "<", "between", "in", "like",
+            "a", "and", "or", "not", "(", ")", "{", "}", "[c]", "[", "]", ".", ",", "==", "!=", "<", "between", "in",
+            "like",
             "'x'", "\"", "'", "`", "$0", "%@", "$", "@count", "@", "1", "-", "1.5", "T1:2", "X'00'", "T-", "any", "all",
-            "sort", "limit", "(3)", "null", "true", "self", "\\", "\u{1F600}", "\n", "\0", "e", "+inf", "subquery(", "distinct(",
+            "sort", "limit", "(3)", "null", "true", "self", "\\", "\u{1F600}", "\n", "\0", "e", "+inf",
+            "subquery(", "distinct(",
         ]
         try PropertyTest.run(rounds: 4_000) { random, comment in
             var text = ""
@@ -76,7 +78,10 @@ enum RandomPredicate {
     }
 
     static func path(_ random: inout SeededRandom) -> Predicate.Path {
-        let names = ["a", "bee", "any", "and", "null", "odd name", "tick`", "größe", "T", "X", "O", "_9", "9", "sort", "back\\slash"]
+        let names = [
+            "a", "bee", "any", "and", "null", "odd name", "tick`", "größe", "T", "X", "O", "_9", "9", "sort",
+            "back\\slash",
+        ]
         var path = Predicate.Path((0 ..< random.below(4)).map { _ in random.pick(names) })
         if random.chance(20) { path.quantifier = random.pick(Predicate.Quantifier.allCases) }
         if random.chance(20) { path.collectionOperator = random.pick(Predicate.CollectionOperator.allCases) }
@@ -97,7 +102,8 @@ enum RandomPredicate {
             let seconds = random.pick([0, -1, .min, .max, Int64(random.below(1 << 40))])
             return .constant(.timestamp(.init(seconds: seconds, nanoseconds: UInt32(random.below(1_000_000_000)))))
         default:
-            return .constant(.link(.init(table: .init(UInt32(random.below(100))), key: .init(Int64(random.below(1 << 40))))))
+            let (table, key) = (TableKey(UInt32(random.below(100))), ObjectKey(Int64(random.below(1 << 40))))
+            return .constant(.link(ObjectLink(table: table, key: key)))
         }
     }
 }

@@ -17,7 +17,9 @@ package struct Arguments: Sendable {
     /// A query has fewer arguments than this.
     package static let most = 1_000
 
-    func argument(_ number: Int, at position: SourcePosition, in source: QuerySource) throws(DatabaseError) -> Argument {
+    func argument(
+        _ number: Int, at position: SourcePosition, in source: QuerySource
+    ) throws(DatabaseError) -> Argument {
         guard number >= 0, number < values.count else {
             let given = values.count == 1 ? "1 argument was given" : "\(values.count) arguments were given"
             throw source.error(.queryArgument, "there is no argument $\(number); \(given)", at: position)

@@ -79,7 +79,8 @@ struct Lexer {
         case UInt8(ascii: "<"):
             if second == equals { return take(2, .comparison(.lessOrEqual)) }
             return second == UInt8(ascii: ">") ? take(2, .comparison(.notEqual)) : take(1, .comparison(.less))
-        case UInt8(ascii: ">"): return second == equals ? take(2, .comparison(.greaterOrEqual)) : take(1, .comparison(.greater))
+        case UInt8(ascii: ">"):
+            return second == equals ? take(2, .comparison(.greaterOrEqual)) : take(1, .comparison(.greater))
         case UInt8(ascii: "&") where second == byte: return take(2, .and)
         case UInt8(ascii: "|") where second == byte: return take(2, .or)
         case UInt8(ascii: "("): return take(1, .openParenthesis)
@@ -155,11 +156,12 @@ struct Lexer {
             while let byte = peek(), Self.isDigit(byte) { position += 1 }
             second = String(decoding: bytes[secondStart ..< position], as: UTF8.self)
         }
-        if peek().map(Self.isWordByte) != true, let high = Int64(first), let low = Int64(second), let value = make(high, low) {
+        if peek().map(Self.isWordByte) != true, let high = Int64(first), let low = Int64(second),
+           let value = make(high, low) {
             return value
         }
         throw failure(
-            "a timestamp is written T<seconds>:<nanoseconds> with nanoseconds from 0 to 999999999, an object O<table>:<key>",
+            "a timestamp is T<seconds>:<nanoseconds>, with 0 to 999999999 nanoseconds; an object is O<table>:<key>",
             at: start)
     }
 
@@ -245,7 +247,9 @@ struct Lexer {
         } else {
             usesNumbers = true
         }
-        guard !(usesNumbers && usesPlaceholders) else { throw failure("use either $0, $1, ... or %@, not both", at: start) }
+        guard !(usesNumbers && usesPlaceholders) else {
+            throw failure("use either $0, $1, ... or %@, not both", at: start)
+        }
         if sign == UInt8(ascii: "%") { return nextPlaceholder - 1 }
         let digits = position
         skipDigits()
@@ -260,7 +264,9 @@ struct Lexer {
         let start = position
         position += 1
         while let byte = peek(), Self.isWordByte(byte) { position += 1 }
-        guard position > start + 1 else { throw failure("'@' must be followed by count, min, max, sum or avg", at: start) }
+        guard position > start + 1 else {
+            throw failure("'@' must be followed by count, min, max, sum or avg", at: start)
+        }
         return .collectionOperator(String(decoding: bytes[start + 1 ..< position], as: UTF8.self).lowercased())
     }
 
@@ -301,7 +307,7 @@ struct Lexer {
         }
     }
 
-    /// `é`, a pair of surrogates, or `\u{1F600}`.
+    /// Four digits, a pair of surrogates, or `\u{1F600}`.
     private mutating func unicodeEscape(_ start: Int, into content: inout [UInt8]) throws(DatabaseError) {
         var value: UInt32
         if peek() == UInt8(ascii: "{") {
@@ -335,7 +341,8 @@ struct Lexer {
     static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
     static func isWordByte(_ byte: UInt8) -> Bool {
-        isDigit(byte) || (byte >= 0x41 && byte <= 0x5A) || (byte >= 0x61 && byte <= 0x7A) || byte == 0x5F || byte >= 0x80
+        let lowered = byte | 0x20
+        return isDigit(byte) || (lowered >= 0x61 && lowered <= 0x7A) || byte == 0x5F || byte >= 0x80
     }
 
     private static func hexDigit(_ byte: UInt8) -> UInt8? {

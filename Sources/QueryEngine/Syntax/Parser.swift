@@ -86,7 +86,9 @@ struct Parser {
     ) throws(DatabaseError) -> Result {
         depth += 1
         defer { depth -= 1 }
-        guard depth <= Predicate.deepest else { throw failure("the query is nested more than \(Predicate.deepest) deep") }
+        guard depth <= Predicate.deepest else {
+            throw failure("the query is nested more than \(Predicate.deepest) deep")
+        }
         return try body(&self)
     }
 
@@ -95,13 +97,15 @@ struct Parser {
     private mutating func disjunction() throws(DatabaseError) -> Predicate {
         var parts = [try conjunction()]
         while take(.or) { parts.append(try conjunction()) }
-        return parts.count == 1 ? parts[0] : .or(parts.flatMap { if case .or(let inner) = $0 { inner } else { [$0] } })
+        guard parts.count > 1 else { return parts[0] }
+        return .or(parts.flatMap { if case .or(let inner) = $0 { inner } else { [$0] } })
     }
 
     private mutating func conjunction() throws(DatabaseError) -> Predicate {
         var parts = [try unary()]
         while take(.and) { parts.append(try unary()) }
-        return parts.count == 1 ? parts[0] : .and(parts.flatMap { if case .and(let inner) = $0 { inner } else { [$0] } })
+        guard parts.count > 1 else { return parts[0] }
+        return .and(parts.flatMap { if case .and(let inner) = $0 { inner } else { [$0] } })
     }
 
     private mutating func unary() throws(DatabaseError) -> Predicate {
@@ -137,15 +141,16 @@ struct Parser {
     /// A path by itself says that it is true; a constant by itself is what it says.
     private func alone(_ operand: Predicate.Operand) throws(DatabaseError) -> Predicate {
         switch operand {
-        case .path(let path): return .comparison(.init(operand, .equal, .constant(.bool(true)), position: path.position))
+        case .path(let path):
+            return .comparison(.init(operand, .equal, .constant(.bool(true)), position: path.position))
         case .constant(.bool(let value), _): return .constant(value)
         case .constant, .argument, .list: throw unexpected("a comparison such as == or CONTAINS")
         }
     }
 
     private static func isWordOperator(_ token: Token) -> Bool {
-        guard case .name(let word, isQuoted: false) = token.kind, let keyword = Keyword.named(word) else { return false }
-        return wordOperator(keyword) != nil
+        guard case .name(let word, isQuoted: false) = token.kind else { return false }
+        return Keyword.named(word).flatMap(wordOperator) != nil
     }
 
     private static func wordOperator(_ keyword: Keyword) -> Predicate.Operator? {
@@ -178,7 +183,8 @@ struct Parser {
         guard case .name(let word, isQuoted: false) = token.kind else { throw unexpected("the option c") }
         switch word.lowercased() {
         case "c": break
-        case "d", "cd", "dc": throw failure("comparing without accents ([d]) is not supported yet; [c] is", .unsupported)
+        case "d", "cd", "dc":
+            throw failure("comparing without accents ([d]) is not supported yet; [c] is", .unsupported)
         default: throw failure("the only option is [c], which ignores case")
         }
         advance()

@@ -58,7 +58,7 @@ package indirect enum Predicate: Sendable, Equatable {
         }
     }
 
-    /// How many elements of a collection must match. A path through a collection without one means `any`.
+    /// How many elements of a collection must match.
     package enum Quantifier: String, Sendable, CaseIterable {
         case any = "ANY", all = "ALL", none = "NONE"
     }

@@ -1,4 +1,4 @@
-/// A predicate back to text, in one canonical form: `parse(print(x)) == x`.
+/// A predicate back to text, in one canonical form: `parse(describe(x)) == x`.
 ///
 /// With arguments given, their values take the place of `$0`, `$1`, ...
 import MotteValues
@@ -8,17 +8,19 @@ package struct PredicateText {
 
     private init(_ arguments: Arguments?) { self.arguments = arguments }
 
-    package static func print(_ query: ParsedQuery, arguments: Arguments? = nil) -> String {
+    package static func describe(_ query: ParsedQuery, arguments: Arguments? = nil) -> String {
         let printer = PredicateText(arguments)
         let clauses = printer.text(query.ordering)
         if query.predicate == .constant(true), !clauses.isEmpty { return clauses }
         return printer.text(query.predicate) + (clauses.isEmpty ? "" : " " + clauses)
     }
 
-    package static func print(_ predicate: Predicate) -> String { PredicateText(nil).text(predicate) }
-    package static func print(_ ordering: Ordering) -> String { PredicateText(nil).text(ordering) }
-    package static func print(_ path: Predicate.Path) -> String { PredicateText(nil).text(path) }
-    package static func print(_ value: Value) -> String { PredicateText(nil).text(value) }
+    package static func describe(_ predicate: Predicate, arguments: Arguments? = nil) -> String {
+        PredicateText(arguments).text(predicate)
+    }
+
+    package static func describe(_ path: Predicate.Path) -> String { PredicateText(nil).text(path) }
+    package static func describe(_ value: Value) -> String { PredicateText(nil).text(value) }
 
     // MARK: Tree
 
@@ -119,10 +121,10 @@ package struct PredicateText {
 
     private static func quoted(_ name: String) -> String {
         let bytes = Array(name.utf8)
-        if let first = bytes.first, !Lexer.isDigit(first), bytes.allSatisfy(Lexer.isWordByte), Keyword.named(name) == nil {
-            return name
+        guard let first = bytes.first, !Lexer.isDigit(first), bytes.allSatisfy(Lexer.isWordByte) else {
+            return quoted(name, "`")
         }
-        return quoted(name, "`")
+        return Keyword.named(name) == nil ? name : quoted(name, "`")
     }
 
     private static func quoted(_ text: String, _ mark: Unicode.Scalar) -> String {

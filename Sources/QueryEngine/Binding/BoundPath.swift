@@ -1,0 +1,164 @@
+/// A key path after its names have been looked up: steps from object to object, and what is read at the end.
+///
+///     friend.dogs.name     link(friend) -> list(dogs) -> column(name)
+///     owners               inverse(Dog.owner) -> object
+///     tags                 elements(tags)
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+/// One step of a path, from objects of `origin` to objects of `target`.
+package struct PathStep: Sendable, Equatable {
+    package enum Kind: Sendable, Equatable {
+        case link
+        case list
+        /// Against the direction of a link or list column of `target` (`isList` says which).
+        case inverse(isList: Bool)
+    }
+
+    package let kind: Kind
+    package let origin: TableKey
+    package let target: TableKey
+    /// Of `origin`; for an inverse step, of `target`.
+    package let column: ColumnKey
+    package let name: String
+
+    package var isToOne: Bool { kind == .link }
+}
+
+package struct BoundPath: Sendable {
+    package enum End: Sendable {
+        case column(ColumnKey, PropertyType, isNullable: Bool)
+        /// The values in a list of the last object.
+        case elements(ColumnKey, PropertyType, isNullable: Bool)
+        /// The last object itself.
+        case object
+    }
+
+    package var steps: [PathStep]
+    package var end: End
+    /// The table of the last object.
+    package var table: TableKey
+    /// The class and the last property, for messages: `Person.age`.
+    package var name: String
+
+    /// Whether it passes through a collection.
+    package var isToMany: Bool {
+        if case .elements = end { return true }
+        return steps.contains { !$0.isToOne }
+    }
+
+    /// What is compared: the type of the values at the end; links for objects.
+    package var type: PropertyType {
+        switch end {
+        case .column(_, let type, _), .elements(_, let type, _): type
+        case .object: .link
+        }
+    }
+
+    /// The class its links point to, if it ends in links or objects.
+    package var targetTable: TableKey?
+}
+
+/// Looks names up in a schema.
+struct PathResolver {
+    let schema: Schema
+    let source: QuerySource
+
+    /// More links in a row than any schema needs; walks along a path are recursive.
+    static let longest = 64
+
+    func resolve(_ path: Predicate.Path, from table: TableKey) throws(DatabaseError) -> BoundPath {
+        guard path.names.count <= Self.longest else {
+            throw source.error(.queryInvalid, "a path has at most \(Self.longest) parts", at: path.position)
+        }
+        var type = try type(table)
+        var result = BoundPath(steps: [], end: .object, table: table, name: type.name, targetTable: table)
+        for (index, name) in path.names.enumerated() {
+            let property = try property(name, of: type)
+            result.name = type.name + "." + property.name
+            if index == path.names.count - 1 {
+                try finish(&result, property, of: type)
+            } else {
+                let step = try step(property, of: type, at: name)
+                result.steps.append(step)
+                result.table = step.target
+                result.targetTable = step.target
+                type = try self.type(step.target)
+            }
+        }
+        return result
+    }
+
+    func type(_ table: TableKey) throws(DatabaseError) -> ObjectType {
+        guard let type = schema[table] else {
+            throw DatabaseError(.unknownClass, "the schema has no class with key \(table.rawValue)")
+        }
+        return type
+    }
+
+    private func property(_ name: Predicate.Name, of type: ObjectType) throws(DatabaseError) -> Property {
+        if let property = type.property(named: name.text) { return property }
+        let hint = NearestName.suggestion(for: name.text, among: type.properties.map(\.name))
+        throw source.error(
+            .unknownProperty, "\(type.name) has no property '\(name.text)'\(hint)", at: name.position,
+            className: type.name, propertyName: name.text)
+    }
+
+    private func finish(_ path: inout BoundPath, _ property: Property, of type: ObjectType) throws(DatabaseError) {
+        let isObjects = property.type == .linkingObjects || (property.type == .link && property.isList)
+        if isObjects {
+            let step = try step(property, of: type, at: nil)
+            path.steps.append(step)
+            path.table = step.target
+            path.targetTable = step.target
+            path.end = .object
+            return
+        }
+        let column = try column(property, of: type)
+        path.targetTable = property.type == .link ? try target(property, of: type).tableKey : nil
+        path.end = property.isList
+            ? .elements(column, property.type, isNullable: property.isNullable)
+            : .column(column, property.type, isNullable: property.isNullable || property.type == .link)
+    }
+
+    private func step(
+        _ property: Property, of type: ObjectType, at name: Predicate.Name?
+    ) throws(DatabaseError) -> PathStep {
+        guard let origin = type.tableKey else { throw unstored(type) }
+        switch property.type {
+        case .link:
+            guard let target = try target(property, of: type).tableKey else { throw unstored(type) }
+            return PathStep(
+                kind: property.isList ? .list : .link, origin: origin, target: target,
+                column: try column(property, of: type), name: property.name)
+        case .linkingObjects:
+            let linking = try target(property, of: type)
+            guard let target = linking.tableKey, let back = linking.property(named: property.origin ?? "") else {
+                throw unstored(linking)
+            }
+            return PathStep(
+                kind: .inverse(isList: back.isList), origin: origin, target: target,
+                column: try column(back, of: linking), name: property.name)
+        case .bool, .int, .float, .double, .string, .data, .timestamp:
+            throw source.error(
+                .queryInvalid, "\(type.name).\(property.name) is \(property.type.name) and has no properties",
+                at: name?.position ?? .none, className: type.name, propertyName: property.name)
+        }
+    }
+
+    private func target(_ property: Property, of type: ObjectType) throws(DatabaseError) -> ObjectType {
+        guard let name = property.target, let target = schema[name] else { throw unstored(type) }
+        return target
+    }
+
+    private func column(_ property: Property, of type: ObjectType) throws(DatabaseError) -> ColumnKey {
+        guard let column = property.columnKey else { throw unstored(type) }
+        return column
+    }
+
+    /// Queries are bound to the schema of a row source, where everything has its keys.
+    private func unstored(_ type: ObjectType) -> DatabaseError {
+        DatabaseError(.internal, "a query was bound to a schema that is not stored", className: type.name)
+    }
+}

@@ -1,0 +1,171 @@
+/// What is asked of the values of one column (or of one list's elements), with its constants converted to the column's
+/// type. Comparing with null follows the query language: see `comparingNull`.
+import MotteColumns
+import MotteSchemaModel
+import MotteValues
+
+package indirect enum ColumnTest: Sendable {
+    case always
+    case never
+    /// Everything that is not null.
+    case present
+    case null
+    case bool(ComparisonOperator, Bool)
+    case int(ComparisonOperator, Int64)
+    /// An int column and a number outside 64 bits.
+    case intExactly(ComparisonOperator, Double)
+    case intRange(Int64, Int64)
+    /// Ascending, more than a few.
+    case intSet([Int64])
+    /// Float and double columns.
+    case double(ComparisonOperator, Double)
+    case timestamp(ComparisonOperator, Timestamp)
+    case link(ComparisonOperator, Int64)
+    /// Strings and data.
+    case text(ComparisonOperator, [UInt8])
+    /// Ascending by bytes, more than a few.
+    case textSet([[UInt8]])
+    case match(TextMatcher)
+    case not(ColumnTest)
+    case any([ColumnTest])
+    case all([ColumnTest])
+
+    /// Whether a null passes; also the answer for a path through a null link.
+    package var holdsForNull: Bool {
+        switch self {
+        case .always, .null: true
+        case .never, .present, .intRange, .intSet, .textSet, .match: false
+        case .bool(let op, _), .int(let op, _), .intExactly(let op, _), .double(let op, _), .timestamp(let op, _),
+             .link(let op, _), .text(let op, _):
+            op == .notEqual
+        case .not(let test): !test.holdsForNull
+        case .any(let tests): tests.contains { $0.holdsForNull }
+        case .all(let tests): tests.allSatisfy { $0.holdsForNull }
+        }
+    }
+
+    /// `column op null`. Only nulls are equal to null. For texts null is below everything; other values are not
+    /// ordered against it, so `<=` and `>=` hold for nulls alone.
+    static func comparingNull(_ op: ComparisonOperator, _ type: PropertyType) -> ColumnTest {
+        let isText = type == .string || type == .data
+        return switch op {
+        case .equal: .null
+        case .notEqual: .present
+        case .less: .never
+        case .greater: isText ? .present : .never
+        case .lessOrEqual: .null
+        case .greaterOrEqual: isText ? .always : .null
+        }
+    }
+
+    /// `column op value`; nil where the types do not fit. `value` is not null.
+    static func comparing(_ op: ComparisonOperator, _ value: Value, _ type: PropertyType) -> ColumnTest? {
+        switch (type, value) {
+        case (.bool, _): return ConstantFit.bool(value).map { .bool(op, $0) }
+        case (.int, .int(let value)): return .int(op, value)
+        case (.int, .float), (.int, .double):
+            guard let number = ConstantFit.double(value) else { return nil }
+            if let exact = Int64(exactly: number) { return .int(op, exact) }
+            return abs(number) >= 0x1p63 || number.isNaN ? .intExactly(op, number) : nil
+        case (.float, _): return ConstantFit.double(value).map { .double(op, Double(Float($0))) }
+        case (.double, _): return ConstantFit.double(value).map { .double(op, $0) }
+        case (.string, .string(let value)): return .text(op, Array(value.utf8))
+        case (.data, .data(let value)): return .text(op, value)
+        case (.timestamp, .timestamp(let value)): return .timestamp(op, value)
+        case (.link, .link(let value)) where op == .equal || op == .notEqual: return .link(op, value.key.rawValue)
+        default: return nil
+        }
+    }
+
+    /// One of several; fewer tests where the kernels have something for many values.
+    static func anyOf(_ tests: [ColumnTest]) -> ColumnTest {
+        var rest: [ColumnTest] = []
+        var ints: [Int64] = []
+        var texts: [[UInt8]] = []
+        for test in tests {
+            switch test {
+            case .int(.equal, let value), .link(.equal, let value): ints.append(value)
+            case .text(.equal, let value): texts.append(value)
+            default: rest.append(test)
+            }
+        }
+        let few = 3
+        if ints.count > few {
+            rest.append(.intSet(Self.sortedUnique(ints) { $0 < $1 }))
+        } else {
+            // Links have the same kernel as ints.
+            rest += ints.map { .int(.equal, $0) }
+        }
+        if texts.count > few {
+            rest.append(.textSet(Self.sortedUnique(texts) { $0.lexicographicallyPrecedes($1) }))
+        } else {
+            rest += texts.map { .text(.equal, $0) }
+        }
+        if rest.isEmpty { return .never }
+        return rest.count == 1 ? rest[0] : .any(rest)
+    }
+
+    private static func sortedUnique<Element: Equatable>(
+        _ values: [Element], _ precedes: (Element, Element) -> Bool
+    ) -> [Element] {
+        var result: [Element] = []
+        for value in values.sorted(by: precedes) where result.last != value { result.append(value) }
+        return result
+    }
+
+    /// The values a column must equal one of, if the test says no more than that: what an index can answer.
+    func equalValues(_ type: PropertyType) -> [Value]? {
+        switch self {
+        case .null: return [.null]
+        case .bool(.equal, let value): return [.bool(value)]
+        case .int(.equal, let value): return type == .int ? [.int(value)] : nil
+        case .timestamp(.equal, let value): return [.timestamp(value)]
+        case .text(.equal, let value): return Self.text(value, type).map { [$0] }
+        case .intSet(let values): return type == .int ? values.map(Value.int) : nil
+        case .textSet(let values):
+            let texts = values.compactMap { Self.text($0, type) }
+            return texts.count == values.count ? texts : nil
+        case .any(let tests):
+            var values: [Value] = []
+            for test in tests {
+                guard let more = test.equalValues(type) else { return nil }
+                values += more
+            }
+            // The same value twice would count its objects twice.
+            return Self.sortedUnique(values) { $0 < $1 }
+        default: return nil
+        }
+    }
+
+    private static func text(_ bytes: [UInt8], _ type: PropertyType) -> Value? {
+        type == .string ? .string(String(decoding: bytes, as: UTF8.self)) : nil
+    }
+}
+
+/// Constants in the type of what they are compared with.
+enum ConstantFit {
+    /// As the language's front ends write truth: true, 1, "true", "YES".
+    static func bool(_ value: Value) -> Bool? {
+        switch value {
+        case .bool(let value): return value
+        case .int(0): return false
+        case .int(1): return true
+        case .string(let text):
+            switch text.lowercased() {
+            case "true", "yes", "1": return true
+            case "false", "no", "0": return false
+            default: return nil
+            }
+        default: return nil
+        }
+    }
+
+    static func double(_ value: Value) -> Double? {
+        switch value {
+        case .int(let value): Double(value)
+        case .float(let value): Double(value)
+        case .double(let value): value
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,155 @@
+/// `collection.@op.path` per row, compared with a constant.
+import MotteColumns
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+final class AggregateOperator: Operator {
+    private let context: RunContext
+    private let reader: TableReader
+    private let aggregate: BoundAggregate
+    /// From an object of the collection to its value.
+    private let path: PathReader?
+    private let type: PropertyType
+    private let looksUp: Bool
+    /// Inverse links of many rows: everything by target, gathered in one pass over the linking objects.
+    private var counts: [Int32]?
+    private var accumulators: [Accumulator]?
+    private var keys: [Int64] = []
+
+    init(
+        _ context: RunContext, _ reader: TableReader, _ aggregate: BoundAggregate, visits: Int
+    ) throws(DatabaseError) {
+        self.context = context
+        self.reader = reader
+        self.aggregate = aggregate
+        switch aggregate.collection {
+        case .elements(_, let type):
+            self.type = type
+            path = nil
+            looksUp = true
+        case .objects(let step, let path):
+            type = path?.type ?? .int
+            self.path = try path.map { path throws(DatabaseError) in try PathReader(context, step.target, path) }
+            looksUp = step.kind == .list
+                ? true : InverseLookup.pays(visits: visits, linking: try context.reader(step.target))
+        }
+    }
+
+    override func select(
+        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+    ) throws(DatabaseError) {
+        let lists: ListChunk? = switch aggregate.collection {
+        case .elements(let column, _): try reader.view.listChunk(column, rows.index)
+        case .objects(let step, _): step.kind == .list ? try reader.view.listChunk(step.column, rows.index) : nil
+        }
+        let constant = aggregate.constant
+        let failure = constant.withView { constant -> DatabaseError? in
+            do throws(DatabaseError) {
+                for index in 0 ..< Selection.wordCount(rows.rowCount) {
+                    var open = candidates[index]
+                    var found: UInt64 = 0
+                    while open != 0 {
+                        let bit = open.trailingZeroBitCount
+                        open &= open &- 1
+                        let row = index &* 64 &+ bit
+                        let value = try value(lists, row, rows.firstKey &+ Int64(row))
+                        if ValueComparison.holds(aggregate.operator, value, constant) { found |= 1 << UInt64(bit) }
+                    }
+                    words[index] = found
+                }
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private func value(_ lists: ListChunk?, _ row: Int, _ key: Int64) throws(DatabaseError) -> ValueView {
+        let function = aggregate.function
+        if let lists {
+            if function == .count { return .int(Int64(lists.elementCount(row))) }
+            var accumulator = Accumulator()
+            if lists.isExternal(row) {
+                try reader.view.listValues(listColumn, ObjectKey(key)) { chunk, range throws(DatabaseError) in
+                    try add(chunk, range, to: &accumulator)
+                }
+            } else {
+                try add(lists.elements, lists.range(row), to: &accumulator)
+            }
+            return accumulator.view(function, type)
+        }
+        guard case .objects(let step, _) = aggregate.collection else { return .null }
+        return try inverseValue(step, key)
+    }
+
+    private var listColumn: ColumnKey {
+        switch aggregate.collection {
+        case .elements(let column, _): column
+        case .objects(let step, _): step.column
+        }
+    }
+
+    private func add(
+        _ chunk: ColumnChunk, _ range: Range<Int>, to accumulator: inout Accumulator
+    ) throws(DatabaseError) {
+        guard let path else {
+            for position in range { accumulator.add(chunk.view(position)) }
+            return
+        }
+        for position in range {
+            let target = chunk.link(position)
+            if target >= 0 { accumulator.add(try path.view(target)) }
+        }
+    }
+
+    // MARK: Inverse links
+
+    private func inverseValue(_ step: PathStep, _ key: Int64) throws(DatabaseError) -> ValueView {
+        let function = aggregate.function
+        if looksUp {
+            if function == .count {
+                return .int(Int64(try reader.view.backlinkCount(origin: step.target, step.column, ObjectKey(key))))
+            }
+            keys.removeAll(keepingCapacity: true)
+            try reader.view.backlinks(origin: step.target, step.column, ObjectKey(key), into: &keys)
+            var accumulator = Accumulator()
+            if let path { for key in keys { accumulator.add(try path.view(key)) } }
+            return accumulator.view(function, type)
+        }
+        if function == .count {
+            if counts == nil { try countAll(step) }
+            return .int(Int64(counts?[Int(key)] ?? 0))
+        }
+        if accumulators == nil { try accumulateAll(step) }
+        return accumulators?[Int(key)].view(function, type) ?? .null
+    }
+
+    private static func isList(_ step: PathStep) -> Bool {
+        if case .inverse(let isList) = step.kind { return isList }
+        return false
+    }
+
+    private func countAll(_ step: PathStep) throws(DatabaseError) {
+        var counts = [Int32](repeating: 0, count: Int(reader.nextKey))
+        let end = reader.nextKey
+        try InverseLookup.forEachLink(context, step, isList: Self.isList(step), among: nil) { target, _ in
+            if target < end { counts[Int(target)] += 1 }
+        }
+        self.counts = counts
+    }
+
+    private func accumulateAll(_ step: PathStep) throws(DatabaseError) {
+        var all = [Accumulator](repeating: Accumulator(), count: Int(reader.nextKey))
+        let end = reader.nextKey
+        if let path {
+            try InverseLookup.forEachLink(
+                context, step, isList: Self.isList(step), among: nil
+            ) { target, owner throws(DatabaseError) in
+                if target < end { all[Int(target)].add(try path.view(owner)) }
+            }
+        }
+        accumulators = all
+    }
+}

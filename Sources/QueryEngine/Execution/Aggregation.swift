@@ -1,0 +1,151 @@
+/// Minimum, maximum, sum, average and count of one property. Nulls do not take part.
+import MotteColumns
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+final class Aggregation {
+    private let reader: TableReader
+    private let cursor: ColumnCursor
+    private let function: Predicate.CollectionOperator
+    private let type: PropertyType
+    private let name: String
+    private var ints = AggregateKernels.IntSummary()
+    private var doubles = AggregateKernels.DoubleSummary()
+    private var times: (lowest: Timestamp?, highest: Timestamp?) = (nil, nil)
+    private var count = 0
+
+    init(
+        _ context: RunContext, _ table: TableKey, _ function: Predicate.CollectionOperator, _ column: ColumnKey
+    ) throws(DatabaseError) {
+        reader = try context.reader(table)
+        self.function = function
+        let layout = reader.view.layout
+        let stored = layout.columns[try layout.slot(column)]
+        type = stored.type
+        name = layout.stored.name + "." + stored.name
+        guard !stored.isList else {
+            throw DatabaseError(
+                .wrongType, "\(name) is a list; aggregates are of single values", className: layout.stored.name,
+                propertyName: stored.name)
+        }
+        let fits = switch function {
+        case .count: true
+        case .min, .max: type.isNumeric || type == .timestamp
+        case .sum, .avg: type.isNumeric
+        }
+        guard fits else {
+            throw DatabaseError(
+                .wrongType, "\(name) is \(type.name), which has no \(function.rawValue)", className: layout.stored.name,
+                propertyName: stored.name)
+        }
+        cursor = try reader.cursor(column)
+    }
+
+    func add(_ rows: ClusterRows, _ words: UnsafePointer<UInt64>) throws(DatabaseError) {
+        let chunk = try cursor.chunk(rows.index).pointee
+        let selected = Selection.count(words, rows: rows.rowCount)
+        if selected == 0 { return }
+        // All rows: the kernels have a shorter way.
+        let selection = selected == rows.rowCount ? nil : words
+        guard function != .count else {
+            count += AggregateKernels.countPresent(chunk, selection)
+            return
+        }
+        switch type {
+        case .int: AggregateKernels.addInts(chunk, selection, to: &ints)
+        case .float, .double: AggregateKernels.addDoubles(chunk, selection, to: &doubles)
+        case .timestamp:
+            AggregateKernels.addTimestamps(chunk, selection, lowest: &times.lowest, highest: &times.highest)
+        case .bool, .string, .data, .link, .linkingObjects: break
+        }
+    }
+
+    /// Of a list of objects, in which one may be twice.
+    func overKeys(_ keys: [Int64]) throws(DatabaseError) -> Value {
+        var accumulator = Accumulator()
+        for key in keys where key >= 0 && key < reader.nextKey { accumulator.add(try cursor.view(key)) }
+        return try accumulator.result(function, type, name)
+    }
+
+    func result() throws(DatabaseError) -> Value {
+        var accumulator = Accumulator()
+        accumulator.count = count + ints.count + doubles.count
+        accumulator.intSum = ints.sum
+        accumulator.doubleSum = doubles.sum
+        if ints.count > 0 { (accumulator.lowest, accumulator.highest) = (.int(ints.lowest), .int(ints.highest)) }
+        if doubles.count > 0 {
+            // Nothing but NaN leaves both bounds where they began.
+            let onlyNaN = doubles.lowest > doubles.highest
+            accumulator.lowest = .double(doubles.sawNaN ? .nan : doubles.lowest)
+            accumulator.highest = .double(onlyNaN ? .nan : doubles.highest)
+        }
+        if let lowest = times.lowest, let highest = times.highest {
+            (accumulator.lowest, accumulator.highest) = (.timestamp(lowest), .timestamp(highest))
+        }
+        return try accumulator.result(function, type, name)
+    }
+}
+
+/// The same, value by value.
+struct Accumulator {
+    var count = 0
+    var intSum: Int128 = 0
+    var doubleSum = 0.0
+    var lowest = ValueView.null
+    var highest = ValueView.null
+
+    mutating func add(_ view: ValueView) {
+        switch view.kind {
+        case .null, nil: return
+        case .int: intSum += Int128(view.intValue)
+        case .float: doubleSum += Double(view.floatValue)
+        case .double: doubleSum += view.doubleValue
+        default: break
+        }
+        count += 1
+        if lowest.isNull || ValueOrdering.compare(view, lowest) < 0 { lowest = view }
+        if highest.isNull || ValueOrdering.compare(view, highest) > 0 { highest = view }
+    }
+
+    /// Only for numbers and timestamps, or for counts.
+    func result(
+        _ function: Predicate.CollectionOperator, _ type: PropertyType, _ name: String
+    ) throws(DatabaseError) -> Value {
+        switch function {
+        case .count: return .int(Int64(count))
+        case .min: return narrowed(lowest, type)
+        case .max: return narrowed(highest, type)
+        case .avg: return count == 0 ? .null : .double(average(type))
+        case .sum:
+            guard type == .int else { return .double(doubleSum) }
+            guard let sum = Int64(exactly: intSum) else {
+                throw DatabaseError(
+                    .overflow, "the sum of \(name) does not fit in 64 bits; use the average, or fewer objects")
+            }
+            return .int(sum)
+        }
+    }
+
+    /// For comparing: sums beyond 64 bits as doubles.
+    func view(_ function: Predicate.CollectionOperator, _ type: PropertyType) -> ValueView {
+        switch function {
+        case .count: return .int(Int64(count))
+        case .min: return lowest
+        case .max: return highest
+        case .avg: return count == 0 ? .null : .double(average(type))
+        case .sum:
+            guard type == .int else { return .double(doubleSum) }
+            return Int64(exactly: intSum).map(ValueView.int) ?? .double(Double(intSum))
+        }
+    }
+
+    private func average(_ type: PropertyType) -> Double {
+        (type == .int ? Double(intSum) : doubleSum) / Double(count)
+    }
+
+    private func narrowed(_ view: ValueView, _ type: PropertyType) -> Value {
+        if type == .float, view.kind == .double { return .float(Float(view.doubleValue)) }
+        return view.owned
+    }
+}

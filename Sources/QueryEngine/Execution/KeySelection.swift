@@ -1,0 +1,114 @@
+/// Which objects of a table pass a predicate, found out when first asked and once per run: the inner side of every path
+/// through links.
+///
+/// With many rows to come the whole table is evaluated at once (by an index where one helps), so that following a link
+/// is the test of a bit. With few, only the clusters that links lead to are.
+import MotteColumns
+import MotteStorage
+import MotteValues
+
+final class KeySelection {
+    private let context: RunContext
+    private let reader: TableReader
+    private let predicate: BoundPredicate
+    private let table: TableKey
+    private let visits: Int
+    private let bits: UnsafeMutablePointer<UInt64>
+    private let wordCount: Int
+    private let buffers: (live: SelectionBuffer, found: SelectionBuffer)
+    private var isKnown: [Bool]
+    private var root: Operator?
+    private(set) var isComplete = false
+
+    init(
+        _ context: RunContext, _ predicate: BoundPredicate, _ table: TableKey, visits: Int
+    ) throws(DatabaseError) {
+        self.context = context
+        self.predicate = predicate
+        self.table = table
+        self.visits = visits
+        reader = try context.reader(table)
+        // A spare word, because clusters are stored across word borders.
+        wordCount = Int(reader.nextKey >> 6) + 2
+        bits = .allocate(capacity: wordCount)
+        bits.initialize(repeating: 0, count: wordCount)
+        buffers = (SelectionBuffer(rows: reader.mostRows), SelectionBuffer(rows: reader.mostRows))
+        isKnown = Array(repeating: false, count: reader.clusterCount)
+    }
+
+    deinit { bits.deallocate() }
+
+    /// To be called before a batch of `contains`.
+    @inline(__always)
+    func prepare() throws(DatabaseError) {
+        if !isComplete, visits >= reader.clusterCount { try complete() }
+    }
+
+    /// Keys that never were are not in it.
+    @inline(__always)
+    func contains(_ key: Int64) throws(DatabaseError) -> Bool {
+        guard key >= 0, key < reader.nextKey else { return false }
+        if !isComplete {
+            let cluster = reader.place(key).cluster
+            if !isKnown[cluster] { try evaluate(cluster) }
+        }
+        return bits[Int(key >> 6)] & (1 << UInt64(key & 63)) != 0
+    }
+
+    /// Evaluates the table, and calls `body` for each passing key, ascending.
+    func forEachKey(_ body: (Int64) throws(DatabaseError) -> Void) throws(DatabaseError) {
+        try complete()
+        for index in 0 ..< wordCount {
+            var word = bits[index]
+            while word != 0 {
+                try body(Int64(index &* 64 &+ word.trailingZeroBitCount))
+                word &= word &- 1
+            }
+        }
+    }
+
+    func complete() throws(DatabaseError) {
+        guard !isComplete else { return }
+        if let access = try IndexChoice.choose(predicate, try context.source.table(table), context.source) {
+            try completeByIndex(access)
+        } else {
+            for cluster in 0 ..< reader.clusterCount where !isKnown[cluster] { try evaluate(cluster) }
+        }
+        isComplete = true
+    }
+
+    private func completeByIndex(_ access: IndexAccess) throws(DatabaseError) {
+        let run = try SelectionRun(context, table, access: access, rest: access.rest, visits: access.count)
+        try run.forEachCluster { (rows, words) throws(DatabaseError) in
+            store(rows, words)
+            return true
+        }
+    }
+
+    private func evaluate(_ cluster: Int) throws(DatabaseError) {
+        isKnown[cluster] = true
+        let (live, found) = (buffers.live.words, buffers.found.words)
+        guard let rows = try reader.liveRows(cluster, into: live) else { return }
+        context.noteEvaluated(Selection.count(live, rows: rows.rowCount))
+        try rootOperator().select(rows, live, into: found)
+        Selection.formAnd(found, live, rows: rows.rowCount)
+        store(rows, found)
+    }
+
+    private func rootOperator() throws(DatabaseError) -> Operator {
+        if let root { return root }
+        let rowsToCome = visits >= reader.clusterCount ? Int(reader.nextKey) : visits &* 8
+        let made = try OperatorBuilder(context: context).make(predicate, table, visits: rowsToCome)
+        root = made
+        return made
+    }
+
+    private func store(_ rows: ClusterRows, _ words: UnsafePointer<UInt64>) {
+        let shift = UInt64(rows.firstKey & 63)
+        let first = Int(rows.firstKey >> 6)
+        for index in 0 ..< Selection.wordCount(rows.rowCount) {
+            bits[first &+ index] |= words[index] << shift
+            if shift > 0 { bits[first &+ index &+ 1] |= words[index] >> (64 &- shift) }
+        }
+    }
+}

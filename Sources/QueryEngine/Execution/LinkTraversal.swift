@@ -1,0 +1,109 @@
+/// Following links: a row passes if the object it points to does.
+import MotteColumns
+import MotteStorage
+import MotteValues
+
+final class LinkOperator: Operator {
+    private let cursor: ColumnCursor
+    private let targets: KeySelection
+    private let nullPasses: Bool
+
+    init(_ cursor: ColumnCursor, _ targets: KeySelection, nullPasses: Bool) {
+        self.cursor = cursor
+        self.targets = targets
+        self.nullPasses = nullPasses
+    }
+
+    override func select(
+        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+    ) throws(DatabaseError) {
+        let chunk = try cursor.chunk(rows.index)
+        try targets.prepare()
+        for index in 0 ..< Selection.wordCount(rows.rowCount) {
+            var open = candidates[index]
+            var found: UInt64 = 0
+            while open != 0 {
+                let bit = open.trailingZeroBitCount
+                open &= open &- 1
+                let key = chunk.pointee.link(index &* 64 &+ bit)
+                if key >= 0 ? try targets.contains(key) : nullPasses { found |= 1 << UInt64(bit) }
+            }
+            words[index] = found
+        }
+    }
+}
+
+/// Two paths of one table, read for the open rows of a cluster and compared value by value.
+final class PathsOperator: Operator {
+    private let left: PathReader
+    private let right: PathReader
+    private let op: ComparisonOperator
+    private var keys: [Int64] = []
+
+    init(
+        _ context: RunContext, _ table: TableKey, _ left: BoundPath, _ op: ComparisonOperator, _ right: BoundPath
+    ) throws(DatabaseError) {
+        self.left = try PathReader(context, table, left)
+        self.right = try PathReader(context, table, right)
+        self.op = op
+    }
+
+    override func select(
+        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+    ) throws(DatabaseError) {
+        for index in 0 ..< Selection.wordCount(rows.rowCount) {
+            var open = candidates[index]
+            var found: UInt64 = 0
+            while open != 0 {
+                let bit = open.trailingZeroBitCount
+                open &= open &- 1
+                let key = rows.firstKey &+ Int64(index &* 64 &+ bit)
+                if ValueComparison.holds(op, try left.view(key), try right.view(key)) { found |= 1 << UInt64(bit) }
+            }
+            words[index] = found
+        }
+    }
+}
+
+/// Reads the value at the end of a path without collections, for one object after another.
+final class PathReader {
+    let path: BoundPath
+    private let links: [ColumnCursor]
+    /// nil where the path ends in the object itself.
+    private let end: ColumnCursor?
+
+    init(_ context: RunContext, _ table: TableKey, _ path: BoundPath) throws(DatabaseError) {
+        self.path = path
+        var links: [ColumnCursor] = []
+        for step in path.steps { links.append(try context.reader(step.origin).cursor(step.column)) }
+        self.links = links
+        switch path.end {
+        case .column(let column, _, _): end = try context.reader(path.table).cursor(column)
+        case .elements, .object: end = nil
+        }
+    }
+
+    /// The last object of the path; -1 behind a null link.
+    @inline(__always)
+    func lastObject(_ key: Int64) throws(DatabaseError) -> Int64 {
+        var key = key
+        for link in links {
+            let view = try link.view(key)
+            if view.isNull { return -1 }
+            key = view.intValue
+        }
+        return key
+    }
+
+    func view(_ key: Int64) throws(DatabaseError) -> ValueView {
+        let last = try lastObject(key)
+        return last < 0 ? .null : try viewOfLast(last)
+    }
+
+    /// The value of an object that `lastObject` returned.
+    @inline(__always)
+    func viewOfLast(_ last: Int64) throws(DatabaseError) -> ValueView {
+        guard let end else { return .link(ObjectLink(table: TableKey(0), key: ObjectKey(last))) }
+        return try end.view(last)
+    }
+}

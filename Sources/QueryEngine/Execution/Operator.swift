@@ -1,0 +1,82 @@
+/// A predicate at work: given rows of one cluster, which of them pass.
+///
+/// Operators are made for one run and hold its buffers. They are asked a cluster at a time, never a row at a time.
+import MotteColumns
+import MotteStorage
+import MotteValues
+
+class Operator {
+    /// Sets the bits of the candidates that pass. Bits of other rows mean nothing afterwards; the caller masks them.
+    func select(
+        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+    ) throws(DatabaseError) {
+        Selection.clear(words, rows: rows.rowCount)
+    }
+}
+
+/// What the operators of a run share.
+final class RunContext {
+    let source: RowSource
+    private var readers: [TableKey: TableReader] = [:]
+    private var rowsEvaluated = 0
+
+    init(_ source: RowSource) { self.source = source }
+
+    deinit { flushCounters() }
+
+    func reader(_ table: TableKey) throws(DatabaseError) -> TableReader {
+        if let reader = readers[table] { return reader }
+        let reader = try TableReader(try source.table(table))
+        readers[table] = reader
+        return reader
+    }
+
+    func noteEvaluated(_ count: Int) { rowsEvaluated += count }
+
+    func flushCounters() {
+        if rowsEvaluated > 0 { source.counters.add(rowsEvaluated: rowsEvaluated) }
+        rowsEvaluated = 0
+    }
+}
+
+/// Predicates to operators.
+struct OperatorBuilder {
+    let context: RunContext
+
+    /// `visits` is about how many rows of the table will be asked for: whether it pays to look at whole tables first.
+    func make(_ predicate: BoundPredicate, _ table: TableKey, visits: Int) throws(DatabaseError) -> Operator {
+        let reader = try context.reader(table)
+        switch predicate {
+        case .constant(let value): return ConstantOperator(value)
+        case .comparison(_, let inner): return try make(inner, table, visits: visits)
+        case .column(let column, _, let test): return ColumnOperator(try reader.cursor(column), test, reader)
+        case .object(let keys): return ObjectOperator(keys)
+        case .not(let inner): return NotOperator(try make(inner, table, visits: visits))
+        case .and(let parts): return AndOperator(try make(parts, table, visits: visits), reader)
+        case .or(let parts): return OrOperator(try make(parts, table, visits: visits), reader)
+        case .link(let step, let inner, let nullPasses):
+            return LinkOperator(
+                try reader.cursor(step.column), try selection(inner, step.target, visits: visits),
+                nullPasses: nullPasses)
+        case .anyElement(let column, _, let test): return ElementOperator(reader, column, test)
+        case .anyObject(let step, let inner):
+            guard case .inverse(let isList) = step.kind else {
+                return ObjectListOperator(
+                    reader, step.column, try selection(inner, step.target, visits: visits &* 4))
+            }
+            return try InverseOperator(context, step, isList: isList, inner, visits: visits)
+        case .aggregate(let aggregate): return try AggregateOperator(context, reader, aggregate, visits: visits)
+        case .paths(let left, let op, let right): return try PathsOperator(context, table, left, op, right)
+        }
+    }
+
+    private func make(_ parts: [BoundPredicate], _ table: TableKey, visits: Int) throws(DatabaseError) -> [Operator] {
+        var operators: [Operator] = []
+        for part in parts { operators.append(try make(part, table, visits: visits)) }
+        return operators
+    }
+
+    func selection(_ predicate: BoundPredicate, _ table: TableKey, visits: Int) throws(DatabaseError) -> KeySelection {
+        try KeySelection(context, predicate, table, visits: visits)
+    }
+}

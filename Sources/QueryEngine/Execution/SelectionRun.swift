@@ -1,0 +1,85 @@
+/// One pass over the rows that a plan names: all of a table, those an index gives, or those in a list of keys. Cluster
+/// by cluster, ascending, the rows that pass.
+import MotteColumns
+import MotteStorage
+import MotteValues
+
+struct SelectionRun {
+    private let context: RunContext
+    private let reader: TableReader
+    /// nil where all rows are candidates.
+    private let keys: [Int64]?
+    /// nil where every candidate passes.
+    private let filter: Operator?
+    private let candidates: SelectionBuffer
+    private let found: SelectionBuffer
+
+    init(
+        _ context: RunContext, _ table: TableKey, access: IndexAccess?, rest: BoundPredicate, visits: Int
+    ) throws(DatabaseError) {
+        let reader = try context.reader(table)
+        let keys = try access.map { access throws(DatabaseError) in try access.keys(reader.view, context.source) }
+        try self.init(context, reader, keys: keys, filter: Self.makeFilter(context, table, rest, visits: visits))
+    }
+
+    /// `keys` ascend strictly.
+    init(_ context: RunContext, _ reader: TableReader, keys: [Int64]?, filter: Operator?) throws(DatabaseError) {
+        self.context = context
+        self.reader = reader
+        self.keys = keys
+        self.filter = filter
+        candidates = SelectionBuffer(rows: reader.mostRows)
+        found = SelectionBuffer(rows: reader.mostRows)
+    }
+
+    static func makeFilter(
+        _ context: RunContext, _ table: TableKey, _ predicate: BoundPredicate, visits: Int
+    ) throws(DatabaseError) -> Operator? {
+        if case .constant(true) = predicate { return nil }
+        return try OperatorBuilder(context: context).make(predicate, table, visits: visits)
+    }
+
+    /// Calls `body` with the passing rows of each cluster that has candidates, until it returns false.
+    func forEachCluster(
+        _ body: (ClusterRows, UnsafePointer<UInt64>) throws(DatabaseError) -> Bool
+    ) throws(DatabaseError) {
+        guard let keys else {
+            for cluster in 0 ..< reader.clusterCount {
+                guard let rows = try reader.liveRows(cluster, into: candidates.words) else { continue }
+                guard try evaluate(rows, body) else { return }
+            }
+            return
+        }
+        var next = 0
+        while next < keys.count {
+            guard keys[next] >= 0, keys[next] < reader.nextKey else {
+                next += 1
+                continue
+            }
+            let cluster = reader.place(keys[next]).cluster
+            let rows = try reader.liveRows(cluster, into: candidates.words)
+            let last = try reader.view.cluster(cluster)
+            let end = last.firstKey + Int64(last.rowCount)
+            Selection.clear(found.words, rows: last.rowCount)
+            while next < keys.count, keys[next] < end {
+                Selection.insert(found.words, Int(keys[next] - last.firstKey))
+                next += 1
+            }
+            guard let rows else { continue }
+            Selection.formAnd(candidates.words, found.words, rows: rows.rowCount)
+            if Selection.isEmpty(candidates.words, rows: rows.rowCount) { continue }
+            guard try evaluate(rows, body) else { return }
+        }
+    }
+
+    @inline(__always)
+    private func evaluate(
+        _ rows: ClusterRows, _ body: (ClusterRows, UnsafePointer<UInt64>) throws(DatabaseError) -> Bool
+    ) throws(DatabaseError) -> Bool {
+        guard let filter else { return try body(rows, candidates.words) }
+        context.noteEvaluated(Selection.count(candidates.words, rows: rows.rowCount))
+        try filter.select(rows, candidates.words, into: found.words)
+        Selection.formAnd(found.words, candidates.words, rows: rows.rowCount)
+        return try body(rows, found.words)
+    }
+}

@@ -1,0 +1,154 @@
+/// Stable order by key paths.
+///
+/// Values are read once, as 64-bit codes whose order is theirs: whole for numbers and bools, the first eight bytes of
+/// texts, the seconds of timestamps. Runs of equal codes read the next piece, then the next sort key. Nulls are below
+/// all values; a null link on the way to a value is above them.
+import MotteColumns
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+final class SortOrder {
+    private let levels: [SortLevel]
+
+    init(_ context: RunContext, _ query: BoundQuery) throws(DatabaseError) {
+        var levels: [SortLevel] = []
+        for key in query.sort {
+            levels.append(SortLevel(try PathReader(context, query.table, key.path), isAscending: key.isAscending))
+        }
+        self.levels = levels
+    }
+
+    func compare(_ left: Int64, _ right: Int64) throws(DatabaseError) -> Int {
+        for level in levels {
+            let order = try level.compare(left, right)
+            if order != 0 { return order }
+        }
+        return 0
+    }
+
+    func sorted(_ keys: [Int64], limit: Int?) throws(DatabaseError) -> [Int64] {
+        guard let first = levels.first, keys.count > 1 else { return limit.map { Array(keys.prefix($0)) } ?? keys }
+        guard keys.count < Int(UInt32.max) else {
+            throw DatabaseError(.unsupported, "more than four billion objects cannot be sorted at once")
+        }
+        var sorter = try Sorter(keys, levels)
+        let kept = limit.map { min($0, keys.count) } ?? keys.count
+        if kept < keys.count / 8 { try sorter.keepSmallest(kept, first) }
+        try sorter.sort()
+        return sorter.result(kept)
+    }
+}
+
+/// One key path of a sort.
+final class SortLevel {
+    let reader: PathReader
+    let isAscending: Bool
+    private let type: PropertyType
+    private let hasSteps: Bool
+
+    /// Ranks of what has no code. Descending order exchanges the outer two.
+    static let null: UInt8 = 0
+    static let value: UInt8 = 1
+    static let nullLink: UInt8 = 2
+    /// Tail of a piece after which there is more to compare.
+    static let continues: UInt8 = 9
+
+    init(_ reader: PathReader, isAscending: Bool) {
+        self.reader = reader
+        self.isAscending = isAscending
+        type = reader.path.type
+        hasSteps = !reader.path.steps.isEmpty
+    }
+
+    func compare(_ left: Int64, _ right: Int64) throws(DatabaseError) -> Int {
+        let leftLast = try reader.lastObject(left), rightLast = try reader.lastObject(right)
+        let leftView = leftLast < 0 ? ValueView.null : try reader.viewOfLast(leftLast)
+        let rightView = rightLast < 0 ? ValueView.null : try reader.viewOfLast(rightLast)
+        let leftRank = Self.rank(leftLast, leftView), rightRank = Self.rank(rightLast, rightView)
+        let order = leftRank != rightRank ? Int(leftRank) - Int(rightRank) : ValueOrdering.compare(leftView, rightView)
+        return isAscending ? order : -order
+    }
+
+    private static func rank(_ last: Int64, _ view: ValueView) -> UInt8 {
+        last < 0 ? nullLink : view.isNull ? null : value
+    }
+
+    /// The `depth`-th piece of an object's value.
+    @inline(__always)
+    func fill(_ entry: inout SortEntry, _ key: Int64, _ depth: Int) throws(DatabaseError) {
+        let last = hasSteps ? try reader.lastObject(key) : key
+        var code: UInt64 = 0
+        var tail: UInt8 = 0
+        var rank = Self.nullLink
+        if last >= 0 {
+            let view = try reader.viewOfLast(last)
+            rank = view.isNull ? Self.null : Self.value
+            if rank == Self.value { (code, tail) = Self.piece(view, depth) }
+        }
+        entry.code = isAscending ? code : ~code
+        entry.tail = isAscending ? tail : Self.continues - tail
+        entry.rank = isAscending ? rank : Self.nullLink - rank
+    }
+
+    /// Whether entries of equal code, tail and rank have more to compare.
+    func hasMore(_ entry: SortEntry) -> Bool {
+        entry.rank == Self.value && entry.tail == (isAscending ? Self.continues : 0)
+    }
+
+    @inline(__always)
+    private static func piece(_ view: ValueView, _ depth: Int) -> (code: UInt64, tail: UInt8) {
+        switch view.kind {
+        case .int: return (UInt64(bitPattern: view.intValue) ^ (1 << 63), 0)
+        case .bool: return (view.low, 0)
+        case .float: return (doubleCode(Double(view.floatValue)), 0)
+        case .double: return (doubleCode(view.doubleValue), 0)
+        case .timestamp:
+            if depth == 0 { return (UInt64(bitPattern: view.intValue) ^ (1 << 63), continues) }
+            return (UInt64(view.aux), 0)
+        case .string, .data: return textPiece(view.bytes, depth)
+        case .link, .null, nil: return (0, 0)
+        }
+    }
+
+    private static func doubleCode(_ value: Double) -> UInt64 {
+        if value.isNaN { return 0 }
+        // Adding zero turns -0.0 into 0.0.
+        let bits = (value + 0.0).bitPattern
+        return bits >> 63 == 0 ? bits | (1 << 63) : ~bits
+    }
+
+    /// Eight bytes, padded with zeros; the tail tells how many there were, so that "a" comes before "a\0".
+    private static func textPiece(_ bytes: UnsafeRawBufferPointer, _ depth: Int) -> (code: UInt64, tail: UInt8) {
+        let start = depth &* 8
+        guard let base = bytes.baseAddress, start < bytes.count else { return (0, 0) }
+        let rest = bytes.count &- start
+        if rest >= 8 {
+            let code = UInt64(bigEndian: base.loadUnaligned(fromByteOffset: start, as: UInt64.self))
+            return (code, rest == 8 ? 8 : continues)
+        }
+        var code: UInt64 = 0
+        for index in 0 ..< rest {
+            code |= UInt64(base.load(fromByteOffset: start &+ index, as: UInt8.self)) << UInt64(56 &- index &* 8)
+        }
+        return (code, UInt8(rest))
+    }
+}
+
+struct SortEntry {
+    var code: UInt64 = 0
+    /// In the array of keys.
+    var position: UInt32
+    var tail: UInt8 = 0
+    var rank: UInt8 = 0
+
+    @inline(__always)
+    func isBefore(_ other: SortEntry) -> Bool {
+        if rank != other.rank { return rank < other.rank }
+        if code != other.code { return code < other.code }
+        return tail < other.tail
+    }
+
+    @inline(__always)
+    func isLevel(_ other: SortEntry) -> Bool { rank == other.rank && code == other.code && tail == other.tail }
+}

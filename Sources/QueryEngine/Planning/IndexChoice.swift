@@ -1,0 +1,191 @@
+/// Whether an index answers a part of a predicate, and the best of those that do.
+///
+/// Looked for among the parts of the outermost `and`: equality or IN on an indexed column, links to known objects (by
+/// their backlinks), paths to objects that an index finds, and the objects themselves. Counts are read from the index,
+/// so the choice is made on what is there.
+import MotteColumns
+import MotteStorage
+import MotteValues
+
+struct IndexAccess {
+    enum Source {
+        case objects([Int64])
+        case column(ColumnKey, [Value])
+        /// The objects whose link column points to one of these.
+        case backlinks(PathStep, [Int64])
+    }
+
+    let source: Source
+    /// How many keys it gives; more than there are objects where one links twice.
+    let count: Int
+    let countIsExact: Bool
+    /// What is left to test.
+    let rest: BoundPredicate
+    let text: String
+    /// Keys that the choice had to read already.
+    fileprivate let known: [Int64]?
+
+    /// Ascending, each once.
+    func keys(_ view: TableView, _ source: RowSource) throws(DatabaseError) -> [Int64] {
+        var keys: [Int64] = []
+        if let known {
+            keys = known
+        } else {
+            switch self.source {
+            case .objects(let objects): keys = objects
+            case .column(let column, let values): try IndexChoice.lookUp(view, column, values, into: &keys)
+            case .backlinks(let step, let targets):
+                let target = try source.table(step.target)
+                for key in targets {
+                    try target.backlinks(origin: step.origin, step.column, ObjectKey(key), into: &keys)
+                }
+            }
+        }
+        if case .objects = self.source {
+            var live: [Int64] = []
+            for key in keys where try view.locate(ObjectKey(key)) != nil { live.append(key) }
+            return live
+        }
+        return keys.isStrictlyAscending ? keys : keys.sortedUnique
+    }
+}
+
+enum IndexChoice {
+    /// Fewer rows than this are always fetched by key.
+    private static let few = 64
+    /// Fetching a row by key costs about as much as scanning this many.
+    private static let scanAdvantage = 4
+    /// Paths are followed backwards from at most this many objects.
+    private static let mostTargets = 256
+
+    /// nil where scanning is better.
+    static func choose(
+        _ predicate: BoundPredicate, _ view: TableView, _ source: RowSource
+    ) throws(DatabaseError) -> IndexAccess? {
+        var parts = [predicate]
+        if case .and(let inner) = predicate { parts = inner }
+        var best: (access: Found, index: Int)?
+        for (index, part) in parts.enumerated() {
+            guard let found = try find(part, view, source), found.count < best?.access.count ?? .max else { continue }
+            best = (found, index)
+            if found.count == 0 { break }
+        }
+        guard let best else { return nil }
+        var rest = parts
+        rest.remove(at: best.index)
+        // Without anything left to test a count needs no keys at all, so an index always wins then.
+        guard rest.isEmpty || best.access.count <= few || best.access.count * scanAdvantage <= view.liveCount else {
+            return nil
+        }
+        return IndexAccess(
+            source: best.access.source, count: best.access.count, countIsExact: best.access.countIsExact,
+            rest: rest.isEmpty ? .constant(true) : rest.count == 1 ? rest[0] : .and(rest),
+            text: PlanText.text(parts[best.index]), known: best.access.known)
+    }
+
+    private struct Found {
+        var source: IndexAccess.Source
+        var count: Int
+        var countIsExact: Bool
+        var known: [Int64]?
+    }
+
+    private static func find(
+        _ part: BoundPredicate, _ view: TableView, _ source: RowSource
+    ) throws(DatabaseError) -> Found? {
+        switch part {
+        case .comparison(_, let inner): return try find(inner, view, source)
+        case .object(let keys): return Found(source: .objects(keys), count: keys.count, countIsExact: false)
+        case .column(let column, .link, let test):
+            guard let keys = targets(test), keys.count <= mostTargets else { return nil }
+            return try backlinks(.link, column, keys, view, source)
+        case .column(let column, let type, let test):
+            guard view.hasIndex(column), let values = test.equalValues(type) else { return nil }
+            return try count(view, column, values)
+        case .link(let step, let inner, nullPasses: false):
+            let target = try source.table(step.target)
+            guard let access = try choose(inner, target, source), access.count <= mostTargets,
+                  case .constant(true) = access.rest
+            else { return nil }
+            return try backlinks(step, try access.keys(target, source), source)
+        case .anyObject(let step, .object(let keys)) where step.kind == .list && keys.count <= mostTargets:
+            return try backlinks(step, keys, source)
+        default: return nil
+        }
+    }
+
+    private static func targets(_ test: ColumnTest) -> [Int64]? {
+        switch test {
+        case .int(.equal, let key), .link(.equal, let key): return [key]
+        case .intSet(let keys): return keys
+        case .any(let tests):
+            var keys: [Int64] = []
+            for test in tests {
+                guard let more = targets(test) else { return nil }
+                keys += more
+            }
+            return keys
+        default: return nil
+        }
+    }
+
+    private static func backlinks(
+        _ kind: PathStep.Kind, _ column: ColumnKey, _ keys: [Int64], _ view: TableView, _ source: RowSource
+    ) throws(DatabaseError) -> Found? {
+        guard let target = view.layout.columns[try view.layout.slot(column)].target else { return nil }
+        let step = PathStep(kind: kind, origin: view.key, target: target, column: column, name: "")
+        return try backlinks(step, keys, source)
+    }
+
+    private static func backlinks(
+        _ step: PathStep, _ keys: [Int64], _ source: RowSource
+    ) throws(DatabaseError) -> Found {
+        let target = try source.table(step.target)
+        var count = 0
+        for key in keys { count += try target.backlinkCount(origin: step.origin, step.column, ObjectKey(key)) }
+        return Found(source: .backlinks(step, keys), count: count, countIsExact: step.kind == .link)
+    }
+
+    private static func count(
+        _ view: TableView, _ column: ColumnKey, _ values: [Value]
+    ) throws(DatabaseError) -> Found {
+        var exact = true
+        for value in values where !value.withView({ IndexValue($0).isExact }) { exact = false }
+        guard exact else {
+            var keys: [Int64] = []
+            try lookUp(view, column, values, into: &keys)
+            return Found(source: .column(column, values), count: keys.count, countIsExact: true, known: keys)
+        }
+        var count = 0
+        for value in values {
+            count += try value.withView { value throws(DatabaseError) in
+                try view.indexCount(column, equal: value) ?? 0
+            }
+        }
+        return Found(source: .column(column, values), count: count, countIsExact: true)
+    }
+
+    static func lookUp(
+        _ view: TableView, _ column: ColumnKey, _ values: [Value], into keys: inout [Int64]
+    ) throws(DatabaseError) {
+        for value in values {
+            var found: [Int64] = []
+            try value.withView { value throws(DatabaseError) in try view.indexKeys(column, equal: value, into: &found) }
+            keys += found
+        }
+    }
+}
+
+extension [Int64] {
+    var isStrictlyAscending: Bool {
+        for index in indices.dropFirst() where self[index - 1] >= self[index] { return false }
+        return true
+    }
+
+    var sortedUnique: [Int64] {
+        var result: [Int64] = []
+        result.reserveCapacity(count)
+        for key in sorted() where result.last != key { result.append(key) }
+        return result
+    }
+}

@@ -1,0 +1,71 @@
+/// How a query will be evaluated against a state of the file, as a value and as the one line that `explain` shows:
+///
+///     Flight: index(carrier == "UA", 58665 rows) filter(dep_delay > 60) sort(distance DESC) limit(10)
+import MotteColumns
+import MotteStorage
+import MotteValues
+
+package struct Plan {
+    /// nil where the table is scanned.
+    let access: IndexAccess?
+    /// Tested on the rows that the index gives, or on all.
+    let filter: BoundPredicate
+    /// About how many rows will be tested.
+    let visits: Int
+    package let text: String
+
+    package var usesIndex: Bool { access != nil }
+
+    package static func make(_ query: BoundQuery, _ source: RowSource) throws(DatabaseError) -> Plan {
+        let view = try source.table(query.table)
+        let access = try IndexChoice.choose(query.predicate, view, source)
+        let filter = access?.rest ?? query.predicate
+        let visits = access?.count ?? Int(view.nextKey)
+        return Plan(
+            access: access, filter: filter, visits: visits, text: describe(query, access, filter, view))
+    }
+
+    private static func describe(
+        _ query: BoundQuery, _ access: IndexAccess?, _ filter: BoundPredicate, _ view: TableView
+    ) -> String {
+        var words: [String] = []
+        if let access {
+            words.append("index(\(access.text), \(access.count) rows)")
+        } else if case .constant(false) = filter {
+            words.append("nothing")
+        } else {
+            words.append("scan(\(view.liveCount) rows)")
+        }
+        if case .constant = filter {} else { words.append("filter(\(PlanText.text(filter)))") }
+        if !query.sort.isEmpty {
+            let keys = query.parsed.ordering.sort.map { key in
+                PredicateText.describe(key.path) + (key.isAscending ? " ASC" : " DESC")
+            }
+            words.append("sort(\(keys.joined(separator: ", ")))")
+        }
+        if let limit = query.limit { words.append("limit(\(limit))") }
+        return view.type.name + ": " + words.joined(separator: " ")
+    }
+}
+
+/// A bound predicate in words, in the order in which its parts are tested.
+enum PlanText {
+    static func text(_ predicate: BoundPredicate) -> String {
+        switch predicate {
+        case .constant(let value): value ? "TRUEPREDICATE" : "FALSEPREDICATE"
+        case .comparison(let text, _): text
+        case .not(let inner): "NOT " + inParentheses(inner)
+        case .and(let parts): parts.map(inParentheses).joined(separator: " AND ")
+        case .or(let parts): parts.map(inParentheses).joined(separator: " OR ")
+        // Always inside a comparison, which has a text.
+        case .column, .object, .link, .anyElement, .anyObject, .aggregate, .paths: "..."
+        }
+    }
+
+    private static func inParentheses(_ predicate: BoundPredicate) -> String {
+        switch predicate {
+        case .and, .or: "(" + text(predicate) + ")"
+        default: text(predicate)
+        }
+    }
+}
