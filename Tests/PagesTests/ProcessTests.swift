@@ -81,8 +81,7 @@ import Musl
         #expect(try test.store.oldestObservedVersion() == nil)
     }
 
-    /// Sanitizers need more address space than this leaves.
-    @Test(.enabled(if: getenv("MOTTE_TEST_SANITIZER") == nil)) func aSmallAddressSpaceGetsASmallerMap() throws {
+    @Test func aSmallAddressSpaceGetsASmallerMap() throws {
         let test = try TestStore(.file)
         let helper = try HelperProcess("limit-memory", test.scratch.path())
 

@@ -109,10 +109,6 @@ class Cursor:
             values.append(self.literal(resolve))
         return values
 
-    def key(self, resolve: Callable[[Cursor], Any]) -> Any:
-        """A primary key: in `Person/1.name` the dot is not part of a number."""
-        return self.integer() if re.match(r"-?\d", self.rest) else self.value(resolve)
-
     def value(self, resolve: Callable[[Cursor], Any]) -> Any:
         for word, constant in (("null", None), ("true", True), ("false", False)):
             if self.accept(word):
@@ -128,8 +124,7 @@ class Cursor:
             return bytes.fromhex(data[1])
         string = self._match(_STRING)
         if string:
-            text = _unescaped(string[1])
-            return text * self.integer() if self.accept("*") else text
+            return _unescaped(string[1])
         number = self._match(_NUMBER)
         if number:
             return _number(number[0])

@@ -1,0 +1,333 @@
+/// Query semantics, object by object and value by value, written for reading and not for speed.
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteValues
+
+struct NaiveEvaluator {
+    let rows: [String: [Int64: [String: QueryWorld.Cell]]]
+    let schema: Schema
+    var arguments: [Argument] = []
+
+    init(_ world: QueryWorld) {
+        rows = world.rows
+        schema = world.schema
+    }
+
+    /// Ascending.
+    func keys(_ name: String, _ predicate: Predicate) -> [Int64] {
+        (rows[name] ?? [:]).keys.sorted().filter { passes(predicate, name, $0) }
+    }
+
+    func passes(_ predicate: Predicate, _ name: String, _ key: Int64) -> Bool {
+        switch predicate {
+        case .constant(let value): value
+        case .not(let inner): !passes(inner, name, key)
+        case .and(let parts): parts.allSatisfy { passes($0, name, key) }
+        case .or(let parts): parts.contains { passes($0, name, key) }
+        case .comparison(let comparison): passes(comparison, name, key)
+        }
+    }
+
+    // MARK: Paths
+
+    struct Reached {
+        var values: [Value]
+        var isMany: Bool
+        var type: PropertyType
+    }
+
+    func reach(_ name: String, _ key: Int64?, _ names: ArraySlice<Predicate.Name>) -> Reached {
+        guard let type = schema[name] else { return Reached(values: [], isMany: false, type: .int) }
+        guard let first = names.first, let property = type.property(named: first.text) else {
+            let selfValue = key.flatMap { key in
+                type.tableKey.map { Value.link(ObjectLink(table: $0, key: ObjectKey(key))) }
+            }
+            return Reached(values: [selfValue ?? .null], isMany: false, type: .link)
+        }
+        let rest = names.dropFirst()
+        let here = cell(type, key, property)
+        let target = property.target ?? ""
+        switch (property.type, here) {
+        case (.linkingObjects, .list(let values)), (.link, .list(let values)):
+            if rest.isEmpty { return Reached(values: values, isMany: true, type: .link) }
+            var result = Reached(values: [], isMany: true, type: reach(target, nil, rest).type)
+            for case .link(let link) in values { result.values += reach(target, link.key.rawValue, rest).values }
+            return result
+        case (.link, .value(let value)):
+            if rest.isEmpty { return Reached(values: [value], isMany: false, type: .link) }
+            if case .link(let link) = value { return reach(target, link.key.rawValue, rest) }
+            return reach(target, nil, rest)
+        case (_, .list(let values)): return Reached(values: values, isMany: true, type: property.type)
+        case (_, .value(let value)): return Reached(values: [value], isMany: false, type: property.type)
+        }
+    }
+
+    private func cell(_ type: ObjectType, _ key: Int64?, _ property: Property) -> QueryWorld.Cell {
+        if property.type == .linkingObjects {
+            guard let key, let table = type.tableKey else { return .list([]) }
+            let wanted = Value.link(ObjectLink(table: table, key: ObjectKey(key)))
+            let origin = property.target ?? ""
+            var linking: [Value] = []
+            for other in (rows[origin] ?? [:]).keys.sorted() {
+                guard let cell = rows[origin]?[other]?[property.origin ?? ""], let table = schema[origin]?.tableKey
+                else { continue }
+                let me = Value.link(ObjectLink(table: table, key: ObjectKey(other)))
+                switch cell {
+                case .value(let value): if value == wanted { linking.append(me) }
+                case .list(let values): for value in values where value == wanted { linking.append(me) }
+                }
+            }
+            return .list(linking)
+        }
+        guard let key, let cell = rows[type.name]?[key]?[property.name] else {
+            // Behind a null link: single values are null, collections empty.
+            return property.isList ? .list([]) : .value(.null)
+        }
+        return cell
+    }
+
+    // MARK: Comparisons
+
+    private func passes(_ comparison: Predicate.Comparison, _ name: String, _ key: Int64) -> Bool {
+        switch (comparison.left, comparison.right) {
+        case (.path(let left), .path(let right)):
+            let leftValue = reach(name, key, left.names[...]), rightValue = reach(name, key, right.names[...])
+            guard let first = leftValue.values.first, let second = rightValue.values.first else { return false }
+            return Self.pairHolds(comparison.operator, first, second)
+        case (.path(let path), let constant):
+            return passes(path, comparison.operator, constant, comparison.ignoresCase, name, key)
+        case (let constant, .path(var path)):
+            if comparison.operator == .in {
+                path.quantifier = path.quantifier ?? .any
+                return passes(path, .equal, constant, false, name, key)
+            }
+            let mirrored: Predicate.Operator = switch comparison.operator {
+            case .less: .greater
+            case .lessOrEqual: .greaterOrEqual
+            case .greater: .less
+            case .greaterOrEqual: .lessOrEqual
+            default: comparison.operator
+            }
+            return passes(path, mirrored, constant, comparison.ignoresCase, name, key)
+        default: return false
+        }
+    }
+
+    private func passes(
+        _ path: Predicate.Path, _ sign: Predicate.Operator, _ constant: Predicate.Operand, _ ignoresCase: Bool,
+        _ name: String, _ key: Int64
+    ) -> Bool {
+        let reached = reach(name, key, path.names[...])
+        if let function = path.collectionOperator {
+            let value = hasNullPrefix(path, name, key) ? Value.null : Self.aggregate(function, reached.values)
+            return holds(sign, value, constant, nil, false)
+        }
+        switch path.quantifier {
+        case nil: return reached.values.contains { holds(sign, $0, constant, reached.type, ignoresCase) }
+        case .any?: return reached.values.contains { holds(sign, $0, constant, reached.type, ignoresCase) }
+        case .all?: return reached.values.allSatisfy { holds(sign, $0, constant, reached.type, ignoresCase) }
+        case .some(.none): return !reached.values.contains { holds(sign, $0, constant, reached.type, ignoresCase) }
+        }
+    }
+
+    /// Whether a to-one link before the collection is null.
+    private func hasNullPrefix(_ path: Predicate.Path, _ name: String, _ key: Int64) -> Bool {
+        var prefix: [Predicate.Name] = []
+        for part in path.names {
+            prefix.append(part)
+            let reached = reach(name, key, prefix[...])
+            if reached.isMany { return false }
+            if reached.values.first?.isNull ?? true { return true }
+        }
+        return false
+    }
+
+    static func aggregate(_ function: Predicate.CollectionOperator, _ all: [Value]) -> Value {
+        if function == .count { return .int(Int64(all.count)) }
+        let values = all.filter { !$0.isNull }
+        switch function {
+        case .count: return .int(Int64(all.count))
+        case .min: return values.min() ?? .null
+        case .max: return values.max() ?? .null
+        case .sum, .avg:
+            var whole: Int128 = 0
+            var floating = 0.0
+            var isFloating = false
+            for value in values {
+                if case .int(let value) = value { whole += Int128(value) } else {
+                    isFloating = true
+                    floating += number(value)
+                }
+            }
+            if function == .sum {
+                return isFloating ? .double(floating) : Int64(exactly: whole).map(Value.int) ?? .double(Double(whole))
+            }
+            return values.isEmpty ? .null : .double((isFloating ? floating : Double(whole)) / Double(values.count))
+        }
+    }
+
+    static func number(_ value: Value) -> Double {
+        switch value {
+        case .int(let value): Double(value)
+        case .float(let value): Double(value)
+        case .double(let value): value
+        default: .nan
+        }
+    }
+
+    // MARK: One value
+
+    private func single(_ operand: Predicate.Operand) -> Value {
+        switch operand {
+        case .constant(let value, _): return value
+        case .argument(let number, _):
+            if case .value(let value) = arguments[number] { return value }
+            return .null
+        default: return .null
+        }
+    }
+
+    private func several(_ operand: Predicate.Operand) -> [Value] {
+        switch operand {
+        case .list(let elements, _): return elements.map(single)
+        case .argument(let number, _):
+            if case .list(let values) = arguments[number] { return values }
+            return []
+        default: return []
+        }
+    }
+
+    /// `type` nil for aggregates, whose constants are not converted.
+    private func holds(
+        _ sign: Predicate.Operator, _ value: Value, _ constant: Predicate.Operand, _ type: PropertyType?,
+        _ ignoresCase: Bool
+    ) -> Bool {
+        switch sign {
+        case .in: return several(constant).contains { Self.holds(.equal, value, $0, type, false) }
+        case .between:
+            let bounds = several(constant)
+            return Self.holds(.greaterOrEqual, value, bounds[0], type, false)
+                && Self.holds(.lessOrEqual, value, bounds[1], type, false)
+        default: return Self.holds(sign, value, single(constant), type, ignoresCase)
+        }
+    }
+
+    static func holds(
+        _ sign: Predicate.Operator, _ value: Value, _ constant: Value, _ type: PropertyType?, _ ignoresCase: Bool
+    ) -> Bool {
+        let isText = type == .string || type == .data
+        if constant.isNull {
+            switch sign {
+            case .equal, .like, .lessOrEqual: return value.isNull
+            case .notEqual: return !value.isNull
+            case .greater: return isText && !value.isNull
+            case .greaterOrEqual: return isText || value.isNull
+            default: return false
+            }
+        }
+        if value.isNull { return sign == .notEqual }
+        var constant = constant
+        if type == .float { constant = .float(Float(number(constant))) }
+        if type == .double { constant = .double(number(constant)) }
+        switch sign {
+        case .beginsWith, .endsWith, .contains, .like: return textHolds(sign, value, constant, ignoresCase)
+        case .equal, .notEqual:
+            if ignoresCase { return (fold(value) == fold(constant)) == (sign == .equal) }
+            return pairHolds(sign, value, constant)
+        default: return pairHolds(sign, value, constant)
+        }
+    }
+
+    static func pairHolds(_ sign: Predicate.Operator, _ left: Value, _ right: Value) -> Bool {
+        let isNaN = isNaN(left) || isNaN(right)
+        if left.isNull || right.isNull {
+            let bothNull = left.isNull && right.isNull
+            switch sign {
+            case .equal, .lessOrEqual, .greaterOrEqual: return bothNull
+            case .notEqual: return !bothNull
+            default: return false
+            }
+        }
+        switch sign {
+        case .equal: return left == right
+        case .notEqual: return left != right
+        case .less: return !isNaN && left < right
+        case .lessOrEqual: return !isNaN && left <= right
+        case .greater: return !isNaN && left > right
+        case .greaterOrEqual: return !isNaN && left >= right
+        default: return false
+        }
+    }
+
+    private static func isNaN(_ value: Value) -> Bool {
+        switch value {
+        case .double(let value): value.isNaN
+        case .float(let value): value.isNaN
+        default: false
+        }
+    }
+
+    private static func fold(_ value: Value) -> [UInt8] {
+        guard case .string(let text) = value else { return [] }
+        return text.unicodeScalars.flatMap { Array($0.properties.lowercaseMapping.utf8) }
+    }
+
+    private static func textHolds(
+        _ sign: Predicate.Operator, _ value: Value, _ constant: Value, _ ignoresCase: Bool
+    ) -> Bool {
+        let text: [UInt8], part: [UInt8]
+        switch (value, constant) {
+        case (.string(let value), .string(let constant)):
+            text = ignoresCase ? fold(.string(value)) : Array(value.utf8)
+            part = ignoresCase ? fold(.string(constant)) : Array(constant.utf8)
+        case (.data(let value), .data(let constant)): (text, part) = (value, constant)
+        default: return false
+        }
+        switch sign {
+        case .beginsWith: return !part.isEmpty && text.starts(with: part)
+        case .endsWith: return !part.isEmpty && text.reversed().starts(with: part.reversed())
+        case .contains:
+            guard !part.isEmpty, text.count >= part.count else { return false }
+            return (0 ... text.count - part.count).contains { text[$0...].starts(with: part) }
+        default:
+            return like(
+                Array(String(decoding: text, as: UTF8.self).unicodeScalars)[...],
+                Array(String(decoding: part, as: UTF8.self).unicodeScalars)[...])
+        }
+    }
+
+    private static func like(_ text: ArraySlice<Unicode.Scalar>, _ pattern: ArraySlice<Unicode.Scalar>) -> Bool {
+        guard let first = pattern.first else { return text.isEmpty }
+        if first == "*" { return like(text, pattern.dropFirst()) || (!text.isEmpty && like(text.dropFirst(), pattern)) }
+        guard let head = text.first, first == "?" || first == head else { return false }
+        return like(text.dropFirst(), pattern.dropFirst())
+    }
+
+    // MARK: Order
+
+    func sorted(_ keys: [Int64], _ name: String, _ sort: [Ordering.SortKey]) -> [Int64] {
+        keys.enumerated().sorted { left, right in
+            for key in sort {
+                let order = compare(left.element, right.element, name, key)
+                if order != 0 { return order < 0 }
+            }
+            return left.offset < right.offset
+        }.map(\.element)
+    }
+
+    func compare(_ left: Int64, _ right: Int64, _ name: String, _ key: Ordering.SortKey) -> Int {
+        let (leftRank, leftValue) = ranked(left, name, key.path)
+        let (rightRank, rightValue) = ranked(right, name, key.path)
+        let order = leftRank != rightRank ? leftRank - rightRank
+            : leftValue < rightValue ? -1 : leftValue == rightValue ? 0 : 1
+        return key.isAscending ? order : -order
+    }
+
+    private func ranked(_ key: Int64, _ name: String, _ path: Predicate.Path) -> (Int, Value) {
+        for length in 1 ..< max(1, path.names.count) {
+            if reach(name, key, path.names.prefix(length)).values.first?.isNull ?? true { return (2, .null) }
+        }
+        let value = reach(name, key, path.names[...]).values.first ?? .null
+        return (value.isNull ? 0 : 1, value)
+    }
+}

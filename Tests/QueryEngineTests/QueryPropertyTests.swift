@@ -1,0 +1,138 @@
+/// Random queries on random objects give what a naive evaluation gives: committed and in an open write, with clusters
+/// of 3 rows and of 480, over the class, over lists of objects, sorted and limited.
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+import TestSupport
+import Testing
+
+@Suite struct QueryPropertyTests {
+    @Test(arguments: [3, 480]) func queriesAgreeWithNaiveEvaluation(rowsPerCluster: Int) throws {
+        try PropertyTest.run(rounds: 6) { random, comment in
+            let generator = RandomQueries()
+            let world = try QueryWorld(generator.schema(&random), rowsPerCluster: rowsPerCluster)
+            try world.begin()
+            try generator.fill(world, &random, objects: 20 + random.below(120))
+            try deleteSome(world, &random)
+            if random.chance(30) { try ask(world, generator, &random, comment) }
+            try world.commit()
+            try ask(world, generator, &random, comment)
+            try world.begin()
+            try generator.fill(world, &random, objects: random.below(10))
+            try deleteSome(world, &random)
+            for name in generator.classes {
+                for key in (world.rows[name] ?? [:]).keys.sorted() where random.chance(10) {
+                    try generator.change(world, name, key, &random, percent: 20)
+                }
+            }
+            try ask(world, generator, &random, comment)
+        }
+    }
+
+    private func deleteSome(_ world: QueryWorld, _ random: inout SeededRandom) throws {
+        let percent = random.pick([0, 5, 40])
+        for name in world.rows.keys.sorted() {
+            for key in (world.rows[name] ?? [:]).keys.sorted() where random.chance(percent) {
+                try world.delete(name, key)
+            }
+        }
+    }
+
+    private func ask(
+        _ world: QueryWorld, _ generator: RandomQueries, _ random: inout SeededRandom, _ comment: String
+    ) throws {
+        var naive = NaiveEvaluator(world)
+        for _ in 0 ..< 60 {
+            let name = random.pick(generator.classes)
+            let query = try generator.query(world, name, &random)
+            naive.arguments = query.arguments
+            let text = PredicateText.describe(ParsedQuery(query.predicate, ordering: query.ordering))
+            let note: Comment = "\(name): \(text) with \(query.arguments); \(comment)"
+            let bound: BoundQuery
+            do throws(DatabaseError) {
+                bound = try BoundQuery.bind(
+                    try ParsedQuery.parse(text), table: try keyOf(world, name), schema: world.schema,
+                    arguments: Arguments(query.arguments))
+            } catch {
+                Issue.record("\(error); \(note)")
+                continue
+            }
+            let matching = naive.keys(name, query.predicate)
+            let sorted = naive.sorted(matching, name, query.ordering.sort)
+            var expected = sorted
+            if case .count(let limit)? = query.ordering.limit { expected = Array(sorted.prefix(limit)) }
+            let plan = try Plan.make(bound, world.source).text
+            #expect(try Executor(bound, world.source).keys() == expected, "\(plan) \(note)")
+            #expect(try Executor(bound, world.source).count() == expected.count, "\(plan) \(note)")
+            #expect(try Executor(bound, world.source).first() == expected.first, "\(plan) \(note)")
+            try askAboutSome(world, name, query, bound, naive, &random, note)
+            try askAggregate(world, name, bound, expected, &random, note)
+        }
+    }
+
+    private func keyOf(_ world: QueryWorld, _ name: String) throws(DatabaseError) -> TableKey {
+        guard let key = world.schema[name]?.tableKey else { throw DatabaseError(.unknownClass, name) }
+        return key
+    }
+
+    private func askAboutSome(
+        _ world: QueryWorld, _ name: String, _ query: RandomQueries.Query, _ bound: BoundQuery, _ naive: NaiveEvaluator,
+        _ random: inout SeededRandom, _ note: Comment
+    ) throws {
+        let all = (world.rows[name] ?? [:]).keys.sorted()
+        guard !all.isEmpty else { return }
+        var some = (0 ..< random.below(12)).map { _ in random.pick(all) }
+        let passing = some.filter { naive.passes(query.predicate, name, $0) }
+        var expected = naive.sorted(passing, name, query.ordering.sort)
+        if case .count(let limit)? = query.ordering.limit { expected = Array(expected.prefix(limit)) }
+        #expect(try Executor(bound, world.source).keys(among: some) == expected, note)
+        if random.chance(50) { some.append(1_000_000) }
+        let executor = Executor(bound, world.source)
+        for keys in [some, some.reversed()] {
+            let live = world.rows[name] ?? [:]
+            let passes = keys.map { live[$0] != nil && naive.passes(query.predicate, name, $0) }
+            #expect(try executor.matches(keys) == passes, note)
+        }
+        if all.count > 1 {
+            let (left, right) = (random.pick(all), random.pick(all))
+            var order = 0
+            for key in query.ordering.sort where order == 0 { order = naive.compare(left, right, name, key) }
+            #expect(try executor.compare(left, right).signum() == order.signum(), note)
+        }
+    }
+
+    private func askAggregate(
+        _ world: QueryWorld, _ name: String, _ bound: BoundQuery, _ keys: [Int64], _ random: inout SeededRandom,
+        _ note: Comment
+    ) throws {
+        let properties = try world.type(name).properties.filter { $0.isStored && !$0.isList && $0.type.isNumeric }
+        guard !properties.isEmpty else { return }
+        let property = random.pick(properties)
+        let function = random.pick(Predicate.CollectionOperator.allCases)
+        let values: [Value] = keys.compactMap {
+            if case .value(let value)? = world.rows[name]?[$0]?[property.name], !value.isNull { return value }
+            return nil
+        }
+        var expected = NaiveEvaluator.aggregate(function, values)
+        if property.type != .int, function == .sum { expected = .double(NaiveEvaluator.number(expected)) }
+        let column = try #require(property.columnKey)
+        let isTooLarge = property.type == .int && function == .sum && expected.kind == .double
+        // Floating sums depend on the order of addition.
+        let magnitude = values.reduce(0) { $0 + abs(NaiveEvaluator.number($1)) }
+        do throws(DatabaseError) {
+            let result = try Executor(bound, world.source).aggregate(function, column)
+            let again = try Executor.aggregate(function, column, of: keys, bound.table, world.source)
+            let isRight = Self.isClose(result, expected, magnitude) && Self.isClose(again, expected, magnitude)
+            #expect(isRight, "\(function) of \(property.name): \(result) \(again) not \(expected); \(note)")
+        } catch {
+            #expect(error.code == .overflow && isTooLarge, "\(error) \(note)")
+        }
+    }
+
+    private static func isClose(_ left: Value, _ right: Value, _ magnitude: Double) -> Bool {
+        if left == right { return true }
+        let (one, two) = (NaiveEvaluator.number(left), NaiveEvaluator.number(right))
+        return abs(one - two) <= 1e-9 * magnitude
+    }
+}

@@ -1,0 +1,303 @@
+/// Random schemas, objects and queries that fit them.
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteValues
+import TestSupport
+import Testing
+
+struct RandomQueries {
+    let classes = ["Alpha", "Beta", "Gamma"]
+
+    // MARK: Schemas
+
+    func schema(_ random: inout SeededRandom) -> String {
+        var text = ""
+        var inverses: [String: [String]] = [:]
+        var bodies: [String: [String]] = [:]
+        for name in classes {
+            var properties: [String] = []
+            switch random.below(3) {
+            case 0: properties.append("id: int key")
+            case 1: properties.append("id: string key")
+            default: break
+            }
+            let types = ["bool", "int", "float", "double", "string", "data", "timestamp", "int", "string"]
+            for (index, type) in types.enumerated() {
+                let mark = ["bool", "int", "string", "timestamp"].contains(type) && random.chance(40) ? " indexed" : ""
+                properties.append("p\(index): \(type)\(random.chance(60) ? "?" : "")\(mark)")
+            }
+            for (index, type) in ["int", "string", "double", "timestamp"].enumerated() where random.chance(60) {
+                properties.append("l\(index): list<\(type)\(random.chance(50) ? "?" : "")>")
+            }
+            for index in 0 ..< 2 + random.below(2) {
+                let target = random.pick(classes)
+                let isList = random.chance(40)
+                properties.append("r\(index): \(isList ? "list" : "link")<\(target)>")
+                if random.chance(70) { inverses[target, default: []].append("inverse<\(name).r\(index)>") }
+            }
+            bodies[name] = properties
+        }
+        for name in classes {
+            var properties = bodies[name] ?? []
+            for (index, inverse) in (inverses[name] ?? []).enumerated() { properties.append("b\(index): \(inverse)") }
+            text += "\(name) { \(properties.joined(separator: ", ")) }\n"
+        }
+        return text
+    }
+
+    // MARK: Objects
+
+    func fill(_ world: QueryWorld, _ random: inout SeededRandom, objects: Int) throws {
+        for _ in 0 ..< objects {
+            let name = random.pick(classes)
+            let type = try world.type(name)
+            world.lastNumber += random.below(2) + 1
+            let number = world.lastNumber
+            var cells: [String: QueryWorld.Cell] = [:]
+            if let key = type.primaryKey {
+                cells[key.name] = .value(key.type == .int ? .int(Int64(number) * 7)
+                    : .string("key \(number)"))
+            }
+            try world.create(name, cells)
+        }
+        for name in classes {
+            for key in (world.rows[name] ?? [:]).keys.sorted() { try change(world, name, key, &random, percent: 80) }
+        }
+    }
+
+    func change(_ world: QueryWorld, _ name: String, _ key: Int64, _ random: inout SeededRandom, percent: Int) throws {
+        for property in try world.type(name).properties
+        where property.isStored && !property.isPrimaryKey && random.chance(percent) {
+            if property.isList {
+                var count = random.chance(40) ? 0 : random.below(5)
+                if random.chance(1) { count = 250 + random.below(400) }
+                var values: [Value] = []
+                for _ in 0 ..< count {
+                    let value = value(world, property, &random)
+                    if !value.isNull || (property.isNullable && property.type != .link) { values.append(value) }
+                }
+                try world.set(name, key, property.name, .list(values))
+            } else {
+                try world.set(name, key, property.name, .value(value(world, property, &random)))
+            }
+        }
+    }
+
+    static let texts = [
+        "", "a", "A", "ab", "aB", "abc", "abcdefg", "abcdefgh", "abcdefghi", "abcdefgh\0", "Über", "über", "ÜBER",
+        "zz",         "a*b", "a?b", "long text that shares its start 1", "long text that shares its start 2",
+        "\u{1F600}", "e\u{301}", "é",
+    ]
+    static let doubles: [Double] = [
+        0, -0.0, 1, 1.5, -1.5, 0.1, 1e300, -1e300, .infinity, -.infinity, .nan, 3, 16_777_217,
+    ]
+    static let ints: [Int64] = [0, 1, 2, 3, 4, 5, -1, -2, 100, 70_000, 5_000_000_000, .max, .min, 1 << 53 + 1]
+
+    func value(_ world: QueryWorld, _ property: Property, _ random: inout SeededRandom) -> Value {
+        if property.isNullable, random.chance(20) { return .null }
+        if property.type == .link {
+            guard let target = property.target, let keys = world.rows[target]?.keys.sorted(), !keys.isEmpty,
+                  let link = try? world.link(target, random.pick(keys))
+            else { return .null }
+            return link
+        }
+        return Self.plain(property.type, &random)
+    }
+
+    static func plain(_ type: PropertyType, _ random: inout SeededRandom) -> Value {
+        switch type {
+        case .bool: .bool(random.chance(50))
+        case .int: .int(random.chance(80) ? Int64(random.below(8)) : random.pick(ints))
+        case .float: .float(Float(random.pick(doubles)))
+        case .double: .double(random.pick(doubles))
+        case .string: .string(random.pick(texts))
+        case .data: .data(Array(random.pick(texts).utf8.prefix(4)) + (random.chance(20) ? [0xFF] : []))
+        case .timestamp:
+            .timestamp(Timestamp(
+                seconds: Int64(random.below(5)) - 2, nanoseconds: random.chance(60) ? 0 : UInt32(random.below(3))))
+        case .link, .linkingObjects: .null
+        }
+    }
+
+    // MARK: Queries
+
+    struct Query {
+        var predicate: Predicate
+        var ordering: Ordering
+        var arguments: [Argument]
+    }
+
+    private struct State {
+        var arguments: [Argument] = []
+    }
+
+    func query(_ world: QueryWorld, _ name: String, _ random: inout SeededRandom) throws -> Query {
+        var state = State()
+        let predicate = try predicate(world, name, &random, depth: random.below(3), &state)
+        var ordering = Ordering.none
+        for _ in 0 ..< random.below(3) {
+            if let path = try sortPath(world, name, &random) {
+                ordering.sort.append(.init(path, isAscending: random.chance(50)))
+            }
+        }
+        if random.chance(30) { ordering.limit = .count(random.below(12)) }
+        return Query(predicate: predicate, ordering: ordering, arguments: state.arguments)
+    }
+
+    private func predicate(
+        _ world: QueryWorld, _ name: String, _ random: inout SeededRandom, depth: Int, _ state: inout State
+    ) throws -> Predicate {
+        if depth <= 0 || random.chance(20) { return try comparison(world, name, &random, &state) }
+        var parts: [Predicate] = []
+        for _ in 0 ..< 2 + random.below(2) {
+            parts.append(try predicate(world, name, &random, depth: depth - 1, &state))
+        }
+        switch random.below(5) {
+        case 0: return .not(parts[0])
+        case 1, 2: return .and(parts)
+        default: return .or(parts)
+        }
+    }
+
+    private struct Walk {
+        var names: [String] = []
+        var collections = 0
+        var property: Property
+    }
+
+    private func walk(
+        _ world: QueryWorld, _ name: String, _ random: inout SeededRandom, toOne: Bool = false
+    ) throws -> Walk? {
+        var type = try world.type(name)
+        var names: [String] = []
+        var collections = 0
+        while true {
+            let choices = type.properties.filter { !toOne || !($0.isList || $0.type == .linkingObjects) }
+            guard !choices.isEmpty else { return nil }
+            let property = random.pick(choices)
+            names.append(property.name)
+            let isMany = property.isList || property.type == .linkingObjects
+            if isMany { collections += 1 }
+            if property.target != nil, names.count < 4, random.chance(75) {
+                type = try world.type(property.target ?? "")
+                continue
+            }
+            return Walk(names: names, collections: collections, property: property)
+        }
+    }
+
+    private func sortPath(_ world: QueryWorld, _ name: String, _ random: inout SeededRandom) throws -> Predicate.Path? {
+        guard let walk = try walk(world, name, &random, toOne: true), walk.property.target == nil else { return nil }
+        return Predicate.Path(walk.names)
+    }
+
+    private func comparison(
+        _ world: QueryWorld, _ name: String, _ random: inout SeededRandom, _ state: inout State
+    ) throws -> Predicate {
+        guard let walk = try walk(world, name, &random) else { return .constant(true) }
+        var path = Predicate.Path(walk.names)
+        let property = walk.property
+        if random.chance(10), let pair = try pair(world, name, &random) { return pair }
+        if walk.collections == 1, random.chance(40), let aggregate = aggregate(walk, &path, &random) {
+            return aggregate
+        }
+        if walk.collections > 0 { path.quantifier = random.pick(Predicate.Quantifier.allCases) }
+        let isObject = property.target != nil
+        let type = isObject ? PropertyType.link : property.type
+        var constantSource = property
+        constantSource.type = type
+        constantSource.isNullable = random.chance(20)
+        var signs: [Predicate.Operator] = [.equal, .notEqual, .in]
+        if !isObject { signs += [.less, .lessOrEqual, .greater, .greaterOrEqual] }
+        if type.isNumeric || type == .timestamp { signs.append(.between) }
+        if type == .string || type == .data { signs += [.beginsWith, .endsWith, .contains] }
+        if type == .string { signs.append(.like) }
+        let sign = random.pick(signs)
+        var ignoresCase = false
+        switch sign {
+        case .equal, .notEqual, .beginsWith, .endsWith, .contains, .like:
+            ignoresCase = type == .string && random.chance(40)
+        default: break
+        }
+        let right: Predicate.Operand
+        switch sign {
+        case .in:
+            let values = (0 ..< random.below(6)).map { _ in constant(world, constantSource, &random) }
+            right = list(values, &random, &state)
+        case .between:
+            constantSource.isNullable = false
+            let bounds = [constant(world, constantSource, &random), constant(world, constantSource, &random)]
+            right = list(bounds, &random, &state)
+        case .like where random.chance(70):
+            let patterns = ["*", "?", "a*", "*b", "a?", "*a*b*", "", "A\\*", "??", "*é", "Ü*"]
+            right = operand(.string(random.pick(patterns)), &random, &state)
+        default:
+            right = operand(constant(world, constantSource, &random), &random, &state)
+            let canMirror = sign.rawValue < Predicate.Operator.between.rawValue
+            if canMirror, random.chance(15) {
+                return .comparison(.init(right, sign, .path(path), ignoresCase: ignoresCase))
+            }
+        }
+        if path.quantifier == .any, sign == .equal, !ignoresCase, random.chance(20), case .argument = right {
+            path.quantifier = nil
+            return .comparison(.init(right, .in, .path(path)))
+        }
+        return .comparison(.init(.path(path), sign, right, ignoresCase: ignoresCase))
+    }
+
+    private func constant(_ world: QueryWorld, _ property: Property, _ random: inout SeededRandom) -> Value {
+        switch value(world, property, &random) {
+        // Ints are compared with whole doubles too, floating columns with ints.
+        case .int(let value) where random.chance(10) && abs(value / 2) < 1 << 50: return .double(Double(value))
+        case .float(let value): return .double(Double(value))
+        case .double where random.chance(20): return .int(Int64(random.below(4)))
+        case let value: return value
+        }
+    }
+
+    private func operand(_ value: Value, _ random: inout SeededRandom, _ state: inout State) -> Predicate.Operand {
+        if random.chance(50) { return .constant(value) }
+        state.arguments.append(.value(value))
+        return .argument(state.arguments.count - 1)
+    }
+
+    private func list(_ values: [Value], _ random: inout SeededRandom, _ state: inout State) -> Predicate.Operand {
+        if random.chance(50) { return .list(values.map { .constant($0) }) }
+        state.arguments.append(.list(values))
+        return .argument(state.arguments.count - 1)
+    }
+
+    private func pair(_ world: QueryWorld, _ name: String, _ random: inout SeededRandom) throws -> Predicate? {
+        for _ in 0 ..< 30 {
+            guard let left = try walk(world, name, &random, toOne: true),
+                  let right = try walk(world, name, &random, toOne: true)
+            else { continue }
+            let (one, two) = (left.property, right.property)
+            let isLinks = one.type == .link && two.type == .link && one.target.hasSameBytes(as: two.target)
+            guard isLinks || (one.type != .link && one.type == two.type) || (one.type.isNumeric && two.type.isNumeric)
+            else { continue }
+            let signs: [Predicate.Operator] = isLinks ? [.equal, .notEqual]
+                : [.equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual]
+            return .comparison(.init(.path(.init(left.names)), random.pick(signs), .path(.init(right.names))))
+        }
+        return nil
+    }
+
+    private func aggregate(_ walk: Walk, _ path: inout Predicate.Path, _ random: inout SeededRandom) -> Predicate? {
+        let property = walk.property
+        let endsInCollection = property.isList || property.type == .linkingObjects
+        var functions: [Predicate.CollectionOperator] = endsInCollection ? [.count] : []
+        if property.target == nil {
+            if property.type.isNumeric { functions += [.min, .max, .sum, .avg] }
+            if property.type == .timestamp { functions += [.min, .max] }
+        }
+        guard !functions.isEmpty else { return nil }
+        let function = random.pick(functions)
+        path.collectionOperator = function
+        var constant: Value = random.chance(50) ? .int(Int64(random.below(6))) : .double(random.pick(Self.doubles))
+        if property.type == .timestamp, function != .count { constant = Self.plain(.timestamp, &random) }
+        if random.chance(15) { constant = .null }
+        let signs: [Predicate.Operator] = [.equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual]
+        return .comparison(.init(.path(path), random.pick(signs), .constant(constant)))
+    }
+}
