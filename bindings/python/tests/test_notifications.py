@@ -1,0 +1,280 @@
+"""Hearing of changes: callbacks, loops, asyncio, other threads and processes; and what a callback raises."""
+from __future__ import annotations
+
+import asyncio
+import gc
+import select
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import Dog, Person
+
+import motte
+from motte import errors
+
+Opener = Callable[..., motte.Database]
+
+
+def test_callbacks_hear_of_each_write(db: motte.Database) -> None:
+    heard: list[motte.Changes] = []
+    adults = db.objects(Person).where("age >= 18")
+    observation = adults.observe(heard.append)
+    db.dispatch()
+    assert [change.is_initial for change in heard] == [True]
+
+    with db.write():
+        ada, bob, eve = db.add_all([Person(name="Ada", age=36), Person(name="Bob", age=5), Person(name="Eve", age=20)])
+    with db.write():
+        bob.age = 18
+        ada.name = "Ada L."
+        db.delete(eve)
+    assert [(change.deletions, change.insertions, change.modifications_old, change.modifications)
+            for change in heard[1:]] == [([], [0, 1], [], []), ([1], [1], [0], [0])]
+    assert heard[2].from_version < heard[2].to_version == db.version
+    assert repr(heard[2]) == "<Changes deletions [1], insertions [1], modifications [0]>"
+
+    observation.stop()
+    observation.stop()
+    with db.write():
+        db.add(Person(name="Mia", age=50))
+    assert len(heard) == 3
+
+
+def test_an_observation_ends_when_it_is_dropped(db: motte.Database) -> None:
+    heard: list[Any] = []
+    with db.objects(Person).observe(heard.append):
+        with db.write():
+            db.add(Person(name="Ada"))
+    heard_inside = len(heard)
+    observation = db.objects(Person).observe(heard.append)
+    del observation
+    gc.collect()
+    with db.write():
+        db.add(Person(name="Bob"))
+
+    assert heard_inside > 0 and len(heard) == heard_inside
+
+
+def test_loops_over_changes(db: motte.Database) -> None:
+    people = db.objects(Person)
+    changes = iter(people.changes(timeout=0.05))
+    assert next(changes).is_initial
+    with db.write():
+        db.add(Person(name="Ada"))
+    with db.write():
+        db.add(Person(name="Bob"))
+
+    assert [change.insertions for change in changes] in ([[0], [1]], [[0, 1]])
+
+
+def test_objects_are_observed(db: motte.Database) -> None:
+    with db.write():
+        ada = db.add(Person(name="Ada", age=36))
+    heard: list[motte.ObjectChange] = []
+    observation = ada.observe(heard.append)
+    with db.write():
+        ada.age, ada.height = 37, 1.7
+    with db.write():
+        db.add(Person(name="Bob"))
+    with db.write():
+        db.delete(ada)
+
+    assert [(each.name, each.old, each.new) for each in heard[0].properties] == [
+        ("age", 36, 37), ("height", None, 1.7)]
+    assert len(heard) == 2 and heard[1].is_deleted and "deleted" in repr(heard[1]) and "age" in repr(heard[0])
+    del observation
+
+
+def test_lists_are_observed(db: motte.Database) -> None:
+    with db.write():
+        ada = db.add(Person(name="Ada", tags=["a", "b"]))
+    heard: list[motte.Changes] = []
+    observation = ada.tags.observe(heard.append)
+    db.dispatch()
+    with db.write():
+        ada.tags.insert(1, "x")
+        del ada.tags[0]
+    with db.write():
+        db.delete(ada)
+
+    assert heard[0].is_initial and (heard[1].deletions, heard[1].insertions) == ([0], [0])
+    assert heard[-1].is_deleted
+    del observation
+
+
+def test_the_database_is_observed(db: motte.Database) -> None:
+    heard: list[motte.DatabaseChange] = []
+    observation = db.observe(heard.append)
+    with db.write():
+        db.add(Person(name="Ada"))
+
+    assert heard and heard[-1].to_version == db.version and "version" in repr(heard[-1])
+    del observation
+
+
+class Own(Exception):
+    pass
+
+
+def test_what_a_callback_raises_comes_out(db: motte.Database) -> None:
+    def fail(change: motte.Changes) -> None:
+        raise Own("from the callback")
+
+    observation = db.objects(Person).observe(fail)
+    with pytest.raises(Own, match="from the callback"):
+        db.dispatch()
+    with pytest.raises(Own), db.write():
+        db.add(Person(name="Ada"))
+
+    # The write was committed; only its delivery failed.
+    assert not db.in_write and len(db.objects(Person)) == 1
+    observation.stop()
+    with db.write():
+        db.add(Person(name="Bob"))
+
+
+def test_callbacks_may_stop_themselves_and_read(db: motte.Database) -> None:
+    seen: list[int] = []
+    people = db.objects(Person)
+
+    def once(change: motte.Changes) -> None:
+        seen.append(len(people))
+        observation.stop()
+
+    observation = people.observe(once)
+    db.dispatch()
+    with db.write():
+        db.add(Person(name="Ada"))
+    assert seen == [0]
+
+
+def test_dispatch_inside_a_callback_is_refused(db: motte.Database) -> None:
+    raised: list[BaseException] = []
+
+    def nested(change: motte.Changes) -> None:
+        for call in (db.dispatch, db.refresh):
+            try:
+                call()
+            except errors.Error as error:
+                raised.append(error)
+
+    observation = db.objects(Person).observe(nested)
+    db.dispatch()
+    assert [type(error) for error in raised] == [errors.ReentrantError] * 2
+    observation.stop()
+
+
+def test_observing_inside_a_write_is_refused(db: motte.Database) -> None:
+    with db.write(), pytest.raises(errors.AlreadyInWriteError):
+        db.objects(Person).observe(print)
+
+
+def test_other_threads_are_heard(opened: Opener) -> None:
+    db = opened()
+    heard: list[motte.Changes] = []
+    observation = db.objects(Person).observe(heard.append)
+    db.dispatch()
+
+    def write() -> None:
+        with opened() as own, own.write():
+            own.add(Person(name="Ada"))
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    thread.join()
+    readable, _, _ = select.select([db], [], [], 5)
+    assert readable == [db] and db.dispatch() > 0
+    assert heard[-1].insertions == [0] and select.select([db], [], [], 0)[0] == []
+    observation.stop()
+
+
+WRITER = """
+    import sys, motte
+    class Person(motte.Model):
+        name: str
+        age: int
+    with motte.open(sys.argv[1], schema=[Person]) as db:
+        with db.write():
+            db.add(Person(name="from elsewhere", age=50))
+"""
+
+
+def test_other_processes_are_heard(opened: Opener) -> None:
+    db = opened()
+    with db.write():
+        db.add_all([Person(name=f"person {number}", age=number % 90) for number in range(5000)])
+    old = db.objects(Person).where("age >= 40")
+    changes = iter(old.changes(timeout=30))
+    before = next(changes)
+    counted, count = db.counters(), len(old)
+    writer = subprocess.Popen([sys.executable, "-c", textwrap.dedent(WRITER), db.path])
+    change = next(changes)
+    assert writer.wait(30) == 0
+
+    assert before.is_initial and change.insertions == [count] and old[count].name == "from elsewhere"
+    # Patched, not run again.
+    assert db.counters()["full_reruns"] == counted["full_reruns"]
+
+
+def test_asyncio(opened: Opener) -> None:
+    db = opened()
+
+    def write(name: str) -> None:
+        with opened() as own, own.write():
+            own.add(Person(name=name))
+
+    async def watch(results: motte.Results[Any]) -> list[list[int]]:
+        insertions = []
+        async for change in results.changes(timeout=10):
+            insertions.append(change.insertions)
+            if len(results) == 2:
+                break
+        return insertions
+
+    async def main() -> tuple[Any, Any]:
+        loop = asyncio.get_running_loop()
+        watching = asyncio.gather(watch(db.objects(Person)), watch(db.objects(Person).where("name != 'x'")))
+        for name in ("Ada", "Bob"):
+            await asyncio.sleep(0.1)
+            await loop.run_in_executor(None, write, name)
+        return await watching  # type: ignore[return-value]
+
+    one, other = asyncio.run(main())
+    assert sum(one, []) == [0, 1] == sum(other, [])
+
+
+def test_async_streams_end(db: motte.Database) -> None:
+    async def count() -> int:
+        return len([change async for change in db.objects(Person).changes(timeout=0.05)])
+
+    began = time.monotonic()
+    assert asyncio.run(count()) == 1 and time.monotonic() - began < 5
+
+
+def test_streams_end_with_their_source(db: motte.Database) -> None:
+    with db.write():
+        ada = db.add(Person(name="Ada", tags=["x"]))
+    changes = iter(ada.tags.changes(timeout=1))
+    next(changes)
+    with db.write():
+        db.delete(ada)
+
+    assert [change.is_deleted for change in changes] == [True]
+
+
+def test_links_in_object_changes_are_objects(db: motte.Database) -> None:
+    with db.write():
+        ada = db.add(Person(name="Ada"))
+        rex = db.add(Dog(name="Rex"))
+    changes = iter(rex.changes(timeout=1))
+    with db.write():
+        rex.owner = ada
+
+    change = next(changes).properties[0]
+    assert (change.name, change.old, change.new) == ("owner", None, ada)
