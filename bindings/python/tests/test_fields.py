@@ -72,7 +72,7 @@ REFUSED = [
     ("list[list[int]]", "cannot hold lists"),
     ("list[Dog | None]", "holds no None"),
     ("Dog", "Dog | None"),
-    ("nonsense(", "cannot be evaluated"),
+    ("nonsense(", "cannot be evaluated from its module"),
     ("motte.Backlinks[int]", "Backlinks are of a model class"),
     ("motte.Backlinks[Dog]", "an inverse is written"),
 ]

@@ -21,6 +21,22 @@ def test_names() -> None:
     assert (pathlib.Path(motte.__file__).parent / "py.typed").is_file()
 
 
+def test_each_name_is_in_the_reference() -> None:
+    reference = (PACKAGE / "README.md").read_text()
+
+    missing = [name for name in motte.__all__ if f"motte.{name}" not in reference]
+    assert missing == ["library_version"]
+
+
+def test_the_example_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch,
+                          capsys: pytest.CaptureFixture[str]) -> None:
+    example = (PACKAGE / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "README.md", "exec", dont_inherit=True), {"__name__": "example"})
+
+    assert capsys.readouterr().out.splitlines()[:1] == ["1 Ada Rex"]
+
+
 def test_the_library_is_in_the_package() -> None:
     assert (pathlib.Path(motte.__file__).parent / "libmotte.so.1").is_file()
 

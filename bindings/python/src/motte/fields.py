@@ -116,7 +116,12 @@ class _Names(dict[str, Any]):
         for place in self._places:
             if name in place:
                 return place[name]
-        return type(name, (_Later,), {})
+        return named(name)
+
+
+def named(name: Optional[str]) -> Any:
+    """An annotation for a class of which only the name is known."""
+    return type(name or "", (_Later,), {})
 
 
 def own_annotations(cls: type) -> dict[str, Any]:
@@ -168,7 +173,8 @@ class _Reader:
             try:
                 annotation = eval(source, {"__builtins__": {}}, self.names)
             except Exception as error:
-                raise self.refuse(source, f"the annotation {source!r} cannot be evaluated: {error}") from None
+                why = f"the annotation {source!r} cannot be evaluated from its module: {error}"
+                raise self.refuse(source, why) from None
         return annotation
 
     def read(self, annotation: Any) -> _Read:

@@ -79,6 +79,8 @@ class Model:
 
     _properties: ClassVar[dict[str, Property]] = {}
     _declarations: ClassVar[Optional[dict[str, Declared]]] = None
+    #: Made from what a file holds; annotations elsewhere never mean it.
+    _is_made: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -100,7 +102,8 @@ class Model:
                     class_name=cls.__name__, property_name=name)
         cls._properties = found
         cls._declarations = None
-        _models[cls.__name__] = cls
+        if not cls._is_made:
+            _models[cls.__name__] = cls
 
     def __init__(self, **values: Any) -> None:
         _set_row(self, None)
@@ -145,7 +148,7 @@ class Model:
         """The class whose properties may follow a path, or None if that is not known."""
         current: Optional[type[Model]] = cls
         for name in names:
-            if current is None or name.startswith("@"):
+            if current is None or current._is_made or name.startswith("@"):
                 return None
             declared = current._declared().get(name)
             if declared is None or declared.type not in (LINK, INVERSE):

@@ -14,9 +14,9 @@ from ._convert import BINARY, BOOL, DOUBLE, FLOAT, INT, INVERSE, LINK, STRING, T
 from ._ffi import ffi
 from ._realm import INDEXED, NULLABLE, PRIMARY_KEY, ClassSpec, PropertyInfo, PropertySpec, Realm
 from .backlinks import Backlinks
-from .fields import Declared, Field, Float32
+from .fields import Declared, Field, Float32, named
 from .lists import List
-from .model import Model, _models
+from .model import Model
 
 if TYPE_CHECKING:
     from .database import Database
@@ -41,6 +41,10 @@ def _property(declared: Declared) -> PropertySpec:
 
 _ANNOTATIONS: dict[int, Any] = {BOOL: bool, INT: int, FLOAT: Float32, DOUBLE: float, STRING: str, BINARY: bytes,
                                 TIMESTAMP: datetime}
+# Annotations that are made, not written.
+_OPTIONAL: Any = Optional
+_LIST: Any = list
+_BACKLINKS: Any = Backlinks
 
 
 def made_class(name: str, properties: Iterable[PropertyInfo]) -> type[Model]:
@@ -49,28 +53,23 @@ def made_class(name: str, properties: Iterable[PropertyInfo]) -> type[Model]:
     annotations: dict[str, Any] = {}
     for info in properties:
         if info.type == INVERSE:
-            annotations[info.name] = f'Backlinks["{info.target_name}"]'
+            annotations[info.name] = _BACKLINKS[named(info.target_name)]
             namespace[info.name] = Field(origin=info.origin_name)
             continue
-        annotation = f'"{info.target_name}"' if info.type == LINK else _ANNOTATIONS[info.type]
+        annotation = named(info.target_name) if info.type == LINK else _ANNOTATIONS[info.type]
+        nullable = bool(info.flags & NULLABLE)
         if info.is_list:
-            nullable = bool(info.flags & NULLABLE) and info.type != LINK
-            annotation = list[Optional[annotation] if nullable else annotation]  # type: ignore[misc]
+            annotations[info.name] = _LIST[_OPTIONAL[annotation] if nullable and info.type != LINK else annotation]
             namespace[info.name] = Field(default_factory=list)
-        else:
-            nullable = bool(info.flags & NULLABLE) or info.type == LINK
-            annotation = Optional[annotation] if nullable else annotation
-            namespace[info.name] = Field(
-                **({"default": None} if nullable else {}), primary_key=bool(info.flags & PRIMARY_KEY),
-                indexed=bool(info.flags & INDEXED))
-        annotations[info.name] = annotation
+            continue
+        nullable = nullable or info.type == LINK
+        annotations[info.name] = _OPTIONAL[annotation] if nullable else annotation
+        namespace[info.name] = Field(
+            **({"default": None} if nullable else {}), primary_key=bool(info.flags & PRIMARY_KEY),
+            indexed=bool(info.flags & INDEXED))
     namespace["__annotations__"] = annotations
-    known = _models.get(name)
-    made = type(name, (Model,), namespace)
-    # A class made here is no class that an annotation elsewhere means.
-    if known is not None:
-        _models[name] = known
-    return made
+    namespace["_is_made"] = True
+    return type(name, (Model,), namespace)
 
 
 class Bound:
