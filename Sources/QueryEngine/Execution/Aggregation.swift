@@ -56,7 +56,10 @@ final class Aggregation {
         case .int: AggregateKernels.addInts(chunk, selection, to: &ints)
         case .float, .double: AggregateKernels.addDoubles(chunk, selection, to: &doubles)
         case .timestamp:
-            AggregateKernels.addTimestamps(chunk, selection, lowest: &times.lowest, highest: &times.highest)
+            // Two parts of a class's property cannot be lent at once.
+            var bounds = times
+            AggregateKernels.addTimestamps(chunk, selection, lowest: &bounds.lowest, highest: &bounds.highest)
+            times = bounds
         case .bool, .string, .data, .link, .linkingObjects: break
         }
     }

@@ -1201,6 +1201,10 @@ static motte_status step(cursor *in) {
     if (accept(in, "file")) return write_file(in, 0);
     if (accept(in, "truncate")) return write_file(in, 1);
     if (accept(in, "fails")) return fails(in);
+    if (accept(in, "shut")) {
+        close_all();
+        return MOTTE_OK;
+    }
     if (accept(in, "reopen")) {
         close_all();
         return open_session("main", "main.motte", 0, now.schema);

@@ -275,6 +275,9 @@ class Runner:
             raise CaseFailure(f"did not fail, expected {expected}")
         cursor.take_rest()
 
+    def _shut(self, _: Cursor) -> None:
+        self.close_all()
+
     def _reopen(self, _: Cursor) -> None:
         self.close_all()
         self.open("main", schema=self.schema or None)
@@ -608,7 +611,7 @@ class Runner:
     def _in_write(self, cursor: Cursor) -> None:
         self._flag(cursor, self.db.in_write)
 
-    FIRST = [("session", _session), ("file", _file), ("truncate", _truncate), ("fails", _fails), ("reopen", _reopen)]
+    FIRST = [("session", _session), ("file", _file), ("truncate", _truncate), ("fails", _fails), ("shut", _shut), ("reopen", _reopen)]
     STEPS = [
         ("elsewhere", _elsewhere), ("write", _write), ("commit", _commit), ("cancel", _cancel), ("refresh", _refresh),
         ("wait", _wait), ("dispatch", _dispatch), ("close", _close), ("use", _use), ("freeze", _freeze),
