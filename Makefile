@@ -31,7 +31,7 @@ test: setup
 tidy:
 	@python3 scripts/tidy.py
 
-demo: setup
+demo: build
 	@scripts/demo.sh
 
 bench: setup

@@ -44,14 +44,23 @@ gcc -Wall -Wextra -Werror Tests/Consumers/consumer.c -o "$work/use-pkg-config" $
 [ "$(pkg-config --modversion motte)" = 0.1.0 ] || fail "pkg-config gives version $(pkg-config --modversion motte)"
 say "pkg-config"
 
+# The example of the README, as it stands there.
+python3 scripts/readme-example.py c > "$work/readme.c"
+# shellcheck disable=SC2046
+gcc -Wall -Wextra -Werror "$work/readme.c" -o "$work/readme" $(pkg-config --cflags --libs motte) \
+    -Wl,-rpath,"$(pkg-config --variable=libdir motte)"
+[ "$(cd "$work" && ./readme)" = "0 adults" ] || fail "the C example of the README prints something else"
+say "C example of the README"
+
 # ------------------------------------------------------------------------------------------------ Swift package
 # A clone with a tag stands for the address and the release. Uncommitted changes are not part of it.
 version=0.1.0
 git clone --quiet --no-hardlinks . "$work/motte"
 git -C "$work/motte" -c user.name=consumer -c user.email=consumer@example.com tag -f -a "$version" -m "$version" > /dev/null
-cp -r Tests/Consumers/swift "$work/swift"
-sed -e "s#@MOTTE_URL@#file://$work/motte#" -e "s#@MOTTE_VERSION@#$version#" "$work/swift/Package.swift.in" \
+mkdir -p "$work/swift/Sources/Consumer"
+sed -e "s#@MOTTE_URL@#file://$work/motte#" -e "s#@MOTTE_VERSION@#$version#" Tests/Consumers/swift/Package.swift.in \
     > "$work/swift/Package.swift"
+{ echo "import RealmSwift"; python3 scripts/readme-example.py swift; } > "$work/swift/Sources/Consumer/main.swift"
 # The scratch folder is kept between runs; what is built is the clone.
 (cd "$work/swift" && swift run -j "$jobs" --scratch-path "$root/.build-consumer" > "$work/swift.log" 2>&1) \
     || { tail -n 40 "$work/swift.log"; fail "the Swift consumer does not build and run"; }
@@ -82,5 +91,10 @@ python3 -m venv "$work/venv"
 # No Swift on the path, no library path, a folder without the sources.
 (cd "$work/wheels" && env -i PATH=/usr/bin:/bin HOME="$work" "$work/venv/bin/python" "$root/Tests/Consumers/wheel.py" "$work")
 say "wheel without Swift"
+
+python3 scripts/readme-example.py python > "$work/wheels/readme.py"
+[ "$(cd "$work/wheels" && env -i PATH=/usr/bin:/bin "$work/venv/bin/python" readme.py)" = Ada ] ||
+    fail "the Python example of the README prints something else"
+say "Python example of the README"
 
 echo "$passed passed, 0 failed"

@@ -1,5 +1,0 @@
-// Imports both faces the way an application does.
-import Motte
-import RealmSwift
-
-print("hello from outside")
