@@ -28,7 +28,8 @@ import Testing
                     "photo": .data([1, 2, 3]), "born": .timestamp(Timestamp(seconds: 5, nanoseconds: 7)),
                     "city": .string("Rome"), "friend": try world.link("Person", 1)])
         try set(3, ["name": .string("zoë"), "age": .int(3), "score": .double(2.5),
-                    "friend": try world.link("Person", 0), "city": .string("Paris"), "born": .timestamp(Timestamp(seconds: -5, nanoseconds: 7))])
+                    "friend": try world.link("Person", 0), "city": .string("Paris"),
+                    "born": .timestamp(Timestamp(seconds: -5, nanoseconds: 7))])
         try world.set("Person", 2, "friends", .list([try world.link("Person", 1), try world.link("Person", 3)]))
         try world.set("Person", 3, "friends", .list([try world.link("Person", 1), try world.link("Person", 1)]))
         try world.set("Person", 1, "tags", .list([.string("red"), .null]))
