@@ -106,10 +106,13 @@ import Testing
         _ world: QueryWorld, _ name: String, _ bound: BoundQuery, _ keys: [Int64], _ random: inout SeededRandom,
         _ note: Comment
     ) throws {
-        let properties = try world.type(name).properties.filter { $0.isStored && !$0.isList && $0.type.isNumeric }
+        let properties = try world.type(name).properties.filter {
+            $0.isStored && !$0.isList && ($0.type.isNumeric || $0.type == .timestamp)
+        }
         guard !properties.isEmpty else { return }
         let property = random.pick(properties)
-        let function = random.pick(Predicate.CollectionOperator.allCases)
+        let function = random.pick(
+            property.type == .timestamp ? [.min, .max, .count] : Predicate.CollectionOperator.allCases)
         let values: [Value] = keys.compactMap {
             if case .value(let value)? = world.rows[name]?[$0]?[property.name], !value.isNull { return value }
             return nil

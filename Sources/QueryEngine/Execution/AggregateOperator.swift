@@ -43,6 +43,9 @@ final class AggregateOperator: Operator {
         case .elements(let column, _): try reader.view.listChunk(column, rows.index)
         case .objects(let step, _): step.kind == .list ? try reader.view.listChunk(step.column, rows.index) : nil
         }
+        if aggregate.function == .count, case .int(let constant) = aggregate.constant {
+            return try selectCounts(rows, candidates, lists, constant, into: words)
+        }
         let constant = aggregate.constant
         let failure = constant.withView { constant -> DatabaseError? in
             do throws(DatabaseError) {
@@ -66,10 +69,39 @@ final class AggregateOperator: Operator {
         if let failure { throw failure }
     }
 
+    /// The commonest aggregate and constant, without views of values.
+    private func selectCounts(
+        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, _ lists: ListChunk?, _ constant: Int64,
+        into words: SelectionWords
+    ) throws(DatabaseError) {
+        for index in 0 ..< Selection.wordCount(rows.rowCount) {
+            var open = candidates[index]
+            var found: UInt64 = 0
+            while open != 0 {
+                let bit = open.trailingZeroBitCount
+                open &= open &- 1
+                let row = index &* 64 &+ bit
+                let count = try count(lists, row, rows.firstKey &+ Int64(row))
+                if aggregate.operator.holds(count < constant ? -1 : count == constant ? 0 : 1) { found |= 1 << UInt64(bit) }
+            }
+            words[index] = found
+        }
+    }
+
+    private func count(_ lists: ListChunk?, _ row: Int, _ key: Int64) throws(DatabaseError) -> Int64 {
+        if let lists { return Int64(lists.elementCount(row)) }
+        guard case .objects(let step, _) = aggregate.collection else { return 0 }
+        if looksUp {
+            return Int64(try reader.view.backlinkCount(origin: step.target, step.column, ObjectKey(key)))
+        }
+        if counts == nil { try countAll(step) }
+        return Int64(counts?[Int(key)] ?? 0)
+    }
+
     private func value(_ lists: ListChunk?, _ row: Int, _ key: Int64) throws(DatabaseError) -> ValueView {
         let function = aggregate.function
+        if function == .count { return .int(try count(lists, row, key)) }
         if let lists {
-            if function == .count { return .int(Int64(lists.elementCount(row))) }
             var accumulator = Accumulator()
             if lists.isExternal(row) {
                 try reader.view.listValues(listColumn, ObjectKey(key)) { chunk, range throws(DatabaseError) in
@@ -109,18 +141,11 @@ final class AggregateOperator: Operator {
     private func inverseValue(_ step: PathStep, _ key: Int64) throws(DatabaseError) -> ValueView {
         let function = aggregate.function
         if looksUp {
-            if function == .count {
-                return .int(Int64(try reader.view.backlinkCount(origin: step.target, step.column, ObjectKey(key))))
-            }
             keys.removeAll(keepingCapacity: true)
             try reader.view.backlinks(origin: step.target, step.column, ObjectKey(key), into: &keys)
             var accumulator = Accumulator()
             if let path { for key in keys { accumulator.add(try path.view(key)) } }
             return accumulator.view(function, type)
-        }
-        if function == .count {
-            if counts == nil { try countAll(step) }
-            return .int(Int64(counts?[Int(key)] ?? 0))
         }
         if accumulators == nil { try accumulateAll(step) }
         return accumulators?[Int(key)].view(function, type) ?? .null
@@ -133,11 +158,32 @@ final class AggregateOperator: Operator {
 
     private func countAll(_ step: PathStep) throws(DatabaseError) {
         var counts = [Int32](repeating: 0, count: Int(reader.nextKey))
-        let end = reader.nextKey
-        try InverseLookup.forEachLink(context, step, isList: Self.isList(step), among: nil) { target, _ in
-            if target < end { counts[Int(target)] += 1 }
+        if Self.isList(step) {
+            let end = reader.nextKey
+            try InverseLookup.forEachLink(context, step, isList: true, among: nil) { target, _ in
+                if target < end { counts[Int(target)] += 1 }
+            }
+        } else {
+            try countLinks(step, &counts)
         }
         self.counts = counts
+    }
+
+    private func countLinks(_ step: PathStep, _ counts: inout [Int32]) throws(DatabaseError) {
+        let linking = try context.reader(step.target)
+        let cursor = try linking.cursor(step.column)
+        let live = SelectionBuffer(rows: linking.mostRows)
+        for cluster in 0 ..< linking.clusterCount {
+            guard let rows = try linking.liveRows(cluster, into: live.words) else { continue }
+            context.noteEvaluated(rows.rowCount)
+            let chunk = try cursor.chunk(cluster)
+            counts.withUnsafeMutableBufferPointer { counts in
+                for row in 0 ..< rows.rowCount where Selection.contains(live.words, row) {
+                    let target = Int(chunk.pointee.link(row))
+                    if target >= 0, target < counts.count { counts[target] &+= 1 }
+                }
+            }
+        }
     }
 
     private func accumulateAll(_ step: PathStep) throws(DatabaseError) {

@@ -35,10 +35,9 @@ final class LinkOperator: Operator {
 
 /// Two paths of one table, read for the open rows of a cluster and compared value by value.
 final class PathsOperator: Operator {
-    private let left: PathReader
-    private let right: PathReader
-    private let op: ComparisonOperator
-    private var keys: [Int64] = []
+    fileprivate let left: PathReader
+    fileprivate let right: PathReader
+    fileprivate let op: ComparisonOperator
 
     init(
         _ context: RunContext, _ table: TableKey, _ left: BoundPath, _ op: ComparisonOperator, _ right: BoundPath
@@ -51,6 +50,10 @@ final class PathsOperator: Operator {
     override func select(
         _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
+        if !left.hasSteps, !right.hasSteps, let leftRows = left.rowsOfEnd, let rightRows = right.rowsOfEnd {
+            let leftChunk = try leftRows.column.chunk(rows.index), rightChunk = try rightRows.column.chunk(rows.index)
+            return select(leftChunk, rightChunk, candidates, into: words)
+        }
         for index in 0 ..< Selection.wordCount(rows.rowCount) {
             var open = candidates[index]
             var found: UInt64 = 0
@@ -65,32 +68,66 @@ final class PathsOperator: Operator {
     }
 }
 
+extension PathsOperator {
+    /// Two columns of the same rows.
+    private func select(
+        _ left: UnsafePointer<ColumnChunk>, _ right: UnsafePointer<ColumnChunk>, _ candidates: UnsafePointer<UInt64>,
+        into words: SelectionWords
+    ) {
+        let areInts = left.pointee.kind == .int && right.pointee.kind == .int
+        for index in 0 ..< Selection.wordCount(left.pointee.count) {
+            var open = candidates[index]
+            var found: UInt64 = 0
+            while open != 0 {
+                let bit = open.trailingZeroBitCount
+                open &= open &- 1
+                let row = index &* 64 &+ bit
+                let passes: Bool
+                if areInts, !left.pointee.isNull(row), !right.pointee.isNull(row) {
+                    let one = left.pointee.int(row), other = right.pointee.int(row)
+                    passes = op.holds(one < other ? -1 : one == other ? 0 : 1)
+                } else {
+                    passes = ValueComparison.holds(op, left.pointee.view(row), right.pointee.view(row))
+                }
+                if passes { found |= 1 << UInt64(bit) }
+            }
+            words[index] = found
+        }
+    }
+}
+
 /// Reads the value at the end of a path without collections, for one object after another.
 final class PathReader {
     let path: BoundPath
     private let links: [ColumnCursor]
     /// nil where the path ends in the object itself.
     private let end: ColumnCursor?
+    private let table: TableReader
 
     init(_ context: RunContext, _ table: TableKey, _ path: BoundPath) throws(DatabaseError) {
         self.path = path
         var links: [ColumnCursor] = []
         for step in path.steps { links.append(try context.reader(step.origin).cursor(step.column)) }
         self.links = links
+        self.table = try context.reader(path.table)
         switch path.end {
         case .column(let column, _, _): end = try context.reader(path.table).cursor(column)
         case .elements, .object: end = nil
         }
     }
 
+    /// The column at the end and its table, for reading many objects in a row.
+    var rowsOfEnd: (table: TableReader, column: ColumnCursor)? { end.map { (table, $0) } }
+
+    var hasSteps: Bool { !links.isEmpty }
+
     /// The last object of the path; -1 behind a null link.
     @inline(__always)
     func lastObject(_ key: Int64) throws(DatabaseError) -> Int64 {
         var key = key
         for link in links {
-            let view = try link.view(key)
-            if view.isNull { return -1 }
-            key = view.intValue
+            key = try link.link(key)
+            if key < 0 { return -1 }
         }
         return key
     }

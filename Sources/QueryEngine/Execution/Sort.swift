@@ -74,6 +74,46 @@ final class SortLevel {
         last < 0 ? nullLink : view.isNull ? null : value
     }
 
+    /// The first pieces of all objects. Without links on the way, and with keys mostly ascending, that is a walk through
+    /// the chunks of one column.
+    func fillAll(_ entries: UnsafeMutablePointer<SortEntry>, _ keys: [Int64]) throws(DatabaseError) {
+        guard !hasSteps, let rows = reader.rowsOfEnd else {
+            for index in 0 ..< keys.count { try fill(&entries[index], keys[index], 0) }
+            return
+        }
+        var first: Int64 = 0, end: Int64 = 0
+        var chunk: UnsafePointer<ColumnChunk>?
+        for index in 0 ..< keys.count {
+            let key = keys[index]
+            if key < first || key >= end || chunk == nil {
+                let place = rows.table.place(key)
+                let found = try rows.column.chunk(place.cluster)
+                first = key - Int64(place.slot)
+                end = first + Int64(found.pointee.count)
+                chunk = found
+            }
+            if let chunk { fill(&entries[index], chunk, Int(key &- first)) }
+        }
+    }
+
+    @inline(__always)
+    private func fill(_ entry: inout SortEntry, _ chunk: UnsafePointer<ColumnChunk>, _ row: Int) {
+        var code: UInt64 = 0
+        var tail: UInt8 = 0
+        var rank = Self.null
+        if !chunk.pointee.isNull(row) {
+            rank = Self.value
+            switch type {
+            case .int: code = UInt64(bitPattern: chunk.pointee.int(row)) ^ (1 << 63)
+            case .string, .data: (code, tail) = Self.textPiece(chunk.pointee.bytes(row), 0)
+            default: (code, tail) = Self.piece(chunk.pointee.view(row), 0)
+            }
+        }
+        entry.code = isAscending ? code : ~code
+        entry.tail = isAscending ? tail : Self.continues - tail
+        entry.rank = isAscending ? rank : Self.nullLink - rank
+    }
+
     /// The `depth`-th piece of an object's value.
     @inline(__always)
     func fill(_ entry: inout SortEntry, _ key: Int64, _ depth: Int) throws(DatabaseError) {
@@ -119,6 +159,7 @@ final class SortLevel {
     }
 
     /// Eight bytes, padded with zeros; the tail tells how many there were, so that "a" comes before "a\0".
+    @inline(__always)
     private static func textPiece(_ bytes: UnsafeRawBufferPointer, _ depth: Int) -> (code: UInt64, tail: UInt8) {
         let start = depth &* 8
         guard let base = bytes.baseAddress, start < bytes.count else { return (0, 0) }

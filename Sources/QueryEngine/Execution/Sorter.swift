@@ -14,7 +14,7 @@ struct Sorter {
         count = keys.count
         entries = EntryBuffer(count)
         for position in 0 ..< count { entries.values[position] = SortEntry(position: UInt32(position)) }
-        if let first = levels.first { try fill(0 ..< count, first, 0) }
+        if let first = levels.first { try first.fillAll(entries.values, keys) }
     }
 
     private func fill(_ range: Range<Int>, _ level: SortLevel, _ depth: Int) throws(DatabaseError) {

@@ -93,6 +93,13 @@ final class ColumnCursor {
         return try chunk(place.cluster).pointee.view(place.slot)
     }
 
+    /// Of a link column: the object key, -1 for null.
+    @inline(__always)
+    func link(_ key: Int64) throws(DatabaseError) -> Int64 {
+        let place = reader.place(key)
+        return try chunk(place.cluster).pointee.link(place.slot)
+    }
+
     private func load(_ cluster: Int) throws(DatabaseError) {
         (chunks + cluster).initialize(to: try reader.view.chunk(slot: slot, cluster))
         isLoaded[cluster] = true
