@@ -68,6 +68,14 @@ final class TableDirectory {
         return cluster < bitmaps.count ? bitmaps[cluster] : nil
     }
 
+    /// Whether a row of a cluster exists, without copying a bitmap.
+    @inline(__always)
+    func isLive(_ cluster: Int, _ slot: Int) throws(DatabaseError) -> Bool {
+        if state.liveCount == state.nextKey { return true }
+        if live == nil { _ = try liveBitmaps() }
+        return live?[cluster]?.isLive(slot) ?? true
+    }
+
     private func liveBitmaps() throws(DatabaseError) -> [LiveBitmap?] {
         if let live { return live }
         var bitmaps: [LiveBitmap?] = []

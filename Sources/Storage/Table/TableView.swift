@@ -91,7 +91,7 @@ package final class TableView {
         guard let place = position(key) else { return nil }
         if let overlay = writer?.overlay(place.cluster) {
             if let live = overlay.live, !live.isLive(place.slot) { return nil }
-        } else if let live = try directory.liveBitmap(place.cluster), !live.isLive(place.slot) {
+        } else if try !directory.isLive(place.cluster, place.slot) {
             return nil
         }
         return place
