@@ -64,6 +64,13 @@ package struct BoundPath: Sendable {
 struct PathResolver {
     let schema: Schema
     let source: QuerySource
+    /// For queries over plain values: what SELF is, and what messages call it.
+    var values: (type: PropertyType, name: String)?
+
+    init(schema: Schema, source: QuerySource) {
+        self.schema = schema
+        self.source = source
+    }
 
     /// More links in a row than any schema needs; walks along a path are recursive.
     static let longest = 64
@@ -72,6 +79,7 @@ struct PathResolver {
         guard path.names.count <= Self.longest else {
             throw source.error(.queryInvalid, "a path has at most \(Self.longest) parts", at: path.position)
         }
+        if let values { return try resolve(path, amongValues: values) }
         var type = try type(table)
         var result = BoundPath(steps: [], end: .object, table: table, name: type.name, targetTable: table)
         for (index, name) in path.names.enumerated() {
@@ -88,6 +96,19 @@ struct PathResolver {
             }
         }
         return result
+    }
+
+    private func resolve(
+        _ path: Predicate.Path, amongValues values: (type: PropertyType, name: String)
+    ) throws(DatabaseError) -> BoundPath {
+        if let name = path.names.first {
+            throw source.error(
+                .queryInvalid, "the values of \(values.name) have no property '\(name.text)'; compare SELF",
+                at: name.position)
+        }
+        return BoundPath(
+            steps: [], end: .column(ColumnKey(0), values.type, isNullable: true), table: TableKey(0), name: values.name,
+            targetTable: nil)
     }
 
     func type(_ table: TableKey) throws(DatabaseError) -> ObjectType {

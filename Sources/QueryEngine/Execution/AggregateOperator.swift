@@ -82,7 +82,8 @@ final class AggregateOperator: Operator {
                 open &= open &- 1
                 let row = index &* 64 &+ bit
                 let count = try count(lists, row, rows.firstKey &+ Int64(row))
-                if aggregate.operator.holds(count < constant ? -1 : count == constant ? 0 : 1) { found |= 1 << UInt64(bit) }
+                let order = count < constant ? -1 : count == constant ? 0 : 1
+                if aggregate.operator.holds(order) { found |= 1 << UInt64(bit) }
             }
             words[index] = found
         }
@@ -161,7 +162,7 @@ final class AggregateOperator: Operator {
         if Self.isList(step) {
             let end = reader.nextKey
             try InverseLookup.forEachLink(context, step, isList: true, among: nil) { target, _ in
-                if target < end { counts[Int(target)] += 1 }
+                if target < end { counts[Int(target)] &+= 1 }
             }
         } else {
             try countLinks(step, &counts)

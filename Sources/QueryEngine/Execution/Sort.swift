@@ -74,8 +74,8 @@ final class SortLevel {
         last < 0 ? nullLink : view.isNull ? null : value
     }
 
-    /// The first pieces of all objects. Without links on the way, and with keys mostly ascending, that is a walk through
-    /// the chunks of one column.
+    /// The first pieces of all objects. Without links on the way, and with keys mostly ascending, that is a walk
+    /// through the chunks of one column.
     func fillAll(_ entries: UnsafeMutablePointer<SortEntry>, _ keys: [Int64]) throws(DatabaseError) {
         guard !hasSteps, let rows = reader.rowsOfEnd else {
             for index in 0 ..< keys.count { try fill(&entries[index], keys[index], 0) }

@@ -88,16 +88,26 @@ final class ColumnCursor {
     }
 
     /// The value of a live object.
+    @inline(__always)
     func view(_ key: Int64) throws(DatabaseError) -> ValueView {
-        let place = reader.place(key)
+        let place = try place(key)
         return try chunk(place.cluster).pointee.view(place.slot)
     }
 
     /// Of a link column: the object key, -1 for null.
     @inline(__always)
     func link(_ key: Int64) throws(DatabaseError) -> Int64 {
-        let place = reader.place(key)
+        let place = try place(key)
         return try chunk(place.cluster).pointee.link(place.slot)
+    }
+
+    @inline(__always)
+    private func place(_ key: Int64) throws(DatabaseError) -> (cluster: Int, slot: Int) {
+        // Keys come from link columns and indexes, and a damaged file may hold any number there.
+        guard key >= 0, key < reader.nextKey else {
+            throw .corrupted("a link leads to an object of \(reader.view.type.name) that never was")
+        }
+        return reader.place(key)
     }
 
     private func load(_ cluster: Int) throws(DatabaseError) {

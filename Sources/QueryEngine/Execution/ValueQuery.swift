@@ -1,0 +1,94 @@
+/// Queries over the values of a list: predicates and orders on SELF, by the same tests as on columns.
+///
+///     SELF BEGINSWITH 'a' AND SELF != 'ab' SORT(SELF DESC) LIMIT(3)
+import MotteColumns
+import MotteSchemaModel
+import MotteValues
+
+package struct ValueQuery: Sendable {
+    private let predicate: BoundPredicate
+    /// Whether the first sort key ascends, nil without one; others cannot change anything.
+    private let isAscending: Bool?
+    private let limit: Int?
+    private let type: PropertyType
+    package let parsed: ParsedQuery
+
+    /// `name` is what messages call a value, such as `Person.tags`. Not for lists of objects.
+    package static func bind(
+        _ parsed: ParsedQuery, type: PropertyType, name: String, arguments: Arguments = Arguments()
+    ) throws(DatabaseError) -> ValueQuery {
+        var resolver = PathResolver(schema: .empty, source: parsed.source)
+        resolver.values = (type, name)
+        let binder = Binder(resolver: resolver, table: TableKey(0), arguments: arguments)
+        let predicate = try binder.bind(parsed.predicate)
+        for key in parsed.ordering.sort { _ = try binder.sortPath(key.path) }
+        return ValueQuery(
+            predicate: PredicateRewrites.simplified(predicate), isAscending: parsed.ordering.sort.first?.isAscending,
+            limit: try binder.limit(parsed.ordering.limit), type: type, parsed: parsed)
+    }
+
+    /// Where the matches stand among `values`, in the query's order.
+    package func positions(in values: [Value]) throws(DatabaseError) -> [Int] {
+        guard let kind = type.valueKind.flatMap({ ColumnKind(rawValue: UInt8($0.rawValue)) }) else { return [] }
+        let builder = ChunkBuilder(kind: kind, nullable: true, capacity: values.count)
+        for value in values { value.withView { builder.append($0) } }
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        let bytes = builder.encode(key: none)
+        return try bytes.withBytes { bytes throws(DatabaseError) in
+            positions(try ColumnChunk(validating: bytes, kind: kind, key: none))
+        }
+    }
+
+    /// Rows of the chunk, in the query's order.
+    package func positions(_ chunk: ColumnChunk) -> [Int] {
+        var words = [UInt64](repeating: 0, count: Selection.wordCount(chunk.count) + 1)
+        var rows: [Int] = []
+        words.withUnsafeMutableBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { return }
+            Self.select(predicate, chunk, into: base)
+            for row in 0 ..< chunk.count where Selection.contains(base, row) { rows.append(row) }
+        }
+        if let isAscending {
+            rows.sort { left, right in
+                let order = ValueOrdering.compare(chunk.view(left), chunk.view(right))
+                return order == 0 ? left < right : (order < 0) == isAscending
+            }
+        }
+        return limit.map { Array(rows.prefix($0)) } ?? rows
+    }
+
+    private static func select(_ predicate: BoundPredicate, _ chunk: ColumnChunk, into words: SelectionWords) {
+        let rows = chunk.count
+        switch predicate {
+        case .constant(true): Selection.fill(words, rows: rows)
+        case .comparison(_, let inner): select(inner, chunk, into: words)
+        case .column(_, _, let test): test.select(chunk, into: words)
+        case .not(let inner):
+            select(inner, chunk, into: words)
+            Selection.invert(words, rows: rows)
+        case .and(let parts):
+            Selection.fill(words, rows: rows)
+            combine(parts, chunk) { Selection.formAnd(words, $0, rows: rows) }
+        case .or(let parts):
+            Selection.clear(words, rows: rows)
+            combine(parts, chunk) { Selection.formOr(words, $0, rows: rows) }
+        case .paths(_, let op, _):
+            Selection.clear(words, rows: rows)
+            for row in 0 ..< rows where ValueComparison.holds(op, chunk.view(row), chunk.view(row)) {
+                Selection.insert(words, row)
+            }
+        // Values have no identity and lead nowhere.
+        case .constant(false), .object, .link, .anyElement, .anyObject, .aggregate: Selection.clear(words, rows: rows)
+        }
+    }
+
+    private static func combine(_ parts: [BoundPredicate], _ chunk: ColumnChunk, _ join: (SelectionWords) -> Void) {
+        withUnsafeTemporaryAllocation(of: UInt64.self, capacity: Selection.wordCount(chunk.count) + 1) { other in
+            guard let other = other.baseAddress else { return }
+            for part in parts {
+                select(part, chunk, into: other)
+                join(other)
+            }
+        }
+    }
+}
