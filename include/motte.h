@@ -800,7 +800,7 @@ motte_status motte_object_get_binary(const motte_object *object, motte_prop prop
  *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
 motte_status motte_object_get_timestamp(const motte_object *object, motte_prop prop, motte_timestamp *out_value);
 
-/** Assigns an int property.
+/** Assigns an int property, or a float or double property, rounding to it.
  *  Thread: owner. Result: -. Errors: as motte_object_set(). */
 motte_status motte_object_set_int(motte_object *object, motte_prop prop, int64_t value);
 

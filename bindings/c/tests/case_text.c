@@ -114,7 +114,7 @@ static int hex_digit(char digit) {
     case_fail("'%c' is no hexadecimal digit in lower case", digit);
 }
 
-/* "..." with \" \\ \n \t and \xNN for a byte. */
+/* "..." with \" \\ \n \t and \xNN for a byte; "..."*n repeats it. */
 static motte_value string_value(cursor *in) {
     char *bytes = case_alloc(strlen(in->at) + 1);
     size_t size = 0;
@@ -134,6 +134,13 @@ static motte_value string_value(cursor *in) {
         bytes[size++] = byte;
     }
     in->at++;
+    if (accept(in, "*")) {
+        size_t count = (size_t)need_integer(in);
+        char *repeated = case_alloc(size * count);
+        for (size_t i = 0; i < count; i++) memcpy(repeated + i * size, bytes, size);
+        bytes = repeated;
+        size *= count;
+    }
     motte_value value = {MOTTE_TYPE_STRING, 0, {.string = {bytes, size}}};
     return value;
 }

@@ -211,8 +211,11 @@ static motte_prop prop_id(motte_class cls, const char *name) {
     return motte_prop_find(now.realm, cls, name, MOTTE_NTS, &prop) == MOTTE_OK ? prop : UINT64_MAX;
 }
 
+/* Keys are ints and texts: in `Person/1.name` the dot is not part of a number. */
 static motte_value key_value(cursor *in) {
-    motte_value value = need_value(in, NULL);
+    motte_value value = {MOTTE_TYPE_INT, 0, {.integer = 0}};
+    if (*in->at != '-' && (*in->at < '0' || *in->at > '9')) return need_value(in, NULL);
+    value.as.integer = need_integer(in);
     return value;
 }
 
@@ -634,6 +637,8 @@ static motte_status get(motte_object *object, motte_prop prop, motte_value *out)
     MUST(motte_object_get_many(object, &prop, 1, &other));
     agree(same_value(out, &other), "motte_object_get", "motte_object_get_many");
     MUST(motte_object_id(object, NULL, &key));
+    /* A frozen object's row may look otherwise in the live session. */
+    if (motte_handle_is_frozen(object)) return status;
     MUST(motte_row_get_many(now.realm, class_of(object), key, &prop, 1, &other));
     agree(same_value(out, &other), "motte_object_get", "motte_row_get_many");
     return status;
@@ -906,7 +911,8 @@ static motte_status expect_value(cursor *in) {
     cursor start = *in;
     TRY(need_object(in, &object));
     need(in, ".");
-    motte_prop prop = (MUST(motte_object_id(object, &cls, NULL)), prop_id(cls, need_name(in)));
+    TRY(motte_object_id(object, &cls, NULL));
+    motte_prop prop = prop_id(cls, need_name(in));
     motte_prop_details details = {.struct_size = sizeof details};
     if (motte_prop_info(now.realm, prop, &details) == MOTTE_OK &&
         (details.collection != MOTTE_COLLECTION_NONE || details.type == MOTTE_TYPE_INVERSE)) {
@@ -1098,6 +1104,13 @@ static motte_status write_file(cursor *in, int truncates) {
     return MOTTE_OK;
 }
 
+static motte_status make_folder(cursor *in) {
+    motte_value name = need_value(in, NULL);
+    const char *path = path_of(case_format("%.*s", (int)name.as.string.size, name.as.string.data));
+    if (mkdir(path, 0755) != 0) case_fail("could not make %s", path);
+    return MOTTE_OK;
+}
+
 static motte_status mark(void) {
     now.mark.struct_size = sizeof now.mark;
     return motte_realm_counters(now.realm, &now.mark);
@@ -1114,7 +1127,12 @@ static motte_status freeze(cursor *in) {
 static motte_status stop(cursor *in) { return motte_token_stop(lookup(now.tokens, need_name(in))); }
 
 static motte_status use(cursor *in) {
-    now.realm = lookup(now.sessions, need_name(in));
+    const char *name = need_name(in);
+    /* The first session needs no declaration. */
+    if (strcmp(name, "main") == 0 && !entry(now.sessions, name)->name) {
+        return open_session(name, "main.motte", 0, now.schema);
+    }
+    now.realm = lookup(now.sessions, name);
     return MOTTE_OK;
 }
 
@@ -1200,6 +1218,7 @@ static motte_status step(cursor *in) {
     if (accept(in, "session")) return session(in);
     if (accept(in, "file")) return write_file(in, 0);
     if (accept(in, "truncate")) return write_file(in, 1);
+    if (accept(in, "folder")) return make_folder(in);
     if (accept(in, "fails")) return fails(in);
     if (accept(in, "shut")) {
         close_all();

@@ -109,6 +109,10 @@ class Cursor:
             values.append(self.literal(resolve))
         return values
 
+    def key(self, resolve: Callable[[Cursor], Any]) -> Any:
+        """A primary key: in `Person/1.name` the dot is not part of a number."""
+        return self.integer() if re.match(r"-?\d", self.rest) else self.value(resolve)
+
     def value(self, resolve: Callable[[Cursor], Any]) -> Any:
         for word, constant in (("null", None), ("true", True), ("false", False)):
             if self.accept(word):
@@ -124,7 +128,8 @@ class Cursor:
             return bytes.fromhex(data[1])
         string = self._match(_STRING)
         if string:
-            return _unescaped(string[1])
+            text = _unescaped(string[1])
+            return text * self.integer() if self.accept("*") else text
         number = self._match(_NUMBER)
         if number:
             return _number(number[0])

@@ -153,7 +153,7 @@ class Runner:
             return self.objects[cursor.name()]
         model = self.db.model(cursor.name())
         cursor.need("/")
-        return self.db.get(model, cursor.value(self.object))
+        return self.db.get(model, cursor.key(self.object))
 
     def object(self, cursor: Cursor) -> Any:
         start = cursor.rest
@@ -255,6 +255,9 @@ class Runner:
         with open(self.folder / cursor.value(self.object), "r+b") as file:
             file.truncate(cursor.integer())
 
+    def _folder(self, cursor: Cursor) -> None:
+        (self.folder / cursor.value(self.object)).mkdir()
+
     def _fails(self, cursor: Cursor) -> None:
         expected = cursor.name()
         offset = cursor.integer() if cursor.accept("at") else None
@@ -354,7 +357,7 @@ class Runner:
             key = next((key for key, each in model._declared().items() if each.field.primary_key), None)
             if key is None:
                 raise errors.NoPrimaryKeyError(f"{model.__name__} has no primary key")
-            values[key] = cursor.value(self.object)
+            values[key] = cursor.key(self.object)
         values.update(self._assignments(cursor))
         known = self.db.get(model, next(iter(values.values()))) if update else None
         if known is not None:
@@ -611,7 +614,8 @@ class Runner:
     def _in_write(self, cursor: Cursor) -> None:
         self._flag(cursor, self.db.in_write)
 
-    FIRST = [("session", _session), ("file", _file), ("truncate", _truncate), ("fails", _fails), ("shut", _shut), ("reopen", _reopen)]
+    FIRST = [("session", _session), ("file", _file), ("truncate", _truncate), ("folder", _folder),
+             ("fails", _fails), ("shut", _shut), ("reopen", _reopen)]
     STEPS = [
         ("elsewhere", _elsewhere), ("write", _write), ("commit", _commit), ("cancel", _cancel), ("refresh", _refresh),
         ("wait", _wait), ("dispatch", _dispatch), ("close", _close), ("use", _use), ("freeze", _freeze),
