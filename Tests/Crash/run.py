@@ -86,6 +86,12 @@ def killed_writers_lose_nothing(folder):
             raise Failure(f"round {shown} is there, {last} was the last acknowledged")
         in_flight += shown == last + 1
         last = shown
+    try:
+        verify(folder, file, last + 1)
+    except Failure:
+        pass
+    else:
+        raise Failure("the check does not notice a lost round")
     return f"{kills} kills, {last} rounds, {in_flight} times a commit in flight was found whole"
 
 

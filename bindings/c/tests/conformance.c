@@ -101,10 +101,6 @@ static void keep(named *table, const char *name, void *handle) {
 
 static const char *path_of(const char *name) { return case_format("%s/%s", now.folder, name); }
 
-static motte_value string_of(const char *text) {
-    return (motte_value){MOTTE_TYPE_STRING, 0, {.string = {text, strlen(text)}}};
-}
-
 static motte_value int_of(int64_t number) { return (motte_value){MOTTE_TYPE_INT, 0, {.integer = number}}; }
 
 /* A schema is read from its text, and once more from what it prints. */
