@@ -35,6 +35,7 @@ final class SortOrder {
         var sorter = try Sorter(keys, levels)
         let kept = limit.map { min($0, keys.count) } ?? keys.count
         if kept < keys.count / 8 { try sorter.keepSmallest(kept, first) }
+        defer { for level in levels { level.forgetPieces() } }
         try sorter.sort()
         return sorter.result(kept)
     }
@@ -46,6 +47,9 @@ final class SortLevel {
     let isAscending: Bool
     private let type: PropertyType
     private let hasSteps: Bool
+    /// Of texts, by position: the second piece, read while the text is at hand. Coming back for it in sorted order
+    /// would miss every cache.
+    private var secondPieces: [(code: UInt64, tail: UInt8)] = []
 
     /// Ranks of what has no code. Descending order exchanges the outer two.
     static let null: UInt8 = 0
@@ -81,6 +85,8 @@ final class SortLevel {
             for index in 0 ..< keys.count { try fill(&entries[index], keys[index], 0) }
             return
         }
+        let isText = type == .string || type == .data
+        if isText { secondPieces = Array(repeating: (0, 0), count: keys.count) }
         var first: Int64 = 0, end: Int64 = 0
         var chunk: UnsafePointer<ColumnChunk>?
         for index in 0 ..< keys.count {
@@ -92,9 +98,25 @@ final class SortLevel {
                 end = first + Int64(found.pointee.count)
                 chunk = found
             }
-            if let chunk { fill(&entries[index], chunk, Int(key &- first)) }
+            guard let chunk else { continue }
+            let row = Int(key &- first)
+            fill(&entries[index], chunk, row)
+            if isText, hasMore(entries[index]) { secondPieces[index] = Self.textPiece(chunk.pointee.bytes(row), 1) }
         }
     }
+
+    /// The next piece of an entry whose first had more to come; false where it has to be read.
+    @inline(__always)
+    func fillSecond(_ entry: inout SortEntry) -> Bool {
+        guard !secondPieces.isEmpty else { return false }
+        let piece = secondPieces[Int(entry.position)]
+        entry.code = isAscending ? piece.code : ~piece.code
+        entry.tail = isAscending ? piece.tail : Self.continues - piece.tail
+        return true
+    }
+
+    /// Nothing of one sort is kept for the next.
+    func forgetPieces() { secondPieces = [] }
 
     @inline(__always)
     private func fill(_ entry: inout SortEntry, _ chunk: UnsafePointer<ColumnChunk>, _ row: Int) {

@@ -19,6 +19,7 @@ struct Sorter {
 
     private func fill(_ range: Range<Int>, _ level: SortLevel, _ depth: Int) throws(DatabaseError) {
         for index in range {
+            if depth == 1, level.fillSecond(&entries.values[index]) { continue }
             try level.fill(&entries.values[index], keys[Int(entries.values[index].position)], depth)
         }
     }
