@@ -168,12 +168,10 @@ static motte_status open_session(const char *name, const char *path, uint32_t fl
     else MUST(motte_config_set_path(config, path_of(path), MOTTE_NTS));
     MUST(motte_config_set_flags(config, flags, flags));
     const char *rows = getenv("MOTTE_CONFORMANCE_ROWS");
-    if (rows) {
-        motte_value option = int_of(atoi(rows)), back;
-        MUST(motte_config_set_option(config, "rows_per_cluster", MOTTE_NTS, &option));
-        MUST(motte_config_get_option(config, "rows_per_cluster", MOTTE_NTS, &back));
-        agree(same_value(&option, &back), "motte_config_set_option", "motte_config_get_option");
-    }
+    motte_value option = int_of(rows ? atoi(rows) : 480), back;
+    MUST(motte_config_set_option(config, "rows_per_cluster", MOTTE_NTS, &option));
+    MUST(motte_config_get_option(config, "rows_per_cluster", MOTTE_NTS, &back));
+    agree(same_value(&option, &back), "motte_config_set_option", "motte_config_get_option");
     if (schema_text) {
         motte_schema *schema;
         TRY(schema_from(schema_text, &schema));
@@ -185,6 +183,7 @@ static motte_status open_session(const char *name, const char *path, uint32_t fl
     own(realm);
     keep(now.sessions, name, realm);
     now.realm = realm;
+    agree(motte_handle_kind(realm) == MOTTE_HANDLE_REALM, "motte_realm_open", "motte_handle_kind");
     check_schema_builder(realm);
     return MOTTE_OK;
 }
@@ -537,8 +536,10 @@ static motte_status set(cursor *in) {
     TRY(need_object(in, &object));
     MUST(motte_object_id(object, &cls, &key));
     size_t count = assignments(in, cls, props, values);
-    if (count == 1 && now.steps % 4 == 0) return motte_object_set(object, props[0], &values[0]);
-    if (count == 1 && now.steps % 4 == 1) return set_typed(object, props[0], &values[0]);
+    if (count == 1) {
+        TRY(set_typed(object, props[0], &values[0]));
+        if (now.steps % 3 == 0) return motte_object_set(object, props[0], &values[0]);
+    }
     if (now.steps % 2) return motte_object_set_many(object, props, values, count);
     return motte_row_set_many(now.realm, cls, key, props, values, count);
 }
@@ -1166,7 +1167,7 @@ static motte_status fails(cursor *in) {
     motte_error_details details = {.struct_size = sizeof details};
     MUST(motte_last_error(&details));
     agree(details.code == status, "motte_last_error", "the status");
-    if (!details.message[0]) case_fail("the error has no message");
+    if (!details.message[0] || !motte_status_message(status)[0]) case_fail("the error has no message");
     if (offset >= 0 && details.query_offset != offset) {
         case_fail("the error is at offset %lld: %s", (long long)details.query_offset, details.message);
     }
@@ -1209,6 +1210,19 @@ static motte_status elsewhere(cursor *in) {
     return work.status;
 }
 
+static motte_status commit(void) {
+    uint64_t version, current, before = 0, after;
+    motte_realm_details details = {.struct_size = sizeof details};
+    TRY(motte_realm_view_epoch(now.realm, &before));
+    TRY(motte_realm_commit(now.realm, 0, &version));
+    MUST(motte_realm_version(now.realm, &current, NULL));
+    MUST(motte_realm_info(now.realm, &details));
+    MUST(motte_realm_view_epoch(now.realm, &after));
+    agree(version == current && version == details.version, "motte_realm_commit", "motte_realm_info");
+    agree(before != after, "motte_realm_commit", "a view epoch that moves");
+    return MOTTE_OK;
+}
+
 static motte_status step(cursor *in) {
     now.steps++;
     if (accept(in, "session")) return session(in);
@@ -1229,13 +1243,7 @@ static motte_status step(cursor *in) {
     if (accept(in, "write")) {
         return motte_realm_begin_write(now.realm, accept(in, "timeout") ? need_integer(in) : 10000);
     }
-    if (accept(in, "commit")) {
-        uint64_t version, current;
-        TRY(motte_realm_commit(now.realm, 0, &version));
-        MUST(motte_realm_version(now.realm, &current, NULL));
-        agree(version == current, "motte_realm_commit", "motte_realm_version");
-        return MOTTE_OK;
-    }
+    if (accept(in, "commit")) return commit();
     if (accept(in, "cancel")) return motte_realm_cancel(now.realm);
     if (accept(in, "refresh")) return refresh(in);
     if (accept(in, "wait")) return motte_realm_wait_for_change(now.realm, 2000);
@@ -1336,7 +1344,8 @@ int main(int count, char **arguments) {
         if (run_case(arguments[i])) failed++;
         else passed++;
     }
+    if (motte_has_feature("there is no such feature", MOTTE_NTS)) failed++;
     motte_trace_write(getenv("MOTTE_CONFORMANCE_TRACE"));
-    printf("%d passed, %d failed\n", passed, failed);
+    printf("motte %s: %d passed, %d failed\n", motte_version_string(), passed, failed);
     return failed > 0;
 }
