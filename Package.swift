@@ -48,7 +48,7 @@ let package = Package(
         floor("SchemaModel", on: ["Values"]),
         floor("Storage", on: ["Pages", "Columns", "SchemaModel", "Values"], c: ["CMotteShim"]),
         floor("QueryEngine", on: ["Storage", "Columns", "SchemaModel", "Values"]),
-        floor("LiveObjects", on: ["QueryEngine", "Storage", "SchemaModel", "Values"], c: ["CMotteShim"]),
+        floor("LiveObjects", on: ["QueryEngine", "Storage", "SchemaModel", "Columns", "Values"], c: ["CMotteShim"]),
         floor("Notifications", on: ["LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Values"], c: ["CMotteShim"]),
 
         // Floor 7: the faces.

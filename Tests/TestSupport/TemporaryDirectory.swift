@@ -5,7 +5,7 @@ import Glibc
 import Musl
 #endif
 
-public final class TemporaryDirectory {
+public final class TemporaryDirectory: Sendable {
     public let path: String
 
     public init() {

@@ -1,0 +1,60 @@
+/// The objects that link to one object through one property, in the order of their keys; one that links twice is
+/// listed twice.
+///
+/// When the object they link to was deleted, there are none.
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+package final class LiveBacklinks: LiveCollection {
+    package let owner: LiveObject
+    package let origin: TableKey
+    package let column: ColumnKey
+    private let cachedKeys = EpochCache<[Int64]>()
+
+    init(owner: LiveObject, origin: TableKey, column: ColumnKey) throws(DatabaseError) {
+        let schema = try owner.session.schema
+        guard let type = schema[origin] else {
+            throw DatabaseError(.unknownClass, "the file has no class with key \(origin.rawValue)")
+        }
+        guard let property = type.property(column) else {
+            throw DatabaseError(.unknownProperty, "\(type.name) has no property with key \(column.rawValue)", className: type.name)
+        }
+        let target = property.target.flatMap { schema[$0]?.tableKey }
+        guard property.type == .link, target == owner.table else {
+            throw DatabaseError(
+                .wrongType, "\(type.name).\(property.name) does not link to \(try owner.type.name)", className: type.name,
+                propertyName: property.name)
+        }
+        self.owner = owner
+        self.origin = origin
+        self.column = column
+        super.init(owner.session, .backlinks, elementType: .link, isElementNullable: false, target: origin)
+    }
+
+    package override var isValid: Bool { owner.isValid }
+
+    package override func count() throws(DatabaseError) -> Int {
+        guard try owner.exists() else { return 0 }
+        return try session.table(owner.table).backlinkCount(origin: origin, column, owner.key)
+    }
+
+    package override func value(at index: Int) throws(DatabaseError) -> ValueView {
+        .link(ObjectLink(table: origin, key: try key(at: index)))
+    }
+
+    package override func keys() throws(DatabaseError) -> [Int64] {
+        try cachedKeys.get(session) { () throws(DatabaseError) in
+            guard try owner.exists() else { return [] }
+            var keys: [Int64] = []
+            try session.table(owner.table).backlinks(origin: origin, column, owner.key, into: &keys)
+            return keys
+        }
+    }
+
+    override func resultsSource() throws(DatabaseError) -> ResultsSource { .backlinks(self) }
+
+    package override func freeze() throws(DatabaseError) -> LiveCollection {
+        isFrozen ? self : try owner.freeze().backlinks(origin: origin, column)
+    }
+}

@@ -1,0 +1,184 @@
+/// What lists, results and backlinks have in common: elements by position, live or frozen.
+///
+/// One base class so that every face has one kind of collection handle. Elements are objects (their keys) or values.
+/// Nothing is computed before the first look; what was computed is kept until the session's view epoch moves.
+import MotteColumns
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+package class LiveCollection {
+    package enum Kind: UInt32, Sendable {
+        case list = 1
+        case results = 2
+        case backlinks = 3
+    }
+
+    package let session: Session
+    package let kind: Kind
+    /// `.link` for objects.
+    package let elementType: PropertyType
+    package let isElementNullable: Bool
+    /// Class of the elements, if they are objects.
+    package let target: TableKey?
+
+    init(
+        _ session: Session, _ kind: Kind, elementType: PropertyType, isElementNullable: Bool, target: TableKey?
+    ) {
+        self.session = session
+        self.kind = kind
+        self.elementType = elementType
+        self.isElementNullable = isElementNullable
+        self.target = target
+    }
+
+    package var isFrozen: Bool { session.isFrozen }
+    /// Whether membership and order are fixed.
+    package var isSnapshot: Bool { false }
+
+    // MARK: For subclasses
+
+    /// False once the object that a list or backlinks belong to was deleted, or the session closed.
+    package var isValid: Bool { !session.isClosed }
+
+    package func count() throws(DatabaseError) -> Int { 0 }
+
+    /// Borrowed until the session's view epoch moves. An object that a snapshot still lists although it was deleted is
+    /// null.
+    package func value(at index: Int) throws(DatabaseError) -> ValueView { throw outOfBounds(index, try count()) }
+
+    /// Keys of all elements, in order. Only of objects.
+    package func keys() throws(DatabaseError) -> [Int64] { throw notObjects() }
+
+    /// The key at a position, whether or not the object still exists.
+    package func key(at index: Int) throws(DatabaseError) -> ObjectKey {
+        let keys = try keys()
+        guard index >= 0, index < keys.count else { throw outOfBounds(index, keys.count) }
+        return ObjectKey(keys[index])
+    }
+
+    /// First position of a key, nil when it is not in there.
+    package func index(of key: ObjectKey) throws(DatabaseError) -> Int? { try keys().firstIndex(of: key.rawValue) }
+
+    /// Calls `body` with runs of values of elements `first ..< first + limit`, in order: chunk, rows, position of the
+    /// first of them. A nil column stands for the elements themselves.
+    func forEachRun(
+        _ column: ColumnKey?, from first: Int, limit: Int,
+        _ body: (ColumnChunk, Range<Int>, Int) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        try forEachRun(ofObjects: column, from: first, limit: limit, body)
+    }
+
+    /// A total over a column by the query engine, nil where it has to be made element by element.
+    func vectorized(_ operation: AggregateOperation, _ column: ColumnKey) throws(DatabaseError) -> Value? { nil }
+
+    /// What results over this collection read from.
+    func resultsSource() throws(DatabaseError) -> ResultsSource { throw notObjects() }
+
+    /// The same collection in the frozen counterpart of its session.
+    package func freeze() throws(DatabaseError) -> LiveCollection { self }
+
+    // MARK: Elements
+
+    /// The object at a position; nil for one of a snapshot that was deleted meanwhile.
+    package func object(at index: Int) throws(DatabaseError) -> LiveObject? {
+        guard let target else { throw notObjects() }
+        let key = try key(at: index)
+        guard try session.table(target).locate(key) != nil else { return nil }
+        return try session.handle(target, key)
+    }
+
+    package func first() throws(DatabaseError) -> LiveObject? { try count() > 0 ? try object(at: 0) : nil }
+
+    /// First position of a value or link; nil also for a value of another type.
+    package func find(_ value: ValueView) throws(DatabaseError) -> Int? {
+        guard let target else {
+            for index in 0 ..< (try count()) where try ValueOrdering.compare(self.value(at: index), value) == 0 {
+                return index
+            }
+            return nil
+        }
+        guard value.kind == .link, value.linkValue.table == target else {
+            _ = try count()
+            return nil
+        }
+        return try index(of: value.linkValue.key)
+    }
+
+    // MARK: Results over this
+
+    package func results() throws(DatabaseError) -> LiveResults {
+        LiveResults(session, source: try resultsSource(), stages: [])
+    }
+
+    /// Narrowed by query text, which may end in SORT and LIMIT.
+    package func filter(_ text: String, _ arguments: Arguments = Arguments()) throws(DatabaseError) -> LiveResults {
+        try narrowed(by: try ParsedQuery.parse(text), arguments)
+    }
+
+    package func narrowed(by query: ParsedQuery, _ arguments: Arguments = Arguments()) throws(DatabaseError) -> LiveResults {
+        guard let target else {
+            throw DatabaseError(
+                .unsupported, "collections of values cannot be filtered yet; filter the objects that hold them")
+        }
+        let stage = try ResultsStage(query, arguments, target: target, session: session)
+        return try results().adding(stage)
+    }
+
+    /// In another order; ties keep the order they had.
+    package func sorted(by keys: [(path: String, isAscending: Bool)]) throws(DatabaseError) -> LiveResults {
+        guard target != nil else { return try sortedValues(keys) }
+        var sort: [Ordering.SortKey] = []
+        for key in keys {
+            let names = key.path.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map { String($0) ?? "" }
+            sort.append(Ordering.SortKey(Predicate.Path(names), isAscending: key.isAscending))
+        }
+        return try narrowed(by: ParsedQuery(.constant(true), ordering: Ordering(sort: sort)))
+    }
+
+    private func sortedValues(_ keys: [(path: String, isAscending: Bool)]) throws(DatabaseError) -> LiveResults {
+        guard keys.count == 1, keys[0].path.hasSameBytes(as: "self") else {
+            throw DatabaseError(.queryInvalid, "a collection of values is sorted by 'self' only")
+        }
+        return try results().adding(.sortValues(isAscending: keys[0].isAscending))
+    }
+
+    package func sorted(by path: String, ascending: Bool = true) throws(DatabaseError) -> LiveResults {
+        try sorted(by: [(path, ascending)])
+    }
+
+    /// The first `limit` elements.
+    package func limited(to limit: Int) throws(DatabaseError) -> LiveResults {
+        guard limit >= 0 else { throw DatabaseError(.invalidArgument, "a limit of \(limit) is negative") }
+        return try results().adding(.limit(limit))
+    }
+
+    /// The same elements, fixed: later changes of values are seen, changes of membership and order are not.
+    package func snapshot() throws(DatabaseError) -> LiveResults {
+        if let target { return LiveResults(session, source: .fixed(target, try keys()), stages: []) }
+        let values = FixedValues(capacity: try count())
+        for index in 0 ..< (try count()) { values.append(try value(at: index)) }
+        return LiveResults(session, source: .fixedValues(values, elementType, isElementNullable), stages: [])
+    }
+
+    // MARK: Objects
+
+    /// Deletes every object in it and says how many.
+    @discardableResult
+    package func deleteObjects() throws(DatabaseError) -> Int {
+        guard let target else { throw notObjects() }
+        _ = try session.requireWrite()
+        return try session.delete(target, try keys())
+    }
+
+    // MARK: Errors
+
+    func outOfBounds(_ index: Int, _ count: Int) -> DatabaseError {
+        DatabaseError(.outOfBounds, "index \(index) is outside the collection, which has \(count) elements")
+    }
+
+    func notObjects() -> DatabaseError {
+        DatabaseError(.wrongType, "this is a collection of \(elementType.name) values, not of objects")
+    }
+}

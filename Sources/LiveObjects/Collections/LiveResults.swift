@@ -1,0 +1,246 @@
+/// The outcome of a query, or all objects of a class, or a list's elements in another order; follows its session.
+///
+/// Lazy: nothing is evaluated before the first look, counting evaluates only a count, and what was evaluated is kept
+/// until the session's view epoch moves. A snapshot is results over fixed keys.
+import MotteColumns
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+package final class LiveResults: LiveCollection {
+    package let source: ResultsSource
+    package let stages: [ResultsStage]
+    private let valueStages: [ValueStage]
+    private let cachedKeys = EpochCache<[Int64]>()
+    private let cachedOrder = EpochCache<[Int]>()
+    private let cachedPositions = EpochCache<TablePositions>()
+    private let cachedCount = EpochCache<Int>()
+
+    /// What can be done to a collection of values.
+    enum ValueStage {
+        case sortValues(isAscending: Bool)
+        case limit(Int)
+    }
+
+    convenience init(_ session: Session, source: ResultsSource, stages: [ResultsStage]) {
+        self.init(session, source: source, stages: stages, valueStages: [])
+    }
+
+    private init(_ session: Session, source: ResultsSource, stages: [ResultsStage], valueStages: [ValueStage]) {
+        self.source = source
+        self.stages = stages
+        self.valueStages = valueStages
+        super.init(
+            session, .results, elementType: source.elementType, isElementNullable: source.isElementNullable,
+            target: source.target)
+    }
+
+    package override var isValid: Bool { super.isValid && source.isValid }
+
+    package override var isSnapshot: Bool {
+        switch source {
+        case .fixed, .fixedValues: stages.isEmpty && valueStages.isEmpty
+        case .table, .list, .backlinks: false
+        }
+    }
+
+    /// All objects of the class, as they are stored.
+    private var wholeTable: TableKey? {
+        guard case .table(let table) = source, stages.isEmpty else { return nil }
+        return table
+    }
+
+    // MARK: Deriving
+
+    func adding(_ stage: ResultsStage) throws(DatabaseError) -> LiveResults {
+        var stages = stages
+        if let last = stages.last, let joined = try last.joined(with: stage, schema: try session.schema) {
+            stages[stages.count - 1] = joined
+        } else {
+            stages.append(stage)
+        }
+        return LiveResults(session, source: source, stages: stages)
+    }
+
+    func adding(_ stage: ValueStage) throws(DatabaseError) -> LiveResults {
+        guard let target else {
+            return LiveResults(session, source: source, stages: [], valueStages: valueStages + [stage])
+        }
+        guard case .limit(let limit) = stage else { throw notObjects() }
+        return try adding(try ResultsStage.limit(limit, target: target, schema: try session.schema))
+    }
+
+    package override func results() throws(DatabaseError) -> LiveResults { self }
+    override func resultsSource() throws(DatabaseError) -> ResultsSource { source }
+
+    package override func freeze() throws(DatabaseError) -> LiveCollection {
+        if isFrozen { return self }
+        let frozen = try session.freeze()
+        return LiveResults(frozen, source: try source.frozen(in: frozen), stages: stages, valueStages: valueStages)
+    }
+
+    // MARK: Evaluating
+
+    package override func count() throws(DatabaseError) -> Int {
+        if let wholeTable { return try session.table(wholeTable).liveCount }
+        guard target != nil else { return try order().count }
+        if let keys = cachedKeys.peek(session) {
+            try session.check()
+            return keys.count
+        }
+        guard case .table = source, stages.count == 1 else { return try keys().count }
+        return try cachedCount.get(session) { () throws(DatabaseError) in
+            try stages[0].count(try session.source())
+        }
+    }
+
+    package override func keys() throws(DatabaseError) -> [Int64] {
+        guard target != nil else { throw notObjects() }
+        return try cachedKeys.get(session) { () throws(DatabaseError) in try evaluate() }
+    }
+
+    private func evaluate() throws(DatabaseError) -> [Int64] {
+        let rows = try session.source()
+        var keys: [Int64]
+        var rest = stages[...]
+        if case .table = source, let first = rest.popFirst() {
+            keys = try first.run(rows)
+        } else {
+            keys = try source.keys(session)
+        }
+        if case .fixed = source, !stages.isEmpty, let target {
+            // Stages look at rows, and those of a snapshot may be gone.
+            let view = try rows.table(target)
+            keys = try keys.filtered { key throws(DatabaseError) in try view.locate(ObjectKey(key)) != nil }
+        }
+        for stage in rest { keys = try stage.apply(to: keys, rows) }
+        return keys
+    }
+
+    /// For whoever has computed them another way: these are the keys in the session's present state.
+    package func install(_ keys: [Int64]) { cachedKeys.put(keys, session) }
+
+    package override func key(at index: Int) throws(DatabaseError) -> ObjectKey {
+        guard let wholeTable else { return try super.key(at: index) }
+        let view = try session.table(wholeTable)
+        let positions = try positions(view)
+        guard index >= 0, index < positions.count else { throw outOfBounds(index, positions.count) }
+        return ObjectKey(try positions.key(at: index, view))
+    }
+
+    private func positions(_ view: TableView) throws(DatabaseError) -> TablePositions {
+        if Int64(view.liveCount) == view.nextKey { return try TablePositions(view) }
+        return try cachedPositions.get(session) { () throws(DatabaseError) in try TablePositions(view) }
+    }
+
+    package override func index(of key: ObjectKey) throws(DatabaseError) -> Int? {
+        if let wholeTable {
+            let view = try session.table(wholeTable)
+            return try positions(view).index(of: key, view)
+        }
+        return try super.index(of: key)
+    }
+
+    package override func value(at index: Int) throws(DatabaseError) -> ValueView {
+        guard let target else {
+            let order = try order()
+            guard index >= 0, index < order.count else { throw outOfBounds(index, order.count) }
+            return try source.value(at: order[index])
+        }
+        let key = try key(at: index)
+        if case .fixed = source, try session.table(target).locate(key) == nil { return .null }
+        return .link(ObjectLink(table: target, key: key))
+    }
+
+    /// Of a collection of values: positions in the source.
+    private func order() throws(DatabaseError) -> [Int] {
+        try cachedOrder.get(session) { () throws(DatabaseError) in
+            var order = Array(0 ..< (try source.valueCount()))
+            for stage in valueStages {
+                switch stage {
+                case .limit(let limit): order = Array(order.prefix(limit))
+                case .sortValues(let isAscending):
+                    var owned: [Int: Value] = [:]
+                    for index in order { owned[index] = try source.value(at: index).owned }
+                    let ranked = order.enumerated().sorted { left, right in
+                        let compared = Value.compare(owned[left.element] ?? .null, owned[right.element] ?? .null)
+                        if compared == 0 { return left.offset < right.offset }
+                        return isAscending ? compared < 0 : compared > 0
+                    }
+                    order = ranked.map(\.element)
+                }
+            }
+            return order
+        }
+    }
+
+    // MARK: Columns
+
+    /// Results that are one query are totalled where they are found, without making their keys.
+    override func vectorized(_ operation: AggregateOperation, _ column: ColumnKey) throws(DatabaseError) -> Value? {
+        guard case .table(let table) = source, stages.count <= 1 else { return nil }
+        let function: Predicate.CollectionOperator = switch operation {
+        case .count: .count
+        case .min: .min
+        case .max: .max
+        case .sum: .sum
+        case .average: .avg
+        }
+        return try Executor(stages.first?.bound ?? .all(table), try session.source()).aggregate(function, column)
+    }
+
+    override func forEachRun(
+        _ column: ColumnKey?, from first: Int, limit: Int,
+        _ body: (ColumnChunk, Range<Int>, Int) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        guard target != nil else { return try forEachValueRun(from: first, limit: limit, body) }
+        guard let wholeTable, let column else { return try super.forEachRun(column, from: first, limit: limit, body) }
+        let view = try session.table(wholeTable)
+        let positions = try positions(view)
+        guard first >= 0, first < positions.count, limit > 0 else { return }
+        let end = limit < positions.count - first ? first + limit : positions.count
+        var reader = RunReader(view, column)
+        if positions.isDense {
+            try reader.read(dense: Int64(first), Int64(end)) { chunk, rows, position throws(DatabaseError) in
+                try body(chunk, rows, position + first)
+            }
+        } else {
+            var keys: [Int64] = []
+            try positions.appendKeys(first ..< end, view, to: &keys)
+            try reader.read(keys, from: 0, to: keys.count) { chunk, rows, position throws(DatabaseError) in
+                try body(chunk, rows, position + first)
+            }
+        }
+    }
+
+    private func forEachValueRun(
+        from first: Int, limit: Int, _ body: (ColumnChunk, Range<Int>, Int) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        let order = try order()
+        guard first >= 0, first < order.count, limit > 0 else { return }
+        let end = limit < order.count - first ? first + limit : order.count
+        switch elementType {
+        case .string, .data, .link, .linkingObjects:
+            throw DatabaseError(.unsupported, "read sorted or fixed collections of \(elementType.name) one by one")
+        case .bool, .int, .float, .double, .timestamp: break
+        }
+        let kind = ColumnKind(rawValue: UInt8(truncatingIfNeeded: elementType.rawValue)) ?? .int
+        let copy = ChunkBuilder(kind: kind, nullable: true, capacity: end - first)
+        for index in first ..< end { copy.append(try source.value(at: order[index])) }
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        try copy.encode(key: none).withBytes { bytes throws(DatabaseError) in
+            let chunk = try ColumnChunk(validating: bytes, kind: kind, key: none)
+            try body(chunk, 0 ..< end - first, first)
+        }
+    }
+}
+
+extension Array {
+    /// `filter` with a typed throw.
+    func filtered(_ isIncluded: (Element) throws(DatabaseError) -> Bool) throws(DatabaseError) -> [Element] {
+        var result: [Element] = []
+        for element in self where try isIncluded(element) { result.append(element) }
+        return result
+    }
+}

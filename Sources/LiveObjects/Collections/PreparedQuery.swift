@@ -1,0 +1,86 @@
+/// A query of one class, compiled once and run often, each time against what its session shows then.
+///
+/// Binding another argument does not disturb results that were made before.
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteValues
+
+package final class PreparedQuery {
+    package let session: Session
+    package let table: TableKey
+    private let parsed: ParsedQuery
+    private var arguments: Arguments
+    private var stage: ResultsStage
+
+    package init(
+        _ session: Session, _ table: TableKey, _ text: String, _ arguments: Arguments
+    ) throws(DatabaseError) {
+        self.session = session
+        self.table = table
+        self.arguments = arguments
+        parsed = try ParsedQuery.parse(text)
+        stage = try ResultsStage(parsed, arguments, target: table, session: session)
+    }
+
+    package var argumentCount: Int { parsed.argumentCount }
+
+    package func bind(_ position: Int, to value: Value) throws(DatabaseError) {
+        try session.check()
+        guard position >= 0, position < argumentCount else {
+            throw DatabaseError(.outOfBounds, "there is no argument $\(position); the query has \(argumentCount)")
+        }
+        var changed = arguments
+        changed.values[position] = .value(value)
+        stage = try ResultsStage(parsed, changed, target: table, session: session)
+        arguments = changed
+    }
+
+    /// Canonical text with arguments filled in.
+    package func describe() throws(DatabaseError) -> String {
+        try session.check()
+        return stage.text
+    }
+
+    /// How it would be evaluated now, in one line.
+    package func explain() throws(DatabaseError) -> String { try stage.explain(try session.source()) }
+
+    package func results() throws(DatabaseError) -> LiveResults {
+        try session.check()
+        return LiveResults(session, source: .table(table), stages: [stage])
+    }
+
+    package func count() throws(DatabaseError) -> Int { try stage.count(try session.source()) }
+
+    package func first() throws(DatabaseError) -> LiveObject? {
+        guard let key = try stage.first(try session.source()) else { return nil }
+        return try session.handle(table, ObjectKey(key))
+    }
+}
+
+extension Session {
+    package func query(
+        _ table: TableKey, _ text: String, _ arguments: Arguments = Arguments()
+    ) throws(DatabaseError) -> PreparedQuery {
+        try PreparedQuery(self, table, text, arguments)
+    }
+
+    /// All objects of a class.
+    package func objects(_ table: TableKey) throws(DatabaseError) -> LiveResults {
+        let schema = try schema
+        guard schema[table] != nil else {
+            throw DatabaseError(.unknownClass, "the file has no class with key \(table.rawValue)")
+        }
+        return LiveResults(self, source: .table(table), stages: [])
+    }
+
+    package func objects(_ className: String) throws(DatabaseError) -> LiveResults {
+        try objects(try tableKey(className))
+    }
+
+    package func tableKey(_ className: String) throws(DatabaseError) -> TableKey {
+        guard let key = try schema.type(named: className).tableKey else {
+            throw DatabaseError(.internal, "class \(className) is in the schema but has no table")
+        }
+        return key
+    }
+}

@@ -1,0 +1,97 @@
+/// What results read from, before their stages narrow and order it.
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+package enum ResultsSource {
+    /// All objects of a class, in the order of their keys.
+    case table(TableKey)
+    case list(LiveList)
+    case backlinks(LiveBacklinks)
+    /// A snapshot of objects.
+    case fixed(TableKey, [Int64])
+    /// A snapshot of values.
+    case fixedValues(FixedValues, PropertyType, Bool)
+
+    var elementType: PropertyType {
+        switch self {
+        case .table, .backlinks, .fixed: .link
+        case .list(let list): list.elementType
+        case .fixedValues(_, let type, _): type
+        }
+    }
+
+    var isElementNullable: Bool {
+        switch self {
+        case .table, .backlinks, .fixed: false
+        case .list(let list): list.isElementNullable
+        case .fixedValues(_, _, let isNullable): isNullable
+        }
+    }
+
+    var target: TableKey? {
+        switch self {
+        case .table(let table), .fixed(let table, _): table
+        case .list(let list): list.target
+        case .backlinks(let backlinks): backlinks.target
+        case .fixedValues: nil
+        }
+    }
+
+    /// Whether what it belongs to still exists.
+    var isValid: Bool {
+        switch self {
+        case .table, .fixed, .fixedValues: true
+        case .list(let list): list.isValid
+        case .backlinks(let backlinks): backlinks.isValid
+        }
+    }
+
+    /// Keys of all objects in it, in order; none when the list's or backlinks' owner is gone.
+    func keys(_ session: Session) throws(DatabaseError) -> [Int64] {
+        switch self {
+        case .table(let table):
+            let view = try session.table(table)
+            let positions = try TablePositions(view)
+            var keys: [Int64] = []
+            keys.reserveCapacity(positions.count)
+            try positions.appendKeys(0 ..< positions.count, view, to: &keys)
+            return keys
+        case .list(let list): return list.isValid ? try list.keys() : []
+        case .backlinks(let backlinks): return try backlinks.keys()
+        case .fixed(_, let keys): return keys
+        case .fixedValues: return []
+        }
+    }
+
+    /// Number of values; only of collections of values.
+    func valueCount() throws(DatabaseError) -> Int {
+        switch self {
+        case .list(let list): list.isValid ? try list.count() : 0
+        case .fixedValues(let values, _, _): values.count
+        case .table, .backlinks, .fixed: 0
+        }
+    }
+
+    /// Only of collections of values; `index` is in range.
+    func value(at index: Int) throws(DatabaseError) -> ValueView {
+        switch self {
+        case .list(let list): try list.value(at: index)
+        case .fixedValues(let values, _, _): values[index]
+        case .table, .backlinks, .fixed: .null
+        }
+    }
+
+    func frozen(in session: Session) throws(DatabaseError) -> ResultsSource {
+        switch self {
+        case .table, .fixed, .fixedValues:
+            return self
+        case .list(let list):
+            let owner = LiveObject(session: session, table: list.owner.table, key: list.owner.key, birth: 0)
+            return .list(try owner.list(list.column))
+        case .backlinks(let backlinks):
+            let owner = LiveObject(session: session, table: backlinks.owner.table, key: backlinks.owner.key, birth: 0)
+            return .backlinks(try owner.backlinks(origin: backlinks.origin, backlinks.column))
+        }
+    }
+}

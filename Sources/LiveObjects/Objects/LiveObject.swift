@@ -1,0 +1,169 @@
+/// One object for good: it follows its session through versions and answers `.objectDeleted` when the row is gone.
+///
+/// Four words, no allocation of its own. `birth` is the number of the write that made the row while that write is open,
+/// so that an object of a cancelled write is not taken for a later one that got the same key.
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+package struct LiveObject {
+    package let session: Session
+    package let table: TableKey
+    package let key: ObjectKey
+    let birth: UInt32
+
+    init(session: Session, table: TableKey, key: ObjectKey, birth: UInt32) {
+        self.session = session
+        self.table = table
+        self.key = key
+        self.birth = birth
+    }
+
+    package var link: ObjectLink { ObjectLink(table: table, key: key) }
+
+    /// False once the object was deleted, its write cancelled or its session closed.
+    package var isValid: Bool {
+        guard let exists = try? exists() else { return false }
+        return exists
+    }
+
+    /// Whether the row is there; throws for the wrong thread or a closed session.
+    package func exists() throws(DatabaseError) -> Bool {
+        let source = try session.source()
+        if birth != 0, session.wasCancelled(birth) { return false }
+        guard source.schema[table] != nil else { return false }
+        return try source.table(table).locate(key) != nil
+    }
+
+    package var type: ObjectType {
+        get throws(DatabaseError) { try view().type }
+    }
+
+    /// The table, for an object that can be read.
+    @inline(__always)
+    private func view() throws(DatabaseError) -> TableView {
+        let source = try session.source()
+        if birth != 0 { try checkBirth() }
+        return try source.table(table)
+    }
+
+    @inline(never)
+    private func checkBirth() throws(DatabaseError) {
+        guard session.wasCancelled(birth) else { return }
+        throw DatabaseError(.objectDeleted, "this object was created in a write that was cancelled; create it again")
+    }
+
+    @inline(__always)
+    private func writable() throws(DatabaseError) -> WriteTransaction {
+        let write = try session.requireWrite()
+        if birth != 0 { try checkBirth() }
+        return write
+    }
+
+    // MARK: Reading
+
+    /// Borrowed until the session's view epoch moves.
+    @inline(__always)
+    package func get(_ column: ColumnKey) throws(DatabaseError) -> ValueView { try view().value(column, key) }
+
+    /// Several at once, into `values`.
+    package func getMany(_ columns: [ColumnKey], into values: UnsafeMutablePointer<ValueView>) throws(DatabaseError) {
+        let view = try view()
+        for (index, column) in columns.enumerated() { values[index] = try view.value(column, key) }
+    }
+
+    /// By name, owned. For tests, tools and whoever has no column keys at hand.
+    package func get(_ name: String) throws(DatabaseError) -> Value {
+        try get(try column(named: name)).owned
+    }
+
+    package func column(named name: String) throws(DatabaseError) -> ColumnKey {
+        let type = try type
+        let property = try type.requiredProperty(named: name)
+        guard let column = property.columnKey else {
+            throw DatabaseError(
+                .wrongType, "\(type.name).\(name) is computed; open it as a collection", className: type.name,
+                propertyName: name)
+        }
+        return column
+    }
+
+    /// Target of a link; nil for null.
+    package func object(_ column: ColumnKey) throws(DatabaseError) -> LiveObject? {
+        let value = try get(column)
+        if value.isNull { return nil }
+        guard value.kind == .link else {
+            let type = try type
+            let name = type.property(column)?.name ?? ""
+            throw DatabaseError(.wrongType, "\(type.name).\(name) is not a link", className: type.name, propertyName: name)
+        }
+        return try session.handle(value.linkValue.table, value.linkValue.key)
+    }
+
+    // MARK: Changing
+
+    package func set(_ column: ColumnKey, to value: ValueView) throws(DatabaseError) {
+        try writable().set(table, column, key, to: value)
+    }
+
+    package func set(_ name: String, to value: Value) throws(DatabaseError) {
+        let column = try column(named: name)
+        try value.withView { view throws(DatabaseError) in try set(column, to: view) }
+    }
+
+    package func setMany(
+        _ columns: [ColumnKey], values: UnsafeBufferPointer<ValueView>
+    ) throws(DatabaseError) {
+        _ = try writable()
+        try session.setMany(table, key, columns: columns, values: values)
+    }
+
+    /// Links to it become null, and it disappears from lists.
+    package func delete() throws(DatabaseError) { try writable().delete(table, key) }
+
+    // MARK: Collections
+
+    package func list(_ column: ColumnKey) throws(DatabaseError) -> LiveList {
+        let view = try view()
+        guard try exists() else { throw deleted(view.type) }
+        return try LiveList(owner: self, column: column, type: view.type)
+    }
+
+    /// The objects that link here through `origin`'s column.
+    package func backlinks(origin: TableKey, _ column: ColumnKey) throws(DatabaseError) -> LiveBacklinks {
+        let view = try view()
+        guard try exists() else { throw deleted(view.type) }
+        return try LiveBacklinks(owner: self, origin: origin, column: column)
+    }
+
+    /// The collection of a list or inverse property.
+    package func collection(_ name: String) throws(DatabaseError) -> LiveCollection {
+        let type = try type
+        let property = try type.requiredProperty(named: name)
+        if property.type == .linkingObjects {
+            let schema = try session.schema
+            guard let source = property.target.flatMap({ schema[$0] }), let origin = source.tableKey,
+                  let column = property.origin.flatMap({ source.property(named: $0) })?.columnKey
+            else { throw DatabaseError(.internal, "the inverse \(type.name).\(name) has no origin") }
+            return try backlinks(origin: origin, column)
+        }
+        return try list(try column(named: name))
+    }
+
+    private func deleted(_ type: ObjectType) -> DatabaseError {
+        DatabaseError(
+            .objectDeleted, "this \(type.name) has been deleted; check isValid before reading it", className: type.name)
+    }
+
+    /// The same object in the frozen counterpart of its session.
+    package func freeze() throws(DatabaseError) -> LiveObject {
+        let frozen = try session.freeze()
+        guard try exists() else { throw deleted(try type) }
+        return LiveObject(session: frozen, table: table, key: key, birth: 0)
+    }
+
+    /// The same row seen through the same session.
+    package func isSame(as other: LiveObject) -> Bool {
+        session === other.session && table == other.table && key == other.key && birth == other.birth
+    }
+}

@@ -1,0 +1,143 @@
+/// Objects of a session: make, find, change, delete; by handle or by (table, key).
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+extension Session {
+    // MARK: Finding
+
+    /// The object with that key; nil when there is none.
+    package func object(_ table: TableKey, at key: ObjectKey) throws(DatabaseError) -> LiveObject? {
+        guard try self.table(table).locate(key) != nil else { return nil }
+        return try handle(table, key)
+    }
+
+    /// nil also for a value of another type.
+    package func findKey(_ table: TableKey, primaryKey: ValueView) throws(DatabaseError) -> ObjectKey? {
+        try self.table(table).find(primaryKey: primaryKey)
+    }
+
+    package func find(_ table: TableKey, primaryKey: Value) throws(DatabaseError) -> LiveObject? {
+        let key = try primaryKey.withView { view throws(DatabaseError) in try findKey(table, primaryKey: view) }
+        guard let key else { return nil }
+        return try handle(table, key)
+    }
+
+    /// A handle to a row that is known to exist, marked when the row is of the open write.
+    func handle(_ table: TableKey, _ key: ObjectKey) throws(DatabaseError) -> LiveObject {
+        var birth: UInt32 = 0
+        if let write, key.rawValue >= (try firstNewKey(table, write)) { birth = writeSerial }
+        return LiveObject(session: self, table: table, key: key, birth: birth)
+    }
+
+    /// Keys from this one on were handed out by the open write.
+    private func firstNewKey(_ table: TableKey, _ write: WriteTransaction) throws(DatabaseError) -> Int64 {
+        guard write.base.schema[table] != nil else { return 0 }
+        return try write.base.table(table).nextKey
+    }
+
+    // MARK: Making
+
+    /// A new object with default values; with `returnExisting`, one that has the primary key already is returned.
+    package func create(
+        _ table: TableKey, primaryKey: Value? = nil, returnExisting: Bool = false
+    ) throws(DatabaseError) -> (object: LiveObject, isNew: Bool) {
+        let write = try requireWrite()
+        guard let primaryKey else {
+            return (try handle(table, try write.create(table, primaryKey: nil)), true)
+        }
+        return try primaryKey.withView { view throws(DatabaseError) in
+            if returnExisting, let known = try write.table(table).find(primaryKey: view) {
+                return (try handle(table, known), false)
+            }
+            return (try handle(table, try write.create(table, primaryKey: view)), true)
+        }
+    }
+
+    /// A new object with these values at once, the primary key among them; all or nothing. With `returnExisting`, the
+    /// values are assigned to an object that has the primary key already.
+    package func create(
+        _ table: TableKey, columns: [ColumnKey], values: UnsafeBufferPointer<ValueView>, returnExisting: Bool = false
+    ) throws(DatabaseError) -> (key: ObjectKey, isNew: Bool) {
+        let write = try requireWrite()
+        guard columns.count == values.count else {
+            throw DatabaseError(.invalidArgument, "\(columns.count) properties and \(values.count) values do not pair up")
+        }
+        let view = try write.table(table)
+        if returnExisting, let primaryKey = view.type.primaryKey?.columnKey,
+           let position = columns.firstIndex(of: primaryKey),
+           let known = try view.find(primaryKey: values[position]) {
+            var others: [ColumnKey] = []
+            var rest: [ValueView] = []
+            for (index, column) in columns.enumerated() where index != position {
+                others.append(column)
+                rest.append(values[index])
+            }
+            try rest.withUnsafeBufferPointer { buffer throws(DatabaseError) in
+                try setMany(table, known, columns: others, values: buffer)
+            }
+            return (known, false)
+        }
+        return (try write.insertBatch(table, columns: columns, rows: values.baseAddress, rowCount: 1), true)
+    }
+
+    /// Appends objects; `rows` holds `columns.count` values each. All or nothing; returns the first key.
+    package func insertBatch(
+        _ table: TableKey, columns: [ColumnKey], rows: UnsafePointer<ValueView>?, rowCount: Int
+    ) throws(DatabaseError) -> ObjectKey {
+        try requireWrite().insertBatch(table, columns: columns, rows: rows, rowCount: rowCount)
+    }
+
+    // MARK: Reading and changing
+
+    /// Borrowed until `viewEpoch` moves.
+    @inline(__always)
+    package func value(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey) throws(DatabaseError) -> ValueView {
+        try source().table(table).value(column, key)
+    }
+
+    package func set(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, to value: ValueView
+    ) throws(DatabaseError) {
+        try requireWrite().set(table, column, key, to: value)
+    }
+
+    /// All or nothing; `rowIndex` of the error is the position of the value that does not fit.
+    package func setMany(
+        _ table: TableKey, _ key: ObjectKey, columns: [ColumnKey], values: UnsafeBufferPointer<ValueView>
+    ) throws(DatabaseError) {
+        let write = try requireWrite()
+        guard columns.count == values.count else {
+            throw DatabaseError(.invalidArgument, "\(columns.count) properties and \(values.count) values do not pair up")
+        }
+        var before: [Value] = []
+        for (index, column) in columns.enumerated() {
+            do throws(DatabaseError) {
+                before.append(try write.table(table).value(column, key).owned)
+                try write.set(table, column, key, to: values[index])
+            } catch {
+                for undone in (0 ..< index).reversed() {
+                    try before[undone].withView { view throws(DatabaseError) in
+                        try write.set(table, columns[undone], key, to: view)
+                    }
+                }
+                throw error.at(rowIndex: index)
+            }
+        }
+    }
+
+    package func delete(_ table: TableKey, _ key: ObjectKey) throws(DatabaseError) {
+        try requireWrite().delete(table, key)
+    }
+
+    /// Deletes those that exist and says how many did.
+    package func delete(_ table: TableKey, _ keys: [Int64]) throws(DatabaseError) -> Int {
+        let write = try requireWrite()
+        var deleted = 0
+        for key in keys where try write.table(table).locate(ObjectKey(key)) != nil {
+            try write.delete(table, ObjectKey(key))
+            deleted += 1
+        }
+        return deleted
+    }
+}

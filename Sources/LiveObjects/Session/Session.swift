@@ -1,0 +1,298 @@
+/// One thread's window on a file: it shows one version until it is refreshed or writes.
+///
+///     live      belongs to the thread that opened it; `owner` is that thread's serial
+///     frozen    shows one version for good; every thread may use it (`owner` is 0)
+///     closed    every call answers `.closed`
+///
+/// Inside a write it shows its own changes. Whatever is borrowed from a session (strings, data) lives until
+/// `viewEpoch` moves. Every call checks thread, fork and state, and a violation is an error, not undefined behaviour.
+import CMotteShim
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+package final class Session: @unchecked Sendable {
+    // @unchecked: a live session's state is only touched by its owner, which every call checks; a frozen one's state
+    // is constant but for `frozenSources`, which locks.
+    package let options: SessionOptions
+    package let database: Database
+    package let isFrozen: Bool
+    /// Set by the floor above; nil until something is observed.
+    package var hook: (any SessionHook)?
+
+    /// Serial of the thread that may use this; 0: any; `Session.nobody` once closed.
+    private var owner: UInt64
+    private let forkGeneration: UInt32
+    private var snapshot: Snapshot?
+    package private(set) var write: WriteTransaction?
+    private let frozenSources: FrozenSources?
+    private var epochBase: UInt64 = 1
+
+    /// Writes are numbered, so that objects of a cancelled one are told from later objects with the same keys.
+    private(set) var writeSerial: UInt32 = 0
+    private var cancelledWrites: Set<UInt32> = []
+
+    private static let nobody = UInt64.max
+
+    private init(
+        _ options: SessionOptions, _ database: Database, _ snapshot: Snapshot, owner: UInt64, frozen: FrozenSources?
+    ) {
+        self.options = options
+        self.database = database
+        self.snapshot = snapshot
+        self.owner = owner
+        frozenSources = frozen
+        isFrozen = frozen != nil
+        forkGeneration = motte_shim_fork_generation()
+    }
+
+    deinit {
+        write?.cancel()
+    }
+
+    // MARK: Opening and closing
+
+    package static func open(_ options: SessionOptions) throws(DatabaseError) -> Session {
+        let declared = try options.schema?.validated()
+        let database = try Database.open(options.databaseOptions)
+        let snapshot = try database.snapshot()
+        if let declared { try apply(declared, options, database, snapshot) }
+        return Session(options, database, snapshot, owner: motte_shim_thread_serial(), frozen: nil)
+    }
+
+    private static func apply(
+        _ declared: Schema, _ options: SessionOptions, _ database: Database, _ snapshot: Snapshot
+    ) throws(DatabaseError) {
+        guard options.isReadOnly else {
+            _ = try database.reconcile(declared, schemaVersion: options.schemaVersion, on: snapshot)
+            return
+        }
+        let difference = SchemaDifference(stored: snapshot.schema, declared: declared)
+        try difference.checkIsAdditive()
+        if difference.changesSchema {
+            throw DatabaseError(
+                .readOnly, "the file lacks classes or properties of the declared schema; open it for writing once",
+                path: options.name)
+        }
+    }
+
+    /// Rolls back an open write. Answers false if it was closed already. Frozen counterparts live on.
+    @discardableResult
+    package func close() throws(DatabaseError) -> Bool {
+        if owner == Self.nobody { return false }
+        if !isFrozen { try check() }
+        try checkIsNotDelivering("close the session")
+        hook?.sessionWillClose(self)
+        hook = nil
+        write?.cancel()
+        write = nil
+        epochBase &+= 1
+        owner = Self.nobody
+        snapshot = nil
+        frozenSources?.close()
+        return true
+    }
+
+    package var isClosed: Bool { owner == Self.nobody }
+    package var isInWrite: Bool { write != nil }
+    /// Of the file, or the identifier of a store in memory.
+    package var path: String { options.name }
+
+    // MARK: Checks
+
+    /// Every call of a face begins with this.
+    @inline(__always)
+    package func check() throws(DatabaseError) {
+        let thread = motte_shim_thread_serial()
+        if (owner != thread && owner != 0) || motte_shim_fork_generation() != forkGeneration {
+            throw refusal()
+        }
+    }
+
+    @inline(never)
+    private func refusal() -> DatabaseError {
+        if motte_shim_fork_generation() != forkGeneration {
+            return DatabaseError(
+                .forked, "this session was opened before the process forked; open the file again in the child", path: path)
+        }
+        if owner == Self.nobody {
+            return DatabaseError(.closed, "this session has been closed; open the file again", path: path)
+        }
+        return DatabaseError(
+            .wrongThread, "this session belongs to another thread; open one on this thread, or freeze what you hand over",
+            path: path)
+    }
+
+    /// Makes the calling thread the owner; for executors that move their work between threads. The caller sees to it
+    /// that no other thread is using the session.
+    package func adoptCurrentThread() throws(DatabaseError) {
+        if isFrozen { return }
+        if owner == Self.nobody || motte_shim_fork_generation() != forkGeneration { throw refusal() }
+        owner = motte_shim_thread_serial()
+    }
+
+    func checkIsNotDelivering(_ action: String) throws(DatabaseError) {
+        guard hook?.isDelivering != true else {
+            throw DatabaseError(.reentrant, "cannot \(action) while its callbacks run; do it after they return", path: path)
+        }
+    }
+
+    func checkIsLive(_ action: String) throws(DatabaseError) {
+        try check()
+        guard !isFrozen else {
+            throw DatabaseError(.frozen, "cannot \(action) on something frozen; use the live session", path: path)
+        }
+    }
+
+    // MARK: What it shows
+
+    /// The rows shown now: the snapshot's or those of the open write.
+    @inline(__always)
+    package func source() throws(DatabaseError) -> RowSource {
+        try check()
+        if let write { return write }
+        if let frozenSources { return try frozenSources.current() }
+        guard let snapshot else { throw refusal() }
+        return snapshot
+    }
+
+    /// The committed version below whatever an open write has changed.
+    package func committedSnapshot() throws(DatabaseError) -> Snapshot {
+        try check()
+        if let frozenSources { return try frozenSources.current() }
+        guard let snapshot else { throw refusal() }
+        return snapshot
+    }
+
+    package func table(_ key: TableKey) throws(DatabaseError) -> TableView { try source().table(key) }
+
+    package var schema: Schema {
+        get throws(DatabaseError) { try source().schema }
+    }
+
+    package var version: Version {
+        get throws(DatabaseError) { try committedSnapshot().version }
+    }
+
+    /// Committed by anybody.
+    package var latestVersion: Version {
+        get throws(DatabaseError) {
+            try check()
+            return try database.latestVersion()
+        }
+    }
+
+    package var counters: Counters { database.counters }
+
+    /// Moves whenever borrowed views die and whenever what was computed from the rows may be out of date: at each change
+    /// made in a write, and when the session moves. Never that of a frozen session.
+    @inline(__always)
+    package var viewEpoch: UInt64 {
+        if let write { return epochBase &+ write.changeCount }
+        return epochBase
+    }
+
+    // MARK: Moving
+
+    /// Advances to the newest version and delivers what is pending; false when there was nothing newer.
+    @discardableResult
+    package func refresh() throws(DatabaseError) -> Bool { try refresh(at: .refresh) }
+
+    package func refresh(at point: DeliveryPoint) throws(DatabaseError) -> Bool {
+        try checkIsLive("refresh")
+        try checkIsNotDelivering("refresh the session")
+        guard write == nil else {
+            throw DatabaseError(
+                .alreadyInWrite, "a session in a write shows the newest version already; commit or cancel first", path: path)
+        }
+        let snapshot = try committedSnapshot()
+        let moved = try database.advance(snapshot)
+        if moved { epochBase &+= 1 }
+        try hook?.deliver(self, at: point)
+        return moved
+    }
+
+    /// Sleeps until somebody has committed a version newer than the one shown; false after the timeout (negative: none).
+    package func waitForChange(timeoutMilliseconds: Int64) throws(DatabaseError) -> Bool {
+        try checkIsLive("wait for a change")
+        guard write == nil else {
+            throw DatabaseError(
+                .alreadyInWrite, "nobody else can commit while this session writes; commit or cancel first", path: path)
+        }
+        return try database.signal().wait(after: try version, timeoutMilliseconds: timeoutMilliseconds) != nil
+    }
+
+    /// A session that shows this version for good and may be used from every thread. Of a frozen one: itself.
+    package func freeze() throws(DatabaseError) -> Session {
+        try check()
+        if isFrozen { return self }
+        guard write == nil else {
+            throw DatabaseError(
+                .alreadyInWrite, "cannot freeze during a write; commit or cancel first, or freeze before", path: path)
+        }
+        let copy = try committedSnapshot().copy()
+        return Session(options, database, copy, owner: 0, frozen: FrozenSources(copy))
+    }
+
+    // MARK: Writing
+
+    /// Waits for the writer's place (negative: for ever), advances to the newest version, delivers what is pending.
+    package func beginWrite(timeoutMilliseconds: Int64 = -1) throws(DatabaseError) {
+        try checkIsLive("write")
+        guard !options.isReadOnly else {
+            throw DatabaseError(.readOnly, "this session is open for reading only; open another without that flag", path: path)
+        }
+        guard write == nil else {
+            throw DatabaseError(.alreadyInWrite, "this session is in a write already; commit or cancel that one first", path: path)
+        }
+        let snapshot = try committedSnapshot()
+        let before = snapshot.version
+        do throws(DatabaseError) {
+            write = try database.beginWrite(on: snapshot, timeoutMilliseconds: timeoutMilliseconds)
+        } catch {
+            // It may have moved before it failed.
+            if snapshot.version != before { epochBase &+= 1 }
+            throw error
+        }
+        writeSerial &+= 1
+        if snapshot.version != before { epochBase &+= 1 }
+        try hook?.deliver(self, at: .beginWrite)
+    }
+
+    /// Makes the changes durable and delivers them here. After a failure of the disk the write is still open. An error
+    /// of a callback comes after the commit.
+    @discardableResult
+    package func commit() throws(DatabaseError) -> Version {
+        let transaction = try requireWrite()
+        let version = try transaction.commit()
+        endWrite()
+        try hook?.deliver(self, at: .commit)
+        return version
+    }
+
+    package func cancel() throws(DatabaseError) {
+        let transaction = try requireWrite()
+        transaction.cancel()
+        cancelledWrites.insert(writeSerial)
+        endWrite()
+    }
+
+    private func endWrite() {
+        epochBase = viewEpoch &+ 1
+        write = nil
+    }
+
+    /// The open write, for whoever changes something.
+    @inline(__always)
+    package func requireWrite() throws(DatabaseError) -> WriteTransaction {
+        try check()
+        if let write { return write }
+        throw isFrozen
+            ? DatabaseError(.frozen, "cannot modify something frozen; use the live session", path: path)
+            : DatabaseError(.notInWrite, "changes need a write transaction; begin one first", path: path)
+    }
+
+    /// Whether objects that were made in that write never came to be.
+    func wasCancelled(_ serial: UInt32) -> Bool { cancelledWrites.contains(serial) }
+}

@@ -1,0 +1,22 @@
+/// How the floor above hears that a session moves: it puts one of these into `Session.hook`.
+///
+/// Called on the session's thread. At the time of a call the session shows the version it moved to, and its rows are
+/// those of that version: during `.beginWrite` nothing has been changed yet.
+import MotteValues
+
+package enum DeliveryPoint: Sendable {
+    case refresh
+    case beginWrite
+    case commit
+    case dispatch
+}
+
+package protocol SessionHook: AnyObject {
+    /// After every refresh, begin-write and commit, also those that did not move.
+    func deliver(_ session: Session, at point: DeliveryPoint) throws(DatabaseError)
+
+    /// True while callbacks of this session run: it must not be moved or closed under them.
+    var isDelivering: Bool { get }
+
+    func sessionWillClose(_ session: Session)
+}

@@ -1,0 +1,39 @@
+/// What a session opens and how.
+import MotteSchemaModel
+import MotteValues
+
+package struct SessionOptions: Sendable {
+    package enum Location: Sendable {
+        case file(String)
+        /// Shared by all sessions of the process with this identifier, gone with the last of them.
+        case memory(String)
+    }
+
+    package var location: Location
+    /// The classes wanted; opening adds what the file lacks. nil: the file's own.
+    package var schema: Schema?
+    package var schemaVersion: UInt64?
+    package var isReadOnly = false
+    package var noCreate = false
+    /// False: the system writes when it likes, for data that can be made again.
+    package var isDurable = true
+    /// Address space to reserve, the most a file can grow to.
+    package var mapSizeBytes: Int?
+    /// Only of a new file.
+    package var rowsPerCluster: Int?
+
+    package init(_ location: Location, schema: Schema? = nil) {
+        self.location = location
+        self.schema = schema
+    }
+
+    package init(path: String, schema: Schema? = nil) { self.init(.file(path), schema: schema) }
+
+    /// The path, or the identifier of a store in memory.
+    package var name: String {
+        switch location {
+        case .file(let path): path
+        case .memory(let identifier): identifier
+        }
+    }
+}

@@ -1,0 +1,74 @@
+/// What happened to something observed between two versions. Immutable, of no thread.
+///
+///     deletions           positions in the old collection of elements that went away
+///     insertions          positions in the new collection of elements that came
+///     modifications       elements that stayed and changed: old and new position, paired
+///
+/// All ascend without duplicates, and what stays keeps its order: taking `deletions` out of the old collection and
+/// putting the new elements in at `insertions` gives the new one. An element that moved is a deletion and an insertion;
+/// one that came and changed is only an insertion. A slot of a list that was set, to the same element or to another, is
+/// a modification.
+import MotteValues
+
+package struct ChangeSet: Sendable {
+    package enum Kind: UInt32, Sendable {
+        case session = 1
+        case object = 2
+        case collection = 3
+    }
+
+    /// A property of an observed object, before and after. Collections, and old values that the log did not keep,
+    /// are null.
+    package struct PropertyChange: Sendable {
+        package let column: ColumnKey
+        package let old: Value
+        package let new: Value
+        /// False when `old` is null because the log did not keep it.
+        package let isOldKnown: Bool
+
+        package init(column: ColumnKey, old: Value, new: Value, isOldKnown: Bool) {
+            self.column = column
+            self.old = old
+            self.new = new
+            self.isOldKnown = isOldKnown
+        }
+    }
+
+    package var kind: Kind
+    /// Nothing changed yet: the state that observation starts from.
+    package var isInitial = false
+    /// The object, or the owner of the list, is gone; nothing follows.
+    package var isSourceDeleted = false
+    package var fromVersion: Version
+    package var toVersion: Version
+    package var deletions: [Int] = []
+    package var insertions: [Int] = []
+    package var modificationsOld: [Int] = []
+    package var modificationsNew: [Int] = []
+    package var properties: [PropertyChange] = []
+
+    package init(_ kind: Kind, from: Version, to: Version) {
+        self.kind = kind
+        fromVersion = from
+        toVersion = to
+    }
+
+    /// Whether there is anything to tell of a collection or an object.
+    package var isEmpty: Bool {
+        !isInitial && !isSourceDeleted && deletions.isEmpty && insertions.isEmpty && modificationsOld.isEmpty
+            && properties.isEmpty
+    }
+}
+
+extension ChangeSet: CustomStringConvertible {
+    package var description: String {
+        var parts = ["\(fromVersion.rawValue)->\(toVersion.rawValue)"]
+        if isInitial { parts.append("initial") }
+        if isSourceDeleted { parts.append("deleted") }
+        if !deletions.isEmpty { parts.append("-\(deletions)") }
+        if !insertions.isEmpty { parts.append("+\(insertions)") }
+        if !modificationsOld.isEmpty { parts.append("~\(modificationsOld)~\(modificationsNew)") }
+        if !properties.isEmpty { parts.append("properties \(properties.map(\.column.rawValue))") }
+        return parts.joined(separator: " ")
+    }
+}

@@ -1,0 +1,128 @@
+/// Lists and backlinks: what they share with results, and how each is compared with what it was.
+///
+/// A collection is remembered as little as possible: a list by its count, because the log has its edits; backlinks by
+/// their keys, which are looked up again when a link of their property changed.
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+class CollectionObserver: Observer {
+    override var tellsInitialState: Bool { true }
+
+    /// The log no longer reaches back to what is remembered: begin anew.
+    func restart() throws(DatabaseError) -> ChangeSet {
+        session.counters.add(fullReruns: 1)
+        return try initialState()
+    }
+
+    final func changeSet(_ difference: SequenceDifference, _ context: DeliveryContext) -> ChangeSet? {
+        guard !difference.isEmpty else { return nil }
+        var changes = ChangeSet(.collection, from: context.from, to: context.to)
+        changes.deletions = difference.deletions
+        changes.insertions = difference.insertions
+        changes.modificationsOld = difference.modificationsOld
+        changes.modificationsNew = difference.modificationsNew
+        return changes
+    }
+
+    /// The last change set: everything that was in it went with its owner.
+    final func ended(_ oldCount: Int, _ context: DeliveryContext) -> ChangeSet {
+        var changes = ChangeSet(.collection, from: context.from, to: context.to)
+        changes.isSourceDeleted = true
+        changes.deletions = Array(0 ..< oldCount)
+        return changes
+    }
+}
+
+final class ListObserver: CollectionObserver {
+    private let list: LiveList
+    private var oldCount = 0
+
+    init(_ list: LiveList) throws(DatabaseError) {
+        self.list = list
+        try super.init(list.session)
+    }
+
+    override func initialState() throws(DatabaseError) -> ChangeSet {
+        var changes = try super.initialState()
+        // The owner may have gone between registering and now.
+        guard try list.owner.exists() else {
+            changes.isSourceDeleted = true
+            return changes
+        }
+        oldCount = try list.count()
+        return changes
+    }
+
+    override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
+        guard context.moved else { return nil }
+        version = context.to
+        guard try list.owner.exists() else { return ended(oldCount, context) }
+        guard let summary = try context.summary() else { return try restart() }
+        var replay = ListReplay(count: oldCount)
+        let edits = summary.table(list.owner.table)?.list(list.column, list.owner.key.rawValue)?.operations ?? []
+        for edit in edits { replay.apply(edit) }
+        let newCount = try list.count()
+        guard !replay.isBroken, replay.count == newCount else {
+            throw .corrupted("the change log of a list does not add up to the list")
+        }
+        oldCount = newCount
+        var elements: [Int64] = []
+        var modified: [Int64] = []
+        if let target = list.target {
+            modified = try context.modified(target)
+            if !modified.isEmpty { elements = try list.keys() }
+        }
+        if edits.isEmpty, modified.isEmpty { return nil }
+        let difference = replay.difference { index in
+            !modified.isEmpty && RowChanges.contains(modified, elements[index])
+        }
+        return changeSet(difference, context)
+    }
+}
+
+extension ListReplay {
+    mutating func apply(_ edit: ListOperation) {
+        switch edit.kind {
+        case .insert: insert(at: edit.index, count: edit.count)
+        case .remove, .clear: remove(at: edit.index, count: edit.count)
+        case .set: set(at: edit.index, count: edit.count)
+        case .move: move(from: edit.index, to: edit.destination)
+        }
+    }
+}
+
+final class BacklinksObserver: CollectionObserver {
+    private let backlinks: LiveBacklinks
+    private var oldKeys: [Int64] = []
+
+    init(_ backlinks: LiveBacklinks) throws(DatabaseError) {
+        self.backlinks = backlinks
+        try super.init(backlinks.session)
+    }
+
+    override func initialState() throws(DatabaseError) -> ChangeSet {
+        var changes = try super.initialState()
+        oldKeys = try backlinks.keys()
+        changes.isSourceDeleted = !(try backlinks.owner.exists())
+        return changes
+    }
+
+    override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
+        guard context.moved else { return nil }
+        version = context.to
+        guard try backlinks.owner.exists() else { return ended(oldKeys.count, context) }
+        guard let summary = try context.summary() else { return try restart() }
+        let modified = try context.modified(backlinks.origin)
+        let changes = summary.table(backlinks.origin)
+        let linksChanged = changes.map { changes in
+            !changes.inserted.isEmpty || !changes.deleted.isEmpty || changes.column(backlinks.column) != nil
+        } ?? false
+        if !linksChanged, modified.isEmpty { return nil }
+        let keys = linksChanged ? try backlinks.keys() : oldKeys
+        defer { oldKeys = keys }
+        let difference = SequenceDifference.ascending(old: oldKeys, new: keys) { RowChanges.contains(modified, $0) }
+        return changeSet(difference, context)
+    }
+}

@@ -1,0 +1,114 @@
+/// A thread per open file that waits for new versions and tells the queues whose sessions are behind.
+///
+/// It runs from the first bound session to the last: `remove` of the last one ends it and waits until it is gone. It
+/// holds no lock while it sleeps and touches nothing of the sessions but an atomic word.
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+import CMotteShim
+import MotteStorage
+import MotteValues
+import Synchronization
+
+final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is only touched holding 'state'
+    private struct State: @unchecked Sendable {
+        var bindings: [QueueBinding] = []
+        var thread: pthread_t?
+        /// Told to the thread that must end; a later one gets its own.
+        var run: Run?
+    }
+
+    /// One life of the thread.
+    private final class Run: Sendable {
+        let database: Database
+        let shouldEnd = Atomic<Bool>(false)
+        let forkGeneration = motte_shim_fork_generation()
+        let tell: @Sendable (Version) -> Void
+
+        init(_ database: Database, tell: @escaping @Sendable (Version) -> Void) {
+            self.database = database
+            self.tell = tell
+        }
+    }
+
+    private struct Known: @unchecked Sendable {
+        weak var notifier: CommitNotifier?
+    }
+
+    private let database: Database
+    private let state = Mutex(State())
+    private static let known = Mutex<[ObjectIdentifier: Known]>([:])
+
+    private init(_ database: Database) { self.database = database }
+
+    static func of(_ database: Database) throws(DatabaseError) -> CommitNotifier {
+        known.withLock { known in
+            if let notifier = known[ObjectIdentifier(database)]?.notifier { return notifier }
+            let notifier = CommitNotifier(database)
+            known = known.filter { $0.value.notifier != nil }
+            known[ObjectIdentifier(database)] = Known(notifier: notifier)
+            return notifier
+        }
+    }
+
+    func add(_ binding: QueueBinding) throws(DatabaseError) {
+        let failure = state.withLock { state -> Int32 in
+            state.bindings.append(binding)
+            guard state.thread == nil else { return 0 }
+            let run = Run(database) { [weak self] version in self?.tell(version) }
+            var thread = pthread_t()
+            let failure = pthread_create(&thread, nil, { argument in
+                CommitNotifier.loop(argument)
+                return nil
+            }, Unmanaged.passRetained(run).toOpaque())
+            if failure == 0 {
+                state.thread = thread
+                state.run = run
+            } else {
+                Unmanaged.passUnretained(run).release()
+                state.bindings.removeLast()
+            }
+            return failure
+        }
+        if failure != 0 {
+            throw DatabaseError(.outOfMemory, "no thread for change notifications", systemError: failure)
+        }
+    }
+
+    func remove(_ binding: QueueBinding) {
+        let ended = state.withLock { state -> (thread: pthread_t, run: Run)? in
+            state.bindings.removeAll { $0 === binding }
+            guard state.bindings.isEmpty, let thread = state.thread, let run = state.run else { return nil }
+            state.thread = nil
+            state.run = nil
+            return (thread, run)
+        }
+        guard let ended else { return }
+        ended.run.shouldEnd.store(true, ordering: .releasing)
+        // In a forked child there is no such thread.
+        guard ended.run.forkGeneration == motte_shim_fork_generation() else { return }
+        try? database.signal().wake()
+        pthread_join(ended.thread, nil)
+    }
+
+    private func tell(_ version: Version) {
+        let bindings = state.withLock { $0.bindings }
+        for binding in bindings { binding.newVersion(version) }
+    }
+
+    private static func loop(_ argument: UnsafeMutableRawPointer?) {
+        guard let argument else { return }
+        let run = Unmanaged<Run>.fromOpaque(argument).takeRetainedValue()
+        guard var seen = try? run.database.latestVersion(), let signal = try? run.database.signal() else { return }
+        run.tell(seen)
+        while !run.shouldEnd.load(ordering: .acquiring) {
+            // The wake of `remove` can come just before the sleep begins, so sleeps are short enough to end soon.
+            if let newest = try? signal.wait(after: seen, timeoutMilliseconds: 50) {
+                seen = newest
+                run.tell(newest)
+            }
+        }
+    }
+}

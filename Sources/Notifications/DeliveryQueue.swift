@@ -1,0 +1,158 @@
+/// How an event loop hears of commits by others: a descriptor to poll, and a call that refreshes and delivers.
+///
+/// The descriptor is readable while there is work, level-triggered, and is drained by `dispatch` alone. Sessions are
+/// bound to a queue on its owner's thread; a notifier thread per open file sets the descriptor when there is a version
+/// newer than what a bound session shows, and does nothing else.
+import CMotteShim
+import MotteLiveObjects
+import MotteValues
+import Synchronization
+
+package final class DeliveryQueue: @unchecked Sendable {
+    // @unchecked: the descriptor is constant, `isSet` atomic; the bindings are only touched by the owner.
+    package let descriptor: Int32
+    private let owner: UInt64
+    private let forkGeneration: UInt32
+    private let isSet = Atomic<Bool>(false)
+    private var bindings: [QueueBinding] = []
+    private var isDispatching = false
+
+    /// Owned by the calling thread.
+    package init() throws(DatabaseError) {
+        descriptor = motte_shim_event_open()
+        owner = motte_shim_thread_serial()
+        forkGeneration = motte_shim_fork_generation()
+        guard descriptor >= 0 else {
+            throw DatabaseError(
+                .inputOutput, "no descriptor for a queue; close files or raise the limit of open files",
+                systemError: -descriptor)
+        }
+    }
+
+    deinit {
+        for binding in bindings { binding.end() }
+        if descriptor >= 0 { motte_shim_event_close(descriptor) }
+    }
+
+    private func check() throws(DatabaseError) {
+        guard motte_shim_fork_generation() == forkGeneration else {
+            throw DatabaseError(.forked, "this queue was made before the process forked; make another in the child")
+        }
+        guard motte_shim_thread_serial() == owner else {
+            throw DatabaseError(.wrongThread, "this queue belongs to another thread; make one on this thread")
+        }
+    }
+
+    /// From any thread; makes the descriptor readable.
+    func signal() {
+        guard !isSet.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        motte_shim_event_set(descriptor)
+    }
+
+    /// From now on this queue hears of changes to the session.
+    package func bind(_ session: Session) throws(DatabaseError) {
+        try check()
+        try SessionObservers.checkCanObserve(session)
+        let observers = try SessionObservers.of(session)
+        guard observers.queueBinding == nil else {
+            throw DatabaseError(.invalidArgument, "this session is bound to a queue already")
+        }
+        let binding = try QueueBinding(self, session, observers)
+        observers.queueBinding = binding
+        bindings.append(binding)
+    }
+
+    /// How long a loop may sleep: -1 without limit, 0 when there is work now.
+    package func timeoutMilliseconds() throws(DatabaseError) -> Int64 {
+        try check()
+        return isSet.load(ordering: .acquiring) ? 0 : -1
+    }
+
+    /// Sleeps until there is work; false after the timeout (negative: none).
+    package func wait(timeoutMilliseconds: Int64) throws(DatabaseError) -> Bool {
+        try check()
+        guard !isDispatching else { throw reentrant() }
+        let outcome = motte_shim_event_wait(descriptor, timeoutMilliseconds)
+        guard outcome >= 0 else {
+            throw DatabaseError(.inputOutput, "waiting for the queue's descriptor failed", systemError: -outcome)
+        }
+        return outcome > 0
+    }
+
+    /// Refreshes the bound sessions and runs up to `limit` pending deliveries (0: all); answers how many.
+    @discardableResult
+    package func dispatch(atMost limit: Int = 0) throws(DatabaseError) -> Int {
+        try check()
+        guard !isDispatching else { throw reentrant() }
+        isDispatching = true
+        defer {
+            isDispatching = false
+            if bindings.contains(where: { $0.hasWork }) { signal() }
+        }
+        // Cleared before looking: what is signalled from here on is seen by the next dispatch.
+        isSet.store(false, ordering: .sequentiallyConsistent)
+        motte_shim_event_clear(descriptor)
+        bindings.removeAll { $0.isEnded }
+        var left = limit > 0 ? limit : Int.max
+        for binding in bindings where left > 0 { left -= try binding.dispatch(atMost: left) }
+        return (limit > 0 ? limit : Int.max) - left
+    }
+
+    private func reentrant() -> DatabaseError {
+        DatabaseError(.reentrant, "this queue is dispatching; its callbacks cannot wait for it or dispatch it again")
+    }
+}
+
+/// One session on one queue.
+final class QueueBinding: @unchecked Sendable {
+    // @unchecked: `shown` is atomic; the rest belongs to the queue's owner, but for `end`, which locks in the notifier.
+    let queue: Unowned
+    private weak var session: Session?
+    private weak var observers: SessionObservers?
+    private let notifier: CommitNotifier
+    private let shown: Atomic<UInt64>
+    private(set) var isEnded = false
+
+    /// The queue outlives its bindings or ends them.
+    struct Unowned {
+        weak var queue: DeliveryQueue?
+        func signal() { queue?.signal() }
+    }
+
+    init(_ queue: DeliveryQueue, _ session: Session, _ observers: SessionObservers) throws(DatabaseError) {
+        self.queue = Unowned(queue: queue)
+        self.session = session
+        self.observers = observers
+        shown = Atomic(try session.version.rawValue)
+        notifier = try CommitNotifier.of(session.database)
+        try notifier.add(self)
+    }
+
+    func noteShown(_ version: Version) { shown.store(version.rawValue, ordering: .releasing) }
+
+    /// On the notifier's thread.
+    func newVersion(_ version: Version) {
+        if version.rawValue > shown.load(ordering: .acquiring) { queue.signal() }
+    }
+
+    func end() {
+        guard !isEnded else { return }
+        isEnded = true
+        notifier.remove(self)
+    }
+
+    var hasWork: Bool {
+        guard !isEnded, let session, let observers, !session.isClosed, !session.isInWrite else { return false }
+        if observers.hasWaitingCallbacks || observers.awaitsInitial { return true }
+        guard let shown = try? session.version, let latest = try? session.latestVersion else { return false }
+        return latest > shown
+    }
+
+    func dispatch(atMost limit: Int) throws(DatabaseError) -> Int {
+        guard !isEnded, let session, let observers, !session.isClosed, !session.isInWrite, !observers.isDelivering else {
+            return 0
+        }
+        _ = try session.refresh(at: .dispatch)
+        return try observers.run(atMost: limit)
+    }
+}

@@ -1,0 +1,105 @@
+/// The token of one observation: alive until it is stopped or let go.
+///
+/// With a callback, changes are handed to it at the session's delivery points; without one they wait for `next()`,
+/// combined into one change set however many commits there were. `stop` may come from any thread; everything else
+/// belongs to the session's thread.
+import MotteLiveObjects
+import MotteValues
+import Synchronization
+
+package final class Observation: @unchecked Sendable {
+    // @unchecked: the flag and the callback lock; the rest is only touched on the session's thread.
+    package typealias Callback = (ChangeSet) throws(DatabaseError) -> Void
+
+    package enum Next {
+        case changes(ChangeSet)
+        case pending
+        case end
+    }
+
+    let observer: Observer
+    private let hasCallback: Bool
+    private let callback: Mutex<CallbackBox>
+    private let stopped = Atomic<Bool>(false)
+    private(set) var awaitsInitial: Bool
+    private var waiting: ChangeSet?
+    /// After the last change set there will be no other.
+    private var isFinished = false
+
+    private struct CallbackBox: @unchecked Sendable {
+        var call: Callback?
+    }
+
+    init(_ observer: Observer, callback: Callback?) {
+        self.observer = observer
+        hasCallback = callback != nil
+        self.callback = Mutex(CallbackBox(call: callback))
+        awaitsInitial = observer.tellsInitialState
+    }
+
+    deinit { stop() }
+
+    package var isStopped: Bool { stopped.load(ordering: .acquiring) }
+
+    /// No call of the callback begins after this. False when it had ended before.
+    @discardableResult
+    package func stop() -> Bool {
+        guard !stopped.exchange(true, ordering: .acquiringAndReleasing) else { return false }
+        // Let go outside the lock: what the callback holds on to may run code of its own when it goes.
+        let dropped = callback.withLock { box -> CallbackBox in
+            let last = box
+            box.call = nil
+            return last
+        }
+        _ = dropped
+        return true
+    }
+
+    /// The next change set of a token without callback. Outside of a write it also brings a pending initial one.
+    package func next() throws(DatabaseError) -> Next {
+        let session = observer.session
+        if session.isClosed { return .end }
+        try session.check()
+        guard !hasCallback else {
+            throw DatabaseError(.invalidArgument, "this token delivers to its callback; observe without one to ask for changes")
+        }
+        if isStopped { return .end }
+        if awaitsInitial, !session.isInWrite { try prepareInitial() }
+        if let changes = take() { return .changes(changes) }
+        return isFinished ? .end : .pending
+    }
+
+    // MARK: For the session's observers
+
+    var isDone: Bool { isStopped || (isFinished && waiting == nil) }
+    var waitsForCallback: Bool { hasCallback && waiting != nil && !isStopped }
+    var hasWaiting: Bool { waiting != nil }
+
+    func prepareInitial() throws(DatabaseError) {
+        guard awaitsInitial else { return }
+        add(try observer.initialState())
+        awaitsInitial = false
+    }
+
+    /// Computes what the session's last move means for the observer.
+    func prepare(_ context: DeliveryContext) throws(DatabaseError) {
+        guard !isFinished, !isStopped else { return }
+        if let changes = try observer.advance(context) { add(changes) }
+    }
+
+    private func add(_ changes: ChangeSet) {
+        waiting = waiting.map { $0.followed(by: changes) } ?? changes
+        if changes.isSourceDeleted { isFinished = true }
+    }
+
+    private func take() -> ChangeSet? {
+        defer { waiting = nil }
+        return waiting
+    }
+
+    /// Hands over what is waiting; the callback runs outside of all locks and may stop this very token.
+    func deliver() throws(DatabaseError) {
+        guard !isStopped, let call = callback.withLock({ $0 }).call, let changes = take() else { return }
+        try call(changes)
+    }
+}

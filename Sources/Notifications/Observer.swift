@@ -1,0 +1,31 @@
+/// What computes the changes of one observed thing: remembers it as it was, and compares when the session moves.
+///
+/// On the session's thread only. `advance` is called with the session at a committed version and nothing changed in it.
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+class Observer {
+    let session: Session
+    /// The version that is remembered.
+    var version: Version
+
+    init(_ session: Session) throws(DatabaseError) {
+        self.session = session
+        version = try session.version
+    }
+
+    /// Whether the first delivery tells the state that observation starts from.
+    var tellsInitialState: Bool { false }
+
+    /// Remembers the present state.
+    func initialState() throws(DatabaseError) -> ChangeSet {
+        version = try session.version
+        var changes = ChangeSet(.collection, from: version, to: version)
+        changes.isInitial = true
+        return changes
+    }
+
+    /// What changed since the remembered version, nil for nothing; remembers the present one.
+    func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? { nil }
+}

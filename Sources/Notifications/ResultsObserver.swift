@@ -1,0 +1,209 @@
+/// Observed results: patched from the change log where that can be done, evaluated again where it cannot.
+///
+/// Patched are results over a class with at most one step, also sorted and limited: the rows that may have changed their
+/// membership are those that were inserted, deleted or modified, themselves or through what they link to; only these are
+/// evaluated. Everything else (results over lists, several limits, a property reached against the direction of a link)
+/// is evaluated anew, when something it depends on changed, and counted in `fullReruns`.
+import MotteLiveObjects
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+final class ResultsObserver: CollectionObserver {
+    private let results: LiveResults
+    private let target: TableKey
+    /// The step that is patched, without its limit; nil for all rows of the class.
+    private let stage: ResultsStage?
+    private let limit: Int?
+    private let isPatchable: Bool
+    /// All keys, beyond the limit too.
+    private var keys: [Int64] = []
+
+    /// Above this many rows to look at, evaluating anew is cheaper.
+    private var candidateLimit: Int { max(1_000, keys.count / 4) }
+
+    init(_ results: LiveResults, target: TableKey) throws(DatabaseError) {
+        self.results = results
+        self.target = target
+        let last = results.stages.last
+        if case .table = results.source, results.stages.count <= 1 {
+            isPatchable = true
+            limit = last?.limit
+            stage = try last?.withoutLimit(schema: try results.session.schema)
+        } else {
+            isPatchable = false
+            limit = nil
+            stage = nil
+        }
+        try super.init(results.session)
+    }
+
+    override func initialState() throws(DatabaseError) -> ChangeSet {
+        let changes = try super.initialState()
+        keys = try evaluate()
+        show()
+        return changes
+    }
+
+    private func evaluate() throws(DatabaseError) -> [Int64] {
+        guard isPatchable, limit != nil, let stage else { return try results.keys() }
+        return try stage.run(try session.source())
+    }
+
+    /// Saves the collection itself from being evaluated for what is known here.
+    private func show() {
+        guard let limit else { return results.install(keys) }
+        results.install(Array(keys.prefix(limit)))
+    }
+
+    override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
+        guard context.moved else { return nil }
+        version = context.to
+        guard let summary = try context.summary() else { return try restart() }
+        let oldCount = keys.count
+        guard let difference = try difference(context, summary) else {
+            show()
+            return nil
+        }
+        show()
+        guard var changes = changeSet(difference, context) else { return nil }
+        if let limit { changes = changes.limited(to: limit, oldCount: oldCount, newCount: keys.count) }
+        return changes.isEmpty ? nil : changes
+    }
+
+    /// nil when nothing that matters has changed; moves `keys` on.
+    private func difference(
+        _ context: DeliveryContext, _ summary: ChangeSummary
+    ) throws(DatabaseError) -> SequenceDifference? {
+        let rows = try context.rows(target)
+        let modified = try context.modified(target)
+        if isPatchable, let reached = try reached(summary) {
+            let candidates = RowChanges.union([rows.inserted, rows.deleted, modified, reached])
+            if candidates.isEmpty { return nil }
+            if candidates.count <= candidateLimit { return try patch(candidates, rows, modified) }
+        } else if summary.isEmpty {
+            return nil
+        }
+        return try evaluateAnew(modified)
+    }
+
+    /// Rows from which the query reaches something that changed, along its own paths; nil when some of them cannot be
+    /// known any more, because the link that led there is gone.
+    private func reached(_ summary: ChangeSummary) throws(DatabaseError) -> [Int64]? {
+        guard let stage else { return [] }
+        let source = try session.source()
+        var reached: [[Int64]] = []
+        for dependency in stage.bound.dependencies where !dependency.steps.isEmpty {
+            guard let table = summary.table(dependency.table) else { continue }
+            var changed = table.column(dependency.column)?.keys ?? []
+            if case .inverse(let isList)? = dependency.steps.last?.kind, dependency.steps.last?.column == dependency.column {
+                // Objects that come and go change what links back from them.
+                guard table.deleted.isEmpty else { return nil }
+                if !changed.isEmpty {
+                    guard !isList, dependency.steps.count == 1,
+                          let before = try formerTargets(changed, dependency, summary)
+                    else { return nil }
+                    reached.append(before)
+                }
+                changed = RowChanges.union([changed, table.inserted.keys])
+            }
+            if changed.count > candidateLimit { return nil }
+            if !changed.isEmpty { reached.append(try dependency.roots(of: changed, in: source)) }
+        }
+        return RowChanges.union(reached)
+    }
+
+    /// What changed links pointed to before, ascending; the log keeps it.
+    private func formerTargets(
+        _ keys: [Int64], _ dependency: Dependency, _ summary: ChangeSummary
+    ) throws(DatabaseError) -> [Int64]? {
+        var targets: [Int64] = []
+        for key in keys {
+            guard case .whole(let old)? = try summary.oldValue(dependency.table, dependency.column, key) else { return nil }
+            if case .link(let link) = old { targets.append(link.key.rawValue) }
+        }
+        return RowChanges.ascending(targets)
+    }
+
+    private func patch(
+        _ candidates: [Int64], _ rows: RowChanges, _ modified: [Int64]
+    ) throws(DatabaseError) -> SequenceDifference {
+        let source = try session.source()
+        let view = try source.table(target)
+        let executor = stage?.executor(source)
+        var live = candidates
+        if !rows.deleted.isEmpty {
+            live = try candidates.filteringLive { key throws(DatabaseError) in try view.locate(ObjectKey(key)) != nil }
+        }
+        let matching = try executor?.matching(live) ?? live
+        var next = 0
+        let checked = candidates.map { key -> ResultsPatch.Candidate in
+            let isIn = next < matching.count && matching[next] == key
+            if isIn { next += 1 }
+            return ResultsPatch.Candidate(key: key, isIn: isIn, isModified: RowChanges.contains(modified, key))
+        }
+        let patch: ResultsPatch
+        if let executor, stage?.isSorted == true {
+            patch = try ResultsPatch.sorted(keys, checked, incoming: try executor.ordered(matching)) {
+                base, key throws(DatabaseError) in try executor.position(of: key, in: base, upTo: base.count)
+            }
+        } else {
+            patch = ResultsPatch.ascending(keys, checked)
+        }
+        keys = patch.keys
+        return patch.difference
+    }
+
+    private func evaluateAnew(_ modified: [Int64]) throws(DatabaseError) -> SequenceDifference {
+        session.counters.add(fullReruns: 1)
+        let old = keys
+        keys = try evaluate()
+        let isModified = { (key: Int64) in RowChanges.contains(modified, key) }
+        if isPatchable, stage?.isSorted != true { return .ascending(old: old, new: keys, isModified: isModified) }
+        if case .list = results.source { return .arbitrary(old: old, new: keys, isModified: isModified) }
+        if case .backlinks = results.source { return .arbitrary(old: old, new: keys, isModified: isModified) }
+        return .ordered(old: old, new: keys, isModified: isModified)
+    }
+}
+
+/// A collection of values has no rows whose changes could be followed: its values are compared.
+final class ValuesObserver: CollectionObserver {
+    private let collection: LiveCollection
+    private var values: [Value] = []
+
+    init(_ collection: LiveCollection) throws(DatabaseError) {
+        self.collection = collection
+        try super.init(collection.session)
+    }
+
+    override func initialState() throws(DatabaseError) -> ChangeSet {
+        let changes = try super.initialState()
+        values = try read()
+        return changes
+    }
+
+    private func read() throws(DatabaseError) -> [Value] {
+        var values: [Value] = []
+        for index in 0 ..< (try collection.count()) { values.append(try collection.value(at: index).owned) }
+        return values
+    }
+
+    override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
+        guard context.moved else { return nil }
+        version = context.to
+        session.counters.add(fullReruns: 1)
+        let old = values
+        values = try read()
+        return changeSet(.arbitrary(old: old, new: values), context)
+    }
+}
+
+extension Array where Element == Int64 {
+    func filteringLive(_ isLive: (Int64) throws(DatabaseError) -> Bool) throws(DatabaseError) -> [Int64] {
+        var result: [Int64] = []
+        result.reserveCapacity(count)
+        for key in self where try isLive(key) { result.append(key) }
+        return result
+    }
+}

@@ -1,0 +1,145 @@
+/// All observations of one session, and the order in which they hear of changes.
+///
+///  1. The session moves (refresh, begin-write, commit, dispatch) and calls `deliver`.
+///  2. What changed is computed for every token, in the order of registration, before any callback runs: callbacks may
+///     write, and what they write must not be taken for part of the move.
+///  3. Callbacks run, each at most once, in the same order. A token registered by a callback is not called in this
+///     round. A callback that writes leads to another round after this one, not to a nested one.
+///  4. The first callback that fails ends the round with its error; the others keep what they wait for.
+///
+/// The initial state is not delivered by begin-write: it would be out of date at once. It comes with the next commit.
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+package final class SessionObservers: SessionHook {
+    private struct Entry {
+        weak var token: Observation?
+    }
+
+    private unowned let session: Session
+    private var entries: [Entry] = []
+    private var delivering = false
+    /// Version up to which tokens have been told.
+    private var preparedVersion: Version
+    private let keepsHistory: HistoryClaim
+    /// Set by the delivery queue the session is bound to.
+    var queueBinding: QueueBinding?
+
+    private init(_ session: Session) throws(DatabaseError) {
+        self.session = session
+        preparedVersion = try session.version
+        keepsHistory = try HistoryClaim(session)
+    }
+
+    deinit {
+        queueBinding?.end()
+        keepsHistory.release()
+    }
+
+    /// Those of a session, made on first use.
+    package static func of(_ session: Session) throws(DatabaseError) -> SessionObservers {
+        if let known = session.hook as? SessionObservers { return known }
+        let made = try SessionObservers(session)
+        session.hook = made
+        return made
+    }
+
+    package var isDelivering: Bool { delivering }
+
+    package func sessionWillClose(_ session: Session) {
+        for entry in entries { entry.token?.stop() }
+        entries = []
+        queueBinding?.end()
+        queueBinding = nil
+        keepsHistory.release()
+    }
+
+    // MARK: Registering
+
+    /// Throws where nothing may be observed: from other threads, in a write, on something frozen.
+    static func checkCanObserve(_ session: Session) throws(DatabaseError) {
+        try session.check()
+        guard !session.isFrozen else {
+            throw DatabaseError(.frozen, "frozen things do not change and do not have change notifications; observe the live one")
+        }
+        guard !session.isInWrite else {
+            throw DatabaseError(.alreadyInWrite, "cannot begin to observe during a write; do it before, or after the commit")
+        }
+    }
+
+    func add(_ token: Observation) {
+        entries.removeAll { $0.token?.isDone ?? true }
+        entries.append(Entry(token: token))
+        if token.awaitsInitial { queueBinding?.queue.signal() }
+    }
+
+    package var tokenCount: Int { entries.count { $0.token?.isStopped == false } }
+
+    // MARK: Delivering
+
+    package func deliver(_ session: Session, at point: DeliveryPoint) throws(DatabaseError) {
+        try prepare(at: point)
+        // A queue counts deliveries and runs them itself.
+        if point == .dispatch || delivering { return }
+        _ = try run(atMost: .max)
+    }
+
+    private func prepare(at point: DeliveryPoint) throws(DatabaseError) {
+        let version = try session.version
+        let context = DeliveryContext(session, from: preparedVersion, to: version, isOwnCommit: point == .commit)
+        preparedVersion = version
+        for entry in entries {
+            guard let token = entry.token, !token.isStopped else { continue }
+            if token.awaitsInitial {
+                if point != .beginWrite { try token.prepareInitial() }
+            } else {
+                try token.prepare(context)
+            }
+        }
+        keepsHistory.move(to: version)
+        queueBinding?.noteShown(version)
+    }
+
+    /// Runs the callbacks that wait, at most that many; answers how many ran.
+    func run(atMost limit: Int) throws(DatabaseError) -> Int {
+        guard !delivering else { return 0 }
+        delivering = true
+        defer { delivering = false }
+        var ran = 0
+        var round = waitingTokens()
+        while !round.isEmpty {
+            for token in round {
+                if ran == limit { return ran }
+                guard token.waitsForCallback else { continue }
+                ran += 1
+                try token.deliver()
+            }
+            round = waitingTokens()
+        }
+        return ran
+    }
+
+    private func waitingTokens() -> [Observation] {
+        entries.compactMap { entry in entry.token.flatMap { $0.waitsForCallback ? $0 : nil } }
+    }
+
+    var hasWaitingCallbacks: Bool { entries.contains { $0.token?.waitsForCallback == true } }
+    /// Tokens that a dispatch would give something: their first state.
+    var awaitsInitial: Bool { entries.contains { $0.token?.awaitsInitial == true && $0.token?.isStopped == false } }
+}
+
+/// Keeps the change log from this session's version on, for as long as it observes.
+final class HistoryClaim {
+    private let moveTo: (Version) -> Void
+    private let letGo: () -> Void
+
+    init(_ session: Session) throws(DatabaseError) {
+        let slot = try session.database.pages.claimObserverSlot(at: try session.version)
+        moveTo = { slot.move(to: $0) }
+        letGo = { slot.release() }
+    }
+
+    func move(to version: Version) { moveTo(version) }
+    func release() { letGo() }
+}

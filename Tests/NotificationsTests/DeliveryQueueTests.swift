@@ -1,0 +1,109 @@
+// The queue: readable while there is work, not before and not after; no thread is left behind.
+import MotteLiveObjects
+import MotteNotifications
+import MotteValues
+import Testing
+import TestSupport
+
+@Suite struct DeliveryQueueTests {
+    @Test(arguments: TestStore.Kind.allCases)
+    func commitsByOthersMakeItReadable(kind: TestStore.Kind) throws {
+        let store = TestStore(kind, schema: kennelSchema)
+        let session = try store.open()
+        let queue = try DeliveryQueue()
+        try queue.bind(session)
+        #expect(try !queue.wait(timeoutMilliseconds: 0))
+        let recorder = Recorder()
+        let token = try session.objects("Cat").observe { recorder.sets.append($0) }
+        // The initial state is work, too.
+        #expect(try queue.wait(timeoutMilliseconds: 0))
+        #expect(try queue.timeoutMilliseconds() == 0)
+        #expect(try queue.dispatch() == 1)
+        #expect(try !queue.wait(timeoutMilliseconds: 0))
+        #expect(try queue.timeoutMilliseconds() == -1)
+        let made = try onAnotherThread { () throws -> UInt64 in
+            let other = try store.open()
+            try other.inWrite { try other.add("Cat") }
+            return try other.version.rawValue
+        }
+        #expect(try queue.wait(timeoutMilliseconds: 5_000))
+        #expect(recorder.texts == ["initial"])
+        #expect(try queue.dispatch() == 1)
+        #expect(recorder.texts == ["initial", "+[0]"])
+        #expect(try session.version.rawValue == made)
+        #expect(try queue.dispatch() == 0)
+        try session.close()
+        _ = token
+    }
+
+    @Test func aLimitedDispatchLeavesItReadable() throws {
+        let store = TestStore(schema: kennelSchema)
+        let session = try store.open()
+        let queue = try DeliveryQueue()
+        try queue.bind(session)
+        let recorder = Recorder()
+        let tokens = try (0 ..< 3).map { _ in try session.objects("Cat").observe { recorder.sets.append($0) } }
+        #expect(try queue.dispatch(atMost: 2) == 2)
+        #expect(try queue.wait(timeoutMilliseconds: 0))
+        #expect(try queue.dispatch(atMost: 2) == 1)
+        #expect(recorder.sets.count == 3)
+        #expect(try !queue.wait(timeoutMilliseconds: 0))
+        try session.close()
+        _ = tokens
+    }
+
+    @Test func misuse() throws {
+        let store = TestStore(schema: kennelSchema)
+        let session = try store.open()
+        let queue = try DeliveryQueue()
+        try queue.bind(session)
+        #expect(errorCode { try queue.bind(session) } == .invalidArgument)
+        #expect(try onAnotherThread { errorCode { try queue.dispatch() } } == .wrongThread)
+        #expect(errorCode { try queue.bind(session.freeze()) } == .frozen)
+        var seen: [ErrorCode?] = []
+        let token = try session.objects("Cat").observe { _ in
+            seen.append(errorCode { try queue.dispatch() })
+            seen.append(errorCode { _ = try queue.wait(timeoutMilliseconds: 0) })
+        }
+        try queue.dispatch()
+        #expect(seen == [.reentrant, .reentrant])
+        try session.close()
+        #expect(try queue.dispatch() == 0)
+        _ = token
+    }
+
+    @Test func nothingIsLostUnderManyCommits() throws {
+        let store = TestStore(.file, schema: kennelSchema)
+        let session = try store.open()
+        let queue = try DeliveryQueue()
+        try queue.bind(session)
+        var count = 0
+        let token = try session.objects("Cat").observe { count += $0.insertions.count }
+        try queue.dispatch()
+        let writers = (0 ..< 2).map { _ in
+            ThreadRun {
+                let other = try store.open()
+                for _ in 0 ..< 50 { try other.inWrite { try other.add("Cat") } }
+            }
+        }
+        while count < 100, try queue.wait(timeoutMilliseconds: 5_000) { try queue.dispatch() }
+        for writer in writers { try writer.join() }
+        #expect(count == 100)
+        #expect(try session.objects("Cat").count() == 100)
+        try session.close()
+        _ = token
+    }
+
+    @Test func queuesAndSessionsGoInAnyOrder() throws {
+        let store = TestStore(schema: kennelSchema)
+        for round in 0 ..< 4 {
+            var session: Session? = try store.open()
+            var queue: DeliveryQueue? = try DeliveryQueue()
+            try queue!.bind(session!)
+            if round & 1 == 0 { session = nil } else { queue = nil }
+            if let session { try session.inWrite { try session.add("Cat") } }
+            if let queue { #expect(try queue.dispatch() == 0) }
+            if round & 2 == 0 { try session?.close() }
+        }
+    }
+}

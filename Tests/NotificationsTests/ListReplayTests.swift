@@ -1,0 +1,55 @@
+// Random edits of a list, replayed without its elements, describe what really happened to them.
+@testable import MotteNotifications
+import Testing
+import TestSupport
+
+@Suite struct ListReplayTests {
+    @Test func replayDescribesTheEdits() throws {
+        try PropertyTest.run(rounds: 1_000) { random, comment in
+            let old = Array(0 ..< random.below(15))
+            var list = old
+            var changed: Set<Int> = []
+            var next = 100
+            var replay = ListReplay(count: old.count)
+            for _ in 0 ..< random.below(8) {
+                switch random.below(5) {
+                case 0:
+                    let index = random.below(list.count + 1), count = random.below(3)
+                    list.insert(contentsOf: next ..< next + count, at: index)
+                    next += count
+                    replay.insert(at: index, count: count)
+                case 1 where !list.isEmpty:
+                    let index = random.below(list.count), count = 1 + random.below(min(3, list.count - index))
+                    list.removeSubrange(index ..< index + count)
+                    replay.remove(at: index, count: count)
+                case 2 where !list.isEmpty:
+                    let index = random.below(list.count)
+                    changed.insert(list[index])
+                    replay.set(at: index, count: 1)
+                case 3 where !list.isEmpty:
+                    let from = random.below(list.count), to = random.below(list.count)
+                    list.insert(list.remove(at: from), at: to)
+                    replay.move(from: from, to: to)
+                default:
+                    break
+                }
+            }
+            let difference = replay.difference { list[$0] % 5 == 0 }
+            #expect(!replay.isBroken && replay.count == list.count, "\(comment)")
+            #expect(apply(difference.deletions, difference.insertions, old: old, new: list) == list, "\(comment)")
+            let stayed = Set(difference.modificationsOld.map { old[$0] })
+            #expect(difference.modificationsOld.map { old[$0] } == difference.modificationsNew.map { list[$0] }, "\(comment)")
+            let mentioned = stayed.union(difference.insertions.map { list[$0] })
+            for element in list where element < 100 && (changed.contains(element) || element % 5 == 0) {
+                #expect(mentioned.contains(element), "\(comment)")
+            }
+        }
+    }
+
+    @Test func oneMoveIsOneDeletionAndOneInsertion() {
+        var replay = ListReplay(count: 10)
+        replay.move(from: 8, to: 1)
+        let difference = replay.difference { _ in false }
+        #expect(difference.deletions == [8] && difference.insertions == [1] && difference.modificationsOld.isEmpty)
+    }
+}

@@ -1,0 +1,93 @@
+/// Sessions for tests: on a store in memory or on a file in a directory of its own, with clusters of three rows so that
+/// a dozen objects already cross every boundary.
+import MotteLiveObjects
+import MotteNotifications
+import MotteSchemaModel
+import MotteValues
+import Synchronization
+
+/// One store that a test may open several sessions on.
+public final class TestStore: Sendable {
+    private let location: SessionOptions.Location
+    private let directory: TemporaryDirectory?
+    private let schemaText: String
+    public let rowsPerCluster: Int
+
+    private static let nextNumber = Mutex(0)
+
+    public enum Kind: Sendable, CaseIterable {
+        case memory, file
+    }
+
+    public init(_ kind: Kind = .memory, rowsPerCluster: Int = 3, schema: String) {
+        switch kind {
+        case .memory:
+            directory = nil
+            let number = TestStore.nextNumber.withLock { number in
+                number += 1
+                return number
+            }
+            location = .memory("test-\(number)")
+        case .file:
+            let made = TemporaryDirectory()
+            directory = made
+            location = .file(made.file())
+        }
+        schemaText = schema
+        self.rowsPerCluster = rowsPerCluster
+    }
+
+    package var options: SessionOptions {
+        get throws {
+            var options = SessionOptions(location, schema: try SchemaText.parse(schemaText))
+            options.rowsPerCluster = rowsPerCluster
+            options.isDurable = false
+            return options
+        }
+    }
+
+    package func open() throws -> Session { try Session.open(try options) }
+}
+
+extension Session {
+    /// Runs a write and commits it; an error cancels it.
+    @discardableResult
+    package func inWrite<Result>(_ body: () throws -> Result) throws -> Result {
+        try beginWrite()
+        do {
+            let result = try body()
+            try commit()
+            return result
+        } catch {
+            if isInWrite { try cancel() }
+            throw error
+        }
+    }
+
+    /// A new object with values by name.
+    @discardableResult
+    package func add(_ className: String, _ values: [String: Value] = [:]) throws -> LiveObject {
+        let table = try tableKey(className)
+        let type = try schema.type(named: className)
+        let primaryKey = type.primaryKey.flatMap { values[$0.name] }
+        let object = try create(table, primaryKey: primaryKey).object
+        for (name, value) in values.sorted(by: { $0.key < $1.key }) where name != type.primaryKey?.name {
+            try object.set(name, to: value)
+        }
+        return object
+    }
+}
+
+extension LiveCollection {
+    package var allKeys: [Int64] { get throws { try (0 ..< count()).map { try key(at: $0).rawValue } } }
+    package var allValues: [Value] { get throws { try (0 ..< count()).map { try value(at: $0).owned } } }
+}
+
+extension Value {
+    package static func link(_ object: LiveObject) -> Value { .link(object.link) }
+}
+
+/// Runs `body` on a thread of its own and waits for it.
+public func onAnotherThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) throws -> Result {
+    try ThreadRun(body).join()
+}
