@@ -49,6 +49,11 @@ package final class RealmSession {
         }
         let key = Key(thread: ObjectIdentifier(Thread.current), path: name)
         if let known = open.withLock({ $0[key]?.session }), !known.session.isClosed { return known }
+        if configuration.fileURL == Realm.Configuration.defaultFileURL {
+            // Nobody else makes the folder for application data.
+            let folder = Realm.Configuration.defaultFileURL.deletingLastPathComponent()
+            try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        }
         let made = try translating(name) {
             let schema = try declaredSchema(configuration)
             var options = configuration.inMemoryIdentifier != nil
