@@ -1,0 +1,158 @@
+/// Change sets: what a token told. They never change and belong to no thread.
+import CMotte
+import MotteNotifications
+import MotteValues
+
+final class ChangesBox: Box {
+    let changes: ChangeSet
+    /// Class of an observed object.
+    private let table: TableKey?
+    private let values: [motte_prop: (old: KeptValue, new: KeptValue)]
+    let props: [motte_prop]
+
+    init(_ changes: ChangeSet, _ table: TableKey?) {
+        self.changes = changes
+        self.table = table
+        var props: [motte_prop] = []
+        var values: [motte_prop: (old: KeptValue, new: KeptValue)] = [:]
+        for change in changes.properties {
+            let prop = UInt64(table?.rawValue ?? 0) << 32 | UInt64(change.column.rawValue)
+            props.append(prop)
+            values[prop] = (KeptValue(change.old), KeptValue(change.new))
+        }
+        self.props = props
+        self.values = values
+        super.init(kind: .changes)
+    }
+
+    /// The original, under a second handle: it never changes.
+    private init(sharing other: ChangesBox) {
+        changes = other.changes
+        table = other.table
+        values = other.values
+        props = other.props
+        super.init(kind: .changes)
+    }
+
+    override func clone() throws(DatabaseError) -> Box { ChangesBox(sharing: self) }
+
+    func value(of prop: motte_prop) -> (old: motte_value, new: motte_value)? {
+        values[prop].map { ($0.old.value, $0.new.value) }
+    }
+}
+
+/// A value whose bytes stay where they are for as long as it lives.
+final class KeptValue {
+    let value: motte_value
+    private let bytes: UnsafeMutableRawBufferPointer?
+
+    init(_ owned: Value) {
+        var kept: UnsafeMutableRawBufferPointer?
+        value = owned.withView { view in
+            guard view.kind == .string || view.kind == .data else { return view.cValue }
+            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: view.bytes.count + 1, alignment: 1)
+            copy.copyBytes(from: view.bytes)
+            kept = copy
+            var moved = view
+            moved.low = UInt64(UInt(bitPattern: copy.baseAddress))
+            return moved.cValue
+        }
+        bytes = kept
+    }
+
+    deinit { bytes?.deallocate() }
+}
+
+extension Handles {
+    static func changes(_ handle: OpaquePointer?) throws(DatabaseError) -> Pinned<ChangesBox> {
+        try any(handle, .changes, as: ChangesBox.self)
+    }
+}
+
+@_cdecl("motte_changes_info") @implementation
+public func motte_changes_info(
+    _ changes: OpaquePointer?, _ out_details: UnsafeMutablePointer<motte_changes_details>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let handle = try Handles.changes(changes)
+        try fillStruct(out_details) { () throws(DatabaseError) in
+            let changes = handle.box.changes
+            return motte_changes_details(
+                struct_size: 0, kind: changes.kind.rawValue,
+                flags: (changes.isInitial ? UInt32(MOTTE_CHANGES_INITIAL) : 0)
+                    | (changes.isSourceDeleted ? UInt32(MOTTE_CHANGES_DELETED) : 0),
+                reserved: 0, from_version: changes.fromVersion.rawValue, to_version: changes.toVersion.rawValue,
+                deletion_count: UInt64(changes.deletions.count), insertion_count: UInt64(changes.insertions.count),
+                modification_count: UInt64(changes.modificationsOld.count),
+                prop_count: UInt64(changes.properties.count))
+        }
+        return .ok
+    }
+}
+
+@_cdecl("motte_changes_deletions") @implementation
+public func motte_changes_deletions(
+    _ changes: OpaquePointer?, _ out_indexes: UnsafeMutablePointer<Int>?, _ capacity: Int,
+    _ out_count: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        _ = try required(out_count, zero: 0)
+        return try fill(out_indexes, capacity, out_count, from: try Handles.changes(changes).box.changes.deletions)
+    }
+}
+
+@_cdecl("motte_changes_insertions") @implementation
+public func motte_changes_insertions(
+    _ changes: OpaquePointer?, _ out_indexes: UnsafeMutablePointer<Int>?, _ capacity: Int,
+    _ out_count: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        _ = try required(out_count, zero: 0)
+        return try fill(out_indexes, capacity, out_count, from: try Handles.changes(changes).box.changes.insertions)
+    }
+}
+
+@_cdecl("motte_changes_modifications") @implementation
+public func motte_changes_modifications(
+    _ changes: OpaquePointer?, _ out_old_indexes: UnsafeMutablePointer<Int>?,
+    _ out_new_indexes: UnsafeMutablePointer<Int>?, _ capacity: Int, _ out_count: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        _ = try required(out_count, zero: 0)
+        let changes = try Handles.changes(changes).box.changes
+        guard out_old_indexes != nil || out_new_indexes != nil || capacity == 0 else {
+            throw DatabaseError(.nullArgument, "both arrays of \(capacity) are NULL")
+        }
+        // Each array may be left out on its own.
+        if out_new_indexes != nil { _ = try fill(out_new_indexes, capacity, out_count, from: changes.modificationsNew) }
+        return try fill(
+            out_old_indexes ?? out_new_indexes, capacity, out_count,
+            from: out_old_indexes == nil ? changes.modificationsNew : changes.modificationsOld)
+    }
+}
+
+@_cdecl("motte_changes_props") @implementation
+public func motte_changes_props(
+    _ changes: OpaquePointer?, _ out_props: UnsafeMutablePointer<motte_prop>?, _ capacity: Int,
+    _ out_count: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        _ = try required(out_count, zero: 0)
+        return try fill(out_props, capacity, out_count, from: try Handles.changes(changes).box.props)
+    }
+}
+
+@_cdecl("motte_changes_values") @implementation
+public func motte_changes_values(
+    _ changes: OpaquePointer?, _ prop: motte_prop, _ out_old: UnsafeMutablePointer<motte_value>?,
+    _ out_new: UnsafeMutablePointer<motte_value>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        out_old?.pointee = motte_value()
+        out_new?.pointee = motte_value()
+        guard let change = try Handles.changes(changes).box.value(of: prop) else { return .notFound }
+        out_old?.pointee = change.old
+        out_new?.pointee = change.new
+        return .ok
+    }
+}

@@ -1,0 +1,219 @@
+/// Lists, results and backlinks: what all collections can do.
+import CMotte
+import MotteLiveObjects
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteValues
+
+@_cdecl("motte_coll_count") @implementation
+public func motte_coll_count(_ coll: OpaquePointer?, _ out_count: UnsafeMutablePointer<Int>?) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_count, zero: 0)
+        out.pointee = try Handles.collection(coll).box.collection.count()
+        return .ok
+    }
+}
+
+@_cdecl("motte_coll_info") @implementation
+public func motte_coll_info(
+    _ coll: OpaquePointer?, _ out_details: UnsafeMutablePointer<motte_coll_details>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let coll = try Handles.collection(coll)
+        try fillStruct(out_details) { () throws(DatabaseError) in
+            let collection = coll.box.collection
+            return motte_coll_details(
+                struct_size: 0, kind: collection.kind.rawValue, type: collection.elementType.rawValue,
+                flags: flags(of: collection), target: collection.target?.rawValue ?? 0, reserved: 0,
+                prop: storage(of: collection))
+        }
+        return .ok
+    }
+}
+
+private func flags(of collection: LiveCollection) -> UInt32 {
+    (collection.isElementNullable ? UInt32(MOTTE_COLL_NULLABLE) : 0)
+        | (collection.isFrozen ? UInt32(MOTTE_COLL_FROZEN) : 0)
+        | (collection.isSnapshot ? UInt32(MOTTE_COLL_SNAPSHOT) : 0)
+}
+
+private func storage(of collection: LiveCollection) -> motte_prop {
+    if let list = collection as? LiveList {
+        return UInt64(list.owner.table.rawValue) << 32 | UInt64(list.column.rawValue)
+    }
+    if let backlinks = collection as? LiveBacklinks {
+        return UInt64(backlinks.origin.rawValue) << 32 | UInt64(backlinks.column.rawValue)
+    }
+    return 0
+}
+
+@_cdecl("motte_coll_get") @implementation
+public func motte_coll_get(
+    _ coll: OpaquePointer?, _ index: Int, _ out_value: UnsafeMutablePointer<motte_value>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_value, zero: motte_value())
+        let coll = try Handles.collection(coll)
+        try checkNotHuge(index)
+        let view = try coll.box.collection.value(at: index)
+        out.pointee = view.cValue
+        return view.isNull ? .null : .ok
+    }
+}
+
+/// Indexes above Int.max arrive negative.
+func checkNotHuge(_ index: Int) throws(DatabaseError) {
+    guard index >= 0 else {
+        throw DatabaseError(.outOfBounds, "index \(UInt(bitPattern: index)) is beyond any collection")
+    }
+}
+
+@_cdecl("motte_coll_get_object") @implementation
+public func motte_coll_get_object(
+    _ coll: OpaquePointer?, _ index: Int, _ out_object: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_object)
+        let coll = try Handles.collection(coll)
+        try checkNotHuge(index)
+        guard let object = try coll.box.collection.object(at: index) else { return .null }
+        try Handles.make(object, coll.box.core, out)
+        return .ok
+    }
+}
+
+@_cdecl("motte_coll_find") @implementation
+public func motte_coll_find(
+    _ coll: OpaquePointer?, _ value: UnsafePointer<motte_value>?, _ out_index: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_index, zero: 0)
+        let coll = try Handles.collection(coll)
+        var wanted = try checkedValue(value)
+        if wanted.kind == .link, wanted.aux == 0, let target = coll.box.collection.target {
+            wanted.aux = target.rawValue
+        }
+        guard let index = try coll.box.collection.find(wanted) else { return .notFound }
+        out.pointee = index
+        return .ok
+    }
+}
+
+@_cdecl("motte_coll_clear") @implementation
+public func motte_coll_clear(_ coll: OpaquePointer?) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        try Handles.collection(coll).box.list().clear()
+        return .ok
+    }
+}
+
+@_cdecl("motte_coll_delete_objects") @implementation
+public func motte_coll_delete_objects(
+    _ coll: OpaquePointer?, _ out_deleted: UnsafeMutablePointer<UInt64>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        out_deleted?.pointee = 0
+        let deleted = try Handles.collection(coll).box.collection.deleteObjects()
+        out_deleted?.pointee = UInt64(deleted)
+        return .ok
+    }
+}
+
+/// A new collection made of another.
+private func derive(
+    _ coll: OpaquePointer?, _ out: UnsafeMutablePointer<OpaquePointer?>?,
+    _ make: (LiveCollection) throws(DatabaseError) -> LiveCollection
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out)
+        let coll = try Handles.collection(coll)
+        try Handles.make(try make(coll.box.collection), coll.box.core, out)
+        return .ok
+    }
+}
+
+@_cdecl("motte_coll_snapshot") @implementation
+public func motte_coll_snapshot(
+    _ coll: OpaquePointer?, _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    derive(coll, out_coll) { (collection) throws(DatabaseError) in try collection.snapshot() }
+}
+
+@_cdecl("motte_coll_to_results") @implementation
+public func motte_coll_to_results(
+    _ coll: OpaquePointer?, _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    derive(coll, out_coll) { (collection) throws(DatabaseError) in try collection.results() }
+}
+
+@_cdecl("motte_coll_filter") @implementation
+public func motte_coll_filter(
+    _ coll: OpaquePointer?, _ text: UnsafePointer<CChar>?, _ text_size: Int, _ args: UnsafePointer<motte_value>?,
+    _ arg_count: Int, _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    derive(coll, out_coll) { (collection) throws(DatabaseError) in
+        let text = try requiredText(text, text_size, "the query text")
+        return try collection.filter(text, try queryArguments(args, arg_count))
+    }
+}
+
+@_cdecl("motte_coll_sort") @implementation
+public func motte_coll_sort(
+    _ coll: OpaquePointer?, _ keys: UnsafePointer<motte_sort_key>?, _ key_count: Int,
+    _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    derive(coll, out_coll) { (collection) throws(DatabaseError) in
+        var sort: [(path: String, isAscending: Bool)] = []
+        for (index, key) in try input(keys, key_count).enumerated() {
+            try atRow(index) { () throws(DatabaseError) in
+                try checkFlags(key.flags, allowed: UInt32(MOTTE_SORT_DESCENDING))
+                let path = try requiredName(key.path, key.path_size, "a sort path")
+                sort.append((path, key.flags & UInt32(MOTTE_SORT_DESCENDING) == 0))
+            }
+        }
+        guard !sort.isEmpty else { throw DatabaseError(.invalidArgument, "there is nothing to sort by") }
+        return try collection.sorted(by: sort)
+    }
+}
+
+@_cdecl("motte_coll_limit") @implementation
+public func motte_coll_limit(
+    _ coll: OpaquePointer?, _ limit: Int, _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    derive(coll, out_coll) { (collection) throws(DatabaseError) in
+        // More than memory holds is as good as no limit.
+        try collection.limited(to: limit < 0 ? Int.max : limit)
+    }
+}
+
+@_cdecl("motte_coll_aggregate") @implementation
+public func motte_coll_aggregate(
+    _ coll: OpaquePointer?, _ op: motte_aggregate, _ prop: motte_prop, _ out_value: UnsafeMutablePointer<motte_value>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_value, zero: motte_value())
+        let coll = try Handles.collection(coll)
+        guard let operation = AggregateOperation(rawValue: op) else {
+            throw DatabaseError(.invalidArgument, "\(op) is no MOTTE_AGGREGATE_ operation")
+        }
+        let result = try coll.box.collection.aggregate(operation, try column(of: coll.box.collection, prop))
+        // Totals are numbers or instants, which need no bytes behind them.
+        out.pointee = result.withView { $0.cValue }
+        return result.isNull ? .null : .ok
+    }
+}
+
+/// The column that `prop` names in the elements; nil for the elements themselves.
+func column(of collection: LiveCollection, _ prop: motte_prop) throws(DatabaseError) -> ColumnKey? {
+    if prop == UInt64(MOTTE_PROP_SELF) { return nil }
+    guard let target = collection.target else {
+        throw DatabaseError(.wrongType, "the elements are values without properties; use MOTTE_PROP_SELF")
+    }
+    let id = PropertyID(prop)
+    _ = try id.single(of: target, in: try collection.session.schema)
+    return try id.column(in: target)
+}
+
+func queryArguments(_ args: UnsafePointer<motte_value>?, _ count: Int) throws(DatabaseError) -> Arguments {
+    Arguments(try checkedValues(args, count).map(\.owned))
+}

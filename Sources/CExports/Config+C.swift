@@ -1,0 +1,206 @@
+/// How to open a realm. Options have names so that new ones need no new functions.
+import CMotte
+import MotteLiveObjects
+import MotteNotifications
+import MotteSchemaModel
+import MotteValues
+
+/// A config under construction. Used by one thread at a time.
+final class ConfigBox: Box {
+    var location: SessionOptions.Location?
+    var flags: UInt32 = 0
+    var schema: Schema?
+    var queue: DeliveryQueue?
+    var mapSizeBytes: Int?
+    var rowsPerCluster: Int?
+    var isDurable = true
+    let names = NameCache()
+
+    init() { super.init(kind: .config) }
+
+    override func clone() throws(DatabaseError) -> Box {
+        let copy = ConfigBox()
+        copy.location = location
+        copy.flags = flags
+        copy.schema = schema
+        copy.queue = queue
+        copy.mapSizeBytes = mapSizeBytes
+        copy.rowsPerCluster = rowsPerCluster
+        copy.isDurable = isDurable
+        return copy
+    }
+
+    func sessionOptions() throws(DatabaseError) -> SessionOptions {
+        guard let location else {
+            throw DatabaseError(.invalidArgument, "the config names neither a path nor a store in memory; set one")
+        }
+        var options = SessionOptions(location, schema: schema)
+        options.isReadOnly = flags & ConfigFlags.readOnly != 0
+        options.noCreate = flags & ConfigFlags.noCreate != 0
+        options.isDurable = isDurable
+        options.mapSizeBytes = mapSizeBytes
+        options.rowsPerCluster = rowsPerCluster
+        return options
+    }
+}
+
+enum ConfigFlags {
+    static let readOnly = UInt32(MOTTE_CONFIG_READ_ONLY)
+    static let noCreate = UInt32(MOTTE_CONFIG_NO_CREATE)
+    static let all = readOnly | noCreate
+}
+
+@_cdecl("motte_config_new") @implementation
+public func motte_config_new(_ out_config: UnsafeMutablePointer<OpaquePointer?>?) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        try Handles.make(ConfigBox(), try required(out_config))
+        return .ok
+    }
+}
+
+@_cdecl("motte_config_set_path") @implementation
+public func motte_config_set_path(
+    _ config: OpaquePointer?, _ path: UnsafePointer<CChar>?, _ path_size: Int
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let config = try Handles.any(config, .config, as: ConfigBox.self)
+        let path = try requiredName(path, path_size, "the path")
+        guard !path.utf8.contains(0) else {
+            throw DatabaseError(.invalidArgument, "the path has a NUL in it", path: path)
+        }
+        config.box.location = .file(path)
+        return .ok
+    }
+}
+
+@_cdecl("motte_config_set_in_memory") @implementation
+public func motte_config_set_in_memory(
+    _ config: OpaquePointer?, _ identifier: UnsafePointer<CChar>?, _ identifier_size: Int
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let config = try Handles.any(config, .config, as: ConfigBox.self)
+        config.box.location = .memory(try requiredName(identifier, identifier_size, "the identifier"))
+        return .ok
+    }
+}
+
+@_cdecl("motte_config_set_flags") @implementation
+public func motte_config_set_flags(_ config: OpaquePointer?, _ flags: UInt32, _ mask: UInt32) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let config = try Handles.any(config, .config, as: ConfigBox.self)
+        try checkFlags(flags | mask, allowed: ConfigFlags.all)
+        config.box.flags = config.box.flags & ~mask | flags & mask
+        return .ok
+    }
+}
+
+@_cdecl("motte_config_set_schema") @implementation
+public func motte_config_set_schema(
+    _ config: OpaquePointer?, _ schema: OpaquePointer?, _ flags: UInt32
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let config = try Handles.any(config, .config, as: ConfigBox.self)
+        try checkFlags(flags)
+        guard schema != nil else {
+            config.box.schema = nil
+            return .ok
+        }
+        let schema = try Handles.any(schema, .schema, as: SchemaBox.self)
+        config.box.schema = try schema.box.schema.validated()
+        return .ok
+    }
+}
+
+@_cdecl("motte_config_set_queue") @implementation
+public func motte_config_set_queue(_ config: OpaquePointer?, _ queue: OpaquePointer?) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let config = try Handles.any(config, .config, as: ConfigBox.self)
+        guard queue != nil else {
+            config.box.queue = nil
+            return .ok
+        }
+        let queue = try Handles.any(queue, .queue, as: QueueBox.self)
+        config.box.queue = queue.box.queue
+        return .ok
+    }
+}
+
+// MARK: Named options
+
+private enum OptionName {
+    static let all = ["map_size", "durability", "rows_per_cluster", "path", "in_memory", "flags"]
+    static let settable = all.prefix(3)
+
+    static func unknown(_ name: String) -> DatabaseError {
+        DatabaseError(.invalidArgument, "there is no option '\(name)'; known are \(settable.joined(separator: ", "))")
+    }
+}
+
+@_cdecl("motte_config_set_option") @implementation
+public func motte_config_set_option(
+    _ config: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ name_size: Int, _ value: UnsafePointer<motte_value>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let config = try Handles.any(config, .config, as: ConfigBox.self)
+        let name = try requiredName(name, name_size, "the option name")
+        let value = try checkedValue(value)
+        switch name {
+        case "map_size": config.box.mapSizeBytes = try positive(value, name)
+        case "rows_per_cluster": config.box.rowsPerCluster = try positive(value, name)
+        case "durability": config.box.isDurable = try durability(value)
+        default: throw OptionName.unknown(name)
+        }
+        return .ok
+    }
+}
+
+private func positive(_ value: ValueView, _ name: String) throws(DatabaseError) -> Int {
+    guard value.kind == .int else { throw DatabaseError(.wrongType, "option '\(name)' is an int") }
+    guard value.intValue > 0 else { throw DatabaseError(.invalidArgument, "option '\(name)' is above 0") }
+    return Int(value.intValue)
+}
+
+private func durability(_ value: ValueView) throws(DatabaseError) -> Bool {
+    guard value.kind == .string else { throw DatabaseError(.wrongType, "option 'durability' is a string") }
+    switch String(decoding: value.bytes, as: UTF8.self) {
+    case "full": return true
+    case "none": return false
+    default: throw DatabaseError(.invalidArgument, "option 'durability' is \"full\" or \"none\"")
+    }
+}
+
+@_cdecl("motte_config_get_option") @implementation
+public func motte_config_get_option(
+    _ config: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ name_size: Int,
+    _ out_value: UnsafeMutablePointer<motte_value>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_value, zero: motte_value())
+        let config = try Handles.any(config, .config, as: ConfigBox.self)
+        let name = try requiredName(name, name_size, "the option name")
+        guard let value = try option(name, config.box) else { return .null }
+        out.pointee = value
+        return .ok
+    }
+}
+
+private func option(_ name: String, _ config: ConfigBox) throws(DatabaseError) -> motte_value? {
+    switch name {
+    case "map_size": return config.mapSizeBytes.map { ValueView.int(Int64($0)).cValue }
+    case "rows_per_cluster": return config.rowsPerCluster.map { ValueView.int(Int64($0)).cValue }
+    case "durability": return try kept(config.isDurable ? "full" : "none", config)
+    case "flags": return ValueView.int(Int64(config.flags)).cValue
+    case "path":
+        guard case .file(let path)? = config.location else { return nil }
+        return try kept(path, config)
+    case "in_memory":
+        guard case .memory(let identifier)? = config.location else { return nil }
+        return try kept(identifier, config)
+    default: throw OptionName.unknown(name)
+    }
+}
+
+private func kept(_ text: String, _ config: ConfigBox) throws(DatabaseError) -> motte_value {
+    let start = try config.names.pointer(to: text)
+    return ValueView.string(UnsafeRawBufferPointer(start: start, count: text.utf8.count)).cValue
+}

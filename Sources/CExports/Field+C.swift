@@ -1,0 +1,178 @@
+/// One property of one type, without a tagged value.
+import CMotte
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteValues
+
+/// Reads a property that must hold one of `kinds`; nil for a null.
+@inline(__always)
+private func field(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ kind: ValueKind, or other: ValueKind? = nil, _ wanted: StaticString
+) throws(DatabaseError) -> ValueView? {
+    let object = try Handles.object(object)
+    let view = try object.box.object.get(try PropertyID(prop).column(in: object.box.object.table))
+    if view.kindNumber == kind.rawValue || view.kindNumber == other?.rawValue { return view }
+    // A null has no type of its own: the property decides, so that a wrong getter is found with any data.
+    let property = try PropertyID(prop).property(in: try object.box.session.schema).property
+    guard view.isNull, property.type.rawValue == kind.rawValue || property.type.rawValue == other?.rawValue else {
+        throw notThatType(property, "\(wanted)")
+    }
+    return nil
+}
+
+@_cdecl("motte_object_get_int") @implementation
+public func motte_object_get_int(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ out_value: UnsafeMutablePointer<Int64>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_value, zero: 0)
+        guard let view = try field(object, prop, .int, "an int") else { return .null }
+        out.pointee = view.intValue
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_get_bool") @implementation
+public func motte_object_get_bool(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ out_value: UnsafeMutablePointer<Bool>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_value, zero: false)
+        guard let view = try field(object, prop, .bool, "a bool") else { return .null }
+        out.pointee = view.boolValue
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_get_double") @implementation
+public func motte_object_get_double(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ out_value: UnsafeMutablePointer<Double>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_value, zero: 0)
+        guard let view = try field(object, prop, .double, or: .float, "a float or double") else { return .null }
+        out.pointee = view.kind == .float ? Double(view.floatValue) : view.doubleValue
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_get_string") @implementation
+public func motte_object_get_string(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ out_value: UnsafeMutablePointer<motte_str>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_value, zero: motte_str())
+        guard let view = try field(object, prop, .string, "a string") else { return .null }
+        out.pointee = view.cString
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_get_binary") @implementation
+public func motte_object_get_binary(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ out_value: UnsafeMutablePointer<motte_bytes>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_value, zero: motte_bytes())
+        guard let view = try field(object, prop, .data, "data") else { return .null }
+        let bytes = view.cString
+        out.pointee = motte_bytes(data: UnsafeRawPointer(bytes.data), size: bytes.size)
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_get_timestamp") @implementation
+public func motte_object_get_timestamp(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ out_value: UnsafeMutablePointer<motte_timestamp>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_value, zero: motte_timestamp())
+        guard let view = try field(object, prop, .timestamp, "a timestamp") else { return .null }
+        out.pointee = motte_timestamp(seconds: view.intValue, nanoseconds: view.aux, reserved: 0)
+        return .ok
+    }
+}
+
+// MARK: Assigning
+
+/// Assigns a value to a property of one of `types`.
+@inline(__always)
+private func assign(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ view: ValueView, _ types: [PropertyType], _ wanted: StaticString
+) throws(DatabaseError) {
+    let object = try Handles.object(object)
+    let id = PropertyID(prop)
+    let column = try id.column(in: object.box.object.table)
+    let property = try id.property(in: try object.box.session.schema).property
+    guard types.contains(property.type), !property.isList else { throw notThatType(property, "\(wanted)") }
+    try object.box.object.set(column, to: view)
+}
+
+@_cdecl("motte_object_set_int") @implementation
+public func motte_object_set_int(_ object: OpaquePointer?, _ prop: motte_prop, _ value: Int64) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        try assign(object, prop, .int(value), [.int, .double, .float], "a number")
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_set_bool") @implementation
+public func motte_object_set_bool(_ object: OpaquePointer?, _ prop: motte_prop, _ value: UInt32) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        guard value <= 1 else { throw DatabaseError(.invalidArgument, "\(value) is no bool; use 0 or 1") }
+        try assign(object, prop, .bool(value == 1), [.bool], "a bool")
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_set_double") @implementation
+public func motte_object_set_double(_ object: OpaquePointer?, _ prop: motte_prop, _ value: Double) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        try assign(object, prop, .double(value), [.double, .float], "a float or double")
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_set_string") @implementation
+public func motte_object_set_string(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ text: UnsafePointer<CChar>?, _ text_size: Int
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let bytes = try textBytes(text, text_size) ?? UnsafeRawBufferPointer(start: nil, count: 0)
+        try assign(object, prop, .string(bytes), [.string], "a string")
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_set_binary") @implementation
+public func motte_object_set_binary(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ bytes: UnsafeRawPointer?, _ byte_count: Int
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        try assign(object, prop, .data(try dataBytes(bytes, byte_count)), [.data], "data")
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_set_timestamp") @implementation
+public func motte_object_set_timestamp(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ value: UnsafePointer<motte_timestamp>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        guard let value else { throw DatabaseError(.nullArgument, "a timestamp is NULL") }
+        let view = ValueView(
+            kindNumber: ValueKind.timestamp.rawValue, aux: value.pointee.nanoseconds,
+            low: UInt64(bitPattern: value.pointee.seconds))
+        try assign(object, prop, try view.checked(), [.timestamp], "a timestamp")
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_set_null") @implementation
+public func motte_object_set_null(_ object: OpaquePointer?, _ prop: motte_prop) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let object = try Handles.object(object)
+        try object.box.object.set(try PropertyID(prop).column(in: object.box.object.table), to: .null)
+        return .ok
+    }
+}

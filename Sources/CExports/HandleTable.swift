@@ -1,0 +1,220 @@
+/// All live handles of the process, from token to box.
+///
+/// Slots stand in segments that never move and are never freed, so a lookup takes no lock: it pins the slot with one
+/// atomic add, compares the token, and unpins when the call is done. A release makes the token stale at once and lets
+/// the box go when the last pin does, so a release on another thread can never free what a call is using.
+///
+/// Invariants:
+///   H1  a token is handed out once: a freed slot gets the next generation, a slot without generations left is retired
+///   H2  `state` is 0 for a free slot, else its token, with the pins above it and the top bit once it is released
+///   H3  whoever turns a released slot without pins to 0 owns the box and lets it go, outside of any lock
+///   H4  the free list is lock-free, because a fork may happen at any instruction of another thread
+import CMotte
+import CMotteShim
+import MotteValues
+import Synchronization
+
+final class HandleTable: Sendable {
+    static let shared = HandleTable()
+
+    struct Slot: ~Copyable {
+        let state = Atomic<UInt64>(0)
+        /// The next free slot + 1, while this one is free.
+        let nextFree = Atomic<UInt32>(0)
+        /// Of the newest token; atomic because a stale lookup compares with it.
+        let generation = Atomic<UInt32>(0)
+        // Written by the one thread that took the slot from the free list, before its token is published in `state`.
+        var forkGeneration: UInt32 = 0
+        var box: Unmanaged<Box>?
+    }
+
+    static let pin: UInt64 = 1 << 48
+    static let released: UInt64 = 1 << 63
+    private static let segmentShift = 12
+    private static let segmentSize = 1 << segmentShift
+    private static let segmentCount = HandleToken.slotCount >> segmentShift
+
+    // nonisolated(unsafe): constant; each element is written once, with release order.
+    private nonisolated(unsafe) let segments: UnsafeMutablePointer<Atomic<UInt>>
+    /// Slots ever used, the upper bound of a dump.
+    private let highWater = Atomic<Int>(0)
+    /// (tag << 32) | (slot + 1); the tag changes with every pop, so that a stale compare fails.
+    private let freeList = Atomic<UInt64>(0)
+    // nonisolated(unsafe): constant, the counts are atomic.
+    private nonisolated(unsafe) let liveCounts: UnsafeMutablePointer<Atomic<Int>>
+
+    private init() {
+        segments = .allocate(capacity: Self.segmentCount)
+        for index in 0 ..< Self.segmentCount { (segments + index).initialize(to: Atomic<UInt>(0)) }
+        liveCounts = .allocate(capacity: 32)
+        for index in 0 ..< 32 { (liveCounts + index).initialize(to: Atomic<Int>(0)) }
+    }
+
+    // MARK: Taking and giving up
+
+    /// A new token for a box, which the table keeps alive.
+    func insert(_ box: Box) throws(DatabaseError) -> HandleToken {
+        guard let index = takeSlot() else {
+            throw DatabaseError(.outOfHandles, "all \(HandleToken.slotCount) handles are in use; release some")
+        }
+        let slot = slotAddress(index)
+        let generation = slot.pointee.generation.add(1, ordering: .relaxed).newValue
+        slot.pointee.forkGeneration = motte_shim_fork_generation()
+        slot.pointee.box = Unmanaged.passRetained(box)
+        let token = HandleToken(kind: box.kind, slot: index, generation: generation)
+        // An add, not a store: a lookup of a stale token may hold a short pin right now.
+        slot.pointee.state.add(token.bits, ordering: .releasing)
+        liveCounts[Int(box.kind.rawValue)].add(1, ordering: .relaxed)
+        return token
+    }
+
+    /// False for anything but a live token.
+    @discardableResult
+    func release(_ token: HandleToken) -> Bool {
+        guard token.bits != 0, token.isWellFormed, let slot = existingSlot(token.slot) else { return false }
+        var state = slot.pointee.state.load(ordering: .acquiring)
+        while true {
+            guard state & HandleToken.mask == token.bits, state & Self.released == 0 else { return false }
+            let (done, seen) = slot.pointee.state.compareExchange(
+                expected: state, desired: state | Self.released, ordering: .acquiringAndReleasing)
+            if done { break }
+            state = seen
+        }
+        liveCounts[Int(token.kindNumber)].subtract(1, ordering: .relaxed)
+        if state & ~HandleToken.mask == 0 { destroy(slot, token) }
+        return true
+    }
+
+    // MARK: Looking up
+
+    /// Pins the slot of a live token of this process; the caller unpins it.
+    @inline(__always)
+    func pin(_ token: HandleToken) throws(DatabaseError) -> UnsafeMutablePointer<Slot> {
+        guard token.bits != 0, token.isWellFormed, let slot = existingSlot(token.slot) else {
+            throw Self.unknown(token)
+        }
+        let before = slot.pointee.state.add(Self.pin, ordering: .acquiring).oldValue
+        guard before & (HandleToken.mask | Self.released) == token.bits,
+            slot.pointee.forkGeneration == motte_shim_fork_generation()
+        else {
+            let isLive = before & (HandleToken.mask | Self.released) == token.bits
+            let newest = slot.pointee.generation.load(ordering: .relaxed)
+            unpin(slot)
+            throw isLive ? Self.forked() : Self.refused(token, newest: newest)
+        }
+        return slot
+    }
+
+    @inline(__always)
+    func unpin(_ slot: UnsafeMutablePointer<Slot>) {
+        let after = slot.pointee.state.subtract(Self.pin, ordering: .acquiringAndReleasing).newValue
+        if after & ~HandleToken.mask == Self.released { destroy(slot, HandleToken(bits: after & HandleToken.mask)) }
+    }
+
+    func count(_ kindNumber: Int) -> Int { liveCounts[kindNumber].load(ordering: .relaxed) }
+
+    /// Tokens of the slots that are live now, in slot order.
+    func liveTokens() -> [HandleToken] {
+        var tokens: [HandleToken] = []
+        for index in 0 ..< highWater.load(ordering: .acquiring) {
+            guard let slot = existingSlot(index) else { continue }
+            let state = slot.pointee.state.load(ordering: .acquiring)
+            if state & HandleToken.mask != 0, state & Self.released == 0 {
+                tokens.append(HandleToken(bits: state & HandleToken.mask))
+            }
+        }
+        return tokens
+    }
+
+    // MARK: Slots
+
+    @inline(__always)
+    private func existingSlot(_ index: Int) -> UnsafeMutablePointer<Slot>? {
+        let base = segments[index >> Self.segmentShift].load(ordering: .acquiring)
+        guard let segment = UnsafeMutablePointer<Slot>(bitPattern: base) else { return nil }
+        return segment + (index & (Self.segmentSize - 1))
+    }
+
+    /// For a slot that was taken, whose segment exists.
+    private func slotAddress(_ index: Int) -> UnsafeMutablePointer<Slot> {
+        existingSlot(index) ?? addSegment(for: index)
+    }
+
+    private func addSegment(for index: Int) -> UnsafeMutablePointer<Slot> {
+        let fresh = UnsafeMutablePointer<Slot>.allocate(capacity: Self.segmentSize)
+        for offset in 0 ..< Self.segmentSize { (fresh + offset).initialize(to: Slot()) }
+        let (done, winner) = segments[index >> Self.segmentShift].compareExchange(
+            expected: 0, desired: UInt(bitPattern: fresh), ordering: .acquiringAndReleasing)
+        if done { return fresh + (index & (Self.segmentSize - 1)) }
+        fresh.deinitialize(count: Self.segmentSize)
+        fresh.deallocate()
+        // unsafelyUnwrapped: the exchange failed because the word was not 0.
+        let segment = UnsafeMutablePointer<Slot>(bitPattern: winner).unsafelyUnwrapped
+        return segment + (index & (Self.segmentSize - 1))
+    }
+
+    private func takeSlot() -> Int? {
+        var head = freeList.load(ordering: .acquiring)
+        while head & 0xFFFF_FFFF != 0 {
+            let index = Int(head & 0xFFFF_FFFF) - 1
+            let next = UInt64(slotAddress(index).pointee.nextFree.load(ordering: .relaxed))
+            let (done, seen) = freeList.compareExchange(
+                expected: head, desired: (head & ~0xFFFF_FFFF) &+ (1 << 32) | next, ordering: .acquiringAndReleasing)
+            if done { return index }
+            head = seen
+        }
+        var used = highWater.load(ordering: .acquiring)
+        while used < HandleToken.slotCount {
+            let (done, seen) = highWater.compareExchange(
+                expected: used, desired: used + 1, ordering: .acquiringAndReleasing)
+            if done { return used }
+            used = seen
+        }
+        return nil
+    }
+
+    /// H3: only one thread's exchange succeeds.
+    private func destroy(_ slot: UnsafeMutablePointer<Slot>, _ token: HandleToken) {
+        let (done, _) = slot.pointee.state.compareExchange(
+            expected: token.bits | Self.released, desired: 0, ordering: .acquiringAndReleasing)
+        guard done else { return }
+        let box = slot.pointee.box
+        let madeBeforeFork = slot.pointee.forkGeneration != motte_shim_fork_generation()
+        slot.pointee.box = nil
+        if token.generation < HandleToken.lastGeneration { giveBack(token.slot, slot) }
+        // A child of fork touches nothing it inherited: the parent's threads and locks are not here.
+        guard let box, !madeBeforeFork else { return }
+        box.takeRetainedValue().handleReleased()
+    }
+
+    private func giveBack(_ index: Int, _ slot: UnsafeMutablePointer<Slot>) {
+        var head = freeList.load(ordering: .relaxed)
+        while true {
+            slot.pointee.nextFree.store(UInt32(truncatingIfNeeded: head), ordering: .relaxed)
+            let (done, seen) = freeList.compareExchange(
+                expected: head, desired: (head & ~0xFFFF_FFFF) | UInt64(index + 1), ordering: .acquiringAndReleasing)
+            if done { return }
+            head = seen
+        }
+    }
+
+    // MARK: Refusals
+
+    static func unknown(_ token: HandleToken) -> DatabaseError {
+        token.bits == 0
+            ? DatabaseError(.nullArgument, "the handle is NULL")
+            : DatabaseError(.badHandle, "0x\(String(token.bits, radix: 16)) is not a handle of this library")
+    }
+
+    private static func refused(_ token: HandleToken, newest: UInt32) -> DatabaseError {
+        // Only a token that can have been handed out counts as stale.
+        guard token.generation != 0, token.generation <= newest,
+            let kind = HandleKind(rawValue: token.kindNumber)
+        else { return unknown(token) }
+        return DatabaseError(.staleHandle, "\(kind.name) handle was used after it had been released")
+    }
+
+    private static func forked() -> DatabaseError {
+        DatabaseError(.forked, "the handle was made before fork(); open the file again in the child")
+    }
+}

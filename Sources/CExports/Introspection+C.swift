@@ -1,0 +1,122 @@
+/// What classes and properties an open realm has.
+import CMotte
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteValues
+
+@_cdecl("motte_realm_schema") @implementation
+public func motte_realm_schema(
+    _ realm: OpaquePointer?, _ out_schema: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_schema)
+        let realm = try Handles.realm(realm)
+        try Handles.make(SchemaBox(try realm.box.session.schema), out)
+        return .ok
+    }
+}
+
+@_cdecl("motte_class_find") @implementation
+public func motte_class_find(
+    _ realm: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ name_size: Int,
+    _ out_class: UnsafeMutablePointer<motte_class>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_class, zero: 0)
+        let realm = try Handles.realm(realm)
+        let name = try requiredText(name, name_size, "the class name")
+        guard let key = try realm.box.session.schema[name]?.tableKey else { return .notFound }
+        out.pointee = key.rawValue
+        return .ok
+    }
+}
+
+@_cdecl("motte_class_info") @implementation
+public func motte_class_info(
+    _ realm: OpaquePointer?, _ cls: motte_class, _ out_details: UnsafeMutablePointer<motte_class_details>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let realm = try Handles.realm(realm)
+        try fillStruct(out_details) { () throws(DatabaseError) in
+            let session = realm.box.session
+            let type = try session.schema.type(cls)
+            let stored = type.storedProperties.count
+            return motte_class_details(
+                struct_size: 0, id: cls, name: try realm.box.core.names.pointer(to: type.name),
+                object_count: UInt64(try session.table(TableKey(cls)).liveCount),
+                primary_key: type.primaryKey.map { PropertyID(TableKey(cls), $0).bits } ?? 0,
+                stored_count: UInt32(stored), inverse_count: UInt32(type.properties.count - stored))
+        }
+        return .ok
+    }
+}
+
+@_cdecl("motte_class_list") @implementation
+public func motte_class_list(
+    _ realm: OpaquePointer?, _ out_classes: UnsafeMutablePointer<motte_class>?, _ capacity: Int,
+    _ out_count: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        _ = try required(out_count, zero: 0)
+        let realm = try Handles.realm(realm)
+        let keys = try realm.box.session.schema.objectTypes.compactMap { $0.tableKey?.rawValue }.sorted()
+        return try fill(out_classes, capacity, out_count, from: keys)
+    }
+}
+
+@_cdecl("motte_prop_find") @implementation
+public func motte_prop_find(
+    _ realm: OpaquePointer?, _ cls: motte_class, _ name: UnsafePointer<CChar>?, _ name_size: Int,
+    _ out_prop: UnsafeMutablePointer<motte_prop>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_prop, zero: 0)
+        let realm = try Handles.realm(realm)
+        let name = try requiredText(name, name_size, "the property name")
+        guard let property = try realm.box.session.schema.type(cls).property(named: name) else { return .notFound }
+        out.pointee = PropertyID(TableKey(cls), property).bits
+        return .ok
+    }
+}
+
+@_cdecl("motte_prop_info") @implementation
+public func motte_prop_info(
+    _ realm: OpaquePointer?, _ prop: motte_prop, _ out_details: UnsafeMutablePointer<motte_prop_details>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let realm = try Handles.realm(realm)
+        try fillStruct(out_details) { () throws(DatabaseError) in
+            let schema = try realm.box.session.schema
+            let (owner, property) = try PropertyID(prop).property(in: schema)
+            let target = property.target.flatMap { schema[$0] }
+            let origin = property.origin.flatMap { target?.property(named: $0) }
+            let names = realm.box.core.names
+            return motte_prop_details(
+                struct_size: 0, type: property.type.rawValue, id: prop, name: try names.pointer(to: property.name),
+                collection: property.collection.rawValue, flags: PropertyFlags.of(property),
+                owner: owner.tableKey?.rawValue ?? 0, target: target?.tableKey?.rawValue ?? 0,
+                target_name: try names.pointer(toOptional: property.target),
+                origin: originID(target, origin), origin_name: try names.pointer(toOptional: property.origin))
+        }
+        return .ok
+    }
+}
+
+private func originID(_ target: ObjectType?, _ origin: Property?) -> motte_prop {
+    guard let key = target?.tableKey, let origin else { return 0 }
+    return PropertyID(key, origin).bits
+}
+
+@_cdecl("motte_prop_list") @implementation
+public func motte_prop_list(
+    _ realm: OpaquePointer?, _ cls: motte_class, _ out_props: UnsafeMutablePointer<motte_prop>?, _ capacity: Int,
+    _ out_count: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        _ = try required(out_count, zero: 0)
+        let realm = try Handles.realm(realm)
+        let properties = try realm.box.session.schema.type(cls).properties
+        return try fill(
+            out_props, capacity, out_count, from: properties.map { PropertyID(TableKey(cls), $0).bits })
+    }
+}

@@ -1,0 +1,129 @@
+/// Tokens: observing a realm, an object or a collection, with a callback or by asking.
+import CMotte
+import MotteLiveObjects
+import MotteNotifications
+import MotteValues
+
+final class TokenBox: RealmMemberBox {
+    let observation: Observation
+    let bridge: CallbackBridge
+    /// Class of an observed object, for the property ids of its change sets.
+    let table: TableKey?
+
+    init(_ observation: Observation, _ bridge: CallbackBridge, _ table: TableKey?, _ core: RealmCore) {
+        self.observation = observation
+        self.bridge = bridge
+        self.table = table
+        super.init(kind: .token, core)
+    }
+
+    override func handleReleased() { stop() }
+
+    @discardableResult
+    func stop() -> Bool {
+        let ended = observation.stop()
+        bridge.close()
+        return ended
+    }
+}
+
+/// Registers an observation and publishes its token. The userdata is freed here if that fails.
+private func observe(
+    _ core: () throws(DatabaseError) -> (core: RealmCore, table: TableKey?), _ flags: UInt32,
+    _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?, _ free: motte_free_fn?,
+    _ out: UnsafeMutablePointer<OpaquePointer?>?,
+    _ register: (Observation.Callback?) throws(DatabaseError) -> Observation
+) -> motte_status {
+    let bridge = CallbackBridge(userdata, free)
+    let status = boundary { () throws(DatabaseError) in
+        let out = try required(out)
+        let (core, table) = try core()
+        try checkFlags(flags)
+        var deliver: Observation.Callback?
+        if let callback {
+            deliver = { (changes) throws(DatabaseError) in
+                let token = try HandleTable.shared.insert(ChangesBox(changes, table))
+                defer { HandleTable.shared.release(token) }
+                try bridge.call { callback($0, token.pointer) }
+            }
+        }
+        let observation = try register(deliver)
+        do throws(DatabaseError) {
+            try Handles.make(TokenBox(observation, bridge, table, core), out)
+        } catch {
+            observation.stop()
+            throw error
+        }
+        return .ok
+    }
+    if status != .ok { bridge.close() }
+    return status
+}
+
+@_cdecl("motte_observe_realm") @implementation
+public func motte_observe_realm(
+    _ realm: OpaquePointer?, _ flags: UInt32, _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?,
+    _ free_userdata: motte_free_fn?, _ out_token: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    observe(
+        { () throws(DatabaseError) in (try Handles.realm(realm).box.core, nil) }, flags, callback, userdata,
+        free_userdata, out_token
+    ) { (deliver) throws(DatabaseError) in
+        try Handles.realm(realm).box.session.observe(deliver)
+    }
+}
+
+@_cdecl("motte_observe_object") @implementation
+public func motte_observe_object(
+    _ object: OpaquePointer?, _ flags: UInt32, _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?,
+    _ free_userdata: motte_free_fn?, _ out_token: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    observe(
+        { () throws(DatabaseError) in
+            let object = try Handles.object(object)
+            return (object.box.core, object.box.object.table)
+        }, flags, callback, userdata, free_userdata, out_token
+    ) { (deliver) throws(DatabaseError) in
+        try Handles.object(object).box.object.observe(deliver)
+    }
+}
+
+@_cdecl("motte_observe_coll") @implementation
+public func motte_observe_coll(
+    _ coll: OpaquePointer?, _ flags: UInt32, _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?,
+    _ free_userdata: motte_free_fn?, _ out_token: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    observe(
+        { () throws(DatabaseError) in (try Handles.collection(coll).box.core, nil) }, flags, callback, userdata,
+        free_userdata, out_token
+    ) { (deliver) throws(DatabaseError) in
+        try Handles.collection(coll).box.collection.observe(deliver)
+    }
+}
+
+@_cdecl("motte_token_next") @implementation
+public func motte_token_next(
+    _ token: OpaquePointer?, _ out_changes: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_changes)
+        let token = try Handles.any(token, .token, as: TokenBox.self)
+        try token.box.session.check()
+        switch try token.box.observation.next() {
+        case .changes(let changes):
+            try Handles.make(ChangesBox(changes, token.box.table), out)
+            return .ok
+        case .pending: return .pending
+        case .end: return .end
+        }
+    }
+}
+
+@_cdecl("motte_token_stop") @implementation
+public func motte_token_stop(_ token: OpaquePointer?) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let token = try Handles.any(token, .token, as: TokenBox.self)
+        try token.box.session.check()
+        return token.box.stop() ? .ok : .unchanged
+    }
+}

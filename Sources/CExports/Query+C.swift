@@ -1,0 +1,122 @@
+/// Queries as handles of their own: compiled once, run often.
+import CMotte
+import MotteLiveObjects
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteValues
+
+final class QueryBox: RealmMemberBox {
+    let query: PreparedQuery
+
+    init(_ query: PreparedQuery, _ core: RealmCore) {
+        self.query = query
+        super.init(kind: .query, core)
+    }
+
+    /// Shares its arguments with the original: both handles are the same query.
+    override func clone() throws(DatabaseError) -> Box { QueryBox(query, core) }
+    override func isSame(as other: Box) -> Bool { (other as? QueryBox)?.query === query }
+}
+
+extension Handles {
+    @inline(__always)
+    static func query(_ handle: OpaquePointer?) throws(DatabaseError) -> Pinned<QueryBox> {
+        let pinned = try any(handle, .query, as: QueryBox.self)
+        try pinned.box.session.check()
+        return pinned
+    }
+}
+
+@_cdecl("motte_query_parse") @implementation
+public func motte_query_parse(
+    _ realm: OpaquePointer?, _ cls: motte_class, _ text: UnsafePointer<CChar>?, _ text_size: Int,
+    _ args: UnsafePointer<motte_value>?, _ arg_count: Int, _ out_query: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_query)
+        let realm = try Handles.realm(realm)
+        _ = try realm.box.session.schema.type(cls)
+        let query = try realm.box.session.query(
+            TableKey(cls), try requiredText(text, text_size, "the query text"), try queryArguments(args, arg_count))
+        try Handles.make(QueryBox(query, realm.box.core), out)
+        return .ok
+    }
+}
+
+@_cdecl("motte_query_bind") @implementation
+public func motte_query_bind(
+    _ query: OpaquePointer?, _ position: Int, _ value: UnsafePointer<motte_value>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let query = try Handles.query(query)
+        let value = try checkedValue(value).owned
+        try checkNotHuge(position)
+        try query.box.query.bind(position, to: value)
+        return .ok
+    }
+}
+
+@_cdecl("motte_query_arg_count") @implementation
+public func motte_query_arg_count(_ query: OpaquePointer?, _ out_count: UnsafeMutablePointer<Int>?) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_count, zero: 0)
+        out.pointee = try Handles.query(query).box.query.argumentCount
+        return .ok
+    }
+}
+
+@_cdecl("motte_query_describe") @implementation
+public func motte_query_describe(
+    _ query: OpaquePointer?, _ out_text: UnsafeMutablePointer<motte_buf>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_text, zero: emptyBuffer)
+        out.pointee = try makeBuffer(try Handles.query(query).box.query.describe())
+        return .ok
+    }
+}
+
+@_cdecl("motte_query_explain") @implementation
+public func motte_query_explain(
+    _ query: OpaquePointer?, _ out_text: UnsafeMutablePointer<motte_buf>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_text, zero: emptyBuffer)
+        out.pointee = try makeBuffer(try Handles.query(query).box.query.explain())
+        return .ok
+    }
+}
+
+@_cdecl("motte_query_count") @implementation
+public func motte_query_count(_ query: OpaquePointer?, _ out_count: UnsafeMutablePointer<Int>?) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_count, zero: 0)
+        out.pointee = try Handles.query(query).box.query.count()
+        return .ok
+    }
+}
+
+@_cdecl("motte_query_first") @implementation
+public func motte_query_first(
+    _ query: OpaquePointer?, _ out_object: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_object)
+        let query = try Handles.query(query)
+        guard let object = try query.box.query.first() else { return .notFound }
+        try Handles.make(object, query.box.core, out)
+        return .ok
+    }
+}
+
+@_cdecl("motte_query_run") @implementation
+public func motte_query_run(
+    _ query: OpaquePointer?, _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_coll)
+        let query = try Handles.query(query)
+        try Handles.make(try query.box.query.results(), query.box.core, out)
+        return .ok
+    }
+}

@@ -1,0 +1,192 @@
+/// What all handles of one realm share. It lives until the last of them is released; closing ends the session, and the
+/// handles stay and answer `.closed`.
+import CMotte
+import MotteLiveObjects
+import MotteNotifications
+import MotteSchemaModel
+import MotteValues
+
+final class RealmCore: Sendable {
+    let session: Session
+    /// Terminated names of classes and properties, for C.
+    let names = NameCache()
+    /// The queue that wakes for this realm, kept alive with it.
+    private let queue: DeliveryQueue?
+
+    init(_ session: Session, queue: DeliveryQueue? = nil) {
+        self.session = session
+        self.queue = queue
+    }
+}
+
+extension Session {
+    /// `check()` as a value, because references are borrowed by closures that throw no typed errors.
+    @inline(__always)
+    fileprivate func refusal() -> DatabaseError? {
+        do throws(DatabaseError) {
+            try check()
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
+
+/// A box of something that lives in a realm.
+class RealmMemberBox: Box {
+    final let core: RealmCore
+    /// The same session that `core` keeps alive, at hand without counting references.
+    private final let heldSession: Unmanaged<Session>
+
+    init(kind: HandleKind, _ core: RealmCore) {
+        self.core = core
+        heldSession = .passUnretained(core.session)
+        super.init(kind: kind)
+    }
+
+    final var session: Session {
+        @inline(__always) get { heldSession._withUnsafeGuaranteedRef { $0 } }
+    }
+
+    /// Why this thread may not use it now; nil if it may.
+    @inline(__always)
+    final func refusal() -> DatabaseError? { heldSession._withUnsafeGuaranteedRef { $0.refusal() } }
+
+    override func check() throws(DatabaseError) { try session.check() }
+    override var isFrozen: Bool { session.isFrozen }
+}
+
+/// A realm handle.
+final class RealmBox: RealmMemberBox {
+    init(_ core: RealmCore) { super.init(kind: .realm, core) }
+
+    override func clone() throws(DatabaseError) -> Box { RealmBox(core) }
+
+    override func freeze() throws(DatabaseError) -> Box {
+        if session.isFrozen { return RealmBox(core) }
+        return RealmBox(RealmCore(try session.freeze()))
+    }
+
+    override func isSame(as other: Box) -> Bool { (other as? RealmBox)?.session === session }
+}
+
+/// An object handle.
+final class ObjectBox: RealmMemberBox {
+    let object: LiveObject
+
+    init(_ object: LiveObject, _ core: RealmCore) {
+        self.object = object
+        super.init(kind: .object, core)
+    }
+
+    override func check() throws(DatabaseError) {
+        try session.check()
+        guard try object.exists() else { throw DatabaseError(.objectDeleted, "the object has been deleted") }
+    }
+
+    override func clone() throws(DatabaseError) -> Box { ObjectBox(object, core) }
+
+    override func freeze() throws(DatabaseError) -> Box {
+        if session.isFrozen { return ObjectBox(object, core) }
+        let frozen = try object.freeze()
+        return ObjectBox(frozen, RealmCore(frozen.session))
+    }
+
+    /// The same row; one of a cancelled write is told from a later one with the same key by not being there.
+    override func isSame(as other: Box) -> Bool {
+        guard let other = (other as? ObjectBox)?.object else { return false }
+        return other.session === session && other.link == object.link && other.isValid == object.isValid
+    }
+}
+
+/// A handle to a list, results or backlinks.
+final class CollectionBox: RealmMemberBox {
+    let collection: LiveCollection
+
+    init(_ collection: LiveCollection, _ core: RealmCore) {
+        self.collection = collection
+        super.init(kind: .coll, core)
+    }
+
+    override func check() throws(DatabaseError) {
+        try session.check()
+        guard collection.isValid else {
+            throw DatabaseError(.objectDeleted, "the object that this collection belongs to has been deleted")
+        }
+    }
+
+    override func clone() throws(DatabaseError) -> Box { CollectionBox(collection, core) }
+
+    override func freeze() throws(DatabaseError) -> Box {
+        if session.isFrozen { return CollectionBox(collection, core) }
+        let frozen = try collection.freeze()
+        return CollectionBox(frozen, RealmCore(frozen.session))
+    }
+
+    override func isSame(as other: Box) -> Bool {
+        guard let other = (other as? CollectionBox)?.collection else { return false }
+        if other === collection { return true }
+        if let left = collection as? LiveList, let right = other as? LiveList {
+            return left.column == right.column && isSameOwner(left.owner, right.owner)
+        }
+        if let left = collection as? LiveBacklinks, let right = other as? LiveBacklinks {
+            return left.origin == right.origin && left.column == right.column
+                && isSameOwner(left.owner, right.owner)
+        }
+        return false
+    }
+
+    private func isSameOwner(_ left: LiveObject, _ right: LiveObject) -> Bool {
+        left.session === right.session && left.link == right.link && left.isValid == right.isValid
+    }
+
+    func list() throws(DatabaseError) -> LiveList {
+        guard let list = collection as? LiveList else {
+            throw DatabaseError(.wrongKind, "only lists can be changed; this collection is computed")
+        }
+        return list
+    }
+}
+
+extension Pinned where Kind: RealmMemberBox {
+    @inline(__always)
+    func check() throws(DatabaseError) {
+        if let refusal = reference._withUnsafeGuaranteedRef({ $0.refusal() }) { throw refusal }
+    }
+}
+
+/// Handles that are usable on this thread now.
+extension Handles {
+    @inline(__always)
+    static func realm(_ handle: OpaquePointer?) throws(DatabaseError) -> Pinned<RealmBox> {
+        let pinned = try any(handle, .realm, as: RealmBox.self)
+        try pinned.check()
+        return pinned
+    }
+
+    @inline(__always)
+    static func object(_ handle: OpaquePointer?) throws(DatabaseError) -> Pinned<ObjectBox> {
+        let pinned = try any(handle, .object, as: ObjectBox.self)
+        try pinned.check()
+        return pinned
+    }
+
+    @inline(__always)
+    static func collection(_ handle: OpaquePointer?) throws(DatabaseError) -> Pinned<CollectionBox> {
+        let pinned = try any(handle, .coll, as: CollectionBox.self)
+        try pinned.check()
+        return pinned
+    }
+
+    static func make(
+        _ object: LiveObject, _ core: RealmCore, _ out: UnsafeMutablePointer<OpaquePointer?>
+    ) throws(DatabaseError) {
+        try make(ObjectBox(object, core), out)
+    }
+
+    static func make(
+        _ collection: LiveCollection, _ core: RealmCore, _ out: UnsafeMutablePointer<OpaquePointer?>
+    ) throws(DatabaseError) {
+        try make(CollectionBox(collection, core), out)
+    }
+}

@@ -1,0 +1,127 @@
+/// Schemas as builders and as text. What an open realm holds is in Introspection+C.
+import CMotte
+import MotteSchemaModel
+import MotteValues
+
+/// A schema under construction. Used by one thread at a time.
+final class SchemaBox: Box {
+    var classes: [(name: String, properties: [Property])]
+
+    init(_ schema: Schema = .empty) {
+        classes = schema.objectTypes.map { ($0.name, $0.properties) }
+        super.init(kind: .schema)
+    }
+
+    var schema: Schema { Schema(classes.map { ObjectType(name: $0.name, properties: $0.properties) }) }
+
+    override func clone() throws(DatabaseError) -> Box { SchemaBox(schema) }
+}
+
+@_cdecl("motte_schema_new") @implementation
+public func motte_schema_new(_ out_schema: UnsafeMutablePointer<OpaquePointer?>?) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        try Handles.make(SchemaBox(), try required(out_schema))
+        return .ok
+    }
+}
+
+@_cdecl("motte_schema_parse") @implementation
+public func motte_schema_parse(
+    _ text: UnsafePointer<CChar>?, _ text_size: Int, _ out_schema: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_schema)
+        let schema = try SchemaText.parse(try requiredText(text, text_size, "the schema text"))
+        try Handles.make(SchemaBox(schema), out)
+        return .ok
+    }
+}
+
+@_cdecl("motte_schema_add_class") @implementation
+public func motte_schema_add_class(
+    _ schema: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ name_size: Int, _ flags: UInt32,
+    _ out_index: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        out_index?.pointee = 0
+        let schema = try Handles.any(schema, .schema, as: SchemaBox.self)
+        try checkFlags(flags)
+        let name = try requiredName(name, name_size, "the class name")
+        guard !schema.box.classes.contains(where: { $0.name.hasSameBytes(as: name) }) else {
+            throw DatabaseError(.schemaInvalid, "class '\(name)' is declared twice", className: name)
+        }
+        schema.box.classes.append((name, []))
+        out_index?.pointee = schema.box.classes.count - 1
+        return .ok
+    }
+}
+
+@_cdecl("motte_schema_add_property") @implementation
+public func motte_schema_add_property(
+    _ schema: OpaquePointer?, _ class_index: Int, _ spec: UnsafePointer<motte_prop_spec>?,
+    _ out_index: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        out_index?.pointee = 0
+        let schema = try Handles.any(schema, .schema, as: SchemaBox.self)
+        let property = try declaredProperty(try readStruct(spec, empty: motte_prop_spec()))
+        try checkIndex(class_index, below: schema.box.classes.count)
+        let owner = schema.box.classes[class_index]
+        guard !owner.properties.contains(where: { $0.name.hasSameBytes(as: property.name) }) else {
+            throw DatabaseError(
+                .schemaInvalid, "property '\(property.name)' is declared twice in \(owner.name)",
+                className: owner.name, propertyName: property.name)
+        }
+        schema.box.classes[class_index].properties.append(property)
+        out_index?.pointee = owner.properties.count
+        return .ok
+    }
+}
+
+private func declaredProperty(_ spec: motte_prop_spec) throws(DatabaseError) -> Property {
+    let name = try requiredName(spec.name, spec.name_size, "the property name")
+    guard let type = PropertyType(rawValue: spec.type) else {
+        throw DatabaseError(.invalidArgument, "\(spec.type) is no type of a property", propertyName: name)
+    }
+    guard let collection = CollectionKind(rawValue: spec.collection) else {
+        throw DatabaseError(.invalidArgument, "\(spec.collection) is no kind of collection", propertyName: name)
+    }
+    try checkFlags(spec.flags, allowed: PropertyFlags.all)
+    return Property(
+        name: name, type: type, collection: collection,
+        // The target of a single link can go away, so it is nullable without being told.
+        isNullable: spec.flags & PropertyFlags.nullable != 0 || (type == .link && collection == .none),
+        isPrimaryKey: spec.flags & PropertyFlags.primaryKey != 0,
+        isIndexed: spec.flags & PropertyFlags.indexed != 0,
+        target: try optionalText(spec.target, spec.target_size),
+        origin: try optionalText(spec.origin, spec.origin_size))
+}
+
+enum PropertyFlags {
+    static let nullable = UInt32(MOTTE_PROP_NULLABLE)
+    static let primaryKey = UInt32(MOTTE_PROP_PRIMARY_KEY)
+    static let indexed = UInt32(MOTTE_PROP_INDEXED)
+    static let all = nullable | primaryKey | indexed
+
+    static func of(_ property: Property) -> UInt32 {
+        (property.isNullable ? nullable : 0) | (property.isPrimaryKey ? primaryKey : 0)
+            | (property.isIndexed ? indexed : 0)
+    }
+}
+
+@_cdecl("motte_schema_validate") @implementation
+public func motte_schema_validate(_ schema: OpaquePointer?) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        _ = try Handles.any(schema, .schema, as: SchemaBox.self).box.schema.validated()
+        return .ok
+    }
+}
+
+@_cdecl("motte_schema_text") @implementation
+public func motte_schema_text(_ schema: OpaquePointer?, _ out_text: UnsafeMutablePointer<motte_buf>?) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_text, zero: emptyBuffer)
+        out.pointee = try makeBuffer(SchemaText.print(try Handles.any(schema, .schema, as: SchemaBox.self).box.schema))
+        return .ok
+    }
+}

@@ -1,0 +1,103 @@
+/// `motte_value` and `ValueView` are the same 24 bytes; what comes in is checked before the engine sees it.
+import CMotte
+import MotteValues
+
+extension ValueView {
+    /// A value from a caller: a known type, a proper bool, UTF-8, an instant in range. Unused fields become zero.
+    @inline(__always)
+    static func checked(_ value: motte_value) throws(DatabaseError) -> ValueView { try ValueView(value).checked() }
+
+    /// The same bytes, unchecked.
+    @inline(__always)
+    init(_ value: motte_value) {
+        self.init(kindNumber: value.type, aux: value.aux, low: value.as.words.0, high: value.as.words.1)
+    }
+
+    /// What `checked()` would not refuse, but for UTF-8. For bulk calls.
+    @inline(__always)
+    var isWellFormed: Bool {
+        switch kind {
+        case .null, .int, .float, .double: true
+        case .bool: low <= 1
+        case .string, .data: high <= UInt64(Int.max) && (low != 0 || high == 0)
+        case .timestamp: aux < 1_000_000_000
+        case .link: intValue >= 0
+        case nil: false
+        }
+    }
+
+    @inline(__always)
+    func checked() throws(DatabaseError) -> ValueView {
+        guard let kind else {
+            throw DatabaseError(.invalidArgument, "\(kindNumber) is no type of a value")
+        }
+        switch kind {
+        case .null: return .null
+        case .int: return ValueView(kindNumber: kindNumber, low: low)
+        case .double: return ValueView(kindNumber: kindNumber, low: low)
+        case .float: return ValueView(kindNumber: kindNumber, low: low & 0xFFFF_FFFF)
+        case .bool:
+            guard low <= 1 else { throw DatabaseError(.invalidArgument, "\(low) is no bool; use 0 or 1") }
+            return ValueView(kindNumber: kindNumber, low: low)
+        case .string:
+            let view = try checkedBytes()
+            try checkUTF8(view.bytes)
+            return view
+        case .data: return try checkedBytes()
+        case .timestamp:
+            guard aux < 1_000_000_000 else {
+                throw DatabaseError(.invalidArgument, "\(aux) nanoseconds are a second or more")
+            }
+            return ValueView(kindNumber: kindNumber, aux: aux, low: low)
+        case .link:
+            guard intValue >= 0 else { throw DatabaseError(.invalidArgument, "\(intValue) is no object key") }
+            return ValueView(kindNumber: kindNumber, aux: aux, low: low)
+        }
+    }
+
+    private func checkedBytes() throws(DatabaseError) -> ValueView {
+        guard high <= UInt64(Int.max) else {
+            throw DatabaseError(.invalidArgument, "a size is larger than memory; MOTTE_NTS is not for values")
+        }
+        guard low != 0 || high == 0 else { throw DatabaseError(.nullArgument, "\(high) bytes are NULL") }
+        return ValueView(kindNumber: kindNumber, low: low, high: high)
+    }
+
+    var cValue: motte_value {
+        motte_value(type: kindNumber, aux: aux, as: motte_payload(words: (low, high)))
+    }
+
+    /// As a text or data view for C; the empty one is not NULL, because NULL means null there.
+    var cString: motte_str {
+        guard let start = bytes.baseAddress, !bytes.isEmpty else { return emptyText }
+        return motte_str(data: start.assumingMemoryBound(to: CChar.self), size: bytes.count)
+    }
+}
+
+/// The empty text: an address, but no bytes.
+var emptyText: motte_str {
+    motte_str(data: UnsafeRawPointer(StaticString("").utf8Start).assumingMemoryBound(to: CChar.self), size: 0)
+}
+
+/// An argument that must be a value.
+func checkedValue(_ pointer: UnsafePointer<motte_value>?) throws(DatabaseError) -> ValueView {
+    guard let pointer else { throw DatabaseError(.nullArgument, "a value is NULL") }
+    return try ValueView.checked(pointer.pointee)
+}
+
+/// Checked copies of `count` values; the row of a failure is its position.
+func checkedValues(_ start: UnsafePointer<motte_value>?, _ count: Int) throws(DatabaseError) -> [ValueView] {
+    let source = try input(start, count)
+    var checked: [ValueView] = []
+    checked.reserveCapacity(count)
+    for (index, value) in source.enumerated() {
+        checked.append(try atRow(index) { () throws(DatabaseError) in try ValueView.checked(value) })
+    }
+    return checked
+}
+
+/// Runs `body` and gives its error the position in the caller's array.
+@inline(__always)
+func atRow<Result>(_ index: Int, _ body: () throws(DatabaseError) -> Result) throws(DatabaseError) -> Result {
+    do throws(DatabaseError) { return try body() } catch { throw error.at(rowIndex: index) }
+}
