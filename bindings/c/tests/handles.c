@@ -58,6 +58,25 @@ static void generations(void) {
     STATUS(MOTTE_E_STALE_HANDLE, motte_handle_check(first));
 }
 
+/* A full table is a status, and everything works again once there is room. */
+static void exhaustion(void) {
+    enum { MOST = 1 << 21 };
+    motte_schema **handles = (motte_schema **)calloc(MOST + 1, sizeof *handles), *one;
+    size_t count = 0;
+    motte_status status = MOTTE_OK;
+    if (!handles) exit(2);
+    while (count <= MOST && (status = motte_schema_new(&handles[count])) == MOTTE_OK) count++;
+    CHECK(status == MOTTE_E_OUT_OF_HANDLES && count > MOST - 1000 && count <= MOST);
+    CHECK(handles[count] == NULL);
+    motte_release(handles[count / 2]);
+    STATUS(MOTTE_OK, motte_schema_new(&one));
+    STATUS(MOTTE_E_STALE_HANDLE, motte_handle_check(handles[count / 2]));
+    motte_release(one);
+    motte_release_many((const void *const *)handles, count);
+    CHECK(motte_handle_count(MOTTE_HANDLE_NONE) == 0);
+    free(handles);
+}
+
 static motte_status tally(void *userdata, const void *handle, motte_handle_type kind) {
     int *seen = (int *)userdata;
     seen[0]++;
@@ -211,6 +230,7 @@ static void costs(void) {
 int main(void) {
     staleness();
     generations();
+    exhaustion();
     dumping();
     errors();
     threads();
