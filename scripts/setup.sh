@@ -33,7 +33,7 @@ fi
 
 # ------------------------------------------------------------------------------------------------ Python
 python=${PYTHON:-python3}
-wanted="cffi>=1.16 setuptools>=68 wheel build pytest numpy auditwheel mypy"
+wanted="cffi>=1.16 setuptools>=70.1 wheel build pytest numpy auditwheel mypy"
 if [ ! -x .venv/bin/python ] || ! .venv/bin/python -c 'import sys' 2> /dev/null; then
     echo "setup: making .venv"
     rm -rf .venv

@@ -1345,7 +1345,7 @@ int main(int count, char **arguments) {
         else passed++;
     }
     if (motte_has_feature("there is no such feature", MOTTE_NTS)) failed++;
-    motte_trace_write(getenv("MOTTE_CONFORMANCE_TRACE"));
     printf("motte %s: %d passed, %d failed\n", motte_version_string(), passed, failed);
+    motte_trace_write(getenv("MOTTE_CONFORMANCE_TRACE"));
     return failed > 0;
 }

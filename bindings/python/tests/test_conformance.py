@@ -4,6 +4,7 @@ Cases that this runner cannot do are in conformance-skips.txt.
 """
 from __future__ import annotations
 
+import gc
 import math
 import pathlib
 import re
@@ -133,7 +134,7 @@ class Runner:
         self.current = motte.open(**where, schema=schema, rows_per_cluster=self.rows, **options)
         self.databases[name] = self.current
 
-    def close_all(self) -> None:
+    def _close_each(self) -> None:
         for heard in self.tokens.values():
             heard.observation = None
         for database in self.databases.values():
@@ -141,9 +142,14 @@ class Runner:
                 database.close()
             except errors.Error:
                 pass
+
+    def close_all(self) -> None:
+        self._close_each()
         self.databases, self.tokens, self.objects, self.collections, self.queries = {}, {}, {}, {}, {}
         self.writes = {}
         self.current = None
+        # A file is unmapped when the last handle of it has gone.
+        gc.collect()
 
     # -------------------------------------------------------------------------------------------- words
 
@@ -204,7 +210,8 @@ class Runner:
 
     def _backlinks(self, target: Any, origin: str, property_name: str) -> Any:
         """The package has backlinks as declared properties; others are a query."""
-        return self.db.objects(origin).where(f"ANY {property_name} == $0", target)
+        is_list = self.db.model(origin)._declared()[property_name].is_list
+        return self.db.objects(origin).where(f"{'ANY ' * is_list}{property_name} == $0", target)
 
     @staticmethod
     def _sort_keys(cursor: Cursor) -> list[str]:
