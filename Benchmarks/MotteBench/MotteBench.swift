@@ -69,7 +69,7 @@ struct Workload {
                 print("round \(round): \(engine.name)")
                 let folder = try makeFolder()
                 defer { removeFolder(folder) }
-                var session = Session(data: data, folder: folder)
+                var session = EnginePass(data: data, folder: folder)
                 try session.measure(engine)
                 engine.close()
                 for (workload, value) in session.figures { results[workload, default: [:]][engine.name, default: []].append(value) }
@@ -117,7 +117,7 @@ struct Workload {
 }
 
 /// One engine's pass over all workloads.
-struct Session {
+struct EnginePass {
     let data: PersonData
     let folder: String
     var figures: [String: Double] = [:]

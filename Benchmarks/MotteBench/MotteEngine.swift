@@ -1,17 +1,16 @@
-/// Motte itself, through the layer that the C and Swift faces call.
-import MotteColumns
-import MottePages
+/// Motte itself, through sessions, batches and prepared queries: what the C and Python faces call.
+import MotteLiveObjects
+import MotteQueryEngine
 import MotteSchemaModel
-import MotteStorage
 import MotteValues
 
 final class MotteEngine: Engine {
     let name = "Motte"
-    private var database: Database?
-    private var snapshot: Snapshot?
+    private var session: Session?
     private var path = ""
     private var table = TableKey(0)
     private var columns: [String: ColumnKey] = [:]
+    private var queries: [String: PreparedQuery] = [:]
 
     private static let five: [Property] = [
         Property(name: "name", type: .string), Property(name: "age", type: .int), Property(name: "score", type: .double),
@@ -22,16 +21,9 @@ final class MotteEngine: Engine {
     private func open(_ path: String, _ properties: [Property]) throws {
         close()
         self.path = path
-        let database = try Database.open(PageStoreOptions(path: path))
-        self.database = database
-        let snapshot = try database.snapshot()
-        _ = try database.reconcile(Schema([ObjectType(name: "Person", properties: properties)]), on: snapshot)
-        self.snapshot = snapshot
-        try readKeys(snapshot)
-    }
-
-    private func readKeys(_ snapshot: Snapshot) throws {
-        guard let type = snapshot.schema["Person"], let key = type.tableKey else { throw BenchError("no table") }
+        let session = try Session.open(SessionOptions(path: path, schema: Schema([ObjectType(name: "Person", properties: properties)])))
+        self.session = session
+        guard let type = try session.schema["Person"], let key = type.tableKey else { throw BenchError("no table") }
         table = key
         columns = [:]
         for property in type.properties { columns[property.name] = property.columnKey }
@@ -42,28 +34,30 @@ final class MotteEngine: Engine {
         return key
     }
 
-    private func state() throws -> (Database, Snapshot) {
-        guard let database, let snapshot else { throw BenchError("not open") }
-        return (database, snapshot)
+    private func state() throws -> Session {
+        guard let session else { throw BenchError("not open") }
+        return session
+    }
+
+    private func query(_ text: String) throws -> PreparedQuery {
+        if let known = queries[text] { return known }
+        let made = try state().query(table, text, Arguments([Value.null]))
+        queries[text] = made
+        return made
     }
 
     /// Inserts in batches of 1,024 rows, as the C and Python faces do.
-    private func insert(_ data: PersonData, _ names: [String], _ fill: (Int, UnsafeMutablePointer<ValueView>) -> Void) throws -> Double {
-        let (database, snapshot) = try state()
+    private func insert(_ count: Int, _ names: [String], _ fill: (Int, UnsafeMutablePointer<ValueView>) -> Void) throws {
+        let session = try state()
         let keys = try names.map { try column($0) }
-        return try seconds {
-            let write = try database.beginWrite(on: snapshot)
-            let batch = 1_024
-            let rows = UnsafeMutablePointer<ValueView>.allocate(capacity: batch * keys.count)
-            defer { rows.deallocate() }
-            var next = 0
-            while next < data.count {
-                let count = min(batch, data.count - next)
-                for row in 0 ..< count { fill(next + row, rows + row * keys.count) }
-                _ = try write.insertBatch(table, columns: keys, rows: rows, rowCount: count)
-                next += count
-            }
-            try write.commit()
+        let rows = UnsafeMutablePointer<ValueView>.allocate(capacity: 1_024 * keys.count)
+        defer { rows.deallocate() }
+        var next = 0
+        while next < count {
+            let size = min(1_024, count - next)
+            for row in 0 ..< size { fill(next + row, rows + row * keys.count) }
+            _ = try session.insertBatch(table, columns: keys, rows: rows, rowCount: size)
+            next += size
         }
     }
 
@@ -78,14 +72,24 @@ final class MotteEngine: Engine {
 
     func bulkInsert(_ data: PersonData, in folder: String) throws -> Double {
         try open(folder + "/w1.motte", Self.five)
-        return try insert(data, Self.five.map(\.name)) { fillFive(data, $0, $1) }
+        let session = try state()
+        return try seconds {
+            try session.beginWrite()
+            try insert(data.count, Self.five.map(\.name)) { fillFive(data, $0, $1) }
+            _ = try session.commit()
+        }
     }
 
     func bulkInsertWithKey(_ data: PersonData, in folder: String) throws -> Double {
         try open(folder + "/w2.motte", [Self.key] + Self.five)
-        return try insert(data, ["id"] + Self.five.map(\.name)) { row, out in
-            out[0] = .int(Int64(row))
-            fillFive(data, row, out + 1)
+        let session = try state()
+        return try seconds {
+            try session.beginWrite()
+            try insert(data.count, ["id"] + Self.five.map(\.name)) { row, out in
+                out[0] = .int(Int64(row))
+                fillFive(data, row, out + 1)
+            }
+            _ = try session.commit()
         }
     }
 
@@ -105,159 +109,104 @@ final class MotteEngine: Engine {
 
     func load(_ data: PersonData, in folder: String) throws -> Double {
         try open(folder + "/person.motte", Self.person)
-        let (database, snapshot) = try state()
-        let keys = try Self.scalars.map { try column($0) }
+        let session = try state()
         let friend = try column("best_friend"), tags = try column("tags")
         return try seconds {
-            let write = try database.beginWrite(on: snapshot)
-            let rows = UnsafeMutablePointer<ValueView>.allocate(capacity: 1_024 * keys.count)
-            defer { rows.deallocate() }
-            var next = 0
-            while next < data.count {
-                let count = min(1_024, data.count - next)
-                for row in 0 ..< count { fillPerson(data, next + row, id: Int64(next + row), rows + row * keys.count) }
-                _ = try write.insertBatch(table, columns: keys, rows: rows, rowCount: count)
-                next += count
-            }
+            try session.beginWrite()
+            try insert(data.count, Self.scalars) { row, out in fillPerson(data, row, id: Int64(row), out) }
             // Links may point forward, so they are set once all rows are there; keys were handed out from 0.
             for row in 0 ..< data.count where data.bestFriends[row] >= 0 {
                 let link = ValueView.link(ObjectLink(table: table, key: ObjectKey(data.bestFriends[row])))
-                try write.set(table, friend, ObjectKey(Int64(row)), to: link)
+                try session.set(table, friend, ObjectKey(Int64(row)), to: link)
             }
             for row in 0 ..< data.count where !data.tags[row].isEmpty {
                 let views = data.tags[row].map { tag in tag.withUnsafeBytes { ValueView.string($0) } }
-                try write.listInsert(table, tags, ObjectKey(Int64(row)), at: 0, views)
+                try session.object(table, at: ObjectKey(Int64(row)))?.list(tags).append(views)
             }
-            try write.commit()
+            _ = try session.commit()
         }
     }
 
     func commitOne(id: Int64, _ data: PersonData) throws {
-        let (database, snapshot) = try state()
-        let keys = try Self.scalars.map { try column($0) }
-        let write = try database.beginWrite(on: snapshot)
-        try withUnsafeTemporaryAllocation(of: ValueView.self, capacity: keys.count) { row in
-            guard let row = row.baseAddress else { return }
-            fillPerson(data, Int(id) % data.count, id: id, row)
-            _ = try write.insertBatch(table, columns: keys, rows: row, rowCount: 1)
-        }
-        try write.commit()
+        let session = try state()
+        try session.beginWrite()
+        try insert(1, Self.scalars) { _, out in fillPerson(data, Int(id) % data.count, id: id, out) }
+        _ = try session.commit()
     }
 
     func find(id: Int64) throws -> (age: Int64, score: Double)? {
-        let (_, snapshot) = try state()
-        let view = try snapshot.table(table)
-        guard let key = try view.find(primaryKey: .int(id)) else { return nil }
-        return (try view.value(try column("age"), key).intValue, try view.value(try column("score"), key).doubleValue)
+        let session = try state()
+        guard let key = try session.findKey(table, primaryKey: .int(id)) else { return nil }
+        return (
+            try session.value(table, try column("age"), key).intValue,
+            try session.value(table, try column("score"), key).doubleValue
+        )
     }
 
+    /// In bulk, through the live collection.
     func iterate() throws -> Int64 {
-        let (_, snapshot) = try state()
-        let view = try snapshot.table(table)
+        let all = try state().objects(table)
         let age = try column("age"), name = try column("name")
+        let count = try all.count()
+        let ages = UnsafeMutablePointer<Int64>.allocate(capacity: 4_096)
+        let names = UnsafeMutablePointer<UnsafeRawBufferPointer>.allocate(capacity: 4_096)
+        defer {
+            ages.deallocate()
+            names.deallocate()
+        }
         var sum: Int64 = 0
-        for cluster in 0 ..< view.clusterCount {
-            let rows = try view.cluster(cluster)
-            let ages = try view.chunk(age, cluster), names = try view.chunk(name, cluster)
-            for row in 0 ..< rows.rowCount { sum &+= ages.int(row) &+ Int64(names.bytes(row).count) }
+        var first = 0
+        while first < count {
+            let got = try all.readInts(age, first: first, count: 4_096, into: ages, validity: nil)
+            _ = try all.readBytes(name, first: first, count: 4_096, into: names)
+            for row in 0 ..< got { sum &+= ages[row] &+ Int64(names[row].count) }
+            first += got
         }
         return sum
     }
 
-    private func count(_ select: (TableView, Int, SelectionWords) throws -> Void) throws -> Int {
-        let (_, snapshot) = try state()
-        let view = try snapshot.table(table)
-        let words = SelectionWords.allocate(capacity: 1_024)
-        defer { words.deallocate() }
-        var total = 0
-        for cluster in 0 ..< view.clusterCount {
-            let rows = try view.cluster(cluster)
-            try select(view, cluster, words)
-            if let live = rows.liveWords { live.withUnsafeBufferPointer { if let live = $0.baseAddress { Selection.formAnd(words, live, rows: rows.rowCount) } } }
-            total += Selection.count(words, rows: rows.rowCount)
-        }
-        return total
+    private func count(_ text: String, _ argument: Value) throws -> Int {
+        let query = try query(text)
+        try query.bind(0, to: argument)
+        return try query.count()
     }
 
-    func countOlder(than age: Int64) throws -> Int {
-        let column = try column("age")
-        return try count { view, cluster, words in
-            ComparisonKernels.selectInts(try view.chunk(column, cluster), .greater, age, into: words)
-        }
-    }
+    func countOlder(than age: Int64) throws -> Int { try count("age > $0", .int(age)) }
+    func count(city: [UInt8]) throws -> Int { try count("city == $0", .string(String(decoding: city, as: UTF8.self))) }
+    func countFriendsOlder(than age: Int64) throws -> Int { try count("best_friend.age > $0", .int(age)) }
 
-    private var isIndexed = false
-
-    func count(city: [UInt8]) throws -> Int {
-        let column = try column("city")
-        if isIndexed {
-            let (_, snapshot) = try state()
-            return try city.withUnsafeBytes { try snapshot.table(table).indexCount(column, equal: .string($0)) ?? 0 }
-        }
-        return try city.withUnsafeBytes { city in
-            try count { view, cluster, words in TextKernels.select(try view.chunk(column, cluster), .equal, city, into: words) }
-        }
-    }
-
+    /// Opening the file with the property marked as indexed builds the index.
     func indexCities() throws {
-        let (database, snapshot) = try state()
+        queries = [:]
+        _ = try state().close()
         var properties = Self.person
         properties[5].isIndexed = true
-        _ = try database.reconcile(Schema([ObjectType(name: "Person", properties: properties)]), on: snapshot)
-        isIndexed = true
+        try open(path, properties)
     }
 
     func sumScores() throws -> Double {
-        let (_, snapshot) = try state()
-        let view = try snapshot.table(table)
-        var summary = AggregateKernels.DoubleSummary()
-        for cluster in 0 ..< view.clusterCount { AggregateKernels.addDoubles(try view.chunk(try column("score"), cluster), nil, to: &summary) }
-        return summary.sum
-    }
-
-    func countFriendsOlder(than age: Int64) throws -> Int {
-        let (_, snapshot) = try state()
-        let view = try snapshot.table(table)
-        let ages = try column("age"), friend = try column("best_friend")
-        var old = [UInt64](repeating: 0, count: Int(view.nextKey) / 64 + 16)
-        let words = SelectionWords.allocate(capacity: 64)
-        defer { words.deallocate() }
-        for cluster in 0 ..< view.clusterCount {
-            let rows = try view.cluster(cluster)
-            ComparisonKernels.selectInts(try view.chunk(ages, cluster), .greater, age, into: words)
-            for row in 0 ..< rows.rowCount where Selection.contains(words, row) {
-                let key = Int(rows.firstKey) + row
-                old[key >> 6] |= 1 << UInt64(key & 63)
-            }
+        guard case .double(let sum) = try state().objects(table).aggregate(.sum, try column("score")) else {
+            throw BenchError("no sum")
         }
-        var total = 0
-        for cluster in 0 ..< view.clusterCount {
-            let chunk = try view.chunk(friend, cluster)
-            for row in 0 ..< chunk.count {
-                let key = chunk.link(row)
-                if key >= 0, old[Int(key >> 6)] & (1 << UInt64(key & 63)) != 0 { total += 1 }
-            }
-        }
-        return total
+        return sum
     }
 
     func updateAges(ids: [Int64]) throws {
-        let (database, snapshot) = try state()
+        let session = try state()
         let age = try column("age")
-        let write = try database.beginWrite(on: snapshot)
-        let view = try write.table(table)
+        try session.beginWrite()
         for id in ids {
-            guard let key = try view.find(primaryKey: .int(id)) else { continue }
-            try write.set(table, age, key, to: .int(try view.value(age, key).intValue + 1))
+            guard let key = try session.findKey(table, primaryKey: .int(id)) else { continue }
+            try session.set(table, age, key, to: .int(try session.value(table, age, key).intValue + 1))
         }
-        try write.commit()
+        _ = try session.commit()
     }
 
     func fileSize() throws -> Int { sizeOfFile(path) }
 
     func close() {
-        snapshot = nil
-        database = nil
-        isIndexed = false
+        queries = [:]
+        _ = try? session?.close()
+        session = nil
     }
 }
