@@ -40,9 +40,9 @@ mkdir -p "$logs"
 # ------------------------------------------------------------------------------------------------ stages
 
 stage_build() {
-    swift build --build-tests -j "$jobs" "${floors[@]}"
+    swift build --build-tests -j "$jobs" "${floors[@]}" | tee "$logs/build-output.txt"
     # A build that had nothing to compile shows no warnings, so this bites on a clean clone.
-    ! grep -E '(Sources|Tests|Benchmarks)/.*: warning:' "$root/$logs/build.log"
+    ! grep -E '(Sources|Tests|Benchmarks)/.*: warning:' "$logs/build-output.txt"
 }
 
 stage_library() {

@@ -1,0 +1,223 @@
+/// What a case can expect, and change sets as text.
+import MotteLiveObjects
+import MotteNotifications
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+extension CaseRunner {
+    func expect(_ input: inout CaseCursor) throws {
+        if try expectNumbers(&input) { return }
+        if try expectStates(&input) { return }
+        if startsCollection(input) { return try expectEqual(&input, try elements(try needCollection(&input))) }
+        try expectValue(&input)
+    }
+
+    private func expectNumbers(_ input: inout CaseCursor) throws -> Bool {
+        let totals: [(String, AggregateOperation)] = [
+            ("min", .min), ("max", .max), ("sum", .sum), ("avg", .average), ("nonnull", .count),
+        ]
+        for (word, operation) in totals where input.accept(word) {
+            try expectTotal(&input, operation)
+            return true
+        }
+        if input.accept("count") {
+            let collection = try needCollection(&input)
+            try expectNumber(&input, try collection.count())
+        } else if input.accept("classes") {
+            try expectNumber(&input, try session.schema.objectTypes.count)
+        } else if input.accept("objects") {
+            let type = try type(try input.needName())
+            try expectNumber(&input, try session.table(try table(type)).liveCount)
+        } else if input.accept("index") {
+            try input.need("of")
+            let value = try input.needValue(resolve)
+            try input.need("in")
+            let collection = try needCollection(&input)
+            try expectNumber(&input, try collection.find(value) ?? -1)
+        } else if input.accept("counter") {
+            try expectCounter(&input)
+        } else if input.accept("values") {
+            let name = try input.needName()
+            try input.need("of")
+            let collection = try needCollection(&input)
+            try expectEqual(&input, try values(name, of: collection))
+        } else { return false }
+        return true
+    }
+
+    private func expectStates(_ input: inout CaseCursor) throws -> Bool {
+        if input.accept("changes") { try expectChanges(&input) }
+        else if input.accept("query") { try expectQuery(&input) }
+        else if input.accept("schema") { try expectSchema(&input) }
+        else if input.accept("in-write") { try expectFlag(&input, try session.isInWrite) }
+        else if input.accept("missing") { try expectPresence(&input, isPresent: false) }
+        else if input.accept("exists") { try expectPresence(&input, isPresent: true) }
+        else if input.accept("same") {
+            let left = try needObject(&input), right = try needObject(&input)
+            try expectFlag(&input, left.isSame(as: right))
+        } else { return false }
+        return true
+    }
+
+    // MARK: Values
+
+    func expectEqual(_ input: inout CaseCursor, _ actual: Literal) throws {
+        try input.need("==")
+        let expected = try input.needLiteral(resolve)
+        if !expected.isSame(as: actual) { throw CaseFailure("is \(actual.text)") }
+    }
+
+    private func expectNumber(_ input: inout CaseCursor, _ actual: Int) throws {
+        try expectEqual(&input, .single(.int(Int64(actual))))
+    }
+
+    func expectFlag(_ input: inout CaseCursor, _ actual: Bool) throws {
+        let expected = input.accept("yes")
+        if !expected { try input.need("no") }
+        if expected != actual { throw CaseFailure("is \(actual ? "yes" : "no")") }
+    }
+
+    private func expectValue(_ input: inout CaseCursor) throws {
+        let start = input
+        let object = try needObject(&input)
+        try input.need(".")
+        let name = try input.needName()
+        let property = try property(try objectType(object), name)
+        if property.isList || !property.isStored {
+            input = start
+            let collection = try needCollection(&input)
+            return try expectEqual(&input, try elements(collection))
+        }
+        let value = try object.get(name)
+        try value.withView { view in try expectEqual(&input, .single(view)) }
+    }
+
+    private func expectTotal(_ input: inout CaseCursor, _ operation: AggregateOperation) throws {
+        let name = try input.needName()
+        try input.need("of")
+        let collection = try needCollection(&input)
+        var key: ColumnKey?
+        if name != "self", let target = collection.target, let type = try session.schema[target] {
+            key = try column(type, name)
+        }
+        let total = try collection.aggregate(operation, key)
+        try total.withView { view in try expectEqual(&input, .single(view)) }
+    }
+
+    private func expectPresence(_ input: inout CaseCursor, isPresent: Bool) throws {
+        let exists: Bool
+        if let object = try findObject(&input) { exists = try object.exists() } else { exists = false }
+        if exists != isPresent { throw CaseFailure(exists ? "it exists" : "it is missing") }
+    }
+
+    private func expectSchema(_ input: inout CaseCursor) throws {
+        let expected = SchemaText.print(try SchemaText.parse(try input.needText()))
+        let actual = SchemaText.print(try session.schema)
+        if expected != actual { throw CaseFailure("the schema is \(actual)") }
+    }
+
+    // MARK: Queries and counters
+
+    private func expectQuery(_ input: inout CaseCursor) throws {
+        let query = try query(try input.needName())
+        if input.accept("count") {
+            try expectNumber(&input, try query.count())
+        } else if input.accept("arguments") {
+            try expectNumber(&input, query.argumentCount)
+        } else if input.accept("first") {
+            let first = try query.first()
+            try expectEqual(&input, .single(first.map { .link($0.link) } ?? .null))
+        } else if input.accept("explains") {
+            let plan = try query.explain()
+            if !plan.contains(try input.needText()) { throw CaseFailure("is `\(plan)`") }
+        } else {
+            try input.need("describes")
+            let text = try query.describe()
+            if text != (try input.needText()) { throw CaseFailure("is `\(text)`") }
+        }
+    }
+
+    private func expectCounter(_ input: inout CaseCursor) throws {
+        guard let mark else { throw CaseFailure("there is no mark") }
+        let name = try input.needName(), now = try session.counters.read()
+        let moved: UInt64
+        switch name {
+        case "chunks_decoded": moved = now.chunksDecoded - mark.chunksDecoded
+        case "rows_evaluated": moved = now.rowsEvaluated - mark.rowsEvaluated
+        case "full_reruns": moved = now.fullReruns - mark.fullReruns
+        case "log_records_read": moved = now.logRecordsRead - mark.logRecordsRead
+        case "index_lookups": moved = now.indexLookups - mark.indexLookups
+        default: throw CaseFailure("there is no counter '\(name)'")
+        }
+        if input.accept("moved") {
+            if moved == 0 { throw CaseFailure("\(name) did not move") }
+            return
+        }
+        try expectNumber(&input, Int(moved))
+    }
+
+    // MARK: Changes
+
+    func observe(_ input: inout CaseCursor) throws {
+        let name = try input.needName()
+        try input.need("=")
+        if input.accept("realm") {
+            tokens[name] = try session.observe(nil)
+            return
+        }
+        if !startsCollection(input) {
+            var ahead = input
+            let object = try needObject(&ahead)
+            if ahead.isAtEnd() {
+                input = ahead
+                tokens[name] = try object.observe(nil)
+                return
+            }
+        }
+        tokens[name] = try needCollection(&input).observe(nil)
+    }
+
+    private func expectChanges(_ input: inout CaseCursor) throws {
+        let actual: String
+        switch try token(try input.needName()).next() {
+        case .pending: actual = "none"
+        case .end: actual = "end"
+        case .changes(let changes): actual = try text(changes)
+        }
+        let expected = input.takeRest().split(separator: " ").joined(separator: " ")
+        if actual != expected { throw CaseFailure("changes are \(actual)") }
+    }
+
+    /// The canonical text of a change set: see docs/testing.md.
+    private func text(_ changes: ChangeSet) throws -> String {
+        var parts = ["{"]
+        if changes.isInitial { parts.append("initial") }
+        if changes.isSourceDeleted { parts.append("deleted") }
+        if changes.kind == .session { parts.append("advanced") }
+        if !changes.deletions.isEmpty { parts += ["deletions"] + changes.deletions.map(String.init) }
+        if !changes.insertions.isEmpty { parts += ["insertions"] + changes.insertions.map(String.init) }
+        if !changes.modificationsOld.isEmpty {
+            parts.append("modifications")
+            parts += zip(changes.modificationsOld, changes.modificationsNew).map { "\($0):\($1)" }
+        }
+        if !changes.properties.isEmpty { parts.append("properties") }
+        for change in changes.properties {
+            guard let property = try propertyAnywhere(change.column) else { continue }
+            parts.append(property.name)
+            if property.isList || property.type == .link { continue }
+            parts.append(Self.text(change.old) + ">" + Self.text(change.new))
+        }
+        return (parts + ["}"]).joined(separator: " ")
+    }
+
+    private static func text(_ value: Value) -> String { value.withView { Literal.text($0) } }
+
+    /// Cases observe objects of one class that has the column.
+    private func propertyAnywhere(_ column: ColumnKey) throws -> Property? {
+        for type in try session.schema.objectTypes {
+            if let property = type.property(column) { return property }
+        }
+        return nil
+    }
+}

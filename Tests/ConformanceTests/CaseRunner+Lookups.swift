@@ -1,0 +1,151 @@
+/// What the words of a case stand for: classes, properties, objects and collections.
+import MotteLiveObjects
+import MotteNotifications
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteValues
+
+extension CaseRunner {
+    func type(_ name: String) throws -> ObjectType { try session.schema.type(named: name) }
+
+    func property(_ type: ObjectType, _ name: String) throws -> Property { try type.requiredProperty(named: name) }
+
+    func table(_ type: ObjectType) throws -> TableKey {
+        guard let key = type.tableKey else { throw CaseFailure("\(type.name) has no table") }
+        return key
+    }
+
+    func column(_ type: ObjectType, _ name: String) throws -> ColumnKey {
+        guard let key = try property(type, name).columnKey else { throw CaseFailure("\(name) has no column") }
+        return key
+    }
+
+    // MARK: Objects
+
+    /// `Class/key` or `@name`; nil when there is no object with that key.
+    func findObject(_ input: inout CaseCursor) throws -> LiveObject? {
+        if input.accept("@") {
+            let name = try input.needName()
+            guard let object = objects[name] else { throw CaseFailure("'@\(name)' was not declared") }
+            return object
+        }
+        let type = try type(try input.needName())
+        try input.need("/")
+        let key = try input.needKey(resolve).owned
+        return try session.find(try table(type), primaryKey: key)
+    }
+
+    func needObject(_ input: inout CaseCursor) throws -> LiveObject {
+        let start = input.rest
+        guard let object = try findObject(&input) else { throw CaseFailure("there is no such object: \(start)") }
+        return object
+    }
+
+    var resolve: CaseCursor.Resolve {
+        { input in .link(try self.needObject(&input).link) }
+    }
+
+    // MARK: Collections
+
+    func startsCollection(_ input: CaseCursor) -> Bool {
+        var ahead = input
+        return ahead.accept("$") || ahead.accept("all") || ahead.accept("backlinks") || ahead.accept("run")
+    }
+
+    private func baseCollection(_ input: inout CaseCursor) throws -> LiveCollection {
+        if input.accept("all") { return try session.objects(try input.needName()) }
+        if input.accept("run") { return try query(try input.needName()).results() }
+        if input.accept("$") {
+            let name = try input.needName()
+            guard let collection = collections[name] else { throw CaseFailure("'$\(name)' was not declared") }
+            return collection
+        }
+        if input.accept("backlinks") {
+            let object = try needObject(&input)
+            try input.need("via")
+            let origin = try type(try input.needName())
+            try input.need(".")
+            return try object.backlinks(origin: try table(origin), try column(origin, try input.needName()))
+        }
+        let object = try needObject(&input)
+        try input.need(".")
+        return try object.collection(try input.needName())
+    }
+
+    func needCollection(_ input: inout CaseCursor) throws -> LiveCollection {
+        var collection = try baseCollection(&input)
+        while true {
+            if input.accept("where") {
+                let text = try input.needText()
+                let arguments = try input.acceptArguments(resolve).map(\.owned)
+                collection = try collection.filter(text, Arguments(arguments))
+            } else if input.accept("sorted") {
+                collection = try collection.sorted(by: try sortKeys(&input))
+            } else if input.accept("limited") {
+                collection = try collection.limited(to: Int(try input.needInteger()))
+            } else if input.accept("snapshot") {
+                collection = try collection.snapshot()
+            } else if input.accept("results") {
+                collection = try collection.results()
+            } else if input.accept("frozen") {
+                collection = try collection.freeze()
+            } else {
+                return collection
+            }
+        }
+    }
+
+    private func sortKeys(_ input: inout CaseCursor) throws -> [(path: String, isAscending: Bool)] {
+        var keys: [(path: String, isAscending: Bool)] = []
+        repeat {
+            var path = try input.needName()
+            while input.accept(".") { path += "." + (try input.needName()) }
+            keys.append((path, !input.accept("desc")))
+        } while input.accept(",")
+        return keys
+    }
+
+    func needList(_ input: inout CaseCursor) throws -> LiveList {
+        guard let list = try needCollection(&input) as? LiveList else { throw CaseFailure("this is no list") }
+        return list
+    }
+
+    func elements(_ collection: LiveCollection) throws -> Literal {
+        .list(try (0 ..< collection.count()).map { try collection.value(at: $0) })
+    }
+
+    /// One property of every element, by single reads, compared with the bulk read.
+    func values(_ name: String, of collection: LiveCollection) throws -> Literal {
+        guard let target = collection.target, let type = try session.schema[target] else {
+            throw CaseFailure("this is no collection of objects")
+        }
+        let column = try column(type, name)
+        let count = try collection.count()
+        var values: [ValueView] = []
+        for index in 0 ..< count {
+            guard let object = try collection.object(at: index) else { throw CaseFailure("element \(index) is gone") }
+            values.append(try object.get(column))
+        }
+        var read = Array(repeating: ValueView.null, count: count)
+        let got = try read.withUnsafeMutableBufferPointer { buffer in
+            guard let start = buffer.baseAddress else { return 0 }
+            return try collection.readValues(
+                [column], first: 0, count: count, into: start, rowStride: 1, columnStride: 1)
+        }
+        guard got == count, Literal.list(read).isSame(as: .list(values)) else {
+            let bulk = Literal.list(read).text
+            throw CaseFailure("single reads give \(Literal.list(values).text), the bulk read \(bulk)")
+        }
+        return .list(values)
+    }
+
+    func query(_ name: String) throws -> PreparedQuery {
+        guard let query = queries[name] else { throw CaseFailure("the query '\(name)' was not declared") }
+        return query
+    }
+
+    func token(_ name: String) throws -> Observation {
+        guard let token = tokens[name] else { throw CaseFailure("the token '\(name)' was not declared") }
+        return token
+    }
+}

@@ -1,0 +1,319 @@
+/// The steps of a case, one function each or one line.
+import Foundation
+import MotteLiveObjects
+import MotteNotifications
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteValues
+
+extension CaseRunner {
+    func step(_ input: inout CaseCursor) throws {
+        countStep()
+        if try stepOfFiles(&input) { return }
+        _ = try session
+        if try stepOfSessions(&input) { return }
+        if try stepOfObjects(&input) { return }
+        if try stepOfLists(&input) { return }
+        throw CaseFailure("unknown step '\(input.rest)'")
+    }
+
+    private func stepOfFiles(_ input: inout CaseCursor) throws -> Bool {
+        if input.accept("session") { try openSession(&input) }
+        else if input.accept("file") { try writeFile(&input) }
+        else if input.accept("truncate") { try truncateFile(&input) }
+        else if input.accept("folder") {
+            let path = folder.appendingPathComponent(try fileName(&input))
+            try FileManager.default.createDirectory(at: path, withIntermediateDirectories: false)
+        } else if input.accept("fails") { try fails(&input) }
+        else if input.accept("shut") { closeAll() }
+        else if input.accept("reopen") {
+            closeAll()
+            try openMain()
+        } else { return false }
+        return true
+    }
+
+    private func stepOfSessions(_ input: inout CaseCursor) throws -> Bool {
+        if input.accept("elsewhere") { try elsewhere(&input) }
+        else if input.accept("write") {
+            let limit = input.accept("timeout") ? try input.needInteger() : 10_000
+            try session.beginWrite(timeoutMilliseconds: limit)
+        } else if input.accept("commit") {
+            let version = try session.commit()
+            if try session.version != version { throw CaseFailure("the commit's version is not the session's") }
+        } else if input.accept("cancel") { try session.cancel() }
+        else if input.accept("refresh") {
+            let moved = try session.refresh()
+            if !input.isAtEnd() { try expectFlag(&input, moved) }
+        } else if input.accept("wait") {
+            if try !session.waitForChange(timeoutMilliseconds: 2_000) { throw CaseFailure("nothing came") }
+        } else if input.accept("dispatch") { try dispatch() }
+        else if input.accept("close") { try session.close() }
+        else if input.accept("use") {
+            let name = try input.needName()
+            guard let known = sessions[name] else { throw CaseFailure("there is no session '\(name)'") }
+            current = known
+        } else if input.accept("freeze") {
+            let name = try input.needName()
+            sessions[name] = try session.freeze()
+        } else if input.accept("mark") { mark = try session.counters.read() }
+        else if input.accept("observe") { try observe(&input) }
+        else if input.accept("stop") { try token(try input.needName()).stop() }
+        else if input.accept("expect") { try expect(&input) }
+        else { return false }
+        return true
+    }
+
+    private func stepOfObjects(_ input: inout CaseCursor) throws -> Bool {
+        if input.accept("create") { try create(&input, returnExisting: false) }
+        else if input.accept("upsert") { try create(&input, returnExisting: true) }
+        else if input.accept("insert") { try insert(&input) }
+        else if input.accept("set") { try set(&input) }
+        else if input.accept("delete") {
+            if startsCollection(input) { try needCollection(&input).deleteObjects() }
+            else { try needObject(&input).delete() }
+        } else if input.accept("let") { try letName(&input) }
+        else if input.accept("prepare") { try prepare(&input) }
+        else if input.accept("bind") {
+            let query = try query(try input.needName())
+            let position = Int(try input.needInteger())
+            try query.bind(position, to: try input.needValue(resolve).owned)
+        } else { return false }
+        return true
+    }
+
+    private func stepOfLists(_ input: inout CaseCursor) throws -> Bool {
+        if input.accept("append") {
+            let list = try needList(&input)
+            switch try input.needLiteral(resolve) {
+            case .single(let value): try list.append([value])
+            case .list(let values): try list.append(values)
+            }
+        } else if input.accept("insert-at") {
+            let list = try needList(&input), index = Int(try input.needInteger())
+            try list.insert(try input.needValue(resolve), at: index)
+        } else if input.accept("replace") {
+            let list = try needList(&input), index = Int(try input.needInteger())
+            try list.set(index, to: try input.needValue(resolve))
+        } else if input.accept("remove") {
+            try needList(&input).remove(at: Int(try input.needInteger()))
+        } else if input.accept("move") {
+            let list = try needList(&input), index = Int(try input.needInteger())
+            try list.move(from: index, to: Int(try input.needInteger()))
+        } else if input.accept("swap") {
+            let list = try needList(&input), index = Int(try input.needInteger())
+            try list.swap(index, Int(try input.needInteger()))
+        } else if input.accept("splice") {
+            let list = try needList(&input)
+            let index = Int(try input.needInteger()), count = Int(try input.needInteger())
+            guard case .list(let values) = try input.needLiteral(resolve) else { throw CaseFailure("expected a list") }
+            try list.splice(at: index, removing: count, inserting: values)
+        } else if input.accept("clear") {
+            try needList(&input).clear()
+        } else { return false }
+        return true
+    }
+
+    // MARK: Files and sessions
+
+    private func openSession(_ input: inout CaseCursor) throws {
+        let name = try input.needName()
+        var path = "main.motte", schema: String?, readOnly = false, noCreate = false
+        while !input.isAtEnd() {
+            if input.accept("path") { path = try fileName(&input) }
+            else if input.accept("readonly") { readOnly = true }
+            else if input.accept("nocreate") { noCreate = true }
+            else if input.accept("schema") { schema = try input.needText() }
+            else { throw CaseFailure("unknown word at '\(input.rest)'") }
+        }
+        // The case's own schema belongs to `main`; it exists before another session opens the file.
+        if name != "main", sessions.isEmpty, path == "main.motte", schema == nil { try openMain() }
+        try open(name, path: path, readOnly: readOnly, noCreate: noCreate, schema: schema)
+    }
+
+    private func fileName(_ input: inout CaseCursor) throws -> String {
+        if case .string(let name) = try input.needValue(resolve).owned { return name }
+        throw CaseFailure("expected a file name")
+    }
+
+    private func writeFile(_ input: inout CaseCursor) throws {
+        let path = folder.appendingPathComponent(try fileName(&input))
+        try Data(try input.needValue(resolve).bytes).write(to: path)
+    }
+
+    private func truncateFile(_ input: inout CaseCursor) throws {
+        let path = folder.appendingPathComponent(try fileName(&input))
+        let file = try FileHandle(forWritingTo: path)
+        try file.truncate(atOffset: UInt64(try input.needInteger()))
+        try file.close()
+    }
+
+    /// Delivery through the queue, as an event loop would do it.
+    private func dispatch() throws {
+        guard let queue else { throw CaseFailure("there is no queue") }
+        if try !queue.wait(timeoutMilliseconds: 2_000) { throw CaseFailure("the queue has no work") }
+        var poller = pollfd(fd: queue.descriptor, events: Int16(POLLIN), revents: 0)
+        if poll(&poller, 1, 2_000) != 1 { throw CaseFailure("the descriptor of the queue is not readable") }
+        try queue.dispatch()
+    }
+
+    private func fails(_ input: inout CaseCursor) throws {
+        let expected = try input.needName()
+        let offset = input.accept("at") ? Int(try input.needInteger()) : nil
+        do {
+            try step(&input)
+        } catch let error as DatabaseError {
+            let code = Self.headerName(error.code)
+            if code != expected { throw CaseFailure("failed with \(code): \(error)") }
+            if error.message.isEmpty { throw CaseFailure("the error has no message") }
+            if let offset, error.details.queryOffset != offset {
+                throw CaseFailure("the error is at offset \(error.details.queryOffset ?? -1): \(error)")
+            }
+            _ = input.takeRest()
+            return
+        }
+        throw CaseFailure("did not fail, expected \(expected)")
+    }
+
+    /// invalidUTF8 -> INVALID_UTF8, as in motte.h.
+    static func headerName(_ code: ErrorCode) -> String {
+        var name = "", previous: Character = "_"
+        let letters = Array("\(code)")
+        for (index, letter) in letters.enumerated() {
+            let startsWord = letter.isUppercase
+                && (!previous.isUppercase || (index + 1 < letters.count && letters[index + 1].isLowercase))
+            if startsWord, previous != "_" { name += "_" }
+            name += letter.uppercased()
+            previous = letter
+        }
+        return name
+    }
+
+    /// The rest of the line on another thread, which this one waits for.
+    private func elsewhere(_ input: inout CaseCursor) throws {
+        // The other thread has both alone until the semaphore is raised.
+        nonisolated(unsafe) let runner = self
+        nonisolated(unsafe) var line = input
+        nonisolated(unsafe) var outcome: Result<Void, any Error> = .success(())
+        let done = DispatchSemaphore(value: 0)
+        let thread = Thread {
+            outcome = Result { try runner.step(&line) }
+            done.signal()
+        }
+        thread.start()
+        done.wait()
+        input = line
+        try outcome.get()
+    }
+
+    // MARK: Objects
+
+    private func assignments(
+        _ input: inout CaseCursor, _ type: ObjectType
+    ) throws -> (columns: [ColumnKey], values: [ValueView]) {
+        var columns: [ColumnKey] = [], values: [ValueView] = []
+        while !input.isAtEnd() {
+            columns.append(try column(type, try input.needName()))
+            try input.need("=")
+            values.append(try input.needValue(resolve))
+        }
+        return (columns, values)
+    }
+
+    private func create(_ input: inout CaseCursor, returnExisting: Bool) throws {
+        let name = input.accept("@") ? try input.needName() : nil
+        let type = try type(try input.needName()), table = try table(type)
+        var columns: [ColumnKey] = [], values: [ValueView] = []
+        if input.accept("/") {
+            values.append(try input.needKey(resolve))
+            guard let key = type.primaryKey?.columnKey else {
+                throw DatabaseError(.noPrimaryKey, "\(type.name) has no primary key", className: type.name)
+            }
+            columns.append(key)
+        }
+        let given = try assignments(&input, type)
+        let object: LiveObject?
+        if given.columns.isEmpty, columns.isEmpty || steps % 2 == 1 {
+            let key = values.first?.owned
+            object = try session.create(table, primaryKey: key, returnExisting: returnExisting).object
+        } else {
+            columns += given.columns
+            values += given.values
+            let key = try values.withUnsafeBufferPointer { buffer in
+                try session.create(table, columns: columns, values: buffer, returnExisting: returnExisting).key
+            }
+            object = try session.object(table, at: key)
+        }
+        if let name { objects[name] = object }
+    }
+
+    private func set(_ input: inout CaseCursor) throws {
+        let object = try needObject(&input)
+        // A deleted object still has a class; the engine says that it is gone.
+        let given = try assignments(&input, try objectType(object))
+        if given.columns.count == 1, steps % 2 == 1 {
+            try object.set(given.columns[0], to: given.values[0])
+        } else {
+            try given.values.withUnsafeBufferPointer { buffer in try object.setMany(given.columns, values: buffer) }
+        }
+    }
+
+    func objectType(_ object: LiveObject) throws -> ObjectType {
+        guard let type = try session.schema[object.table] else { throw CaseFailure("the class of the object is gone") }
+        return type
+    }
+
+    private func insert(_ input: inout CaseCursor) throws {
+        let type = try type(try input.needName())
+        var columns: [ColumnKey] = [], rows: [ValueView] = [], count = 0
+        try input.need("(")
+        while !input.accept(")") {
+            if !columns.isEmpty { try input.need(",") }
+            columns.append(try column(type, try input.needName()))
+        }
+        try input.need("[")
+        while !input.accept("]") {
+            if count > 0 { try input.need(",") }
+            guard case .list(let row) = try input.needLiteral(resolve), row.count == columns.count else {
+                throw CaseFailure("row \(count) has not one value for each property")
+            }
+            rows += row
+            count += 1
+        }
+        let table = try table(type)
+        try rows.withUnsafeBufferPointer { buffer in
+            _ = try session.insertBatch(table, columns: columns, rows: buffer.baseAddress, rowCount: count)
+        }
+    }
+
+    private func letName(_ input: inout CaseCursor) throws {
+        if input.accept("$") {
+            let name = try input.needName()
+            try input.need("=")
+            collections[name] = try needCollection(&input)
+            return
+        }
+        try input.need("@")
+        let name = try input.needName()
+        try input.need("=")
+        var object: LiveObject
+        if input.accept("first") {
+            guard let first = try needCollection(&input).first() else { throw CaseFailure("the collection is empty") }
+            object = first
+        } else {
+            object = try needObject(&input)
+        }
+        if input.accept("frozen") { object = try object.freeze() }
+        objects[name] = object
+    }
+
+    private func prepare(_ input: inout CaseCursor) throws {
+        let name = try input.needName()
+        try input.need("=")
+        let table = try table(try type(try input.needName()))
+        try input.need("where")
+        let text = try input.needText()
+        let arguments = try input.acceptArguments(resolve).map(\.owned)
+        queries[name] = try session.query(table, text, Arguments(arguments))
+    }
+}

@@ -1,0 +1,117 @@
+/// One conformance case against the engine, driven by name: sessions, names that the case gave, the loop over lines.
+///
+/// The steps are in `CaseRunner+Steps`, what can be expected in `CaseRunner+Expectations`, collections and objects in
+/// `CaseRunner+Lookups`. A runner belongs to one thread, except for steps that say `elsewhere`.
+import Foundation
+import MotteLiveObjects
+import MotteNotifications
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+final class CaseRunner {
+    let folder: URL
+    let arena = CaseArena()
+    private let name: String
+    private let rowsPerCluster: Int?
+
+    private var schemaText = ""
+    private var isInMemory = false
+    var sessions: [String: Session] = [:]
+    var objects: [String: LiveObject] = [:]
+    var collections: [String: LiveCollection] = [:]
+    var tokens: [String: Observation] = [:]
+    var queries: [String: PreparedQuery] = [:]
+    var current: Session?
+    var queue: DeliveryQueue?
+    var mark: Counters.Reading?
+    private(set) var steps = 0
+
+    init(name: String, rowsPerCluster: Int?) throws {
+        self.name = name
+        self.rowsPerCluster = rowsPerCluster
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("motte-case-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        closeAll()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    // MARK: Running
+
+    /// Throws the first failure, with the line it is on.
+    func run(_ text: String) throws {
+        for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            do {
+                try run(line: String(line))
+            } catch {
+                throw CaseFailure("line \(number + 1): \(line)\n    \(error)")
+            }
+        }
+    }
+
+    private func run(line: String) throws {
+        var input = CaseCursor(line, arena)
+        if input.isAtEnd() || input.accept("case") || input.accept("about") { return }
+        if input.accept("schema") {
+            schemaText += input.takeRest() + "\n"
+            return
+        }
+        if input.accept("store") {
+            try input.need("memory")
+            isInMemory = true
+            return
+        }
+        try step(&input)
+        if !input.isAtEnd() { throw CaseFailure("unexpected '\(input.rest)'") }
+    }
+
+    func countStep() { steps += 1 }
+
+    // MARK: Sessions
+
+    /// The session in use; the first step of a case opens `main`.
+    var session: Session {
+        get throws {
+            if let current { return current }
+            try openMain()
+            return try current ?? { throw CaseFailure("there is no session") }()
+        }
+    }
+
+    @discardableResult
+    func open(
+        _ name: String, path: String = "main.motte", readOnly: Bool = false, noCreate: Bool = false,
+        schema: String? = nil
+    ) throws -> Session {
+        let location: SessionOptions.Location =
+            isInMemory ? .memory(folder.path) : .file(folder.appendingPathComponent(path).path)
+        var options = SessionOptions(location)
+        options.isReadOnly = readOnly
+        options.noCreate = noCreate
+        options.rowsPerCluster = rowsPerCluster
+        if let schema { options.schema = try SchemaText.parse(schema) }
+        let session = try Session.open(options)
+        sessions[name] = session
+        current = session
+        let queue = try self.queue ?? DeliveryQueue()
+        self.queue = queue
+        try queue.bind(session)
+        return session
+    }
+
+    func openMain() throws { try open("main", schema: schemaText.isEmpty ? nil : schemaText) }
+
+    func closeAll() {
+        tokens = [:]
+        queries = [:]
+        collections = [:]
+        objects = [:]
+        for session in sessions.values { _ = try? session.close() }
+        sessions = [:]
+        current = nil
+        queue = nil
+    }
+}
