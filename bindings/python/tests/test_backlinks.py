@@ -21,6 +21,20 @@ def test_backlinks_follow_the_links(db: motte.Database) -> None:
         assert len(owned) == 0 and repr(owned) == "<Backlinks: 0 Dog>"
 
 
+def test_backlinks_that_are_not_declared(db: motte.Database) -> None:
+    with db.write():
+        rex = db.add(Dog(name="Rex"))
+        ada, bob = db.add_all([Person(name="Ada", dogs=[rex]), Person(name="Bob", dogs=[rex, rex])])
+    listed = db.backlinks(rex, Person.dogs)
+
+    assert [person.name for person in listed] == ["Ada", "Bob", "Bob"]
+    assert list(db.backlinks(ada, Dog.owner)) == []
+    with pytest.raises(TypeError, match="linking property"):
+        db.backlinks(rex, "dogs")
+    with pytest.raises(motte.Error):
+        db.backlinks(rex, Dog.owner)
+
+
 def test_backlinks_are_collections(db: motte.Database) -> None:
     with db.write():
         ada = db.add(Person(name="Ada"))

@@ -209,9 +209,7 @@ class Runner:
         return getattr(owner, cursor.name())
 
     def _backlinks(self, target: Any, origin: str, property_name: str) -> Any:
-        """The package has backlinks as declared properties; others are a query."""
-        is_list = self.db.model(origin)._declared()[property_name].is_list
-        return self.db.objects(origin).where(f"{'ANY ' * is_list}{property_name} == $0", target)
+        return self.db.backlinks(target, getattr(self.db.model(origin), property_name))
 
     @staticmethod
     def _sort_keys(cursor: Cursor) -> list[str]:

@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,9 @@ def test_the_example_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatc
                           capsys: pytest.CaptureFixture[str]) -> None:
     example = (PACKAGE / "README.md").read_text().split("```python\n")[1].split("```")[0]
     monkeypatch.chdir(tmp_path)
-    exec(compile(example, "README.md", "exec", dont_inherit=True), {"__name__": "example"})
+    names: dict[str, Any] = {"__name__": "example"}
+    exec(compile(example, "README.md", "exec", dont_inherit=True), names)
+    names.clear()
 
     assert capsys.readouterr().out.splitlines()[:1] == ["1 Ada Rex"]
 

@@ -68,9 +68,14 @@ def motte_python_visit(userdata: Any, handle: Any, kind: int) -> int:
     return _run(userdata, handle, kind)
 
 
-@ffi.def_extern()  # type: ignore[untyped-decorator]
-def motte_python_free(userdata: Any) -> None:
-    _alive.pop(int(ffi.cast("intptr_t", userdata)), None)
+def _make_free(ffi: Any, alive: dict[int, Any]) -> None:
+    """Held by a closure: the library may also let go when Python is ending and this module's names are gone."""
+    @ffi.def_extern()  # type: ignore[untyped-decorator]
+    def motte_python_free(userdata: Any) -> None:
+        alive.pop(int(ffi.cast("intptr_t", userdata)), None)
+
+
+_make_free(ffi, _alive)
 
 
 def check_calling(status: int) -> int:

@@ -358,6 +358,13 @@ class Realm:
             raise errors.ObjectDeletedError("the object has been deleted")
         return Token.started(lib.motte_observe_object, own(place), callback)
 
+    def row_backlinks(self, class_id: int, key: int, origin: int) -> Coll:
+        place, coll = out("motte_object"), out("motte_coll")
+        if errors.check(lib.motte_object_at(self.handle, class_id, key, place)) != OK:
+            raise errors.ObjectDeletedError("the object has been deleted")
+        errors.check(lib.motte_object_backlinks(own(place), origin, coll))
+        return Coll(own(coll))
+
     # -------------------------------------------------------------------------------------------- batches, queries
 
     def insert_columns(self, class_id: int, props: Sequence[int], columns: Sequence[Column], count: int) -> array[int]:

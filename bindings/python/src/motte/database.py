@@ -21,6 +21,7 @@ from . import errors, query
 from ._convert import LINK, Column, Link, Values, column
 from ._handles import give_up
 from ._realm import NO_CREATE, READ_ONLY, Queue, Realm, Schema
+from .backlinks import Backlinks
 from .model import Model, store, stored
 from .query import PreparedQuery
 from .results import Collection, Results
@@ -396,6 +397,19 @@ class Database:
                 if len(values) or coll.count():
                     coll.list_splice(0, coll.count(), values)
 
+    def update(self, instance: M, **values: Any) -> M:
+        """Assigns several properties at once, all or none; gives the object back. Lists are assigned by themselves."""
+        self._check_task()
+        row = instance._stored_row("update")
+        bounds = [row.bound(name) for name in values]
+        for bound in bounds:
+            if not bound.declared.is_plain:
+                raise errors.WrongTypeError(f"{row.model.__name__}.{bound.info.name} is a collection; assign it by "
+                                            "itself", property_name=bound.info.name)
+        encoded = self._encoded(list(values.values()), [bound.declared.type for bound in bounds])
+        self._realm.row_set(row.class_id, self._link(instance).key, [bound.info.id for bound in bounds], encoded)
+        return instance
+
     def insert_columns(self, model: type[Model], columns: Mapping[str, Any]) -> array[int]:
         """Many new objects of one class from one sequence per property: lists, arrays, NumPy arrays. All or none.
 
@@ -501,6 +515,15 @@ class Database:
         text, values = query.condition(row.model, condition, arguments)
         return PreparedQuery(self, self._realm.query(row.class_id, text, self._encoded(values)), model)
 
+    def backlinks(self, instance: Model, origin: Any) -> Backlinks[Any]:
+        """The objects that link to this one through a property of theirs, declared as inverse or not:
+        `db.backlinks(ada, Dog.owner)`."""
+        if not isinstance(origin, query.Path) or len(origin._names) != 1:
+            raise TypeError(f"a linking property is wanted, as in db.backlinks(ada, Dog.owner), not {origin!r:.60}")
+        bound = self._row_of(origin._model).bound(origin._names[0])
+        link = self._link(instance)
+        return Backlinks(self, self._realm.row_backlinks(link.class_id, link.key, bound.info.id))
+
     # -------------------------------------------------------------------------------------------- changes
 
     def observe(self, callback: Callable[[DatabaseChange], None]) -> Observation:
@@ -524,22 +547,30 @@ class Database:
     def dispatch(self, timeout: Optional[float] = 0) -> int:
         """Shows the newest version and calls what observes it; tells how many deliveries there were. Waits for the
         first up to `timeout` seconds, None without limit."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            delivered = self._dispatch_once()
+            if delivered or not self._sleep(deadline):
+                return delivered
+
+    def _dispatch_once(self) -> int:
         if self._queue is None:
             raise errors.FrozenError("a frozen database never changes")
-        deadline = None if timeout is None else time.monotonic() + timeout
-        delivered = self._queue.dispatch()
-        while not delivered:
+        return self._queue.dispatch()
+
+    def _sleep(self, deadline: Optional[float]) -> bool:
+        """Until there is something to dispatch, which includes what a stream fetches; False when the time is up."""
+        assert self._queue is not None
+        while True:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
-                break
+                return False
             own = self._queue.timeout_ms()
-            limits = [each for each in (None if left is None else left * 1000, own if own >= 0 else None)
-                      if each is not None]
+            limits = ([] if left is None else [left * 1000]) + ([own] if own >= 0 else [])
             poll = select.poll()
             poll.register(self._queue.fd(), select.POLLIN)
-            poll.poll(min(limits) if limits else None)
-            delivered = self._queue.dispatch()
-        return delivered
+            if poll.poll(min(limits) if limits else None) or own >= 0 and own == min(limits):
+                return True
 
     async def _dispatched(self) -> None:
         """Until the event loop has dispatched. All waiters share one reader."""

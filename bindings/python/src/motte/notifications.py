@@ -118,55 +118,60 @@ class Observation:
             pass
 
 
+class _Ended(Exception):
+    """The last change of a stream has been fetched."""
+
+
 class ChangeStream(Generic[C]):
-    """Changes one after the other, for `for` and `async for`. Each loop observes anew."""
+    """Changes one after the other, for `for` and `async for`. Each loop observes anew, from its start on."""
 
     def __init__(self, database: Database, start: Callable[[], Token], read: Callable[[NativeChanges], C],
                  timeout: Optional[float]) -> None:
         self._database, self._start, self._read, self._timeout = database, start, read, timeout
 
     def __iter__(self) -> Iterator[C]:
-        token = self._start()
+        return self._changes(self._start())
+
+    def _changes(self, token: Token) -> Iterator[C]:
         try:
             while True:
                 deadline = None if self._timeout is None else time.monotonic() + self._timeout
-                while True:
-                    try:
-                        native = token.next()
-                    except StopIteration:
+                native = self._next(token)
+                while native is None:
+                    self._database._dispatch_once()
+                    native = self._next(token)
+                    if native is None and not self._database._sleep(deadline):
                         return
-                    if native is not None:
-                        break
-                    left = None if deadline is None else deadline - time.monotonic()
-                    if self._database.dispatch(timeout=None if left is None else max(0.0, left)) == 0:
-                        if left is not None and left <= 0:
-                            return
                 yield self._read(native)
+        except _Ended:
+            return
         finally:
             token.drop()
 
-    async def _changes(self) -> AsyncIterator[C]:
-        token = self._start()
+    @staticmethod
+    def _next(token: Token) -> Optional[NativeChanges]:
         try:
-            # What waits already, the initial state above all, needs no event.
-            self._database.dispatch(timeout=0)
-            while True:
-                try:
-                    native = token.next()
-                except StopIteration:
-                    return
-                if native is None:
-                    try:
-                        await asyncio.wait_for(self._database._dispatched(), self._timeout)
-                    except asyncio.TimeoutError:
-                        return
-                    continue
-                yield self._read(native)
-        finally:
-            token.drop()
+            return token.next()
+        except StopIteration:
+            raise _Ended from None
 
     def __aiter__(self) -> AsyncIterator[C]:
-        return self._changes()
+        return self._async_changes(self._start())
+
+    async def _async_changes(self, token: Token) -> AsyncIterator[C]:
+        try:
+            # What waits already, the initial state above all, needs no event.
+            self._database._dispatch_once()
+            while True:
+                native = self._next(token)
+                if native is None:
+                    await asyncio.wait_for(self._database._dispatched(), self._timeout)
+                else:
+                    yield self._read(native)
+        except (_Ended, asyncio.TimeoutError):
+            return
+        finally:
+            token.drop()
 
 
 # ------------------------------------------------------------------------------------------------ what is observed

@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import errors
-from ._convert import BINARY, BOOL, DOUBLE, FLOAT, INT, INVERSE, LINK, STRING, TIMESTAMP
+from ._convert import BINARY, BOOL, DOUBLE, EPOCH, FLOAT, INT, INVERSE, LINK, STRING, TIMESTAMP
 from ._ffi import ffi
 from ._realm import INDEXED, NULLABLE, PRIMARY_KEY, ClassSpec, PropertyInfo, PropertySpec, Realm
 from .backlinks import Backlinks
-from .fields import Declared, Field, Float32, named
+from .fields import MISSING, Declared, Field, Float32, named
 from .lists import List
 from .model import Model
 
@@ -41,6 +41,7 @@ def _property(declared: Declared) -> PropertySpec:
 
 _ANNOTATIONS: dict[int, Any] = {BOOL: bool, INT: int, FLOAT: Float32, DOUBLE: float, STRING: str, BINARY: bytes,
                                 TIMESTAMP: datetime}
+_ZEROS: dict[int, Any] = {BOOL: False, INT: 0, FLOAT: 0.0, DOUBLE: 0.0, STRING: "", BINARY: b"", TIMESTAMP: EPOCH}
 # Annotations that are made, not written.
 _OPTIONAL: Any = Optional
 _LIST: Any = list
@@ -64,9 +65,10 @@ def made_class(name: str, properties: Iterable[PropertyInfo]) -> type[Model]:
             continue
         nullable = nullable or info.type == LINK
         annotations[info.name] = _OPTIONAL[annotation] if nullable else annotation
-        namespace[info.name] = Field(
-            **({"default": None} if nullable else {}), primary_key=bool(info.flags & PRIMARY_KEY),
-            indexed=bool(info.flags & INDEXED))
+        is_key = bool(info.flags & PRIMARY_KEY)
+        # Defaults are not stored; what a property of this type starts with stands in.
+        default = None if nullable else MISSING if is_key else _ZEROS[info.type]
+        namespace[info.name] = Field(default, primary_key=is_key, indexed=bool(info.flags & INDEXED))
     namespace["__annotations__"] = annotations
     namespace["_is_made"] = True
     return type(name, (Model,), namespace)
