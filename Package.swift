@@ -35,7 +35,7 @@ let package = Package(
         .executable(name: "motte-tool", targets: ["MotteTool"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
     ],
     targets: [
         // Floor 0: C.

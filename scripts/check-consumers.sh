@@ -56,7 +56,8 @@ say "C example of the README"
 # A clone with a tag stands for the address and the release. Uncommitted changes are not part of it.
 version=0.1.0
 git clone --quiet --no-hardlinks . "$work/motte"
-git -C "$work/motte" -c user.name=consumer -c user.email=consumer@example.com tag -f -a "$version" -m "$version" > /dev/null
+git -C "$work/motte" -c user.name=consumer -c user.email=consumer@example.com \
+    tag -f -a "$version" -m "$version" > /dev/null
 mkdir -p "$work/swift/Sources/Consumer"
 sed -e "s#@MOTTE_URL@#file://$work/motte#" -e "s#@MOTTE_VERSION@#$version#" Tests/Consumers/swift/Package.swift.in \
     > "$work/swift/Package.swift"
@@ -89,7 +90,8 @@ say "wheel tags and notices"
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet --disable-pip-version-check "$wheel"
 # No Swift on the path, no library path, a folder without the sources.
-(cd "$work/wheels" && env -i PATH=/usr/bin:/bin HOME="$work" "$work/venv/bin/python" "$root/Tests/Consumers/wheel.py" "$work")
+(cd "$work/wheels" \
+    && env -i PATH=/usr/bin:/bin HOME="$work" "$work/venv/bin/python" "$root/Tests/Consumers/wheel.py" "$work")
 say "wheel without Swift"
 
 python3 scripts/readme-example.py python > "$work/wheels/readme.py"

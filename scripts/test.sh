@@ -93,7 +93,8 @@ sanitized() {
 }
 
 stage_threads() {
-    TSAN_OPTIONS="halt_on_error=1 suppressions=$root/scripts/thread-sanitizer.suppressions" sanitized thread .build-thread
+    export TSAN_OPTIONS="halt_on_error=1 suppressions=$root/scripts/thread-sanitizer.suppressions"
+    sanitized thread .build-thread
 }
 
 stage_addresses() {

@@ -1,4 +1,5 @@
-/// What a store must do to take part. Every count and sum is compared between engines, so that none is fast by being wrong.
+/// What a store must do to take part. Every count and sum is compared between engines, so that none is fast by being
+/// wrong.
 protocol Engine {
     var name: String { get }
 

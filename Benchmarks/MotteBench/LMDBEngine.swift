@@ -1,6 +1,7 @@
 /// Hand-coded records in LMDB: the floor of the pager, with no schema, types or notifications above it.
 ///
-///     record: i64 age | f64 score | i64 created | i64 best friend | u8 active | u8 name size | u8 city size | name | city
+///     record: i64 age | f64 score | i64 created | i64 best friend | u8 active | u8 name size | u8 city size
+///             | name | city
 import CLMDB
 import Glibc
 
@@ -25,7 +26,9 @@ final class LMDBEngine: Engine {
         try check(mdb_env_open(environment, path, UInt32(MDB_NOSUBDIR | MDB_NOTLS), 0o644))
         try write { transaction in
             try check(mdb_dbi_open(transaction, "rows", UInt32(MDB_CREATE | MDB_INTEGERKEY), &rows))
-            try check(mdb_dbi_open(transaction, "cities", UInt32(MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED | MDB_INTEGERDUP), &cities))
+            try check(
+                mdb_dbi_open(
+                    transaction, "cities", UInt32(MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED | MDB_INTEGERDUP), &cities))
         }
     }
 
@@ -51,12 +54,18 @@ final class LMDBEngine: Engine {
         buffer.storeBytes(of: data.scores[row], toByteOffset: 8, as: Double.self)
         buffer.storeBytes(of: data.created[row], toByteOffset: 16, as: Int64.self)
         buffer.storeBytes(of: data.bestFriends[row], toByteOffset: 24, as: Int64.self)
-        let name = data.names[row], city = data.cityNames[data.cities[row]]
+        let name = data.names[row]
+        let city = data.cityNames[data.cities[row]]
         buffer.storeBytes(of: data.active[row] ? 1 : 0, toByteOffset: 32, as: UInt8.self)
         buffer.storeBytes(of: UInt8(name.count), toByteOffset: 33, as: UInt8.self)
         buffer.storeBytes(of: UInt8(city.count), toByteOffset: 34, as: UInt8.self)
-        name.withUnsafeBytes { (buffer + 35).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(buffer), byteCount: name.count) }
-        city.withUnsafeBytes { (buffer + 35 + name.count).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(buffer), byteCount: city.count) }
+        name.withUnsafeBytes {
+            (buffer + 35).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(buffer), byteCount: name.count)
+        }
+        city.withUnsafeBytes {
+            (buffer + 35 + name.count).copyMemory(
+                from: $0.baseAddress ?? UnsafeRawPointer(buffer), byteCount: city.count)
+        }
         return 35 + name.count + city.count
     }
 
@@ -68,7 +77,8 @@ final class LMDBEngine: Engine {
                 var id = Int64(row)
                 let size = record(row, data, into: buffer)
                 try withUnsafeMutableBytes(of: &id) { key in
-                    var key = MDB_val(mv_size: 8, mv_data: key.baseAddress), value = MDB_val(mv_size: size, mv_data: buffer)
+                    var key = MDB_val(mv_size: 8, mv_data: key.baseAddress)
+                    var value = MDB_val(mv_size: size, mv_data: buffer)
                     try check(mdb_put(transaction, rows, &key, &value, UInt32(MDB_APPEND)))
                 }
             }
@@ -97,7 +107,8 @@ final class LMDBEngine: Engine {
                 var id = id
                 let size = record(Int(id) % data.count, data, into: start)
                 try withUnsafeMutableBytes(of: &id) { key in
-                    var key = MDB_val(mv_size: 8, mv_data: key.baseAddress), value = MDB_val(mv_size: size, mv_data: start)
+                    var key = MDB_val(mv_size: 8, mv_data: key.baseAddress)
+                    var value = MDB_val(mv_size: size, mv_data: start)
                     try check(mdb_put(transaction, rows, &key, &value, 0))
                 }
             }
@@ -116,7 +127,8 @@ final class LMDBEngine: Engine {
         defer { mdb_txn_reset(reader) }
         var id = id
         return withUnsafeMutableBytes(of: &id) { key in
-            var key = MDB_val(mv_size: 8, mv_data: key.baseAddress), value = MDB_val()
+            var key = MDB_val(mv_size: 8, mv_data: key.baseAddress)
+            var value = MDB_val()
             guard mdb_get(reader, rows, &key, &value) == 0, let found = value.mv_data else { return nil }
             return (found.loadUnaligned(as: Int64.self), found.loadUnaligned(fromByteOffset: 8, as: Double.self))
         }
@@ -127,7 +139,8 @@ final class LMDBEngine: Engine {
             var cursor: OpaquePointer?
             try check(mdb_cursor_open(transaction, rows, &cursor))
             defer { mdb_cursor_close(cursor) }
-            var key = MDB_val(), value = MDB_val()
+            var key = MDB_val()
+            var value = MDB_val()
             while mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0 { if let found = value.mv_data { body(found) } }
         }
     }
@@ -165,7 +178,8 @@ final class LMDBEngine: Engine {
             try check(mdb_cursor_open(transaction, cities, &cursor))
             defer { mdb_cursor_close(cursor) }
             return city.withUnsafeMutableBytes { bytes in
-                var key = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress), value = MDB_val()
+                var key = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
+                var value = MDB_val()
                 guard mdb_cursor_get(cursor, &key, &value, MDB_SET) == 0 else { return 0 }
                 var count = 0
                 mdb_cursor_count(cursor, &count)
@@ -178,12 +192,14 @@ final class LMDBEngine: Engine {
         var entries: [(city: [UInt8], id: Int64)] = []
         var id: Int64 = 0
         try scan { found in
-            let nameSize = Int(found.load(fromByteOffset: 33, as: UInt8.self)), citySize = Int(found.load(fromByteOffset: 34, as: UInt8.self))
+            let nameSize = Int(found.load(fromByteOffset: 33, as: UInt8.self))
+            let citySize = Int(found.load(fromByteOffset: 34, as: UInt8.self))
             entries.append((Array(UnsafeRawBufferPointer(start: found + 35 + nameSize, count: citySize)), id))
             id += 1
         }
         let order = entries.indices.sorted { left, right in
-            entries[left].city == entries[right].city ? entries[left].id < entries[right].id
+            entries[left].city == entries[right].city
+                ? entries[left].id < entries[right].id
                 : entries[left].city.lexicographicallyPrecedes(entries[right].city)
         }
         try write { transaction in
@@ -214,7 +230,8 @@ final class LMDBEngine: Engine {
                 var friend = found.loadUnaligned(fromByteOffset: 24, as: Int64.self)
                 guard friend >= 0 else { return }
                 withUnsafeMutableBytes(of: &friend) { key in
-                    var key = MDB_val(mv_size: 8, mv_data: key.baseAddress), value = MDB_val()
+                    var key = MDB_val(mv_size: 8, mv_data: key.baseAddress)
+                    var value = MDB_val()
                     guard mdb_get(transaction, rows, &key, &value) == 0, let other = value.mv_data else { return }
                     if other.loadUnaligned(as: Int64.self) > age { count += 1 }
                 }
@@ -230,7 +247,8 @@ final class LMDBEngine: Engine {
                 for id in ids {
                     var id = id
                     try withUnsafeMutableBytes(of: &id) { key in
-                        var key = MDB_val(mv_size: 8, mv_data: key.baseAddress), value = MDB_val()
+                        var key = MDB_val(mv_size: 8, mv_data: key.baseAddress)
+                        var value = MDB_val()
                         try check(mdb_get(transaction, rows, &key, &value))
                         guard let found = value.mv_data else { return }
                         start.copyMemory(from: found, byteCount: value.mv_size)

@@ -1,5 +1,7 @@
-/// The workloads of docs/BENCHMARKS.md on Motte, SQLite and raw LMDB in one run: medians of interleaved rounds, the ratio
-/// to the best peer, and the target scaled by how fast SQLite (LMDB where SQLite has no figure) is on this machine today.
+/// The workloads of docs/BENCHMARKS.md on Motte, SQLite and raw LMDB in one run: medians of interleaved rounds, the
+/// ratio
+/// to the best peer, and the target scaled by how fast SQLite (LMDB where SQLite has no figure) is on this machine
+/// today.
 ///
 ///     MotteBench [--rows 1000000] [--rounds 3] [--only motte|sqlite|lmdb]
 import Glibc
@@ -14,27 +16,53 @@ struct Workload {
     let target: Double
 
     static let all: [Workload] = [
-        Workload(key: "W1", title: "bulk insert, 5 properties", unit: "ns/object", reference: 827, referenceEngine: "SQLite", target: 240),
-        Workload(key: "W2", title: "the same with an ascending primary key", unit: "ns/object", reference: 920, referenceEngine: "SQLite", target: 400),
-        Workload(key: "W2f", title: "bulk insert of whole persons", unit: "ns/object", reference: 956, referenceEngine: "SQLite", target: 1_500),
-        Workload(key: "W3", title: "durable commit of one object, p50", unit: "us", reference: 51, referenceEngine: "SQLite", target: 160),
-        Workload(key: "W3 p99", title: "durable commit of one object, p99", unit: "us", reference: 102, referenceEngine: "SQLite", target: 320),
-        Workload(key: "W4", title: "get by primary key, read 2 properties", unit: "ns", reference: 1_425, referenceEngine: "SQLite", target: 1_300),
-        Workload(key: "W5", title: "iterate all, read age and name", unit: "ns/object", reference: 108, referenceEngine: "SQLite", target: 100),
+        Workload(
+            key: "W1", title: "bulk insert, 5 properties", unit: "ns/object", reference: 827, referenceEngine: "SQLite",
+            target: 240),
+        Workload(
+            key: "W2", title: "the same with an ascending primary key", unit: "ns/object", reference: 920,
+            referenceEngine: "SQLite", target: 400),
+        Workload(
+            key: "W2f", title: "bulk insert of whole persons", unit: "ns/object", reference: 956,
+            referenceEngine: "SQLite", target: 1_500),
+        Workload(
+            key: "W3", title: "durable commit of one object, p50", unit: "us", reference: 51, referenceEngine: "SQLite",
+            target: 160),
+        Workload(
+            key: "W3 p99", title: "durable commit of one object, p99", unit: "us", reference: 102,
+            referenceEngine: "SQLite", target: 320),
+        Workload(
+            key: "W4", title: "get by primary key, read 2 properties", unit: "ns", reference: 1_425,
+            referenceEngine: "SQLite", target: 1_300),
+        Workload(
+            key: "W5", title: "iterate all, read age and name", unit: "ns/object", reference: 108,
+            referenceEngine: "SQLite", target: 100),
         Workload(key: "W6", title: "count age > 50", unit: "ms", reference: 43, referenceEngine: "SQLite", target: 2),
-        Workload(key: "W7", title: "count city == X, no index", unit: "ms", reference: 51, referenceEngine: "SQLite", target: 4),
-        Workload(key: "W7i", title: "count city == X, index", unit: "us", reference: 25, referenceEngine: "SQLite", target: 30),
-        Workload(key: "W7i build", title: "build the city index", unit: "ms", reference: 1_339, referenceEngine: "SQLite", target: 900),
+        Workload(
+            key: "W7", title: "count city == X, no index", unit: "ms", reference: 51, referenceEngine: "SQLite",
+            target: 4),
+        Workload(
+            key: "W7i", title: "count city == X, index", unit: "us", reference: 25, referenceEngine: "SQLite",
+            target: 30),
+        Workload(
+            key: "W7i build", title: "build the city index", unit: "ms", reference: 1_339, referenceEngine: "SQLite",
+            target: 900),
         Workload(key: "W11", title: "sum(score)", unit: "ms", reference: 47, referenceEngine: "SQLite", target: 4),
-        Workload(key: "W12", title: "count best_friend.age > 90", unit: "ms", reference: 559, referenceEngine: "SQLite", target: 80),
-        Workload(key: "W13", title: "update one int of a tenth of the objects", unit: "ms", reference: 362, referenceEngine: "SQLite", target: 150),
-        Workload(key: "W17", title: "file size after W2f", unit: "MB", reference: 60, referenceEngine: "SQLite", target: 90),
+        Workload(
+            key: "W12", title: "count best_friend.age > 90", unit: "ms", reference: 559, referenceEngine: "SQLite",
+            target: 80),
+        Workload(
+            key: "W13", title: "update one int of a tenth of the objects", unit: "ms", reference: 362,
+            referenceEngine: "SQLite", target: 150),
+        Workload(
+            key: "W17", title: "file size after W2f", unit: "MB", reference: 60, referenceEngine: "SQLite", target: 90),
     ]
 }
 
 @main struct MotteBench {
     static func main() {
-        var rows = 1_000_000, rounds = 3
+        var rows = 1_000_000
+        var rounds = 3
         var only: String?
         var arguments = CommandLine.arguments.dropFirst().makeIterator()
         while let option = arguments.next() {
@@ -72,7 +100,9 @@ struct Workload {
                 var session = EnginePass(data: data, folder: folder)
                 try session.measure(engine)
                 engine.close()
-                for (workload, value) in session.figures { results[workload, default: [:]][engine.name, default: []].append(value) }
+                for (workload, value) in session.figures {
+                    results[workload, default: [:]][engine.name, default: []].append(value)
+                }
                 for (question, answer) in session.answers { answers[question, default: [:]][engine.name] = answer }
             }
         }
@@ -85,13 +115,19 @@ struct Workload {
         print(row(["", "", "unit", "Motte", "SQLite", "LMDB", "best peer/Motte", "target today", ""]))
         for workload in Workload.all {
             guard let measured = results[workload.key] else { continue }
-            let motte = median(measured["Motte"] ?? []), sqlite = median(measured["SQLite"] ?? []), lmdb = median(measured["LMDB"] ?? [])
+            let motte = median(measured["Motte"] ?? [])
+            let sqlite = median(measured["SQLite"] ?? [])
+            let lmdb = median(measured["LMDB"] ?? [])
             let peer = [sqlite, lmdb].filter { !$0.isNaN }.min() ?? .nan
-            let today = measured[workload.referenceEngine].map { workload.target * median($0) / workload.reference } ?? workload.target
-            print(row([
-                workload.key, workload.title, workload.unit, short(motte), short(sqlite), short(lmdb), short(peer / motte) + "x",
-                short(today), motte.isNaN ? "" : motte <= today ? "met" : "MISSED",
-            ]))
+            let today =
+                measured[workload.referenceEngine].map { workload.target * median($0) / workload.reference }
+                ?? workload.target
+            print(
+                row([
+                    workload.key, workload.title, workload.unit, short(motte), short(sqlite), short(lmdb),
+                    short(peer / motte) + "x",
+                    short(today), motte.isNaN ? "" : motte <= today ? "met" : "MISSED",
+                ]))
         }
     }
 
@@ -105,7 +141,8 @@ struct Workload {
 
     static func row(_ cells: [String]) -> String {
         let widths = [10, 42, 10, 10, 10, 10, 16, 13, 6]
-        return zip(cells, widths).map { cell, width in cell + String(repeating: " ", count: max(1, width - cell.count)) }.joined()
+        return zip(cells, widths).map { cell, width in cell + String(repeating: " ", count: max(1, width - cell.count))
+        }.joined()
     }
 
     static func short(_ value: Double) -> String {
@@ -144,16 +181,19 @@ struct EnginePass {
         let ids = (0 ..< 200_000).map { _ in Int64(random.below(data.count)) }
         var sum: Int64 = 0
         _ = try engine.find(id: 0)
-        figures["W4"] = try seconds {
-            for id in ids { sum &+= try engine.find(id: id)?.age ?? 0 }
-        } / Double(ids.count) * 1e9
+        figures["W4"] =
+            try seconds {
+                for id in ids { sum &+= try engine.find(id: id)?.age ?? 0 }
+            } / Double(ids.count) * 1e9
         answers["sum of ages found by key"] = "\(sum)"
 
         var checksum: Int64 = 0
         figures["W5"] = try best(of: 3) { checksum = try engine.iterate() } / Double(data.count) * 1e9
         answers["sum over all"] = "\(checksum)"
 
-        var older = 0, inCity = 0, friends = 0
+        var older = 0
+        var inCity = 0
+        var friends = 0
         figures["W6"] = try best(of: 5) { older = try engine.countOlder(than: 50) } * 1e3
         figures["W7"] = try best(of: 5) { inCity = try engine.count(city: data.cityNames[17]) } * 1e3
         figures["W12"] = try best(of: 3) { friends = try engine.countFriendsOlder(than: 90) } * 1e3
@@ -161,9 +201,10 @@ struct EnginePass {
         figures["W11"] = try best(of: 5) { scores = try engine.sumScores() } * 1e3
         figures["W7i build"] = try seconds { try engine.indexCities() } * 1e3
         var indexed = 0
-        figures["W7i"] = try seconds {
-            for city in 0 ..< 1_000 { indexed += try engine.count(city: data.cityNames[city]) }
-        } / 1_000 * 1e6
+        figures["W7i"] =
+            try seconds {
+                for city in 0 ..< 1_000 { indexed += try engine.count(city: data.cityNames[city]) }
+            } / 1_000 * 1e6
         answers["older"] = "\(older)"
         answers["in one city"] = "\(inCity)"
         answers["in all cities"] = "\(indexed)"

@@ -13,7 +13,8 @@ final class MotteEngine: Engine {
     private var queries: [String: PreparedQuery] = [:]
 
     private static let five: [Property] = [
-        Property(name: "name", type: .string), Property(name: "age", type: .int), Property(name: "score", type: .double),
+        Property(name: "name", type: .string), Property(name: "age", type: .int),
+        Property(name: "score", type: .double),
         Property(name: "active", type: .bool), Property(name: "city", type: .string),
     ]
     private static let key = Property(name: "id", type: .int, isPrimaryKey: true)
@@ -21,7 +22,8 @@ final class MotteEngine: Engine {
     private func open(_ path: String, _ properties: [Property]) throws {
         close()
         self.path = path
-        let session = try Session.open(SessionOptions(path: path, schema: Schema([ObjectType(name: "Person", properties: properties)])))
+        let session = try Session.open(
+            SessionOptions(path: path, schema: Schema([ObjectType(name: "Person", properties: properties)])))
         self.session = session
         guard let type = try session.schema["Person"], let key = type.tableKey else { throw BenchError("no table") }
         table = key
@@ -47,7 +49,8 @@ final class MotteEngine: Engine {
     }
 
     /// Inserts in batches of 1,024 rows, as the C and Python faces do.
-    private func insert(_ count: Int, _ names: [String], _ fill: (Int, UnsafeMutablePointer<ValueView>) -> Void) throws {
+    private func insert(_ count: Int, _ names: [String], _ fill: (Int, UnsafeMutablePointer<ValueView>) -> Void) throws
+    {
         let session = try state()
         let keys = try names.map { try column($0) }
         let rows = UnsafeMutablePointer<ValueView>.allocate(capacity: 1_024 * keys.count)
@@ -93,11 +96,12 @@ final class MotteEngine: Engine {
         }
     }
 
-    private static let person = [key] + five + [
-        Property(name: "created", type: .timestamp),
-        Property(name: "best_friend", type: .link, isNullable: true, target: "Person"),
-        Property(name: "tags", type: .string, collection: .list),
-    ]
+    private static let person =
+        [key] + five + [
+            Property(name: "created", type: .timestamp),
+            Property(name: "best_friend", type: .link, isNullable: true, target: "Person"),
+            Property(name: "tags", type: .string, collection: .list),
+        ]
 
     private func fillPerson(_ data: PersonData, _ row: Int, id: Int64, _ out: UnsafeMutablePointer<ValueView>) {
         out[0] = .int(id)
@@ -110,7 +114,8 @@ final class MotteEngine: Engine {
     func load(_ data: PersonData, in folder: String) throws -> Double {
         try open(folder + "/person.motte", Self.person)
         let session = try state()
-        let friend = try column("best_friend"), tags = try column("tags")
+        let friend = try column("best_friend")
+        let tags = try column("tags")
         return try seconds {
             try session.beginWrite()
             try insert(data.count, Self.scalars) { row, out in fillPerson(data, row, id: Int64(row), out) }
@@ -146,7 +151,8 @@ final class MotteEngine: Engine {
     /// In bulk, through the live collection.
     func iterate() throws -> Int64 {
         let all = try state().objects(table)
-        let age = try column("age"), name = try column("name")
+        let age = try column("age")
+        let name = try column("name")
         let count = try all.count()
         let ages = UnsafeMutablePointer<Int64>.allocate(capacity: 4_096)
         let names = UnsafeMutablePointer<UnsafeRawBufferPointer>.allocate(capacity: 4_096)

@@ -20,14 +20,17 @@ struct PersonData {
         cityNames = (0 ..< 1_000).map { Array("City\($0 * 7919 % 100_003)".utf8) }
         for _ in 0 ..< count {
             let length = 8 + random.below(9)
-            names.append((0 ..< length).map { index in index == 0 ? UInt8(65 + random.below(26)) : UInt8(97 + random.below(26)) })
+            names.append(
+                (0 ..< length).map { index in index == 0 ? UInt8(65 + random.below(26)) : UInt8(97 + random.below(26)) }
+            )
             ages.append(Int64(random.below(100)))
             scores.append(Double(random.below(1_000_000)) / 997)
             active.append(random.below(2) == 0)
             cities.append(random.below(1_000))
             created.append(1_600_000_000 + Int64(random.below(100_000_000)))
             bestFriends.append(random.below(10) == 0 ? -1 : Int64(random.below(count)))
-            tags.append(random.below(10) == 0 ? (0 ... random.below(4)).map { _ in Array("tag\(random.below(500))".utf8) } : [])
+            tags.append(
+                random.below(10) == 0 ? (0 ... random.below(4)).map { _ in Array("tag\(random.below(500))".utf8) } : [])
         }
     }
 }

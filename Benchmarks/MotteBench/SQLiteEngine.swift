@@ -83,7 +83,8 @@ final class SQLiteEngine: Engine {
 
     func bulkInsertWithKey(_ data: PersonData, in folder: String) throws -> Double {
         try open(folder + "/w2.sqlite")
-        try execute("CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, age INT, score REAL, active INT, city TEXT)")
+        try execute(
+            "CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, age INT, score REAL, active INT, city TEXT)")
         return try seconds {
             try execute("BEGIN")
             let insert = try prepare("INSERT INTO person VALUES (?,?,?,?,?,?)")
@@ -100,7 +101,8 @@ final class SQLiteEngine: Engine {
 
     func load(_ data: PersonData, in folder: String) throws -> Double {
         try open(folder + "/person.sqlite")
-        try execute("""
+        try execute(
+            """
             CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, age INT, score REAL, active INT, city TEXT,
                 created INT, best_friend INT);
             CREATE TABLE tag (person INT, position INT, tag TEXT, PRIMARY KEY (person, position)) WITHOUT ROWID;
@@ -127,7 +129,11 @@ final class SQLiteEngine: Engine {
         sqlite3_bind_int64(insert, 1, id)
         bindFive(insert, from: 2, row, data)
         sqlite3_bind_int64(insert, 7, data.created[row])
-        if data.bestFriends[row] < 0 { sqlite3_bind_null(insert, 8) } else { sqlite3_bind_int64(insert, 8, data.bestFriends[row]) }
+        if data.bestFriends[row] < 0 {
+            sqlite3_bind_null(insert, 8)
+        } else {
+            sqlite3_bind_int64(insert, 8, data.bestFriends[row])
+        }
     }
 
     func commitOne(id: Int64, _ data: PersonData) throws {

@@ -5,11 +5,15 @@ import MotteValues
 extension Realm {
     public struct Error: Swift.Error, CustomStringConvertible, LocalizedError {
         public enum Code: Int, Sendable {
-            case fail = 1, fileAccess, filePermissionDenied, fileExists, fileNotFound, fileFormatUpgradeRequired
-            case incompatibleLockFile = 8, addressSpaceExhausted, schemaMismatch
-            case alreadyOpen = 12, invalidInput, outOfDiskSpace
+            case fail = 1
+            case fileAccess, filePermissionDenied, fileExists, fileNotFound, fileFormatUpgradeRequired
+            case incompatibleLockFile = 8
+            case addressSpaceExhausted, schemaMismatch
+            case alreadyOpen = 12
+            case invalidInput, outOfDiskSpace
             case unsupportedFileFormatVersion = 16
-            case fileOperationFailed = 19, invalidDatabase
+            case fileOperationFailed = 19
+            case invalidDatabase
         }
 
         public let code: Code
@@ -34,7 +38,8 @@ extension Realm {
             case .mapFull: .addressSpaceExhausted
             case .secondCopy: .incompatibleLockFile
             case .schemaMismatch, .schemaInvalid: .schemaMismatch
-            case .wrongType, .invalidArgument, .nullNotAllowed, .querySyntax, .queryInvalid, .queryArgument: .invalidInput
+            case .wrongType, .invalidArgument, .nullNotAllowed, .querySyntax, .queryInvalid, .queryArgument:
+                .invalidInput
             default: .fail
             }
         }

@@ -26,7 +26,9 @@ public struct Realm {
 
     /// What to do when an object with the same primary key is there already.
     public enum UpdatePolicy: Int, Sendable {
-        case error = 1, all = 2, modified = 3
+        case error = 1
+        case all = 2
+        case modified = 3
     }
 
     // MARK: Writing
@@ -52,7 +54,9 @@ public struct Realm {
     public func cancelWrite() { misuse { try core.session.cancel() } }
 
     /// Makes an object managed, with everything it reaches.
-    public func add(_ object: Object, update: UpdatePolicy = .error) { _ = misuse { try core.added(object, update: update) } }
+    public func add(_ object: Object, update: UpdatePolicy = .error) {
+        _ = misuse { try core.added(object, update: update) }
+    }
     public func add<S: Sequence>(_ objects: S, update: UpdatePolicy = .error) where S.Element: Object {
         for object in objects { add(object, update: update) }
     }
@@ -67,7 +71,9 @@ public struct Realm {
     }
 
     public func delete(_ object: Object) { misuse { try object.requireLive().delete() } }
-    public func delete<S: Sequence>(_ objects: S) where S.Element: Object { for object in Array(objects) { delete(object) } }
+    public func delete<S: Sequence>(_ objects: S) where S.Element: Object {
+        for object in Array(objects) { delete(object) }
+    }
     public func deleteAll() {
         misuse {
             for type in try core.session.schema.objectTypes {

@@ -56,7 +56,8 @@ package final class RealmSession {
         }
         let made = try translating(name) {
             let schema = try declaredSchema(configuration)
-            var options = configuration.inMemoryIdentifier != nil
+            var options =
+                configuration.inMemoryIdentifier != nil
                 ? SessionOptions(.memory(name), schema: schema) : SessionOptions(path: name, schema: schema)
             options.isReadOnly = configuration.readOnly
             return RealmSession(try Session.open(options), configuration)
@@ -83,13 +84,14 @@ package final class RealmSession {
     package func binding(for type: ObjectBase.Type) -> ClassBinding {
         if let known = bindings[ObjectIdentifier(type)] { return known }
         guard let objectClass = type as? Object.Type, let schema = try? session.schema,
-              let stored = schema[objectClass.className()], let table = stored.tableKey
+            let stored = schema[objectClass.className()], let table = stored.tableKey
         else { preconditionFailure("\(type) is not managed by the realm; add it to objectTypes") }
         let fields = ClassFields.of(type).fields.map { field in
             (field, stored.property(named: field.name)?.columnKey.map(_Column.init))
         }
         let binding = ClassBinding(
-            type: objectClass, table: table, hasPrimaryKey: stored.primaryKey != nil, objectType: stored, fields: fields)
+            type: objectClass, table: table, hasPrimaryKey: stored.primaryKey != nil, objectType: stored, fields: fields
+        )
         bindings[ObjectIdentifier(type)] = binding
         return binding
     }
@@ -122,14 +124,17 @@ package final class RealmSession {
             return live
         }
         let binding = binding(for: type(of: object))
-        let values: [(field: ClassFields.Field, column: _Column, value: Any)] = binding.fields.compactMap { field, column in
+        let values: [(field: ClassFields.Field, column: _Column, value: Any)] = binding.fields.compactMap {
+            field, column in
             column.map { (field, $0, field.persisted._unmanaged(at: field.pointer(in: object))) }
         }
         let key = values.first { $0.field.isPrimaryKey }.flatMap { ($0.value as? any _Persistable)?._stored?.value }
         let (live, _) = try session.create(binding.table, primaryKey: key, returnExisting: update != .error)
         attach(object, to: live)
         // Set after the object is managed, so that cycles find it there.
-        for (field, column, value) in values where !field.isPrimaryKey { field.persisted._setManaged(value, on: object, column) }
+        for (field, column, value) in values where !field.isPrimaryKey {
+            field.persisted._setManaged(value, on: object, column)
+        }
         return live
     }
 

@@ -12,7 +12,8 @@ extension ChangeSet {
         sum.isSourceDeleted = next.isSourceDeleted
         // Nothing was known before the initial one, so all that follows is part of it.
         if isInitial { return sum }
-        let first = PositionMap(self), second = PositionMap(next)
+        let first = PositionMap(self)
+        let second = PositionMap(next)
         sum.deletions = Self.merged(deletions, next.deletions.compactMap { first.old(ofNew: $0) })
         sum.insertions = Self.merged(next.insertions, insertions.compactMap { second.new(ofOld: $0) })
         var pairs: [(old: Int, new: Int)] = []
@@ -44,7 +45,8 @@ extension ChangeSet {
         for change in right {
             if let index = result.firstIndex(where: { $0.column == change.column }) {
                 result[index] = PropertyChange(
-                    column: change.column, old: result[index].old, new: change.new, isOldKnown: result[index].isOldKnown)
+                    column: change.column, old: result[index].old, new: change.new, isOldKnown: result[index].isOldKnown
+                )
             } else {
                 result.append(change)
             }
@@ -65,7 +67,8 @@ extension ChangeSet {
         if oldStaying > newStaying {
             window.deletions = Self.merged(window.deletions, (newStaying ..< oldStaying).map { map.old(ofStaying: $0) })
         } else {
-            window.insertions = Self.merged(window.insertions, (oldStaying ..< newStaying).map { map.new(ofStaying: $0) })
+            window.insertions = Self.merged(
+                window.insertions, (oldStaying ..< newStaying).map { map.new(ofStaying: $0) })
         }
         window.modificationsOld = []
         window.modificationsNew = []
@@ -111,7 +114,8 @@ package struct PositionMap {
     /// The position that has `rank` positions below it that are not in `excluded`.
     private static func select(_ rank: Int, without excluded: [Int]) -> Int {
         // excluded[i] - i counts the others below excluded[i]; it never falls.
-        var low = 0, high = excluded.count
+        var low = 0
+        var high = excluded.count
         while low < high {
             let middle = (low + high) / 2
             if excluded[middle] - middle <= rank { low = middle + 1 } else { high = middle }
@@ -120,7 +124,8 @@ package struct PositionMap {
     }
 
     static func lowerBound(_ values: [Int], _ wanted: Int) -> Int {
-        var low = 0, high = values.count
+        var low = 0
+        var high = values.count
         while low < high {
             let middle = (low + high) / 2
             if values[middle] < wanted { low = middle + 1 } else { high = middle }

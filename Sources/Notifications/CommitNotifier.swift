@@ -13,6 +13,7 @@ import MotteValues
 import Synchronization
 
 final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is only touched holding 'state'
+    // @unchecked: only touched holding the lock around it.
     private struct State: @unchecked Sendable {
         var bindings: [QueueBinding] = []
         var thread: pthread_t?
@@ -33,6 +34,7 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         }
     }
 
+    // @unchecked: only touched holding the lock around it.
     private struct Known: @unchecked Sendable {
         weak var notifier: CommitNotifier?
     }

@@ -149,7 +149,8 @@ final class QueueBinding: @unchecked Sendable {
     }
 
     func dispatch(atMost limit: Int) throws(DatabaseError) -> Int {
-        guard !isEnded, let session, let observers, !session.isClosed, !session.isInWrite, !observers.isDelivering else {
+        guard !isEnded, let session, let observers, !session.isClosed, !session.isInWrite, !observers.isDelivering
+        else {
             return 0
         }
         _ = try session.refresh(at: .dispatch)

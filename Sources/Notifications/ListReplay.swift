@@ -61,7 +61,8 @@ struct ListReplay {
             isBroken = true
             return nil
         }
-        var position = 0, start = 0
+        var position = 0
+        var start = 0
         while position < runs.count, start + runs[position].count <= index {
             start += runs[position].count
             position += 1
@@ -70,7 +71,9 @@ struct ListReplay {
         let run = runs[position]
         let head = index - start
         runs[position].count = head
-        runs.insert(Run(old: run.isNew ? -1 : run.old + head, count: run.count - head, isModified: run.isModified), at: position + 1)
+        runs.insert(
+            Run(old: run.isNew ? -1 : run.old + head, count: run.count - head, isModified: run.isModified),
+            at: position + 1)
         return position + 1
     }
 
@@ -87,7 +90,8 @@ struct ListReplay {
         let kept = keptRuns()
         var stays = [Bool](repeating: false, count: runs.count)
         for index in kept { stays[index] = true }
-        var start = 0, nextOld = 0
+        var start = 0
+        var nextOld = 0
         for (index, run) in runs.enumerated() {
             if stays[index] {
                 difference.deletions.append(contentsOf: nextOld ..< run.old)
@@ -108,14 +112,17 @@ struct ListReplay {
     private func keptRuns() -> [Int] {
         let old = runs.indices.filter { !runs[$0].isNew }
         guard hasMoves else { return old }
-        guard old.count <= 2_000 else { return SequenceDifference.longestAscending(old.map { runs[$0].old }).map { old[$0] } }
+        guard old.count <= 2_000 else {
+            return SequenceDifference.longestAscending(old.map { runs[$0].old }).map { old[$0] }
+        }
         // The heaviest ascending subsequence, by trying every predecessor.
         var best = [Int](repeating: 0, count: old.count)
         var previous = [Int](repeating: -1, count: old.count)
         var last = -1
         for (index, run) in old.enumerated() {
             best[index] = runs[run].count
-            for earlier in 0 ..< index where runs[old[earlier]].old < runs[run].old && best[earlier] + runs[run].count > best[index] {
+            for earlier in 0 ..< index
+            where runs[old[earlier]].old < runs[run].old && best[earlier] + runs[run].count > best[index] {
                 best[index] = best[earlier] + runs[run].count
                 previous[index] = earlier
             }

@@ -40,7 +40,9 @@ final class ObjectObserver: Observer {
     private func change(
         _ column: ColumnKey, _ property: Property, _ summary: ChangeSummary?
     ) throws(DatabaseError) -> ChangeSet.PropertyChange {
-        if property.isList { return ChangeSet.PropertyChange(column: column, old: .null, new: .null, isOldKnown: false) }
+        if property.isList {
+            return ChangeSet.PropertyChange(column: column, old: .null, new: .null, isOldKnown: false)
+        }
         let new = try object.get(column).owned
         if case .whole(let old)? = try summary?.oldValue(object.table, column, object.key.rawValue) {
             return ChangeSet.PropertyChange(column: column, old: old, new: new, isOldKnown: true)

@@ -26,6 +26,7 @@ package final class Observation: @unchecked Sendable {
     /// After the last change set there will be no other.
     private var isFinished = false
 
+    // @unchecked: only touched holding the lock around it, and called on the session's thread.
     private struct CallbackBox: @unchecked Sendable {
         var call: Callback?
     }
@@ -61,7 +62,8 @@ package final class Observation: @unchecked Sendable {
         if session.isClosed { return .end }
         try session.check()
         guard !hasCallback else {
-            throw DatabaseError(.invalidArgument, "this token delivers to its callback; observe without one to ask for changes")
+            throw DatabaseError(
+                .invalidArgument, "this token delivers to its callback; observe without one to ask for changes")
         }
         if isStopped { return .end }
         if awaitsInitial, !session.isInWrite { try prepareInitial() }

@@ -1,7 +1,9 @@
 /// Observed results: patched from the change log where that can be done, evaluated again where it cannot.
 ///
-/// Patched are results over a class with at most one step, also sorted and limited: the rows that may have changed their
-/// membership are those that were inserted, deleted or modified, themselves or through what they link to; only these are
+/// Patched are results over a class with at most one step, also sorted and limited: the rows that may have changed
+/// their
+/// membership are those that were inserted, deleted or modified, themselves or through what they link to; only these
+/// are
 /// evaluated. Everything else (results over lists, several limits, a property reached against the direction of a link)
 /// is evaluated anew, when something it depends on changed, and counted in `fullReruns`.
 import MotteLiveObjects
@@ -97,12 +99,14 @@ final class ResultsObserver: CollectionObserver {
         for dependency in stage.bound.dependencies where !dependency.steps.isEmpty {
             guard let table = summary.table(dependency.table) else { continue }
             var changed = table.column(dependency.column)?.keys ?? []
-            if case .inverse(let isList)? = dependency.steps.last?.kind, dependency.steps.last?.column == dependency.column {
+            if case .inverse(let isList)? = dependency.steps.last?.kind,
+                dependency.steps.last?.column == dependency.column
+            {
                 // Objects that come and go change what links back from them.
                 guard table.deleted.isEmpty else { return nil }
                 if !changed.isEmpty {
                     guard !isList, dependency.steps.count == 1,
-                          let before = try formerTargets(changed, dependency, summary)
+                        let before = try formerTargets(changed, dependency, summary)
                     else { return nil }
                     reached.append(before)
                 }
@@ -120,7 +124,9 @@ final class ResultsObserver: CollectionObserver {
     ) throws(DatabaseError) -> [Int64]? {
         var targets: [Int64] = []
         for key in keys {
-            guard case .whole(let old)? = try summary.oldValue(dependency.table, dependency.column, key) else { return nil }
+            guard case .whole(let old)? = try summary.oldValue(dependency.table, dependency.column, key) else {
+                return nil
+            }
             if case .link(let link) = old { targets.append(link.key.rawValue) }
         }
         return RowChanges.ascending(targets)

@@ -1,6 +1,7 @@
 /// The difference of arbitrary sequences: Myers' greedy algorithm on what common ends leave over.
 ///
-/// Its cost grows with the square of the number of edits, so beyond `editLimit` the middle is reported as gone and come.
+/// Its cost grows with the square of the number of edits, so beyond `editLimit` the middle is reported as gone and
+/// come.
 extension SequenceDifference {
     package static let editLimit = 2_000
 
@@ -16,7 +17,8 @@ extension SequenceDifference {
         var difference = SequenceDifference()
         for index in 0 ..< prefix where isModified(old[index]) { difference.noteModified(old: index, new: index) }
         let middle = pairs(old[prefix ..< old.count - suffix], new[prefix ..< new.count - suffix])
-        var left = prefix, right = prefix
+        var left = prefix
+        var right = prefix
         for pair in middle + [(old.count - suffix, new.count - suffix)] {
             while left < pair.0 {
                 difference.deletions.append(left)
@@ -40,23 +42,29 @@ extension SequenceDifference {
     }
 
     /// Positions of a longest common subsequence, or none when the edits are too many to look for it.
-    private static func pairs<Element: Equatable>(_ old: ArraySlice<Element>, _ new: ArraySlice<Element>) -> [(Int, Int)] {
-        let left = old.count, right = new.count
+    private static func pairs<Element: Equatable>(_ old: ArraySlice<Element>, _ new: ArraySlice<Element>) -> [(
+        Int, Int
+    )] {
+        let left = old.count
+        let right = new.count
         guard left > 0, right > 0, let trace = shortestEdits(old, new) else { return [] }
         // Walk back from the end, through the furthest points that each number of edits had reached.
         var pairs: [(Int, Int)] = []
-        var x = left, y = right
+        var x = left
+        var y = right
         for edits in stride(from: trace.count - 1, through: 0, by: -1) {
             let reached = trace[edits]
             let diagonal = x - y
-            let down = diagonal == -edits
+            let down =
+                diagonal == -edits
                 || (diagonal != edits && reach(reached, diagonal - 1) < reach(reached, diagonal + 1))
             let startDiagonal = down ? diagonal + 1 : diagonal - 1
             let startX = edits == 0 ? 0 : reach(reached, startDiagonal)
             let startY = edits == 0 ? 0 : startX - startDiagonal
             let afterX = edits == 0 ? 0 : (down ? startX : startX + 1)
             while x > afterX, y > 0, x > 0, old[old.startIndex + x - 1] == new[new.startIndex + y - 1],
-                  y > (edits == 0 ? 0 : (down ? startY + 1 : startY)) {
+                y > (edits == 0 ? 0 : (down ? startY + 1 : startY))
+            {
                 x -= 1
                 y -= 1
                 pairs.append((old.startIndex + x, new.startIndex + y))
@@ -71,7 +79,8 @@ extension SequenceDifference {
     private static func shortestEdits<Element: Equatable>(
         _ old: ArraySlice<Element>, _ new: ArraySlice<Element>
     ) -> [[Int]]? {
-        let left = old.count, right = new.count
+        let left = old.count
+        let right = new.count
         var reached = [0]
         var trace: [[Int]] = []
         for edits in 0 ... min(left + right, editLimit) {
@@ -80,7 +89,8 @@ extension SequenceDifference {
             for diagonal in stride(from: -edits, through: edits, by: 2) {
                 var x = 0
                 if edits > 0 {
-                    let down = diagonal == -edits
+                    let down =
+                        diagonal == -edits
                         || (diagonal != edits && reach(reached, diagonal - 1) < reach(reached, diagonal + 1))
                     x = down ? reach(reached, diagonal + 1) : reach(reached, diagonal - 1) + 1
                 }

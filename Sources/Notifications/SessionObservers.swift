@@ -61,10 +61,12 @@ package final class SessionObservers: SessionHook {
     static func checkCanObserve(_ session: Session) throws(DatabaseError) {
         try session.check()
         guard !session.isFrozen else {
-            throw DatabaseError(.frozen, "frozen things do not change and do not have change notifications; observe the live one")
+            throw DatabaseError(
+                .frozen, "frozen things do not change and do not have change notifications; observe the live one")
         }
         guard !session.isInWrite else {
-            throw DatabaseError(.alreadyInWrite, "cannot begin to observe during a write; do it before, or after the commit")
+            throw DatabaseError(
+                .alreadyInWrite, "cannot begin to observe during a write; do it before, or after the commit")
         }
     }
 

@@ -47,7 +47,8 @@ package struct SchemaDifference: Sendable {
         guard let first = conflicts.first else { return }
         let lines = conflicts.count == 1 ? first : conflicts.map { "\n  " + $0 }.joined()
         throw DatabaseError(
-            .schemaMismatch, "the file's schema differs from the declared one in a way that needs a migration: \(lines)")
+            .schemaMismatch, "the file's schema differs from the declared one in a way that needs a migration: \(lines)"
+        )
     }
 
     private mutating func compare(_ stored: ObjectType, with declared: ObjectType) {
@@ -70,7 +71,8 @@ package struct SchemaDifference: Sendable {
 
     private mutating func compare(_ stored: Property, with declared: Property, in className: String) {
         let name = "\(className).\(declared.name)"
-        let storedText = SchemaText.typeText(stored), declaredText = SchemaText.typeText(declared)
+        let storedText = SchemaText.typeText(stored)
+        let declaredText = SchemaText.typeText(declared)
         if !storedText.hasSameBytes(as: declaredText) {
             if stored.type == .linkingObjects, declared.type == .linkingObjects {
                 replacedInverses.append(AddedProperty(className: className, property: declared))

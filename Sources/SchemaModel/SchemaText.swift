@@ -74,6 +74,7 @@ package enum SchemaText {
 
     /// Letters, digits, underscore and everything beyond ASCII.
     static func isWordByte(_ byte: UInt8) -> Bool {
-        isDigit(byte) || (byte >= 0x41 && byte <= 0x5A) || (byte >= 0x61 && byte <= 0x7A) || byte == 0x5F || byte >= 0x80
+        isDigit(byte) || (byte >= 0x41 && byte <= 0x5A) || (byte >= 0x61 && byte <= 0x7A) || byte == 0x5F
+            || byte >= 0x80
     }
 }

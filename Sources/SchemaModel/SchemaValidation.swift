@@ -91,7 +91,8 @@ package struct SchemaValidation {
 
     private func checkHasStoredProperty(_ type: ObjectType) throws(DatabaseError) {
         if !type.properties.contains(where: \.isStored) {
-            throw DatabaseError(.schemaInvalid, "class \(type.name) has no stored property; add one", className: type.name)
+            throw DatabaseError(
+                .schemaInvalid, "class \(type.name) has no stored property; add one", className: type.name)
         }
     }
 
@@ -130,12 +131,15 @@ package struct SchemaValidation {
     }
 
     private func checkOriginLinksHere(_ property: Property, of type: ObjectType) throws(DatabaseError) {
-        guard property.type == .linkingObjects, let target = property.target, let origin = property.origin else { return }
+        guard property.type == .linkingObjects, let target = property.target, let origin = property.origin else {
+            return
+        }
         guard let source = schema[target]?.property(named: origin) else {
             throw broken(type, property, "inverts \(target).\(origin), which does not exist")
         }
         guard source.type == .link, source.target.hasSameBytes(as: type.name) else {
-            throw broken(type, property, "inverts \(target).\(origin), which is not a link or list of links to \(type.name)")
+            throw broken(
+                type, property, "inverts \(target).\(origin), which is not a link or list of links to \(type.name)")
         }
     }
 

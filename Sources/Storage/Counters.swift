@@ -23,7 +23,8 @@ package final class Counters: Sendable {
 
     package func read() -> Reading {
         Reading(
-            chunksDecoded: chunksDecoded.load(ordering: .relaxed), rowsEvaluated: rowsEvaluated.load(ordering: .relaxed),
+            chunksDecoded: chunksDecoded.load(ordering: .relaxed),
+            rowsEvaluated: rowsEvaluated.load(ordering: .relaxed),
             fullReruns: fullReruns.load(ordering: .relaxed), logRecordsRead: logRecordsRead.load(ordering: .relaxed),
             indexLookups: indexLookups.load(ordering: .relaxed))
     }

@@ -29,7 +29,8 @@ package final class Database: Sendable {
 
     package static func open(_ options: PageStoreOptions) throws(DatabaseError) -> Database {
         let pages = try PageStore.open(options)
-        let rowsPerCluster = try pages.header.rowsPerCluster, identity = try pages.sharedIdentity
+        let rowsPerCluster = try pages.header.rowsPerCluster
+        let identity = try pages.sharedIdentity
         return open.withLock { databases in
             if let known = databases[identity]?.database { return known }
             let database = Database(pages, rowsPerCluster: rowsPerCluster)
@@ -104,7 +105,8 @@ package final class Database: Sendable {
 
     // MARK: Writing
 
-    /// Takes the write lock (waiting at most `timeoutMilliseconds`, for ever if negative), moves `snapshot` to the newest
+    /// Takes the write lock (waiting at most `timeoutMilliseconds`, for ever if negative), moves `snapshot` to the
+    /// newest
     /// version and opens a write on it.
     package func beginWrite(
         on snapshot: Snapshot, timeoutMilliseconds: Int64 = -1
@@ -129,7 +131,9 @@ package final class Database: Sendable {
         let write = try beginWrite(on: snapshot)
         do throws(DatabaseError) {
             // Another process may have done it in the meantime.
-            guard let changes = try CatalogChanges.applying(declared, schemaVersion: schemaVersion, to: snapshot.catalog) else {
+            guard
+                let changes = try CatalogChanges.applying(declared, schemaVersion: schemaVersion, to: snapshot.catalog)
+            else {
                 write.cancel()
                 return false
             }

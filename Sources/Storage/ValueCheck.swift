@@ -8,10 +8,13 @@ enum ValueCheck {
     static let stringLimit = 16_777_199
 
     /// The value as the column stores it: numbers widened to the column's kind, everything else as it is.
-    static func fitted(_ view: ValueView, _ column: StoredColumn, _ table: StoredTable) throws(DatabaseError) -> ValueView {
+    static func fitted(_ view: ValueView, _ column: StoredColumn, _ table: StoredTable) throws(DatabaseError)
+        -> ValueView
+    {
         guard let kind = view.kind else {
             throw DatabaseError(
-                .wrongType, "\(view.kindNumber) is not a kind of value", className: table.name, propertyName: column.name)
+                .wrongType, "\(view.kindNumber) is not a kind of value", className: table.name,
+                propertyName: column.name)
         }
         switch (kind, column.type) {
         case (.null, _):

@@ -16,7 +16,8 @@ extension WriteTransaction {
         let first = ObjectKey(writer.state.nextKey)
         guard rowCount > 0 else { return first }
         guard writer.state.nextKey + Int64(rowCount) <= TableState.keyLimit else {
-            throw DatabaseError(.valueTooLarge, "\(layout.stored.name) has used up its object keys", className: layout.stored.name)
+            throw DatabaseError(
+                .valueTooLarge, "\(layout.stored.name) has used up its object keys", className: layout.stored.name)
         }
         let batch = try RowBatch(layout, columns: columns, rows: rows, rowCount: rowCount)
         try batch.check(self)
@@ -38,7 +39,7 @@ extension WriteTransaction {
                 switch column.storage {
                 case .values(let builder): batch.append(slot, next ..< next + count, to: builder)
                 case .lists(let builder): builder.appendRows(count)
-                case .sealed: continue // Never: an open cluster has builders.
+                case .sealed: continue  // Never: an open cluster has builders.
                 }
                 column.markChanged()
             }
@@ -75,7 +76,8 @@ extension WriteTransaction {
     private func duplicate(_ batch: RowBatch, _ value: ValueView) -> DatabaseError {
         let name = batch.layout.stored.name
         return DatabaseError(
-            .duplicatePrimaryKey, "\(name) already has an object with the primary key \(value.owned.text)", className: name,
+            .duplicatePrimaryKey, "\(name) already has an object with the primary key \(value.owned.text)",
+            className: name,
             propertyName: batch.layout.stored.primaryKey?.name)
     }
 
@@ -117,7 +119,8 @@ struct RowBatch {
             let slot = try layout.slot(column)
             guard position[slot] < 0, !layout.columns[slot].isList else {
                 throw DatabaseError(
-                    .invalidArgument, "\(layout.stored.name).\(layout.columns[slot].name) is a list or is named twice in a batch",
+                    .invalidArgument,
+                    "\(layout.stored.name).\(layout.columns[slot].name) is a list or is named twice in a batch",
                     className: layout.stored.name, propertyName: layout.columns[slot].name)
             }
             position[slot] = index
@@ -199,12 +202,14 @@ struct RowBatch {
 
     @inline(__always)
     private func widened(_ view: ValueView, _ column: StoredColumn) -> ValueView {
-        guard column.type == .double || column.type == .float, view.kindNumber != column.type.rawValue, !view.isNull else { return view }
-        let number: Double = switch view.kindNumber {
-        case ValueKind.int.rawValue: Double(view.intValue)
-        case ValueKind.float.rawValue: Double(view.floatValue)
-        default: view.doubleValue
-        }
+        guard column.type == .double || column.type == .float, view.kindNumber != column.type.rawValue, !view.isNull
+        else { return view }
+        let number: Double =
+            switch view.kindNumber {
+            case ValueKind.int.rawValue: Double(view.intValue)
+            case ValueKind.float.rawValue: Double(view.floatValue)
+            default: view.doubleValue
+            }
         return column.type == .double ? .double(number) : .float(Float(number))
     }
 }

@@ -53,8 +53,10 @@ extension WriteTransaction {
         var columns: [(key: ColumnKey, bytes: [UInt8])] = []
         for (slot, stored) in writer.layout.columns.enumerated() {
             // A tail is rewritten whole, so columns that did not change are loaded too.
-            let column = stored.isList
-                ? try writer.lists(slot, writer.regularCount).column : try writer.values(slot, writer.regularCount).column
+            let column =
+                stored.isList
+                ? try writer.lists(slot, writer.regularCount).column
+                : try writer.values(slot, writer.regularCount).column
             columns.append((stored.key, column.encode(key: pageKey)))
         }
         return Tail.encode(
@@ -62,7 +64,9 @@ extension WriteTransaction {
             columns: columns, pageKey: pageKey)
     }
 
-    private func encodeCluster(_ overlay: DirtyCluster, _ cluster: Int, _ writer: TableWriter, into batch: inout PageBatch) {
+    private func encodeCluster(
+        _ overlay: DirtyCluster, _ cluster: Int, _ writer: TableWriter, into batch: inout PageBatch
+    ) {
         let table = writer.layout.key
         if overlay.liveChanged, let live = overlay.live {
             let key = PageKeys.liveBitmap(table, cluster)
@@ -72,14 +76,19 @@ extension WriteTransaction {
         for (slot, stored) in writer.layout.columns.enumerated() {
             let key = PageKeys.chunk(table, stored.key, cluster)
             if isGone {
-                batch.delete(key) // C3
+                batch.delete(key)  // C3
             } else if let column = overlay.columns[slot] {
-                if let sealed = column.sealedBytes { batch.put(key, sealed) } else { batch.put(key, column.encode(key: key)) }
+                if let sealed = column.sealedBytes {
+                    batch.put(key, sealed)
+                } else {
+                    batch.put(key, column.encode(key: key))
+                }
             }
         }
     }
 
-    private func encodeLongList(_ list: LongList, _ id: LongListKey, _ writer: TableWriter, into batch: inout PageBatch) {
+    private func encodeLongList(_ list: LongList, _ id: LongListKey, _ writer: TableWriter, into batch: inout PageBatch)
+    {
         let column = writer.layout.columns[id.slot]
         let blocks = blockCount(list.elements.count)
         for block in 0 ..< blocks {

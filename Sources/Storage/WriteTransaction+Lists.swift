@@ -9,7 +9,9 @@ extension WriteTransaction {
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, at index: Int, _ values: [ValueView]
     ) throws(DatabaseError) {
         let edit = try beginEdit(table, column, key)
-        guard index >= 0, index <= edit.elements.count else { throw outOfBounds(index, edit.elements.count, insertion: true) }
+        guard index >= 0, index <= edit.elements.count else {
+            throw outOfBounds(index, edit.elements.count, insertion: true)
+        }
         let fitted = try values.mapFitting { value throws(DatabaseError) in try self.fittedElement(value, edit) }
         guard !fitted.isEmpty else { return }
         if index == edit.elements.count {
@@ -40,7 +42,7 @@ extension WriteTransaction {
     ) throws(DatabaseError) {
         let edit = try beginEdit(table, column, key)
         guard index >= 0, count >= 0, count <= edit.elements.count, index <= edit.elements.count - count,
-              count == 0 || index < edit.elements.count
+            count == 0 || index < edit.elements.count
         else { throw outOfBounds(index, edit.elements.count) }
         guard count > 0 else { return }
         for position in index ..< index + count { linkRemoved(edit, edit.elements.view(position)) }
@@ -74,7 +76,8 @@ extension WriteTransaction {
     }
 
     /// Every occurrence of a link, because its target is being deleted.
-    func removeFromList(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, link: ObjectKey) throws(DatabaseError) {
+    func removeFromList(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, link: ObjectKey) throws(DatabaseError)
+    {
         let edit = try beginEdit(table, column, key)
         for index in stride(from: edit.elements.count - 1, through: 0, by: -1) {
             let element = edit.elements.view(index)
@@ -94,11 +97,14 @@ extension WriteTransaction {
         if let long = writer.longLists[id] {
             stored = long.storedBlocks
         } else {
-            let isExternal = if let changed = writer.overlay(place.cluster)?.columns[slot], case .lists(let builder) = changed.storage {
-                builder.isExternal(place.slot)
-            } else {
-                try view.listChunk(slot: slot, place.cluster).isExternal(place.slot)
-            }
+            let isExternal =
+                if let changed = writer.overlay(place.cluster)?.columns[slot],
+                    case .lists(let builder) = changed.storage
+                {
+                    builder.isExternal(place.slot)
+                } else {
+                    try view.listChunk(slot: slot, place.cluster).isExternal(place.slot)
+                }
             guard isExternal else { return }
             stored = blockCount(try view.listCount(view.layout.columns[slot].key, key))
         }
@@ -136,8 +142,10 @@ extension WriteTransaction {
         }
         let long = writer.longLists[id]
         return Edit(
-            table: table, key: key, slot: slot, place: place, column: view.layout.columns[slot], stored: view.layout.stored,
-            writer: writer, changed: changed, lists: lists, elements: long?.elements ?? lists.cell(place.slot), isLong: long != nil)
+            table: table, key: key, slot: slot, place: place, column: view.layout.columns[slot],
+            stored: view.layout.stored,
+            writer: writer, changed: changed, lists: lists, elements: long?.elements ?? lists.cell(place.slot),
+            isLong: long != nil)
     }
 
     private func loadLongList(_ view: TableView, _ slot: Int, _ key: ObjectKey) throws(DatabaseError) -> LongList {
@@ -154,9 +162,11 @@ extension WriteTransaction {
         if edit.isLong {
             edit.lists.setExternal(edit.place.slot, count: edit.elements.count)
         } else if edit.elements.count > LongListBlocks.inlineLimit {
-            let long = ChunkBuilder(kind: edit.column.kind, nullable: edit.column.isNullable, capacity: edit.elements.count)
+            let long = ChunkBuilder(
+                kind: edit.column.kind, nullable: edit.column.isNullable, capacity: edit.elements.count)
             for index in 0 ..< edit.elements.count { long.append(edit.elements.view(index)) }
-            edit.writer.longLists[LongListKey(slot: edit.slot, owner: edit.key)] = LongList(elements: long, storedBlocks: 0)
+            edit.writer.longLists[LongListKey(slot: edit.slot, owner: edit.key)] = LongList(
+                elements: long, storedBlocks: 0)
             edit.lists.setExternal(edit.place.slot, count: long.count)
         }
         edit.changed.markChanged()
@@ -182,7 +192,8 @@ extension WriteTransaction {
     private func outOfBounds(_ index: Int, _ count: Int, insertion: Bool = false) -> DatabaseError {
         DatabaseError(
             .outOfBounds,
-            "index \(index) is outside the list, which has \(count) elements" + (insertion ? " (its end is index \(count))" : ""))
+            "index \(index) is outside the list, which has \(count) elements"
+                + (insertion ? " (its end is index \(count))" : ""))
     }
 
     func blockCount(_ elements: Int) -> Int {

@@ -35,7 +35,8 @@ extension WriteTransaction {
         let place = try view.requireLocation(key)
         if stored.isPrimaryKey {
             throw DatabaseError(
-                .primaryKeyIsFixed, "the primary key \(layout.stored.name).\(stored.name) can't be changed after an object is inserted",
+                .primaryKeyIsFixed,
+                "the primary key \(layout.stored.name).\(stored.name) can't be changed after an object is inserted",
                 className: layout.stored.name, propertyName: stored.name)
         }
         let old = try view.value(slot: slot, at: place)

@@ -54,7 +54,8 @@ package final class WriteTransaction: RowSource {
             // A table or column that this write has added: its rows are read through the new layout.
             guard let stored = catalog.table(key) else { throw unknownTable(key) }
             directory = try TableDirectory(
-                TableLayout(stored, catalog: catalog), pages: base.pages, rowsPerCluster: rowsPerCluster, counters: counters)
+                TableLayout(stored, catalog: catalog), pages: base.pages, rowsPerCluster: rowsPerCluster,
+                counters: counters)
         } else {
             directory = try base.directory(key)
         }

@@ -32,7 +32,9 @@ package struct ByteReader {
 
     package mutating func readText() throws(DatabaseError) -> String {
         let run = try readRun()
-        guard let text = String(validating: run, as: UTF8.self) else { throw .corrupted("\(what) has text that is not UTF-8") }
+        guard let text = String(validating: run, as: UTF8.self) else {
+            throw .corrupted("\(what) has text that is not UTF-8")
+        }
         return text
     }
 }

@@ -34,7 +34,8 @@ package struct DatabaseError: Error, Sendable, CustomStringConvertible {
     package let details: Details
 
     package init(
-        _ code: ErrorCode, _ message: String, path: String? = nil, className: String? = nil, propertyName: String? = nil,
+        _ code: ErrorCode, _ message: String, path: String? = nil, className: String? = nil,
+        propertyName: String? = nil,
         queryOffset: Int? = nil, rowIndex: Int? = nil, systemError: Int32 = 0
     ) {
         details = Details(

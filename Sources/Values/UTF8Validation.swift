@@ -1,4 +1,5 @@
-/// Whether bytes are well-formed UTF-8, at memory speed for ASCII. Every string is checked once, on its way into the store.
+/// Whether bytes are well-formed UTF-8, at memory speed for ASCII. Every string is checked once, on its way into the
+/// store.
 package enum UTF8Validation {
     package static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let base = bytes.baseAddress else { return true }
@@ -14,7 +15,9 @@ package enum UTF8Validation {
                 index += 1
                 continue
             }
-            let length: Int, lowest: UInt8, highest: UInt8
+            let length: Int
+            let lowest: UInt8
+            let highest: UInt8
             // The second byte's range excludes overlong forms, surrogates and code points above U+10FFFF.
             switch first {
             case 0xC2 ... 0xDF: (length, lowest, highest) = (2, 0x80, 0xBF)

@@ -3,7 +3,8 @@
 ///
 ///     offset  0  kind          u32   ValueKind
 ///             4  aux           u32   timestamp: nanoseconds; link: table key
-///             8  low           u64   bool, int, float and double bits; string, data: address; timestamp: seconds; link: object key
+///             8  low           u64   bool, int, float and double bits; string, data: address;
+///                                    timestamp: seconds; link: object key
 ///            16  high          u64   string, data: byte count
 ///
 /// Whoever makes one says how long the bytes behind `low` live.

@@ -2,8 +2,8 @@
 import MotteLiveObjects
 import MotteQueryEngine
 import MotteValues
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct CollectionTests {
     /// `count` people: id, name "n<id>", age id % 10 or null, score id / 4, friend = the one before.
@@ -44,7 +44,9 @@ import TestSupport
         #expect(code { _ = try adults.key(at: 7) } == .outOfBounds)
         #expect(code { _ = try adults.key(at: -1) } == .outOfBounds)
         #expect(code { _ = try all.limited(to: -1) } == .invalidArgument)
-        #expect(code { _ = try all.filter("agge > 3") } == .queryInvalid || code { _ = try all.filter("agge > 3") } == .unknownProperty)
+        #expect(
+            code { _ = try all.filter("agge > 3") } == .queryInvalid
+                || code { _ = try all.filter("agge > 3") } == .unknownProperty)
         #expect(code { _ = try all.filter("age >") } == .querySyntax)
     }
 
@@ -124,9 +126,11 @@ import TestSupport
             let made = try people(session, 6)
             let friends = try made[0].collection("friends") as! LiveList
             let tags = try made[5].collection("tags") as! LiveList
-            var keys: [Int64] = [], texts: [String] = []
+            var keys: [Int64] = []
+            var texts: [String] = []
             for _ in 0 ..< 12 {
-                let startKeys = keys, startTexts = texts
+                let startKeys = keys
+                let startTexts = texts
                 try session.beginWrite()
                 for _ in 0 ..< random.below(6) { try edit(&random, friends, &keys, tags, &texts) }
                 #expect(try friends.allKeys == keys && friends.keys() == keys, "\(comment)")
@@ -144,9 +148,11 @@ import TestSupport
     }
 
     func edit(
-        _ random: inout SeededRandom, _ friends: LiveList, _ keys: inout [Int64], _ tags: LiveList, _ texts: inout [String]
+        _ random: inout SeededRandom, _ friends: LiveList, _ keys: inout [Int64], _ tags: LiveList,
+        _ texts: inout [String]
     ) throws {
-        let key = Int64(random.below(6)), text = "t\(random.below(100))"
+        let key = Int64(random.below(6))
+        let text = "t\(random.below(100))"
         let table = friends.owner.table
         let view = ValueView.link(ObjectLink(table: table, key: ObjectKey(key)))
         switch random.below(8) {
@@ -163,15 +169,18 @@ import TestSupport
             try friends.remove(at: index)
             keys.remove(at: index)
         case 3 where !keys.isEmpty:
-            let from = random.below(keys.count), to = random.below(keys.count)
+            let from = random.below(keys.count)
+            let to = random.below(keys.count)
             try friends.move(from: from, to: to)
             keys.insert(keys.remove(at: from), at: to)
         case 4 where !keys.isEmpty:
-            let left = random.below(keys.count), right = random.below(keys.count)
+            let left = random.below(keys.count)
+            let right = random.below(keys.count)
             try friends.swap(left, right)
             keys.swapAt(left, right)
         case 5:
-            let index = random.below(keys.count + 1), gone = random.below(keys.count - index + 1)
+            let index = random.below(keys.count + 1)
+            let gone = random.below(keys.count - index + 1)
             try friends.splice(at: index, removing: gone, inserting: [view, view])
             keys.replaceSubrange(index ..< index + gone, with: [key, key])
         case 6:
@@ -212,7 +221,8 @@ import TestSupport
     @Test func totals() throws {
         let session = try TestStore(schema: peopleSchema).open()
         let made = try people(session, 12)
-        let age = try made[0].column(named: "age"), score = try made[0].column(named: "score")
+        let age = try made[0].column(named: "age")
+        let score = try made[0].column(named: "score")
         let name = try made[0].column(named: "name")
         let all = try session.objects("Person")
         // Ages 0 1 2 - 4 5 6 - 8 9 0 -.
@@ -244,9 +254,12 @@ import TestSupport
             if random.chance(30) { try session.beginWrite() }
             if session.isInWrite { try made.first(where: \.isValid)?.set("name", to: .string("changed")) }
             let all = try session.objects("Person")
-            for collection in [all, try all.filter("age > 2"), try all.sorted(by: "name"), try all.snapshot()] as [LiveCollection] {
+            for collection in [all, try all.filter("age > 2"), try all.sorted(by: "name"), try all.snapshot()]
+                as [LiveCollection]
+            {
                 let total = try collection.count()
-                let first = random.below(total + 2), count = random.below(total + 3)
+                let first = random.below(total + 2)
+                let count = random.below(total + 3)
                 let expected = max(0, min(count, total - first))
                 let objects = try (0 ..< expected).map { try collection.object(at: first + $0)! }
                 try check(collection, objects, first, count, comment)
@@ -254,25 +267,39 @@ import TestSupport
         }
     }
 
-    func check(_ collection: LiveCollection, _ objects: [LiveObject], _ first: Int, _ count: Int, _ comment: String) throws {
+    func check(_ collection: LiveCollection, _ objects: [LiveObject], _ first: Int, _ count: Int, _ comment: String)
+        throws
+    {
         guard let table = collection.target, let type = try collection.session.schema[table] else { return }
         func column(_ name: String) -> ColumnKey? { type.property(named: name)?.columnKey }
-        var ints = [Int64](repeating: -7, count: count + 1), validity = [UInt8](repeating: 0xAA, count: count / 8 + 2)
-        #expect(try collection.readInts(column("age"), first: first, count: count, into: &ints, validity: &validity) == objects.count, "\(comment)")
+        var ints = [Int64](repeating: -7, count: count + 1)
+        var validity = [UInt8](repeating: 0xAA, count: count / 8 + 2)
+        #expect(
+            try collection.readInts(column("age"), first: first, count: count, into: &ints, validity: &validity)
+                == objects.count, "\(comment)")
         for (index, object) in objects.enumerated() {
             let value = try object.get("age")
-            #expect(value == ((validity[index >> 3] >> UInt8(index & 7)) & 1 == 1 ? .int(ints[index]) : .null), "\(comment)")
+            #expect(
+                value == ((validity[index >> 3] >> UInt8(index & 7)) & 1 == 1 ? .int(ints[index]) : .null), "\(comment)"
+            )
         }
         #expect(ints[objects.count] == -7, "\(comment)")
         var doubles = [Double](repeating: -7, count: count + 1)
-        #expect(try collection.readDoubles(column("score"), first: first, count: count, into: &doubles, validity: nil) == objects.count)
-        #expect(try objects.map { try $0.get("score") } == doubles.prefix(objects.count).map(Value.double), "\(comment)")
+        #expect(
+            try collection.readDoubles(column("score"), first: first, count: count, into: &doubles, validity: nil)
+                == objects.count)
+        #expect(
+            try objects.map { try $0.get("score") } == doubles.prefix(objects.count).map(Value.double), "\(comment)")
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
         var texts = [UnsafeRawBufferPointer](repeating: none, count: count + 1)
         #expect(try collection.readBytes(column("name"), first: first, count: count, into: &texts) == objects.count)
-        #expect(try objects.map { try $0.get("name") } == texts.prefix(objects.count).map { .string(String(decoding: $0, as: UTF8.self)) }, "\(comment)")
+        #expect(
+            try objects.map { try $0.get("name") }
+                == texts.prefix(objects.count).map { .string(String(decoding: $0, as: UTF8.self)) }, "\(comment)")
         var links = [Int64](repeating: -7, count: count + 1)
-        #expect(try collection.readLinks(column("friend"), first: first, count: count, into: &links, validity: nil) == objects.count)
+        #expect(
+            try collection.readLinks(column("friend"), first: first, count: count, into: &links, validity: nil)
+                == objects.count)
         for (index, object) in objects.enumerated() {
             let friend = try object.object(object.column(named: "friend"))
             #expect(links[index] == friend?.key.rawValue ?? -1, "\(comment)")
@@ -282,12 +309,20 @@ import TestSupport
         #expect(Array(keys.prefix(objects.count)) == objects.map(\.key.rawValue), "\(comment)")
         var values = [ValueView](repeating: .null, count: 2 * count + 2)
         let columns = [column("friend"), column("name")]
-        #expect(try collection.readValues(columns, first: first, count: count, into: &values, rowStride: 2, columnStride: 1) == objects.count)
+        #expect(
+            try collection.readValues(columns, first: first, count: count, into: &values, rowStride: 2, columnStride: 1)
+                == objects.count)
         for (index, object) in objects.enumerated() {
-            #expect(try values[2 * index].owned == object.get("friend") && values[2 * index + 1].owned == object.get("name"), "\(comment)")
+            #expect(
+                try values[2 * index].owned == object.get("friend")
+                    && values[2 * index + 1].owned == object.get("name"), "\(comment)")
         }
-        #expect(code { _ = try collection.readInts(column("name"), first: 0, count: 1, into: &ints, validity: nil) } == .wrongType)
-        #expect(code { _ = try collection.readInts(column("friends"), first: 0, count: 1, into: &ints, validity: nil) } == .wrongType)
+        #expect(
+            code { _ = try collection.readInts(column("name"), first: 0, count: 1, into: &ints, validity: nil) }
+                == .wrongType)
+        #expect(
+            code { _ = try collection.readInts(column("friends"), first: 0, count: 1, into: &ints, validity: nil) }
+                == .wrongType)
     }
 
     @Test func timestampsInUnits() throws {
@@ -300,11 +335,16 @@ import TestSupport
         let events = try session.objects("Event")
         let at = try events.object(at: 0)?.column(named: "at")
         var units = [Int64](repeating: -7, count: 3)
-        #expect(try events.readTimestamps(at, unitsPerSecond: 1_000, first: 0, count: 2, into: &units, validity: nil) == 2)
+        #expect(
+            try events.readTimestamps(at, unitsPerSecond: 1_000, first: 0, count: 2, into: &units, validity: nil) == 2)
         #expect(units == [-500, 0, -7])
         #expect(try events.readTimestamps(at, unitsPerSecond: 1, first: 0, count: 3, into: &units, validity: nil) == 3)
         #expect(units == [-1, 0, .max])
-        #expect(code { _ = try events.readTimestamps(at, unitsPerSecond: 1_000, first: 2, count: 1, into: &units, validity: nil) } == .overflow)
+        #expect(
+            code {
+                _ = try events.readTimestamps(
+                    at, unitsPerSecond: 1_000, first: 2, count: 1, into: &units, validity: nil)
+            } == .overflow)
     }
 
     @Test func laziness() throws {

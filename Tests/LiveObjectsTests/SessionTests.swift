@@ -2,8 +2,8 @@
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
-import Testing
 import TestSupport
+import Testing
 
 let peopleSchema = """
     Person { id: int key, name: string, age: int?, score: double, friend: link<Person>, friends: list<Person>,
@@ -24,8 +24,11 @@ func code(_ body: () throws -> Void) -> ErrorCode? {
     @Test(arguments: TestStore.Kind.allCases)
     func aSessionShowsOneVersionUntilItMoves(kind: TestStore.Kind) throws {
         let store = TestStore(kind, schema: peopleSchema)
-        let writer = try store.open(), reader = try store.open()
-        let ada = try writer.inWrite { try writer.add("Person", ["id": .int(1), "name": .string("Ada"), "age": .int(36)]) }
+        let writer = try store.open()
+        let reader = try store.open()
+        let ada = try writer.inWrite {
+            try writer.add("Person", ["id": .int(1), "name": .string("Ada"), "age": .int(36)])
+        }
         #expect(try ada.get("name") == .string("Ada"))
         let people = try reader.objects("Person")
         #expect(try people.count() == 0)
@@ -57,7 +60,8 @@ func code(_ body: () throws -> Void) -> ErrorCode? {
 
     @Test func beginWriteAdvancesFirst() throws {
         let store = TestStore(schema: peopleSchema)
-        let first = try store.open(), second = try store.open()
+        let first = try store.open()
+        let second = try store.open()
         try first.inWrite { try first.add("Person", ["id": .int(1)]) }
         try second.beginWrite()
         #expect(try second.objects("Person").count() == 1)
@@ -114,7 +118,10 @@ func code(_ body: () throws -> Void) -> ErrorCode? {
         let session = try store.open()
         let seen = try onAnotherThread { code { _ = try session.version } }
         #expect(seen == .wrongThread)
-        let adopted = try onAnotherThread { try session.adoptCurrentThread(); return try session.version }
+        let adopted = try onAnotherThread {
+            try session.adoptCurrentThread()
+            return try session.version
+        }
         #expect(code { _ = try session.version } == .wrongThread)
         try session.adoptCurrentThread()
         #expect(try session.version == adopted)
@@ -122,7 +129,8 @@ func code(_ body: () throws -> Void) -> ErrorCode? {
 
     @Test func writersTakeTurns() throws {
         let store = TestStore(schema: peopleSchema)
-        let first = try store.open(), second = try store.open()
+        let first = try store.open()
+        let second = try store.open()
         try first.beginWrite()
         #expect(code { try second.beginWrite(timeoutMilliseconds: 1) } == .timeout)
         try first.cancel()
@@ -132,7 +140,8 @@ func code(_ body: () throws -> Void) -> ErrorCode? {
 
     @Test func closingRollsBack() throws {
         let store = TestStore(schema: peopleSchema)
-        let first = try store.open(), second = try store.open()
+        let first = try store.open()
+        let second = try store.open()
         try first.beginWrite()
         try first.add("Person", ["id": .int(1)])
         try first.close()
@@ -166,7 +175,8 @@ func code(_ body: () throws -> Void) -> ErrorCode? {
 
     @Test func theEpochMovesWithEveryChange() throws {
         let store = TestStore(schema: peopleSchema)
-        let session = try store.open(), other = try store.open()
+        let session = try store.open()
+        let other = try store.open()
         var last = session.viewEpoch
         func moved() -> Bool {
             defer { last = session.viewEpoch }
@@ -201,7 +211,8 @@ func code(_ body: () throws -> Void) -> ErrorCode? {
         let session = try store.open()
         let ada = try session.inWrite { try session.add("Person", ["id": .int(1), "name": .string("Ada")]) }
         var options = try store.options
-        options.schema = try SchemaText.parse("Person { id: int key, age: int, name: string indexed } Dog { name: string }")
+        options.schema = try SchemaText.parse(
+            "Person { id: int key, age: int, name: string indexed } Dog { name: string }")
         let newer = try Session.open(options)
         #expect(try newer.objects("Dog").count() == 0)
         let seen = try #require(try newer.find(newer.tableKey("Person"), primaryKey: .int(1)))
@@ -241,7 +252,10 @@ func code(_ body: () throws -> Void) -> ErrorCode? {
         let store = TestStore(.file, schema: peopleSchema)
         let session = try store.open()
         try session.inWrite {
-            for id in 0 ..< 100 { try session.add("Person", ["id": .int(Int64(id)), "name": .string("n\(id)"), "age": .int(Int64(id % 7))]) }
+            for id in 0 ..< 100 {
+                try session.add(
+                    "Person", ["id": .int(Int64(id)), "name": .string("n\(id)"), "age": .int(Int64(id % 7))])
+            }
         }
         let frozen = try session.freeze()
         let few = FrozenBox(try session.objects("Person").filter("age == 3").freeze())
@@ -251,7 +265,8 @@ func code(_ body: () throws -> Void) -> ErrorCode? {
                 let people = try frozen.objects("Person")
                 var total = 0
                 for index in 0 ..< (try people.count()) {
-                    guard case .string(let name)? = try people.object(at: index)?.get("name"), name == "n\(index)" else { return -1 }
+                    guard case .string(let name)? = try people.object(at: index)?.get("name"), name == "n\(index)"
+                    else { return -1 }
                     total += 1
                 }
                 return try few.collection.count() * 1_000 + total

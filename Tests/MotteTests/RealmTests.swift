@@ -93,7 +93,8 @@ class Owner: Object {
         #expect(realm.objects(Owner.self).where { $0.dogs.count == 5 && $0.isHappy }.count == 1)
         #expect(dogs.sorted(byKeyPath: "age", ascending: false).first?.id == 20)
         #expect(dogs.sum(ofProperty: "age") as Int == 210 && dogs.average(ofProperty: "age") == 10.5)
-        #expect(dogs.max(ofProperty: "age") as Int? == 20 && dogs.filter("age > 99").min(ofProperty: "age") as Int? == nil)
+        #expect(
+            dogs.max(ofProperty: "age") as Int? == 20 && dogs.filter("age > 99").min(ofProperty: "age") as Int? == nil)
         #expect(dogs.index(of: dogs[4]) == 4)
     }
 
@@ -171,6 +172,8 @@ class Owner: Object {
     @Test func openingProblemsAreErrors() throws {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("motte-\(UUID().uuidString).motte")
         try Data("no database at all, but long enough to look at".utf8).write(to: url)
-        #expect(throws: Realm.Error.self) { try Realm(configuration: .init(fileURL: url, objectTypes: [Dog.self, Owner.self])) }
+        #expect(throws: Realm.Error.self) {
+            try Realm(configuration: .init(fileURL: url, objectTypes: [Dog.self, Owner.self]))
+        }
     }
 }

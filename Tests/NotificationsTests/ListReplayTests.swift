@@ -1,7 +1,8 @@
+import TestSupport
+import Testing
+
 // Random edits of a list, replayed without its elements, describe what really happened to them.
 @testable import MotteNotifications
-import Testing
-import TestSupport
 
 @Suite struct ListReplayTests {
     @Test func replayDescribesTheEdits() throws {
@@ -14,12 +15,14 @@ import TestSupport
             for _ in 0 ..< random.below(8) {
                 switch random.below(5) {
                 case 0:
-                    let index = random.below(list.count + 1), count = random.below(3)
+                    let index = random.below(list.count + 1)
+                    let count = random.below(3)
                     list.insert(contentsOf: next ..< next + count, at: index)
                     next += count
                     replay.insert(at: index, count: count)
                 case 1 where !list.isEmpty:
-                    let index = random.below(list.count), count = 1 + random.below(min(3, list.count - index))
+                    let index = random.below(list.count)
+                    let count = 1 + random.below(min(3, list.count - index))
                     list.removeSubrange(index ..< index + count)
                     replay.remove(at: index, count: count)
                 case 2 where !list.isEmpty:
@@ -27,7 +30,8 @@ import TestSupport
                     changed.insert(list[index])
                     replay.set(at: index, count: 1)
                 case 3 where !list.isEmpty:
-                    let from = random.below(list.count), to = random.below(list.count)
+                    let from = random.below(list.count)
+                    let to = random.below(list.count)
                     list.insert(list.remove(at: from), at: to)
                     replay.move(from: from, to: to)
                 default:
@@ -38,7 +42,9 @@ import TestSupport
             #expect(!replay.isBroken && replay.count == list.count, "\(comment)")
             #expect(apply(difference.deletions, difference.insertions, old: old, new: list) == list, "\(comment)")
             let stayed = Set(difference.modificationsOld.map { old[$0] })
-            #expect(difference.modificationsOld.map { old[$0] } == difference.modificationsNew.map { list[$0] }, "\(comment)")
+            #expect(
+                difference.modificationsOld.map { old[$0] } == difference.modificationsNew.map { list[$0] },
+                "\(comment)")
             let mentioned = stayed.union(difference.insertions.map { list[$0] })
             for element in list where element < 100 && (changed.contains(element) || element % 5 == 0) {
                 #expect(mentioned.contains(element), "\(comment)")

@@ -4,8 +4,8 @@ import MotteNotifications
 import MotteQueryEngine
 import MotteSchemaModel
 import MotteValues
-import Testing
 import TestSupport
+import Testing
 
 let kennelSchema = """
     Person { id: int key, name: string, age: int?, friend: link<Person>, friends: list<Person>, tags: list<string>,
@@ -188,7 +188,8 @@ extension ChangeSet {
         let list = try people[0].collection("friends") as! LiveList
         let tags = try people[0].collection("tags") as! LiveList
         try session.inWrite { for index in 1 ..< 6 { try list.append(people[index]) } }
-        let token = try list.observe(), tagToken = try tags.observe()
+        let token = try list.observe()
+        let tagToken = try tags.observe()
         #expect(try token.pull()?.isInitial == true && tagToken.pull()?.isInitial == true)
         try session.inWrite {
             try list.remove(at: 0)
@@ -213,7 +214,9 @@ extension ChangeSet {
 
     @Test func backlinksTellWhoCameAndWent() throws {
         let (_, session, people) = try open()
-        let dogs = try session.inWrite { try ["Rex", "Max", "Ben"].map { try session.add("Dog", ["name": .string($0)]) } }
+        let dogs = try session.inWrite {
+            try ["Rex", "Max", "Ben"].map { try session.add("Dog", ["name": .string($0)]) }
+        }
         let token = try people[0].collection("dogs").observe()
         let owners = try session.objects("Person").filter("dogs.@count > 0").observe()
         #expect(try token.pull()?.isInitial == true && owners.pull()?.isInitial == true)

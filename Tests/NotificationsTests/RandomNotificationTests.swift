@@ -5,8 +5,8 @@ import MotteNotifications
 import MotteQueryEngine
 import MotteSchemaModel
 import MotteValues
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct RandomNotificationTests {
     static let schema = """
@@ -43,7 +43,8 @@ import TestSupport
     func patchedEqualsAnew(kind: TestStore.Kind) throws {
         try PropertyTest.run(rounds: kind == .file ? 4 : 12) { random, comment in
             let store = TestStore(kind, schema: Self.schema)
-            let session = try store.open(), other = try store.open()
+            let session = try store.open()
+            let other = try store.open()
             try session.inWrite { for _ in 0 ..< 15 { try mutate(session, &random) } }
             try other.refresh()
             let nodes = try session.objects("Node")
@@ -72,17 +73,21 @@ import TestSupport
     }
 
     func mutate(_ session: Session, _ random: inout SeededRandom) throws {
-        let nodes = try session.objects("Node"), leaves = try session.objects("Leaf")
-        let count = try nodes.count(), leafCount = try leaves.count()
+        let nodes = try session.objects("Node")
+        let leaves = try session.objects("Leaf")
+        let count = try nodes.count()
+        let leafCount = try leaves.count()
         func node() throws -> LiveObject? { count > 0 ? try nodes.object(at: random.below(count)) : nil }
         func leaf() throws -> LiveObject? { leafCount > 0 ? try leaves.object(at: random.below(leafCount)) : nil }
         let names = ["a", "b", "c", "d"]
         switch random.below(14) {
         case 0, 1, 2:
-            try session.add("Node", [
-                "id": .int(Int64.random(in: 0 ..< 1 << 40, using: &random)), "rank": .int(Int64(random.below(10))),
-                "name": .string(random.pick(names)),
-            ])
+            try session.add(
+                "Node",
+                [
+                    "id": .int(Int64.random(in: 0 ..< 1 << 40, using: &random)), "rank": .int(Int64(random.below(10))),
+                    "name": .string(random.pick(names)),
+                ])
         case 3: try session.add("Leaf", ["weight": .int(Int64(random.below(10)))])
         case 4: if count > 4 { try node()?.delete() }
         case 5: if random.chance(40) { try leaf()?.delete() }
@@ -133,7 +138,9 @@ import TestSupport
                 let modified = Set(changes.modificationsNew)
                 for (old, detail) in one.details.enumerated() {
                     guard let new = map.new(ofOld: old), new < details.count else { continue }
-                    if detail != details[new] { #expect(modified.contains(new), "\(changes) \(detail) \(details[new]) \(comment)") }
+                    if detail != details[new] {
+                        #expect(modified.contains(new), "\(changes) \(detail) \(details[new]) \(comment)")
+                    }
                 }
                 #expect(changes.isSourceDeleted == isGone, "\(comment)")
                 if changes.isSourceDeleted { one.ended = true }
@@ -147,7 +154,9 @@ import TestSupport
 
     /// The properties of an object itself, as text.
     func detail(_ value: Value, _ session: Session) throws -> String {
-        guard case .link(let link) = value, let object = try session.object(link.table, at: link.key) else { return "\(value)" }
+        guard case .link(let link) = value, let object = try session.object(link.table, at: link.key) else {
+            return "\(value)"
+        }
         return try object.type.storedProperties.map { property in
             property.isList ? "\(try object.collection(property.name).allValues)" : "\(try object.get(property.name))"
         }.joined(separator: " ")

@@ -1,8 +1,9 @@
+import MotteValues
+import TestSupport
+import Testing
+
 // A patched result equals the one computed anew, and its difference is that of the two.
 @testable import MotteNotifications
-import MotteValues
-import Testing
-import TestSupport
 
 @Suite struct ResultsPatchTests {
     @Test func ascendingEqualsAnew() throws {
@@ -19,7 +20,8 @@ import TestSupport
             let modified = Set(candidates.filter(\.isModified).map(\.key))
             let patch = ResultsPatch.ascending(old, candidates)
             #expect(patch.keys == members.sorted(), "\(comment)")
-            #expect(patch.difference == .ascending(old: old, new: members.sorted()) { modified.contains($0) }, "\(comment)")
+            #expect(
+                patch.difference == .ascending(old: old, new: members.sorted()) { modified.contains($0) }, "\(comment)")
         }
     }
 
@@ -27,7 +29,9 @@ import TestSupport
         try PropertyTest.run(rounds: 500) { random, comment in
             var ranks: [Int64: Int] = [:]
             for key in 0 ..< Int64(40) { ranks[key] = random.below(20) }
-            func ordered(_ keys: some Sequence<Int64>) -> [Int64] { keys.sorted { (ranks[$0]!, $0) < (ranks[$1]!, $1) } }
+            func ordered(_ keys: some Sequence<Int64>) -> [Int64] {
+                keys.sorted { (ranks[$0]!, $0) < (ranks[$1]!, $1) }
+            }
             let members = Set((0 ..< random.below(20)).map { _ in Int64(random.below(30)) })
             let old = ordered(members)
             var now = members
@@ -40,12 +44,14 @@ import TestSupport
             }
             let new = ordered(now)
             let touched = Set(candidates.map(\.key))
-            let patch = ResultsPatch.sorted(old, candidates, incoming: ordered(candidates.filter(\.isIn).map(\.key))) { base, key in
+            let patch = ResultsPatch.sorted(old, candidates, incoming: ordered(candidates.filter(\.isIn).map(\.key))) {
+                base, key in
                 base.firstIndex { (ranks[$0]!, $0) > (ranks[key]!, key) } ?? base.count
             }
             #expect(patch.keys == new, "\(comment)")
             #expect(patch.difference == .ordered(old: old, new: new) { touched.contains($0) }, "\(comment)")
-            #expect(apply(patch.difference.deletions, patch.difference.insertions, old: old, new: new) == new, "\(comment)")
+            #expect(
+                apply(patch.difference.deletions, patch.difference.insertions, old: old, new: new) == new, "\(comment)")
         }
     }
 }

@@ -1,13 +1,13 @@
 // Every difference turns the old sequence into the new one; change sets combine to the change set of both steps.
 import MotteNotifications
 import MotteValues
-import Testing
 import TestSupport
+import Testing
 
 /// What applying a difference to the old sequence gives; nil in the places of insertions is filled from `new`.
 func apply<Element>(_ deletions: [Int], _ insertions: [Int], old: [Element], new: [Element]) -> [Element]? {
     guard deletions.allSatisfy({ $0 < old.count }), insertions.allSatisfy({ $0 < new.count }),
-          isStrictlyAscending(deletions), isStrictlyAscending(insertions)
+        isStrictlyAscending(deletions), isStrictlyAscending(insertions)
     else { return nil }
     let gone = Set(deletions)
     var result = old.enumerated().filter { !gone.contains($0.offset) }.map(\.element)
@@ -21,10 +21,15 @@ func apply<Element>(_ deletions: [Int], _ insertions: [Int], old: [Element], new
 func isStrictlyAscending(_ values: [Int]) -> Bool { zip(values, values.dropFirst()).allSatisfy { $0 < $1 } }
 
 @Suite struct SequenceDifferenceTests {
-    func check<Element: Equatable>(_ difference: SequenceDifference, _ old: [Element], _ new: [Element], _ comment: String) {
+    func check<Element: Equatable>(
+        _ difference: SequenceDifference, _ old: [Element], _ new: [Element], _ comment: String
+    ) {
         #expect(apply(difference.deletions, difference.insertions, old: old, new: new) == new, "\(comment)")
-        let gone = Set(difference.deletions), came = Set(difference.insertions)
-        #expect(isStrictlyAscending(difference.modificationsOld) && isStrictlyAscending(difference.modificationsNew), "\(comment)")
+        let gone = Set(difference.deletions)
+        let came = Set(difference.insertions)
+        #expect(
+            isStrictlyAscending(difference.modificationsOld) && isStrictlyAscending(difference.modificationsNew),
+            "\(comment)")
         for (left, right) in zip(difference.modificationsOld, difference.modificationsNew) {
             #expect(old[left] == new[right] && !gone.contains(left) && !came.contains(right), "\(comment)")
         }
@@ -55,8 +60,12 @@ func isStrictlyAscending(_ values: [Int]) -> Bool { zip(values, values.dropFirst
             let difference = SequenceDifference.ordered(old: old, new: new) { modified.contains($0) }
             check(difference, old, new, comment)
             // Nothing that did not change is mentioned, unless it went or came for good.
-            for index in difference.deletions { #expect(modified.contains(old[index]) || ranks[old[index]] == nil, "\(comment)") }
-            for index in difference.insertions { #expect(modified.contains(new[index]) || new[index] >= 100, "\(comment)") }
+            for index in difference.deletions {
+                #expect(modified.contains(old[index]) || ranks[old[index]] == nil, "\(comment)")
+            }
+            for index in difference.insertions {
+                #expect(modified.contains(new[index]) || new[index] >= 100, "\(comment)")
+            }
             // Whatever was modified is mentioned.
             let mentioned = Set(difference.insertions.map { new[$0] } + difference.modificationsNew.map { new[$0] })
             for key in modified where ranks[key] != nil { #expect(mentioned.contains(key), "\(comment)") }
@@ -83,7 +92,8 @@ func isStrictlyAscending(_ values: [Int]) -> Bool { zip(values, values.dropFirst
     }
 
     @Test func arbitraryGivesUpGracefully() {
-        let old = Array(0 ..< 5_000), new = Array(10_000 ..< 15_000)
+        let old = Array(0 ..< 5_000)
+        let new = Array(10_000 ..< 15_000)
         let difference = SequenceDifference.arbitrary(old: old, new: new)
         #expect(difference.deletions.count == 5_000 && difference.insertions.count == 5_000)
     }
@@ -133,7 +143,9 @@ func isStrictlyAscending(_ values: [Int]) -> Bool { zip(values, values.dropFirst
             let stayed = Set(old).intersection(new)
             #expect(both.deletions == old.indices.filter { !stayed.contains(old[$0]) }, "\(comment)")
             let changed = Set(first.modificationsOld.map { old[$0] } + second.modificationsOld.map { middle[$0] })
-            #expect(both.modificationsOld == old.indices.filter { changed.contains(old[$0]) && stayed.contains(old[$0]) }, "\(comment)")
+            #expect(
+                both.modificationsOld == old.indices.filter { changed.contains(old[$0]) && stayed.contains(old[$0]) },
+                "\(comment)")
             #expect(both.modificationsNew.map { new[$0] } == both.modificationsOld.map { old[$0] }, "\(comment)")
         }
     }
@@ -145,12 +157,15 @@ func isStrictlyAscending(_ values: [Int]) -> Bool { zip(values, values.dropFirst
             let (new, changes) = step(old, &random, &next)
             let limit = random.below(10)
             let window = changes.limited(to: limit, oldCount: old.count, newCount: new.count)
-            let seenOld = Array(old.prefix(limit)), seenNew = Array(new.prefix(limit))
+            let seenOld = Array(old.prefix(limit))
+            let seenNew = Array(new.prefix(limit))
             #expect(apply(window.deletions, window.insertions, old: seenOld, new: seenNew) == seenNew, "\(comment)")
             let stayed = Set(seenOld).intersection(seenNew)
             #expect(window.deletions == seenOld.indices.filter { !stayed.contains(seenOld[$0]) }, "\(comment)")
             let changed = Set(changes.modificationsOld.map { old[$0] })
-            #expect(window.modificationsOld == seenOld.indices.filter { changed.contains(old[$0]) && stayed.contains(old[$0]) }, "\(comment)")
+            #expect(
+                window.modificationsOld
+                    == seenOld.indices.filter { changed.contains(old[$0]) && stayed.contains(old[$0]) }, "\(comment)")
         }
     }
 }

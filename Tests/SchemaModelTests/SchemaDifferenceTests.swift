@@ -7,7 +7,8 @@ import Testing
     let stored = "A { id: int key, name: string, note: string?, other: link<A>, from: inverse<A.other> }"
 
     func difference(_ declared: String) throws -> SchemaDifference {
-        SchemaDifference(stored: try SchemaText.parse(stored).validated(), declared: try SchemaText.parse(declared).validated())
+        SchemaDifference(
+            stored: try SchemaText.parse(stored).validated(), declared: try SchemaText.parse(declared).validated())
     }
 
     @Test func additions() throws {
@@ -53,12 +54,13 @@ import Testing
         let error = #expect(throws: DatabaseError.self) {
             try difference("A { id: int, name: int, key: string key }").checkIsAdditive()
         }
-        #expect(error?.message == """
-            the file's schema differs from the declared one in a way that needs a migration: \
+        #expect(
+            error?.message == """
+                the file's schema differs from the declared one in a way that needs a migration: \
 
-              A.id is the primary key in the file and is not declared as such
-              A.name is string in the file and declared int
-              A.key is a new primary key of an existing class
-            """)
+                  A.id is the primary key in the file and is not declared as such
+                  A.name is string in the file and declared int
+                  A.key is a new primary key of an existing class
+                """)
     }
 }

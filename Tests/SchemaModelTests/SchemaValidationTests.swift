@@ -15,10 +15,16 @@ import Testing
         ("A { }", "class A has no stored property; add one"),
         ("A { x: int key, y: int key }", "A.y is a second primary key beside 'x'; a class has at most one"),
         ("A { x: link<B> } Bee { y: int }", "A.x has the target class 'B', which is not in the schema"),
-        ("A { x: link<Bea> } Bee { y: int }", "A.x has the target class 'Bea', which is not in the schema; did you mean 'Bee'?"),
+        (
+            "A { x: link<Bea> } Bee { y: int }",
+            "A.x has the target class 'Bea', which is not in the schema; did you mean 'Bee'?"
+        ),
         ("A { y: int, x: inverse<A.z> }", "A.x inverts A.z, which does not exist"),
         ("A { y: int, x: inverse<A.y> }", "A.x inverts A.y, which is not a link or list of links to A"),
-        ("A { x: inverse<B.y>, z: int } B { y: link<B> }", "A.x inverts B.y, which is not a link or list of links to A"),
+        (
+            "A { x: inverse<B.y>, z: int } B { y: link<B> }",
+            "A.x inverts B.y, which is not a link or list of links to A"
+        ),
         ("A { x: link<A>! }", "A.x is a link and must be nullable, because its target can be deleted"),
         ("A { x: list<A?> }", "A.x is a list of links, whose elements cannot be null"),
         ("A { x: list<int> key }", "A.x is a list and cannot be the primary key"),
@@ -50,10 +56,15 @@ import Testing
         let wrong: [(Property, String)] = [
             (Property(name: "x", type: .link, isNullable: true), "A.x is a link and must name its target class"),
             (Property(name: "x", type: .int, target: "A"), "A.x has type int and cannot have the target class 'A'"),
-            (Property(name: "x", type: .linkingObjects, target: "A"), "A.x is an inverse and must name the property that it inverts"),
+            (
+                Property(name: "x", type: .linkingObjects, target: "A"),
+                "A.x is an inverse and must name the property that it inverts"
+            ),
             (Property(name: "x", type: .int, origin: "y"), "A.x has an origin property, which only inverses have"),
-            (Property(name: "x", type: .linkingObjects, collection: .list, target: "A", origin: "a"),
-             "A.x is an inverse, which is neither declared as a list nor nullable"),
+            (
+                Property(name: "x", type: .linkingObjects, collection: .list, target: "A", origin: "a"),
+                "A.x is an inverse, which is neither declared as a list nor nullable"
+            ),
         ]
         for (property, message) in wrong {
             let link = Property(name: "a", type: .link, isNullable: true, target: "A")
@@ -71,9 +82,12 @@ import Testing
 
     @Test func unknownNamesGetAHint() throws {
         let schema = try SchemaText.parse("Person { name: string }").validated()
-        #expect(#expect(throws: DatabaseError.self) { try schema.type(named: "Perzon") }?.message
-            == "there is no class 'Perzon'; did you mean 'Person'?")
-        #expect(#expect(throws: DatabaseError.self) { try schema.type(named: "Person").requiredProperty(named: "nmae") }?.message
-            == "Person has no property 'nmae'; did you mean 'name'?")
+        #expect(
+            #expect(throws: DatabaseError.self) { try schema.type(named: "Perzon") }?.message
+                == "there is no class 'Perzon'; did you mean 'Person'?")
+        #expect(
+            #expect(throws: DatabaseError.self) { try schema.type(named: "Person").requiredProperty(named: "nmae") }?
+                .message
+                == "Person has no property 'nmae'; did you mean 'name'?")
     }
 }

@@ -1,9 +1,10 @@
 // The naive model that StoreModelTests compares the store with: dictionaries and arrays, no cleverness.
 import MotteSchemaModel
-@testable import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
+
+@testable import MotteStorage
 
 struct StoreModel {
     struct Row {
@@ -28,7 +29,9 @@ struct StoreModel {
             try write.delete(table, ObjectKey(key))
             rows[key] = nil
             for other in rows.keys {
-                if rows[other]?.values["friend"] == .link(ObjectLink(table: table, key: ObjectKey(key))) { rows[other]?.values["friend"] = .null }
+                if rows[other]?.values["friend"] == .link(ObjectLink(table: table, key: ObjectKey(key))) {
+                    rows[other]?.values["friend"] = .null
+                }
                 rows[other]?.friends.removeAll { $0 == key }
             }
         case 4 ... 6 where !keys.isEmpty:
@@ -50,7 +53,9 @@ struct StoreModel {
         let existing = rows.keys.sorted()
         for _ in 0 ..< count {
             var row = Row()
-            for property in properties { row.values[property.name] = Self.randomValue(property, existing, table, &random) }
+            for property in properties {
+                row.values[property.name] = Self.randomValue(property, existing, table, &random)
+            }
             row.values["id"] = .int(nextID)
             nextID += random.below(2) == 0 ? 1 : 3
             let values = properties.map { row.values[$0.name] ?? .null }
@@ -74,14 +79,17 @@ struct StoreModel {
         case 0, 1:
             let text = "tag \(random.below(1_000))"
             let index = random.below(count + 1)
-            try Value.string(text).withView { view throws(DatabaseError) in try write.listInsert(table, tags, ObjectKey(key), at: index, [view]) }
+            try Value.string(text).withView { view throws(DatabaseError) in
+                try write.listInsert(table, tags, ObjectKey(key), at: index, [view])
+            }
             rows[key]?.tags.insert(text, at: index)
         case 2 where count > 0:
             let index = random.below(count)
             try write.listRemove(table, tags, ObjectKey(key), at: index)
             rows[key]?.tags.remove(at: index)
         case 3 where count > 0:
-            let from = random.below(count), to = random.below(count)
+            let from = random.below(count)
+            let to = random.below(count)
             try write.listMove(table, tags, ObjectKey(key), from: from, to: to)
             if let tag = rows[key]?.tags.remove(at: from) { rows[key]?.tags.insert(tag, at: to) }
         case 4:
@@ -101,15 +109,24 @@ struct StoreModel {
         if property.isNullable, random.below(4) == 0 { return .null }
         switch property.type {
         case .bool: return .bool(random.below(2) == 0)
-        case .int: return .int(random.below(3) == 0 ? Int64(random.below(1_000_000)) << Int64(random.below(20)) : Int64(random.below(20)))
+        case .int:
+            return .int(
+                random.below(3) == 0
+                    ? Int64(random.below(1_000_000)) << Int64(random.below(20)) : Int64(random.below(20)))
         case .float: return .float(Float(random.below(1_000)) / 8)
         case .double: return .double(Double(random.below(1_000)) / 7)
-        case .string: return .string(["", "a", "é", "Ada \(random.below(50))", String(repeating: "x", count: random.below(300))][random.below(5)])
+        case .string:
+            return .string(
+                ["", "a", "é", "Ada \(random.below(50))", String(repeating: "x", count: random.below(300))][
+                    random.below(5)])
         case .data: return .data([UInt8](repeating: UInt8(random.below(256)), count: random.below(40)))
         case .timestamp:
-            return .timestamp(Timestamp(seconds: Int64(random.below(1_000_000)) - 500_000, nanoseconds: UInt32(random.below(2) * 123)))
+            return .timestamp(
+                Timestamp(seconds: Int64(random.below(1_000_000)) - 500_000, nanoseconds: UInt32(random.below(2) * 123))
+            )
         case .link, .linkingObjects:
-            return keys.isEmpty ? .null : .link(ObjectLink(table: table, key: ObjectKey(keys[random.below(keys.count)])))
+            return keys.isEmpty
+                ? .null : .link(ObjectLink(table: table, key: ObjectKey(keys[random.below(keys.count)])))
         }
     }
 
@@ -143,7 +160,8 @@ struct StoreModel {
         var found: [Int64] = []
         for cluster in 0 ..< view.clusterCount {
             let rows = try view.cluster(cluster)
-            for row in 0 ..< rows.rowCount where rows.liveWords.map({ $0[row >> 6] & (1 << UInt64(row & 63)) != 0 }) ?? true {
+            for row in 0 ..< rows.rowCount
+            where rows.liveWords.map({ $0[row >> 6] & (1 << UInt64(row & 63)) != 0 }) ?? true {
                 found.append(rows.firstKey + Int64(row))
             }
         }
@@ -159,7 +177,9 @@ struct StoreModel {
             }
             var stored: [String] = []
             for index in 0 ..< (try view.listCount(tags, ObjectKey(key))) {
-                if case .string(let text) = try view.listElement(tags, ObjectKey(key), index).owned { stored.append(text) }
+                if case .string(let text) = try view.listElement(tags, ObjectKey(key), index).owned {
+                    stored.append(text)
+                }
             }
             #expect(stored == row.tags, sourceLocation: location)
             var linked: [Int64] = []
@@ -171,7 +191,9 @@ struct StoreModel {
         try checkIndexes(view, type, table, location)
     }
 
-    private func checkIndexes(_ view: TableView, _ type: ObjectType, _ table: TableKey, _ location: SourceLocation) throws {
+    private func checkIndexes(_ view: TableView, _ type: ObjectType, _ table: TableKey, _ location: SourceLocation)
+        throws
+    {
         let friend = try #require(type.property(named: "friend")?.columnKey)
         let friends = try #require(type.property(named: "friends")?.columnKey)
         for name in ["id", "name", "age"] {
@@ -179,7 +201,9 @@ struct StoreModel {
             let groups = Dictionary(grouping: rows.keys) { rows[$0]?.values[name] ?? .null }
             for (value, keys) in groups {
                 var found: [Int64] = []
-                try value.withView { view_ throws(DatabaseError) in try view.indexKeys(column, equal: view_, into: &found) }
+                try value.withView { view_ throws(DatabaseError) in
+                    try view.indexKeys(column, equal: view_, into: &found)
+                }
                 #expect(found == keys.sorted(), "\(name) == \(value)", sourceLocation: location)
             }
         }

@@ -1,15 +1,17 @@
 /// A directory of its own for a test, removed with everything in it when the object goes.
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 public final class TemporaryDirectory: Sendable {
     public let path: String
 
     public init() {
-        var template = Array((TestScale.environment("TMPDIR") ?? "/tmp").utf8CString.dropLast()) + Array("/motte-XXXXXX".utf8CString)
+        var template =
+            Array((TestScale.environment("TMPDIR") ?? "/tmp").utf8CString.dropLast())
+            + Array("/motte-XXXXXX".utf8CString)
         path = template.withUnsafeMutableBufferPointer { buffer in
             guard let base = buffer.baseAddress, mkdtemp(base) != nil else { return "/tmp" }
             return String(cString: base)

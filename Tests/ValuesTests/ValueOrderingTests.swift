@@ -9,7 +9,8 @@ import Testing
         .double(0x1p63), .string(""), .string("a"), .string("ab"), .string("e\u{301}"), .string("\u{e9}"),
         .data([]), .data([0]), .data([255]), .timestamp(Timestamp(seconds: -1, nanoseconds: 500_000_000)),
         .timestamp(Timestamp(seconds: 0, nanoseconds: 0)),
-        .link(ObjectLink(table: TableKey(1), key: ObjectKey(5))), .link(ObjectLink(table: TableKey(2), key: ObjectKey(0))),
+        .link(ObjectLink(table: TableKey(1), key: ObjectKey(5))),
+        .link(ObjectLink(table: TableKey(2), key: ObjectKey(0))),
     ]
 
     @Test func eachIsBelowAllThatFollow() {
@@ -23,7 +24,9 @@ import Testing
     }
 
     @Test func equalNumbersOfDifferentKindsAreEqualAndHashAlike() {
-        let equals: [[Value]] = [[.int(3), .float(3), .double(3)], [.double(0), .double(-0.0), .int(0)], [.double(.nan), .float(.nan)]]
+        let equals: [[Value]] = [
+            [.int(3), .float(3), .double(3)], [.double(0), .double(-0.0), .int(0)], [.double(.nan), .float(.nan)],
+        ]
         for group in equals {
             for value in group {
                 #expect(value == group[0])

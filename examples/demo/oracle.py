@@ -22,7 +22,9 @@ Row = dict[str, Any]
 LATE = 850
 
 
-def rows(archive: Any, name: str, texts: set[str], reals: set[str] = frozenset()) -> list[Row]:  # type: ignore[assignment]
+def rows(
+    archive: Any, name: str, texts: set[str], reals: set[str] = frozenset()  # type: ignore[assignment]
+) -> list[Row]:
     """Rows as dictionaries: NA is None, the columns named stay text or become floats, all others are ints."""
     names, lines = nycflights.table(archive, name)
     made = []

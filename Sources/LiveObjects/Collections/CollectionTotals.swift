@@ -8,7 +8,8 @@ import MotteStorage
 import MotteValues
 
 package enum AggregateOperation: UInt32, Sendable {
-    case count = 1, min, max, sum, average
+    case count = 1
+    case min, max, sum, average
 
     var name: String {
         switch self {
@@ -49,7 +50,8 @@ extension LiveCollection {
         guard let type = schema[target] else { throw notObjects() }
         guard let column else { return (.link, "self") }
         guard let property = type.property(column) else {
-            throw DatabaseError(.unknownProperty, "\(type.name) has no property with key \(column.rawValue)", className: type.name)
+            throw DatabaseError(
+                .unknownProperty, "\(type.name) has no property with key \(column.rawValue)", className: type.name)
         }
         guard !property.isList else {
             throw DatabaseError(
@@ -60,7 +62,8 @@ extension LiveCollection {
     }
 
     private func unfit(_ operation: AggregateOperation, _ name: String, _ type: PropertyType) -> DatabaseError {
-        DatabaseError(.wrongType, "there is no \(operation.name) of '\(name)', which has type \(type.name)", propertyName: name)
+        DatabaseError(
+            .wrongType, "there is no \(operation.name) of '\(name)', which has type \(type.name)", propertyName: name)
     }
 
     /// One pass over runs of a column.

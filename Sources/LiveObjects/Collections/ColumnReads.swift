@@ -8,7 +8,8 @@ import MotteStorage
 import MotteValues
 
 extension LiveCollection {
-    package func readKeys(first: Int, count: Int, into output: UnsafeMutablePointer<Int64>) throws(DatabaseError) -> Int {
+    package func readKeys(first: Int, count: Int, into output: UnsafeMutablePointer<Int64>) throws(DatabaseError) -> Int
+    {
         guard target != nil else { throw notObjects() }
         let keys = try keys()
         guard first >= 0, count > 0, first < keys.count else { return 0 }
@@ -72,9 +73,11 @@ extension LiveCollection {
                 if chunk.isNull(row) { continue }
                 let time = chunk.timestamp(row)
                 // In a wider type first: the sum can fit although the product does not.
-                let units = Int128(time.seconds) * Int128(unitsPerSecond) + Int128(Int64(time.nanoseconds) / nanosecondsPerUnit)
+                let units =
+                    Int128(time.seconds) * Int128(unitsPerSecond) + Int128(Int64(time.nanoseconds) / nanosecondsPerUnit)
                 guard let exact = Int64(exactly: units) else {
-                    throw DatabaseError(.overflow, "element \(index + first) is too far from 1970 for this unit; read a coarser one")
+                    throw DatabaseError(
+                        .overflow, "element \(index + first) is too far from 1970 for this unit; read a coarser one")
                 }
                 output[index] = exact
             }
@@ -104,14 +107,16 @@ extension LiveCollection {
         guard column != nil || target != nil else {
             // Elements of a list that this write has changed lie elsewhere than in a chunk.
             try requireType(column, [.string, .data])
-            return try forEachElement(first, count) { value, index in output[index] = value.isNull ? none : value.bytes }
+            return try forEachElement(first, count) { value, index in output[index] = value.isNull ? none : value.bytes
+            }
         }
         return try read(column, [.string, .data], first, count, nil) { chunk, rows, base in
             for row in rows { output[base + row - rows.lowerBound] = chunk.isNull(row) ? none : chunk.bytes(row) }
         }
     }
 
-    /// Several properties of any types; the value of property p of element i goes to [i * rowStride + p * columnStride].
+    /// Several properties of any types; the value of property p of element i goes to [i * rowStride + p *
+    /// columnStride].
     package func readValues(
         _ columns: [ColumnKey?], first: Int, count: Int, into output: UnsafeMutablePointer<ValueView>,
         rowStride: Int, columnStride: Int

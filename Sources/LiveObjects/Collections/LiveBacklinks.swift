@@ -18,12 +18,14 @@ package final class LiveBacklinks: LiveCollection {
             throw DatabaseError(.unknownClass, "the file has no class with key \(origin.rawValue)")
         }
         guard let property = type.property(column) else {
-            throw DatabaseError(.unknownProperty, "\(type.name) has no property with key \(column.rawValue)", className: type.name)
+            throw DatabaseError(
+                .unknownProperty, "\(type.name) has no property with key \(column.rawValue)", className: type.name)
         }
         let target = property.target.flatMap { schema[$0]?.tableKey }
         guard property.type == .link, target == owner.table else {
             throw DatabaseError(
-                .wrongType, "\(type.name).\(property.name) does not link to \(try owner.type.name)", className: type.name,
+                .wrongType, "\(type.name).\(property.name) does not link to \(try owner.type.name)",
+                className: type.name,
                 propertyName: property.name)
         }
         self.owner = owner

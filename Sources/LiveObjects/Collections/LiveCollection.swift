@@ -117,7 +117,9 @@ package class LiveCollection {
         try narrowed(by: try ParsedQuery.parse(text), arguments)
     }
 
-    package func narrowed(by query: ParsedQuery, _ arguments: Arguments = Arguments()) throws(DatabaseError) -> LiveResults {
+    package func narrowed(by query: ParsedQuery, _ arguments: Arguments = Arguments()) throws(DatabaseError)
+        -> LiveResults
+    {
         guard let target else {
             throw DatabaseError(
                 .unsupported, "collections of values cannot be filtered yet; filter the objects that hold them")
@@ -131,7 +133,9 @@ package class LiveCollection {
         guard target != nil else { return try sortedValues(keys) }
         var sort: [Ordering.SortKey] = []
         for key in keys {
-            let names = key.path.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map { String($0) ?? "" }
+            let names = key.path.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map {
+                String($0) ?? ""
+            }
             sort.append(Ordering.SortKey(Predicate.Path(names), isAscending: key.isAscending))
         }
         return try narrowed(by: ParsedQuery(.constant(true), ordering: Ordering(sort: sort)))

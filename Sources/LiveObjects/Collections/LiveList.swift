@@ -13,7 +13,8 @@ package final class LiveList: LiveCollection {
 
     init(owner: LiveObject, column: ColumnKey, type: ObjectType) throws(DatabaseError) {
         guard let property = type.property(column) else {
-            throw DatabaseError(.unknownProperty, "\(type.name) has no property with key \(column.rawValue)", className: type.name)
+            throw DatabaseError(
+                .unknownProperty, "\(type.name) has no property with key \(column.rawValue)", className: type.name)
         }
         guard property.isList else {
             throw DatabaseError(
@@ -124,10 +125,15 @@ package final class LiveList: LiveCollection {
 
     package func swap(_ index: Int, _ other: Int) throws(DatabaseError) {
         let write = try writable()
-        let left = try value(at: index).owned, right = try value(at: other).owned
+        let left = try value(at: index).owned
+        let right = try value(at: other).owned
         guard index != other else { return }
-        try right.withView { view throws(DatabaseError) in try write.listSet(owner.table, column, owner.key, at: index, view) }
-        try left.withView { view throws(DatabaseError) in try write.listSet(owner.table, column, owner.key, at: other, view) }
+        try right.withView { view throws(DatabaseError) in
+            try write.listSet(owner.table, column, owner.key, at: index, view)
+        }
+        try left.withView { view throws(DatabaseError) in
+            try write.listSet(owner.table, column, owner.key, at: other, view)
+        }
     }
 
     /// Removes `removeCount` elements at a position and inserts `values` there; all or nothing.
@@ -135,7 +141,9 @@ package final class LiveList: LiveCollection {
         let write = try writable()
         let count = try count()
         guard index >= 0, index <= count else { throw outOfBounds(index, count) }
-        guard removeCount >= 0, removeCount <= count - index else { throw outOfBounds(index + max(removeCount, 0), count) }
+        guard removeCount >= 0, removeCount <= count - index else {
+            throw outOfBounds(index + max(removeCount, 0), count)
+        }
         // The insertion checks the values, so it goes first; then nothing can fail any more.
         try write.listInsert(owner.table, column, owner.key, at: index, values)
         if removeCount > 0 {

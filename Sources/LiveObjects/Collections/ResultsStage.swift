@@ -49,7 +49,8 @@ package struct ResultsStage {
     func joined(with next: ResultsStage, schema: Schema) throws(DatabaseError) -> ResultsStage? {
         guard limit == nil else { return nil }
         return try ResultsStage(
-            predicate: predicate.narrowed(by: next.predicate), sort: next.sort + sort, limit: next.limit, target: target,
+            predicate: predicate.narrowed(by: next.predicate), sort: next.sort + sort, limit: next.limit,
+            target: target,
             schema: schema)
     }
 

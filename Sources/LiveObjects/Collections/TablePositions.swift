@@ -37,7 +37,9 @@ struct TablePositions {
     func index(of key: ObjectKey, _ view: TableView) throws(DatabaseError) -> Int? {
         guard let place = try view.locate(key) else { return nil }
         if isDense { return Int(key.rawValue) }
-        guard let live = try view.cluster(place.cluster).liveWords else { return rowsBefore[place.cluster] + place.slot }
+        guard let live = try view.cluster(place.cluster).liveWords else {
+            return rowsBefore[place.cluster] + place.slot
+        }
         var rank = 0
         for word in 0 ..< place.slot >> 6 { rank += live[word].nonzeroBitCount }
         rank += (live[place.slot >> 6] & ((1 << UInt64(place.slot & 63)) - 1)).nonzeroBitCount
@@ -69,7 +71,8 @@ struct TablePositions {
 
     /// The last cluster that begins at or before `index` and has rows.
     private func cluster(at index: Int) -> Int {
-        var low = 0, high = rowsBefore.count
+        var low = 0
+        var high = rowsBefore.count
         while low < high {
             let middle = (low + high) / 2
             if rowsBefore[middle] <= index { low = middle + 1 } else { high = middle }

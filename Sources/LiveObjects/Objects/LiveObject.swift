@@ -95,7 +95,8 @@ package struct LiveObject {
         guard value.kind == .link else {
             let type = try type
             let name = type.property(column)?.name ?? ""
-            throw DatabaseError(.wrongType, "\(type.name).\(name) is not a link", className: type.name, propertyName: name)
+            throw DatabaseError(
+                .wrongType, "\(type.name).\(name) is not a link", className: type.name, propertyName: name)
         }
         return try session.handle(value.linkValue.table, value.linkValue.key)
     }
@@ -143,7 +144,7 @@ package struct LiveObject {
         if property.type == .linkingObjects {
             let schema = try session.schema
             guard let source = property.target.flatMap({ schema[$0] }), let origin = source.tableKey,
-                  let column = property.origin.flatMap({ source.property(named: $0) })?.columnKey
+                let column = property.origin.flatMap({ source.property(named: $0) })?.columnKey
             else { throw DatabaseError(.internal, "the inverse \(type.name).\(name) has no origin") }
             return try backlinks(origin: origin, column)
         }

@@ -61,12 +61,14 @@ extension Session {
     ) throws(DatabaseError) -> (key: ObjectKey, isNew: Bool) {
         let write = try requireWrite()
         guard columns.count == values.count else {
-            throw DatabaseError(.invalidArgument, "\(columns.count) properties and \(values.count) values do not pair up")
+            throw DatabaseError(
+                .invalidArgument, "\(columns.count) properties and \(values.count) values do not pair up")
         }
         let view = try write.table(table)
         if returnExisting, let primaryKey = view.type.primaryKey?.columnKey,
-           let position = columns.firstIndex(of: primaryKey),
-           let known = try view.find(primaryKey: values[position]) {
+            let position = columns.firstIndex(of: primaryKey),
+            let known = try view.find(primaryKey: values[position])
+        {
             var others: [ColumnKey] = []
             var rest: [ValueView] = []
             for (index, column) in columns.enumerated() where index != position {
@@ -108,7 +110,8 @@ extension Session {
     ) throws(DatabaseError) {
         let write = try requireWrite()
         guard columns.count == values.count else {
-            throw DatabaseError(.invalidArgument, "\(columns.count) properties and \(values.count) values do not pair up")
+            throw DatabaseError(
+                .invalidArgument, "\(columns.count) properties and \(values.count) values do not pair up")
         }
         var before: [Value] = []
         for (index, column) in columns.enumerated() {

@@ -114,13 +114,15 @@ package final class Session: @unchecked Sendable {
     private func refusal() -> DatabaseError {
         if motte_shim_fork_generation() != forkGeneration {
             return DatabaseError(
-                .forked, "this session was opened before the process forked; open the file again in the child", path: path)
+                .forked, "this session was opened before the process forked; open the file again in the child",
+                path: path)
         }
         if owner == Self.nobody {
             return DatabaseError(.closed, "this session has been closed; open the file again", path: path)
         }
         return DatabaseError(
-            .wrongThread, "this session belongs to another thread; open one on this thread, or freeze what you hand over",
+            .wrongThread,
+            "this session belongs to another thread; open one on this thread, or freeze what you hand over",
             path: path)
     }
 
@@ -134,7 +136,8 @@ package final class Session: @unchecked Sendable {
 
     func checkIsNotDelivering(_ action: String) throws(DatabaseError) {
         guard hook?.isDelivering != true else {
-            throw DatabaseError(.reentrant, "cannot \(action) while its callbacks run; do it after they return", path: path)
+            throw DatabaseError(
+                .reentrant, "cannot \(action) while its callbacks run; do it after they return", path: path)
         }
     }
 
@@ -185,7 +188,8 @@ package final class Session: @unchecked Sendable {
 
     package var counters: Counters { database.counters }
 
-    /// Moves whenever borrowed views die and whenever what was computed from the rows may be out of date: at each change
+    /// Moves whenever borrowed views die and whenever what was computed from the rows may be out of date: at each
+    /// change
     /// made in a write, and when the session moves. Never that of a frozen session.
     @inline(__always)
     package var viewEpoch: UInt64 {
@@ -204,7 +208,8 @@ package final class Session: @unchecked Sendable {
         try checkIsNotDelivering("refresh the session")
         guard write == nil else {
             throw DatabaseError(
-                .alreadyInWrite, "a session in a write shows the newest version already; commit or cancel first", path: path)
+                .alreadyInWrite, "a session in a write shows the newest version already; commit or cancel first",
+                path: path)
         }
         let snapshot = try committedSnapshot()
         let moved = try database.advance(snapshot)
@@ -213,7 +218,8 @@ package final class Session: @unchecked Sendable {
         return moved
     }
 
-    /// Sleeps until somebody has committed a version newer than the one shown; false after the timeout (negative: none).
+    /// Sleeps until somebody has committed a version newer than the one shown; false after the timeout (negative:
+    /// none).
     package func waitForChange(timeoutMilliseconds: Int64) throws(DatabaseError) -> Bool {
         try checkIsLive("wait for a change")
         guard write == nil else {
@@ -241,10 +247,12 @@ package final class Session: @unchecked Sendable {
     package func beginWrite(timeoutMilliseconds: Int64 = -1) throws(DatabaseError) {
         try checkIsLive("write")
         guard !options.isReadOnly else {
-            throw DatabaseError(.readOnly, "this session is open for reading only; open another without that flag", path: path)
+            throw DatabaseError(
+                .readOnly, "this session is open for reading only; open another without that flag", path: path)
         }
         guard write == nil else {
-            throw DatabaseError(.alreadyInWrite, "this session is in a write already; commit or cancel that one first", path: path)
+            throw DatabaseError(
+                .alreadyInWrite, "this session is in a write already; commit or cancel that one first", path: path)
         }
         let snapshot = try committedSnapshot()
         let before = snapshot.version

@@ -23,9 +23,13 @@ public struct LinkingObjects<Element: Object>: RealmCollection {
     public var count: Int { managed.map { links in misuse { try links.count() } } ?? 0 }
 
     public subscript(position: Int) -> Element {
-        guard let managed, let session else { preconditionFailure("Index \(position) is out of bounds: an unmanaged object has no links") }
+        guard let managed, let session else {
+            preconditionFailure("Index \(position) is out of bounds: an unmanaged object has no links")
+        }
         return misuse {
-            guard let live = try managed.object(at: position) else { preconditionFailure("The element no longer exists") }
+            guard let live = try managed.object(at: position) else {
+                preconditionFailure("The element no longer exists")
+            }
             return try session.object(live, as: Element.self)
         }
     }

@@ -27,7 +27,9 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, Express
         get {
             guard let managed, let session else { return elements[position] }
             let value = misuse { try managed.value(at: position).owned }
-            guard let element = element(value, session) else { preconditionFailure("The element at \(position) no longer exists") }
+            guard let element = element(value, session) else {
+                preconditionFailure("The element at \(position) no longer exists")
+            }
             return element
         }
         set {
@@ -49,7 +51,9 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, Express
     // MARK: Changing
 
     public func append(_ element: Element) { insert(element, at: count) }
-    public func append<S: Sequence>(objectsIn elements: S) where S.Element == Element { for element in Array(elements) { append(element) } }
+    public func append<S: Sequence>(objectsIn elements: S) where S.Element == Element {
+        for element in Array(elements) { append(element) }
+    }
 
     public func insert(_ element: Element, at index: Int) {
         guard let managed else {
@@ -138,7 +142,9 @@ extension List: _Persistable {
     /// What an unmanaged list held is written into the stored one.
     public func _write(_ object: ObjectBase, _ column: _Column) {
         let pending = _isManaged ? takeUnmanaged() : Array(self)
-        if !_isManaged, let session = object.session { attach(misuse { try object.requireLive().list(column.key) }, session) }
+        if !_isManaged, let session = object.session {
+            attach(misuse { try object.requireLive().list(column.key) }, session)
+        }
         elementsReplaced(by: pending)
     }
 

@@ -33,7 +33,9 @@ public struct _LiveCollection {
 
 extension RealmCollection {
     package func required() -> _LiveCollection {
-        guard let live = _live else { preconditionFailure("This method may only be called on collections managed by a realm") }
+        guard let live = _live else {
+            preconditionFailure("This method may only be called on collections managed by a realm")
+        }
         return live
     }
 
@@ -64,7 +66,8 @@ extension RealmCollection {
     public func sorted(by descriptors: [SortDescriptor]) -> Results<Element> {
         let live = required()
         return Results(
-            misuse { try live.live.sorted(by: descriptors.map { (path: $0.keyPath, isAscending: $0.ascending) }) }, live.session)
+            misuse { try live.live.sorted(by: descriptors.map { (path: $0.keyPath, isAscending: $0.ascending) }) },
+            live.session)
     }
 
     // MARK: Totals
@@ -74,12 +77,15 @@ extension RealmCollection {
     public func sum<T: _Scalar>(ofProperty property: String) -> T {
         total(.sum, property).flatMap { T(_stored: $0) } ?? T._default()
     }
-    public func average(ofProperty property: String) -> Double? { total(.average, property).flatMap { Double(_stored: $0) } }
+    public func average(ofProperty property: String) -> Double? {
+        total(.average, property).flatMap { Double(_stored: $0) }
+    }
 
     private func total(_ operation: AggregateOperation, _ property: String) -> _StoredValue? {
         let live = required()
         let value: Value = misuse {
-            guard let target = live.live.target, let column = try live.session.session.schema[target]?.property(named: property)?.columnKey
+            guard let target = live.live.target,
+                let column = try live.session.session.schema[target]?.property(named: property)?.columnKey
             else { preconditionFailure("Invalid property name: '\(property)'") }
             return try live.live.aggregate(operation, column)
         }

@@ -20,7 +20,9 @@ public struct Results<Element: RealmCollectionValue>: RealmCollection, CustomStr
 
     public subscript(position: Int) -> Element {
         let value = misuse { try live.value(at: position).owned }
-        guard let element = element(value, session) else { preconditionFailure("The element at \(position) no longer exists") }
+        guard let element = element(value, session) else {
+            preconditionFailure("The element at \(position) no longer exists")
+        }
         return element
     }
 

@@ -3,7 +3,7 @@
 import Synchronization
 
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #endif
 
 enum ClassDiscovery {
@@ -45,7 +45,8 @@ enum ClassDiscovery {
 
     private static func objectType(_ descriptor: UnsafeRawPointer) -> Object.Type? {
         let flags = descriptor.load(as: UInt32.self)
-        let isClass = flags & 0x1F == 16, isGeneric = flags & 0x80 != 0
+        let isClass = flags & 0x1F == 16
+        let isGeneric = flags & 0x80 != 0
         guard isClass, !isGeneric, !isInSystemModule(descriptor) else { return nil }
         let accessField = descriptor + 12
         let access = unsafeBitCast(
@@ -61,7 +62,8 @@ enum ClassDiscovery {
         for _ in 0 ..< 16 {
             if context.load(as: UInt32.self) & 0x1F == 0 {
                 let nameField = context + 8
-                let name = String(cString: (nameField + Int(nameField.load(as: Int32.self))).assumingMemoryBound(to: CChar.self))
+                let name = String(
+                    cString: (nameField + Int(nameField.load(as: Int32.self))).assumingMemoryBound(to: CChar.self))
                 return name == "Swift" || name.hasPrefix("_") || name.hasPrefix("Foundation") || name == "Dispatch"
                     || name == "XCTest" || name == "Testing" || name == "Synchronization"
             }

@@ -1,8 +1,9 @@
-/// The `@Persisted` properties of a class: found once by walking its stored fields, then bound to columns by their place
-/// inside the object, so that no property costs an allocation or a look-up by name.
-@_spi(Reflection) import Swift
 import Foundation
 import MotteSchemaModel
+/// The `@Persisted` properties of a class: found once by walking its stored fields, then bound to columns by their
+/// place
+/// inside the object, so that no property costs an allocation or a look-up by name.
+@_spi(Reflection) import Swift
 import Synchronization
 
 package struct ClassFields: Sendable {
@@ -37,8 +38,10 @@ package struct ClassFields: Sendable {
             let flags = persisted._flags(at: Unmanaged.passUnretained(prototype).toOpaque() + offset)
             fields.append(
                 Field(
-                    name: stored.hasPrefix("_") ? String(stored.dropFirst()) : stored, offset: offset, persisted: persisted,
-                    shape: persisted._shape, isPrimaryKey: flags.isPrimaryKey, isIndexed: flags.isIndexed, origin: flags.origin))
+                    name: stored.hasPrefix("_") ? String(stored.dropFirst()) : stored, offset: offset,
+                    persisted: persisted,
+                    shape: persisted._shape, isPrimaryKey: flags.isPrimaryKey, isIndexed: flags.isIndexed,
+                    origin: flags.origin))
             return true
         }
         let found = ClassFields(fields: fields)
@@ -48,12 +51,16 @@ package struct ClassFields: Sendable {
 
     /// The class as the store sees it.
     package static func objectType(_ type: Object.Type) -> ObjectType {
-        ObjectType(name: type.className(), properties: of(type).fields.map { field in
-            Property(
-                name: field.name, type: field.shape.type, collection: field.shape.collection, isNullable: field.shape.isNullable,
-                isPrimaryKey: field.isPrimaryKey, isIndexed: field.isIndexed, target: field.shape.target?.className(),
-                origin: field.origin)
-        })
+        ObjectType(
+            name: type.className(),
+            properties: of(type).fields.map { field in
+                Property(
+                    name: field.name, type: field.shape.type, collection: field.shape.collection,
+                    isNullable: field.shape.isNullable,
+                    isPrimaryKey: field.isPrimaryKey, isIndexed: field.isIndexed,
+                    target: field.shape.target?.className(),
+                    origin: field.origin)
+            })
     }
 }
 
@@ -66,7 +73,9 @@ package final class KeyPathRecorder {
         let prototype = Root()
         let recorder = KeyPathRecorder()
         prototype.recorder = recorder
-        for field in ClassFields.of(Root.self).fields { field.persisted._name(field.name, at: field.pointer(in: prototype)) }
+        for field in ClassFields.of(Root.self).fields {
+            field.persisted._name(field.name, at: field.pointer(in: prototype))
+        }
         _ = prototype[keyPath: keyPath]
         guard let name = recorder.names.first else { preconditionFailure("\(keyPath) is not a persisted property") }
         return name

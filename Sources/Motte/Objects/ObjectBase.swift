@@ -1,6 +1,7 @@
 /// What every persisted object has, managed or not: the live object behind it, once it is in a realm.
 ///
-/// A managed object's `@Persisted` properties read and write the store through `live`; an unmanaged one keeps its values
+/// A managed object's `@Persisted` properties read and write the store through `live`; an unmanaged one keeps its
+/// values
 /// in the wrappers. `Object` is the class that programs derive from.
 import Foundation
 import MotteLiveObjects
@@ -46,7 +47,8 @@ open class Object: ObjectBase, Hashable, CustomStringConvertible {
 
     public static func == (left: Object, right: Object) -> Bool {
         if left === right { return true }
-        guard let live = left.live, let other = right.live, left.session?.binding(for: type(of: left)).hasPrimaryKey == true
+        guard let live = left.live, let other = right.live,
+            left.session?.binding(for: type(of: left)).hasPrimaryKey == true
         else { return false }
         return live.isSame(as: other)
     }
@@ -83,7 +85,9 @@ open class Object: ObjectBase, Hashable, CustomStringConvertible {
 
     /// Hears of changed properties and of the deletion of this object, at the delivery points of its realm.
     public func observe(_ block: @escaping (ObjectChange<Object>) -> Void) -> NotificationToken {
-        guard let live, let session else { preconditionFailure("Only objects that are managed by a realm can be observed") }
+        guard let live, let session else {
+            preconditionFailure("Only objects that are managed by a realm can be observed")
+        }
         return session.token {
             try live.observe { [weak self] changes in
                 guard let self else { return }

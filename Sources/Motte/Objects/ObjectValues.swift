@@ -13,7 +13,9 @@ enum ObjectValues {
             }
         } else if let inOrder = value as? [Any] {
             precondition(inOrder.count <= fields.count, "\(type(of: object)) has only \(fields.count) properties")
-            for (field, value) in zip(fields, inOrder) { field.persisted._assign(value, at: field.pointer(in: object), of: object) }
+            for (field, value) in zip(fields, inOrder) {
+                field.persisted._assign(value, at: field.pointer(in: object), of: object)
+            }
         } else {
             preconditionFailure("Objects are made from a dictionary or an array, not from \(type(of: value))")
         }

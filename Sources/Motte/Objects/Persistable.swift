@@ -73,7 +73,9 @@ extension _Scalar {
 }
 
 package func writeStored(_ stored: _StoredValue, _ object: ObjectBase, _ column: _Column) {
-    misuse { try stored.value.withView { view throws(DatabaseError) in try object.requireLive().set(column.key, to: view) } }
+    misuse {
+        try stored.value.withView { view throws(DatabaseError) in try object.requireLive().set(column.key, to: view) }
+    }
 }
 
 extension Optional: _Persistable where Wrapped: _OptionalPersistable {

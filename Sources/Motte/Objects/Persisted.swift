@@ -76,7 +76,9 @@ public struct Persisted<Value: _Persistable> {
             switch instance[keyPath: storageKeyPath].storage {
             case .managed(let column): newValue._write(instance, column)
             case .value(let current):
-                if !assignCollection(newValue, to: current) { instance[keyPath: storageKeyPath].storage = .value(newValue) }
+                if !assignCollection(newValue, to: current) {
+                    instance[keyPath: storageKeyPath].storage = .value(newValue)
+                }
             case .initial, .named: instance[keyPath: storageKeyPath].storage = .value(newValue)
             }
         }
@@ -124,7 +126,9 @@ extension Persisted: AnyPersisted {
         pointer.assumingMemoryBound(to: Self.self)
     }
 
-    package static func _flags(at pointer: UnsafeMutableRawPointer) -> (isPrimaryKey: Bool, isIndexed: Bool, origin: String?) {
+    package static func _flags(at pointer: UnsafeMutableRawPointer) -> (
+        isPrimaryKey: Bool, isIndexed: Bool, origin: String?
+    ) {
         let wrapper = place(pointer).pointee
         return (wrapper.isPrimaryKey, wrapper.isIndexed, wrapper.originProperty)
     }
@@ -161,13 +165,14 @@ extension Persisted: AnyPersisted {
     }
 
     package static func _any(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any? {
-        let value: Value = if case .managed(let column) = place(pointer).pointee.storage {
-            Value._read(object, column)
-        } else if let known = _unmanaged(at: pointer) as? Value {
-            known
-        } else {
-            Value._default()
-        }
+        let value: Value =
+            if case .managed(let column) = place(pointer).pointee.storage {
+                Value._read(object, column)
+            } else if let known = _unmanaged(at: pointer) as? Value {
+                known
+            } else {
+                Value._default()
+            }
         return flatten(value)
     }
 
@@ -179,7 +184,8 @@ extension Persisted: AnyPersisted {
 
     package static func _assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) {
         guard let converted = Value._fromAny(value) else {
-            preconditionFailure("\(value.map { "\($0)" } ?? "nil") cannot be stored in a property of type \(Value.self)")
+            preconditionFailure(
+                "\(value.map { "\($0)" } ?? "nil") cannot be stored in a property of type \(Value.self)")
         }
         switch place(pointer).pointee.storage {
         case .managed(let column): converted._write(object, column)

@@ -10,10 +10,12 @@ public enum RealmCollectionChange<CollectionType> {
     case error(any Error)
 
     package init(_ changes: ChangeSet, of collection: CollectionType) {
-        self = changes.isInitial
+        self =
+            changes.isInitial
             ? .initial(collection)
             : .update(
-                collection, deletions: changes.deletions, insertions: changes.insertions, modifications: changes.modificationsOld)
+                collection, deletions: changes.deletions, insertions: changes.insertions,
+                modifications: changes.modificationsOld)
     }
 }
 
@@ -35,10 +37,13 @@ public enum ObjectChange<T: ObjectBase> {
             return
         }
         let type = session.binding(for: Swift.type(of: object)).objectType
-        self = .change(object, changes.properties.map { change in
-            PropertyChange(
-                name: type.property(change.column)?.name ?? "", oldValue: Self.any(change.old), newValue: Self.any(change.new))
-        })
+        self = .change(
+            object,
+            changes.properties.map { change in
+                PropertyChange(
+                    name: type.property(change.column)?.name ?? "", oldValue: Self.any(change.old),
+                    newValue: Self.any(change.new))
+            })
     }
 
     private static func any(_ value: Value) -> Any? {

@@ -1,4 +1,5 @@
-/// Typed conditions: `where { $0.age > 5 && $0.owner.name.starts(with: "A") }` builds the tree that query text parses to.
+/// Typed conditions: `where { $0.age > 5 && $0.owner.name.starts(with: "A") }` builds the tree that query text parses
+/// to.
 import MotteQueryEngine
 import MotteValues
 
@@ -35,11 +36,14 @@ public struct Query<T> {
     }
 
     fileprivate func compare(_ op: Predicate.Operator, _ value: Value, ignoresCase: Bool = false) -> Query<Bool> {
-        Query<Bool>(.predicate(.comparison(Predicate.Comparison(operand, op, .constant(value), ignoresCase: ignoresCase))))
+        Query<Bool>(
+            .predicate(.comparison(Predicate.Comparison(operand, op, .constant(value), ignoresCase: ignoresCase))))
     }
 
     fileprivate func value(_ value: Any?) -> Value {
-        guard let stored = storedValue(value) else { preconditionFailure("\(value as Any) cannot be compared with in a query") }
+        guard let stored = storedValue(value) else {
+            preconditionFailure("\(value as Any) cannot be compared with in a query")
+        }
         return stored
     }
 }
@@ -76,19 +80,27 @@ extension Query where T: RealmCollection {
 // MARK: Comparison
 
 public func == <V: _Scalar>(left: Query<V>, right: V) -> Query<Bool> { left.compare(.equal, right._storedScalar.value) }
-public func != <V: _Scalar>(left: Query<V>, right: V) -> Query<Bool> { left.compare(.notEqual, right._storedScalar.value) }
-public func < <V: _Scalar & Comparable>(left: Query<V>, right: V) -> Query<Bool> { left.compare(.less, right._storedScalar.value) }
+public func != <V: _Scalar>(left: Query<V>, right: V) -> Query<Bool> {
+    left.compare(.notEqual, right._storedScalar.value)
+}
+public func < <V: _Scalar & Comparable>(left: Query<V>, right: V) -> Query<Bool> {
+    left.compare(.less, right._storedScalar.value)
+}
 public func <= <V: _Scalar & Comparable>(left: Query<V>, right: V) -> Query<Bool> {
     left.compare(.lessOrEqual, right._storedScalar.value)
 }
-public func > <V: _Scalar & Comparable>(left: Query<V>, right: V) -> Query<Bool> { left.compare(.greater, right._storedScalar.value) }
+public func > <V: _Scalar & Comparable>(left: Query<V>, right: V) -> Query<Bool> {
+    left.compare(.greater, right._storedScalar.value)
+}
 public func >= <V: _Scalar & Comparable>(left: Query<V>, right: V) -> Query<Bool> {
     left.compare(.greaterOrEqual, right._storedScalar.value)
 }
 
 public func == <V>(left: Query<V?>, right: V?) -> Query<Bool> { left.compare(.equal, left.value(right)) }
 public func != <V>(left: Query<V?>, right: V?) -> Query<Bool> { left.compare(.notEqual, left.value(right)) }
-public func < <V: _Scalar & Comparable>(left: Query<V?>, right: V) -> Query<Bool> { left.compare(.less, right._storedScalar.value) }
+public func < <V: _Scalar & Comparable>(left: Query<V?>, right: V) -> Query<Bool> {
+    left.compare(.less, right._storedScalar.value)
+}
 public func <= <V: _Scalar & Comparable>(left: Query<V?>, right: V) -> Query<Bool> {
     left.compare(.lessOrEqual, right._storedScalar.value)
 }
@@ -137,7 +149,9 @@ extension Optional: _QueryString where Wrapped == String {}
 
 extension Query where T: _QueryString {
     public func contains(_ text: String, options: StringOptions = []) -> Query<Bool> { match(.contains, text, options) }
-    public func starts(with text: String, options: StringOptions = []) -> Query<Bool> { match(.beginsWith, text, options) }
+    public func starts(with text: String, options: StringOptions = []) -> Query<Bool> {
+        match(.beginsWith, text, options)
+    }
     public func ends(with text: String, options: StringOptions = []) -> Query<Bool> { match(.endsWith, text, options) }
     public func equals(_ text: String, options: StringOptions = []) -> Query<Bool> { match(.equal, text, options) }
     public func like(_ pattern: String, caseInsensitive: Bool = false) -> Query<Bool> {

@@ -83,27 +83,31 @@ package final class Catalog: Sendable {
     package func incomingLinks(to target: TableKey) -> [(table: TableKey, column: StoredColumn)] {
         var incoming: [(TableKey, StoredColumn)] = []
         for table in tables {
-            for column in table.columns where column.isLink && column.target == target { incoming.append((table.key, column)) }
+            for column in table.columns where column.isLink && column.target == target {
+                incoming.append((table.key, column))
+            }
         }
         return incoming
     }
 
     private static func makeSchema(_ tables: [StoredTable]) -> Schema {
         let names = Dictionary(uniqueKeysWithValues: tables.map { ($0.key, $0.name) })
-        return Schema(tables.map { table in
-            var properties = table.columns.map { column in
-                Property(
-                    name: column.name, type: column.type, collection: column.collection, isNullable: column.isNullable,
-                    isPrimaryKey: column.isPrimaryKey, isIndexed: column.isIndexed,
-                    target: column.target.flatMap { names[$0] }, columnKey: column.key)
-            }
-            properties += table.inverses.map { inverse in
-                Property(
-                    name: inverse.name, type: .linkingObjects, target: names[inverse.originTable],
-                    origin: inverse.originProperty)
-            }
-            return ObjectType(name: table.name, properties: properties, tableKey: table.key)
-        })
+        return Schema(
+            tables.map { table in
+                var properties = table.columns.map { column in
+                    Property(
+                        name: column.name, type: column.type, collection: column.collection,
+                        isNullable: column.isNullable,
+                        isPrimaryKey: column.isPrimaryKey, isIndexed: column.isIndexed,
+                        target: column.target.flatMap { names[$0] }, columnKey: column.key)
+                }
+                properties += table.inverses.map { inverse in
+                    Property(
+                        name: inverse.name, type: .linkingObjects, target: names[inverse.originTable],
+                        origin: inverse.originProperty)
+                }
+                return ObjectType(name: table.name, properties: properties, tableKey: table.key)
+            })
     }
 }
 
@@ -153,10 +157,13 @@ extension Catalog {
         var reader = ByteReader(bytes, of: "the stored schema")
         let format: UInt32 = try reader.read()
         guard format == Self.format else {
-            throw DatabaseError(.unsupportedFormat, "the stored schema has format \(format); this release reads format \(Self.format)")
+            throw DatabaseError(
+                .unsupportedFormat, "the stored schema has format \(format); this release reads format \(Self.format)")
         }
         let crc: UInt32 = try reader.read()
-        guard crc == checksum([UInt8](bytes[reader.offset...])) else { throw .corrupted("the stored schema fails its checksum") }
+        guard crc == checksum([UInt8](bytes[reader.offset...])) else {
+            throw .corrupted("the stored schema fails its checksum")
+        }
         let schemaVersion: UInt64 = try reader.read()
         let changedIn: UInt64 = try reader.read()
         let nextTableKey: UInt32 = try reader.read()
@@ -164,7 +171,9 @@ extension Catalog {
         let count: UInt32 = try reader.read()
         var tables: [StoredTable] = []
         for _ in 0 ..< count { tables.append(try readTable(&reader)) }
-        guard zip(tables, tables.dropFirst()).allSatisfy({ $0.key < $1.key }), tables.allSatisfy({ $0.key.rawValue < nextTableKey }) else {
+        guard zip(tables, tables.dropFirst()).allSatisfy({ $0.key < $1.key }),
+            tables.allSatisfy({ $0.key.rawValue < nextTableKey })
+        else {
             throw .corrupted("the stored schema's tables are out of order")
         }
         return Catalog(
@@ -184,9 +193,11 @@ extension Catalog {
         for _ in 0 ..< inverseCount {
             let inverseName = try reader.readText()
             let origin: UInt32 = try reader.read()
-            inverses.append(StoredInverse(name: inverseName, originTable: TableKey(origin), originProperty: try reader.readText()))
+            inverses.append(
+                StoredInverse(name: inverseName, originTable: TableKey(origin), originProperty: try reader.readText()))
         }
-        return StoredTable(key: TableKey(key), name: name, nextColumnKey: nextColumnKey, columns: columns, inverses: inverses)
+        return StoredTable(
+            key: TableKey(key), name: name, nextColumnKey: nextColumnKey, columns: columns, inverses: inverses)
     }
 
     private static func readColumn(_ reader: inout ByteReader, table: String) throws(DatabaseError) -> StoredColumn {
@@ -198,8 +209,11 @@ extension Catalog {
         let target: UInt32 = try reader.read()
         let index: UInt32 = try reader.read()
         guard let type = PropertyType(rawValue: UInt32(typeNumber)), let kind = ColumnKind(rawValue: typeNumber),
-              let collection = CollectionKind(rawValue: UInt32(collectionNumber)), key > 0
-        else { throw DatabaseError(.unsupportedFormat, "property \(table).\(name) has a type that this release does not know") }
+            let collection = CollectionKind(rawValue: UInt32(collectionNumber)), key > 0
+        else {
+            throw DatabaseError(
+                .unsupportedFormat, "property \(table).\(name) has a type that this release does not know")
+        }
         return StoredColumn(
             key: ColumnKey(key), name: name, type: type, collection: collection, isNullable: flags & 1 != 0,
             isPrimaryKey: flags & 2 != 0, isIndexed: flags & 4 != 0, target: target == 0 ? nil : TableKey(target),

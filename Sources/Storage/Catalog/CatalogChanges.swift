@@ -1,4 +1,5 @@
-/// Applying a declared schema to the stored one: what may be added is added with fresh keys, everything else is refused.
+/// Applying a declared schema to the stored one: what may be added is added with fresh keys, everything else is
+/// refused.
 ///
 /// A new column needs no rewriting (older clusters read its default), a new index is built from the rows in the same
 /// commit, and what the declaration leaves out stays in the file untouched.
@@ -44,7 +45,8 @@ private struct CatalogBuilder {
     mutating func apply(_ difference: SchemaDifference) throws(DatabaseError) {
         // All new tables get their keys before any column names one as its target.
         for type in difference.addedTypes {
-            tables.append(StoredTable(key: TableKey(nextTableKey), name: type.name, nextColumnKey: 1, columns: [], inverses: []))
+            tables.append(
+                StoredTable(key: TableKey(nextTableKey), name: type.name, nextColumnKey: 1, columns: [], inverses: []))
             nextTableKey += 1
         }
         for type in difference.addedTypes {
@@ -63,7 +65,8 @@ private struct CatalogBuilder {
         let position = try position(of: className)
         touched.insert(tables[position].key)
         let target: TableKey? = if let name = property.target { tables[try self.position(of: name)].key } else { nil }
-        guard property.isStored, let kind = ColumnKind(rawValue: UInt8(truncatingIfNeeded: property.type.rawValue)) else {
+        guard property.isStored, let kind = ColumnKind(rawValue: UInt8(truncatingIfNeeded: property.type.rawValue))
+        else {
             if let target, let origin = property.origin {
                 tables[position].inverses.append(
                     StoredInverse(name: property.name, originTable: target, originProperty: origin))
@@ -99,7 +102,9 @@ private struct CatalogBuilder {
 
     private func position(of className: String) throws(DatabaseError) -> Int {
         guard let position = tables.firstIndex(where: { $0.name == className }) else {
-            throw DatabaseError(.unknownClass, "the schema refers to a class \(className) that it does not declare", className: className)
+            throw DatabaseError(
+                .unknownClass, "the schema refers to a class \(className) that it does not declare",
+                className: className)
         }
         return position
     }

@@ -12,7 +12,9 @@ final class ChunkArena {
     func copy(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let size = (bytes.count + 15) & ~15
         if size > free || next == nil { addSlab(atLeast: size) }
-        guard let start = next, let source = bytes.baseAddress else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        guard let start = next, let source = bytes.baseAddress else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
         start.copyMemory(from: source, byteCount: bytes.count)
         next = start + size
         free -= size

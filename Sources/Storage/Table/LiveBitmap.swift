@@ -52,7 +52,8 @@ struct LiveBitmap {
         if live > 0 { for word in words { writer.write(word) } }
         var bytes = writer.bytes
         let crc = bytes.withUnsafeBytes { Self.checksum($0, key) }
-        withUnsafeBytes(of: crc.littleEndian) { crcBytes in for index in 0 ..< 4 { bytes[8 + index] = crcBytes[index] } }
+        withUnsafeBytes(of: crc.littleEndian) { crcBytes in for index in 0 ..< 4 { bytes[8 + index] = crcBytes[index] }
+        }
         return bytes
     }
 
@@ -64,9 +65,13 @@ struct LiveBitmap {
         let _: UInt32 = try reader.read()
         var copy = [UInt8](bytes)
         for index in 8 ..< 12 { copy[index] = 0 }
-        guard crc == copy.withUnsafeBytes({ checksum($0, key) }) else { throw .corrupted("a live bitmap fails its checksum") }
+        guard crc == copy.withUnsafeBytes({ checksum($0, key) }) else {
+            throw .corrupted("a live bitmap fails its checksum")
+        }
         guard rowCount <= limit, live <= rowCount else { throw .corrupted("a live bitmap contradicts itself") }
-        if live == 0 { return LiveBitmap(rowCount: rowCount, words: [UInt64](repeating: 0, count: (rowCount + 63) / 64)) }
+        if live == 0 {
+            return LiveBitmap(rowCount: rowCount, words: [UInt64](repeating: 0, count: (rowCount + 63) / 64))
+        }
         var words: [UInt64] = []
         for _ in 0 ..< (rowCount + 63) / 64 { words.append(try reader.read()) }
         let bitmap = LiveBitmap(rowCount: rowCount, words: words)

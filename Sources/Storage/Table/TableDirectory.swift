@@ -1,6 +1,7 @@
 /// Where the committed chunks of one table are: pointers into the pages of a snapshot, filled on first touch.
 ///
-/// Belongs to one `Snapshot` and so to one thread at a time. A snapshot that moves to a newer version keeps the pointers
+/// Belongs to one `Snapshot` and so to one thread at a time. A snapshot that moves to a newer version keeps the
+/// pointers
 /// of every cluster that no commit in between has touched: stable ones point to pages that live on, unstable ones were
 /// copied into the arena when they were first met.
 ///
@@ -86,7 +87,8 @@ final class TableDirectory {
                 let tail = try loadTail()
                 if !tail.directory.live.isEmpty {
                     let bytes = UnsafeRawBufferPointer(rebasing: tail.bytes[tail.directory.live])
-                    bitmaps[regularCount] = try LiveBitmap.decode(bytes, key: PageKeys.tail(layout.key), limit: tailRowCount)
+                    bitmaps[regularCount] = try LiveBitmap.decode(
+                        bytes, key: PageKeys.tail(layout.key), limit: tailRowCount)
                 }
             }
         }
@@ -125,7 +127,8 @@ final class TableDirectory {
                 try ListChunk(validating: bytes, elementKind: column.kind, key: key)
             }
         } else {
-            let builder = ListChunkBuilder(elementKind: column.kind, nullable: column.isNullable, capacity: rowCount(cluster))
+            let builder = ListChunkBuilder(
+                elementKind: column.kind, nullable: column.isNullable, capacity: rowCount(cluster))
             for _ in 0 ..< rowCount(cluster) { builder.appendRow() }
             chunk = try arena.keep(builder.encode(key: Self.noKey)).asListChunk(column.kind)
         }
@@ -153,15 +156,17 @@ final class TableDirectory {
         guard chunk.count == rowCount(cluster) else { throw wrongRowCount(slot, cluster, chunk.count) }
         counters.add(chunksDecoded: 1)
         if columns[slot].count <= cluster {
-            columns[slot].append(contentsOf: repeatElement(nil, count: max(clusterCount, cluster + 1) - columns[slot].count))
+            columns[slot].append(
+                contentsOf: repeatElement(nil, count: max(clusterCount, cluster + 1) - columns[slot].count))
         }
         columns[slot][cluster] = chunk
         return chunk
     }
 
     private func wrongRowCount(_ slot: Int, _ cluster: Int, _ count: Int) -> DatabaseError {
-        .corrupted("cluster \(cluster) of \(layout.stored.name).\(layout.columns[slot].name) has \(count) rows, "
-            + "not \(rowCount(cluster)) (C1)")
+        .corrupted(
+            "cluster \(cluster) of \(layout.stored.name).\(layout.columns[slot].name) has \(count) rows, "
+                + "not \(rowCount(cluster)) (C1)")
     }
 
     /// The stored bytes at an address that stays, and the key their checksum covers; nil if the column is younger.

@@ -13,7 +13,9 @@ package final class TableLayout: Sendable {
 
     init(_ stored: StoredTable, catalog: Catalog) {
         self.stored = stored
-        type = catalog.schema.objectTypes.first { $0.tableKey == stored.key } ?? ObjectType(name: stored.name, properties: [])
+        type =
+            catalog.schema.objectTypes.first { $0.tableKey == stored.key }
+            ?? ObjectType(name: stored.name, properties: [])
         primaryKeySlot = stored.columns.firstIndex { $0.isPrimaryKey }
         incoming = catalog.incomingLinks(to: stored.key)
         var slots = [Int](repeating: -1, count: Int(stored.nextColumnKey))
@@ -30,7 +32,8 @@ package final class TableLayout: Sendable {
         let raw = Int(column.rawValue)
         guard raw < slotsByKey.count, slotsByKey[raw] >= 0 else {
             throw DatabaseError(
-                .unknownProperty, "\(stored.name) has no property with key \(column.rawValue); it may belong to another class",
+                .unknownProperty,
+                "\(stored.name) has no property with key \(column.rawValue); it may belong to another class",
                 className: stored.name)
         }
         return slotsByKey[raw]

@@ -40,7 +40,9 @@ struct TableState {
     init() {}
 
     init(decoding bytes: UnsafeRawBufferPointer, of table: TableKey) throws(DatabaseError) {
-        guard bytes.count == Self.encodedSize else { throw .corrupted("state of table \(table.rawValue) has a wrong size") }
+        guard bytes.count == Self.encodedSize else {
+            throw .corrupted("state of table \(table.rawValue) has a wrong size")
+        }
         var reader = ByteReader(bytes, of: "state of table \(table.rawValue)")
         liveCount = try reader.read()
         nextKey = try reader.read()
@@ -50,7 +52,8 @@ struct TableState {
         guard stored == Self.checksum([UInt8](bytes[0 ..< 32]), table) else {
             throw .corrupted("state of table \(table.rawValue) fails its checksum")
         }
-        guard liveCount >= 0, liveCount <= nextKey, tailFirstKey >= 0, tailFirstKey <= nextKey, nextKey <= Self.keyLimit else {
+        guard liveCount >= 0, liveCount <= nextKey, tailFirstKey >= 0, tailFirstKey <= nextKey, nextKey <= Self.keyLimit
+        else {
             throw .corrupted("state of table \(table.rawValue) contradicts itself")
         }
     }

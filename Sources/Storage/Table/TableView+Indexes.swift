@@ -12,7 +12,8 @@ extension TableView {
 
     package func find(primaryKey: ValueView) throws(DatabaseError) -> ObjectKey? {
         guard let slot = layout.primaryKeySlot else {
-            throw DatabaseError(.noPrimaryKey, "\(layout.stored.name) does not have a primary key", className: layout.stored.name)
+            throw DatabaseError(
+                .noPrimaryKey, "\(layout.stored.name) does not have a primary key", className: layout.stored.name)
         }
         return try find(slot: slot, equal: primaryKey)
     }
@@ -50,7 +51,8 @@ extension TableView {
     }
 
     /// Appends the keys of the objects whose column equals `value`, ascending. Only for columns with an index.
-    package func indexKeys(_ column: ColumnKey, equal value: ValueView, into keys: inout [Int64]) throws(DatabaseError) {
+    package func indexKeys(_ column: ColumnKey, equal value: ValueView, into keys: inout [Int64]) throws(DatabaseError)
+    {
         let slot = try layout.slot(column)
         let stored = layout.columns[slot]
         guard let index = stored.index, !stored.isLink, fits(value, stored) else { return }
@@ -113,7 +115,8 @@ extension TableView {
     private func backlinkIndex(_ origin: TableKey, _ column: ColumnKey) throws(DatabaseError) -> IndexKey {
         guard let table = source.catalog.table(origin) else { throw source.unknownTable(origin) }
         guard let stored = table.column(column), stored.target == key, let index = stored.index else {
-            throw DatabaseError(.unknownProperty, "no link property of \(table.name) has key \(column.rawValue)", className: table.name)
+            throw DatabaseError(
+                .unknownProperty, "no link property of \(table.name) has key \(column.rawValue)", className: table.name)
         }
         return index
     }

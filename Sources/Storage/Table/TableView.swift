@@ -53,7 +53,8 @@ package final class TableView {
         let first = writer?.firstKey(index) ?? directory.firstKey(index)
         if let overlay = writer?.overlay(index) {
             return ClusterView(
-                firstKey: first, rowCount: overlay.rowCount, liveCount: overlay.liveCount, liveWords: overlay.live?.words)
+                firstKey: first, rowCount: overlay.rowCount, liveCount: overlay.liveCount,
+                liveWords: overlay.live?.words)
         }
         let rowCount = directory.rowCount(index)
         let live = try directory.liveBitmap(index)
@@ -177,7 +178,7 @@ package final class TableView {
         if let long = writer.longLists[LongListKey(slot: slot, owner: key)] { return long.elements }
         let place = try requireLocation(key)
         guard let changed = writer.overlay(place.cluster)?.columns[slot], case .lists(let builder) = changed.storage,
-              !builder.isExternal(place.slot)
+            !builder.isExternal(place.slot)
         else { return nil }
         return builder.cell(place.slot)
     }
@@ -205,7 +206,8 @@ package final class TableView {
             let elements = try directory.longListBlock(slot, key, block)
             let base = block * LongListBlocks.elementsPerBlock
             guard elements.count == min(LongListBlocks.elementsPerBlock, count - base) else {
-                throw .corrupted("a block of the list \(layout.stored.name).\(layout.columns[slot].name) has a wrong size")
+                throw .corrupted(
+                    "a block of the list \(layout.stored.name).\(layout.columns[slot].name) has a wrong size")
             }
             let stop = min(end, base + elements.count)
             try body(elements, next - base ..< stop - base)

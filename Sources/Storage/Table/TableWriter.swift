@@ -146,8 +146,12 @@ final class TableWriter {
         for (slot, stored) in layout.columns.enumerated() {
             cluster.columns[slot] = DirtyColumn(
                 stored.isList
-                    ? .lists(ListChunkBuilder(elementKind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster))
-                    : .values(spareBuilder(slot) ?? ChunkBuilder(kind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster)))
+                    ? .lists(
+                        ListChunkBuilder(
+                            elementKind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster))
+                    : .values(
+                        spareBuilder(slot)
+                            ?? ChunkBuilder(kind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster)))
         }
         return cluster
     }
@@ -201,7 +205,8 @@ final class TableWriter {
         openCluster = nil
         mode = .clusters
         // From here on the write has no tail: its rows are appended again, to clusters.
-        let next = state.nextKey, liveCount = state.liveCount
+        let next = state.nextKey
+        let liveCount = state.liveCount
         state.nextKey = state.tailFirstKey
         var row = 0
         while row < rows {

@@ -1,4 +1,5 @@
-/// The open tail: the last rows of a table, every column's chunk in one value, so that a commit of one object writes one
+/// The open tail: the last rows of a table, every column's chunk in one value, so that a commit of one object writes
+/// one
 /// page instead of one per column.
 ///
 ///     offset  0  row count     u32
@@ -65,10 +66,13 @@ enum Tail {
         let rowCount = Int(try reader.read(UInt32.self))
         let columnCount = Int(try reader.read(UInt32.self))
         let firstKey: Int64 = try reader.read()
-        let liveOffset = Int(try reader.read(UInt32.self)), liveSize = Int(try reader.read(UInt32.self))
+        let liveOffset = Int(try reader.read(UInt32.self))
+        let liveSize = Int(try reader.read(UInt32.self))
         let crc: UInt32 = try reader.read()
         let _: UInt32 = try reader.read()
-        guard columnCount <= reader.remaining / 16 else { throw .corrupted("a table's tail is too short for its columns") }
+        guard columnCount <= reader.remaining / 16 else {
+            throw .corrupted("a table's tail is too short for its columns")
+        }
         let directory = [UInt8](bytes[32 ..< 32 + columnCount * 16])
         guard crc == checksum([UInt8](bytes[0 ..< 24]), directory, pageKey) else {
             throw .corrupted("a table's tail fails its checksum")
@@ -76,12 +80,15 @@ enum Tail {
         var columns: [(ColumnKey, Range<Int>)] = []
         for _ in 0 ..< columnCount {
             let key: UInt32 = try reader.read()
-            let offset = Int(try reader.read(UInt32.self)), size = Int(try reader.read(UInt32.self))
+            let offset = Int(try reader.read(UInt32.self))
+            let size = Int(try reader.read(UInt32.self))
             let _: UInt32 = try reader.read()
             guard offset + size <= bytes.count else { throw .corrupted("a column of a table's tail lies outside it") }
             columns.append((ColumnKey(key), offset ..< offset + size))
         }
-        guard liveOffset + liveSize <= bytes.count else { throw .corrupted("the live bitmap of a table's tail lies outside it") }
+        guard liveOffset + liveSize <= bytes.count else {
+            throw .corrupted("the live bitmap of a table's tail lies outside it")
+        }
         return Directory(
             rowCount: rowCount, firstKey: firstKey, live: liveOffset ..< liveOffset + liveSize, columns: columns)
     }
