@@ -109,7 +109,8 @@ final class QueueBinding: @unchecked Sendable {
     let queue: Unowned
     private weak var session: Session?
     private weak var observers: SessionObservers?
-    private let notifier: CommitNotifier
+    /// nil once ended: the notifier keeps the file open.
+    private var notifier: CommitNotifier?
     private let shown: Atomic<UInt64>
     private(set) var isEnded = false
 
@@ -124,7 +125,8 @@ final class QueueBinding: @unchecked Sendable {
         self.session = session
         self.observers = observers
         shown = Atomic(try session.version.rawValue)
-        notifier = try CommitNotifier.of(session.database)
+        let notifier = try CommitNotifier.of(session.database)
+        self.notifier = notifier
         try notifier.add(self)
     }
 
@@ -138,7 +140,8 @@ final class QueueBinding: @unchecked Sendable {
     func end() {
         guard !isEnded else { return }
         isEnded = true
-        notifier.remove(self)
+        notifier?.remove(self)
+        notifier = nil
     }
 
     var hasWork: Bool {

@@ -1,6 +1,7 @@
 // The queue: readable while there is work, not before and not after; no thread is left behind.
 import MotteLiveObjects
 import MotteNotifications
+import MotteStorage
 import MotteValues
 import Testing
 import TestSupport
@@ -34,6 +35,23 @@ import TestSupport
         #expect(try queue.dispatch() == 0)
         try session.close()
         _ = token
+    }
+
+    /// Whoever still holds a closed session, or something of it, does not keep the file open.
+    @Test func closingLetsGoOfTheFile() throws {
+        let session = try TestStore(.file, schema: kennelSchema).open()
+        let queue = try DeliveryQueue()
+        try queue.bind(session)
+        let cats = try session.objects("Cat")
+        let token = try cats.observe()
+        try session.inWrite { try session.add("Cat") }
+        #expect(try cats.count() == 1)
+        weak var database = try session.database
+
+        try session.close()
+
+        #expect(database == nil)
+        withExtendedLifetime((session, queue, cats, token)) {}
     }
 
     @Test func aLimitedDispatchLeavesItReadable() throws {

@@ -16,7 +16,9 @@ package final class Session: @unchecked Sendable {
     // @unchecked: a live session's state is only touched by its owner, which every call checks; a frozen one's state
     // is constant but for `frozenSources`, which locks.
     package let options: SessionOptions
-    package let database: Database
+    package let counters: Counters
+    /// nil once closed, so that a session that somebody still holds does not keep the file open.
+    private var openDatabase: Database?
     package let isFrozen: Bool
     /// Set by the floor above; nil until something is observed.
     package var hook: (any SessionHook)?
@@ -39,7 +41,8 @@ package final class Session: @unchecked Sendable {
         _ options: SessionOptions, _ database: Database, _ snapshot: Snapshot, owner: UInt64, frozen: FrozenSources?
     ) {
         self.options = options
-        self.database = database
+        openDatabase = database
+        counters = database.counters
         self.snapshot = snapshot
         self.owner = owner
         frozenSources = frozen
@@ -90,6 +93,7 @@ package final class Session: @unchecked Sendable {
         epochBase &+= 1
         owner = Self.nobody
         snapshot = nil
+        openDatabase = nil
         frozenSources?.close()
         return true
     }
@@ -186,7 +190,12 @@ package final class Session: @unchecked Sendable {
         }
     }
 
-    package var counters: Counters { database.counters }
+    package var database: Database {
+        get throws(DatabaseError) {
+            guard let openDatabase else { throw refusal() }
+            return openDatabase
+        }
+    }
 
     /// Moves whenever borrowed views die and whenever what was computed from the rows may be out of date: at each
     /// change
@@ -238,7 +247,7 @@ package final class Session: @unchecked Sendable {
                 .alreadyInWrite, "cannot freeze during a write; commit or cancel first, or freeze before", path: path)
         }
         let copy = try committedSnapshot().copy()
-        return Session(options, database, copy, owner: 0, frozen: FrozenSources(copy))
+        return Session(options, try database, copy, owner: 0, frozen: FrozenSources(copy))
     }
 
     // MARK: Writing
