@@ -96,6 +96,22 @@ def test_a_truncated_file_is_refused(opened: Opener, path: pathlib.Path) -> None
         opened()
 
 
+def test_closing_lets_go_of_the_file(opened: Opener, path: pathlib.Path) -> None:
+    db = opened()
+    with db.write():
+        dogs = db.add_all([Dog(name=f"dog {number}", age=number) for number in range(5000)])
+    kept: list[Any] = [dogs, db.objects(Dog).where("age > 5").sorted("-age"), db.query(Dog, "age > 5"),
+                       db.objects(Dog).observe(print)]
+    assert len(kept[1]) == 4994 and kept[2].count() == 4994
+    db.close()
+
+    # Whoever still holds objects of a closed database must not die of what others do to the file.
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(errors.CorruptedError):
+        opened()
+    assert not dogs[0].is_valid and not kept[1].is_valid
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_without_permission(tmp_path: pathlib.Path) -> None:
     tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)

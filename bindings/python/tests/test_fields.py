@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import datetime
+import sys
 import typing
 from typing import Optional, Union
 
@@ -11,6 +12,9 @@ from conftest import Dog, Everything, Person
 import motte
 from motte._convert import BINARY, BOOL, DOUBLE, FLOAT, INT, INVERSE, LINK, STRING, TIMESTAMP
 from motte.schema import specification
+
+
+needs_bars = pytest.mark.skipif(sys.version_info < (3, 10), reason="X | None is evaluated from Python 3.10 on")
 
 
 def test_annotations_become_types() -> None:
@@ -33,6 +37,7 @@ def test_links_lists_and_inverses() -> None:
         INVERSE, "Dog", "owner")
 
 
+@needs_bars
 def test_all_ways_to_write_a_type() -> None:
     class Written(motte.Model):
         a: "int | None"
@@ -78,6 +83,7 @@ REFUSED = [
 ]
 
 
+@needs_bars
 @pytest.mark.parametrize("annotation, message", REFUSED, ids=[row[0] for row in REFUSED])
 def test_what_is_refused(annotation: str, message: str) -> None:
     made = type("Refused", (motte.Model,), {"__annotations__": {"x": annotation}, "__module__": __name__})

@@ -1,7 +1,7 @@
 """Operators to query text: what is sent to the library, without asking it. Running queries is in test_results.py."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 from conftest import Dog, Person
@@ -80,7 +80,7 @@ def test_a_property_called_like_a_method_is_reached_by_index() -> None:
         count: int
 
     class Sheet(motte.Model):
-        tally: Tally | None = None
+        tally: Optional[Tally] = None
 
     assert (Sheet.tally["count"] > 1).text == "tally.count > $0"
 
