@@ -77,7 +77,7 @@ extension WriteTransaction {
             let key = PageKeys.chunk(table, stored.key, cluster)
             if isGone {
                 batch.delete(key)  // C3
-            } else if let column = overlay.columns[slot] {
+            } else if let column = overlay.columns[slot], column.isChanged {
                 if let sealed = column.sealedBytes {
                     batch.put(key, sealed)
                 } else {

@@ -14,6 +14,9 @@ final class DirtyColumn {
     }
 
     private(set) var storage: Storage
+    /// Whether the commit has to write it. A column can be loaded for an edit that then fails or turns out to change
+    /// nothing; writing that would move a chunk that no change record speaks of, under readers who carry its address.
+    private(set) var isChanged = false
     private var encoded: UnsafeMutableRawBufferPointer?
     /// What the checksum of `encoded` covers: the page key once sealed, before that nothing.
     private var encodedKey: [UInt8] = []
@@ -27,6 +30,7 @@ final class DirtyColumn {
     /// Called after every change: what was encoded no longer holds, and views into it end.
     @inline(__always)
     func markChanged() {
+        isChanged = true
         if encoded != nil { dropEncoded() }
     }
 
