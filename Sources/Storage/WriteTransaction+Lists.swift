@@ -79,6 +79,7 @@ extension WriteTransaction {
     func removeFromList(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, link: ObjectKey) throws(DatabaseError)
     {
         let edit = try beginEdit(table, column, key)
+        let before = edit.elements.count
         for index in stride(from: edit.elements.count - 1, through: 0, by: -1) {
             let element = edit.elements.view(index)
             guard !element.isNull, element.linkValue.key == link else { continue }
@@ -86,7 +87,7 @@ extension WriteTransaction {
             edit.elements.remove(at: index)
             recorder.listRemoved(table, column, key, at: index, count: 1)
         }
-        finishEdit(edit)
+        if edit.elements.count != before { finishEdit(edit) }
     }
 
     /// A deleted object's list leaves nothing behind in the file.

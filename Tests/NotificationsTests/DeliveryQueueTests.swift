@@ -46,7 +46,7 @@ import TestSupport
         let token = try cats.observe()
         try session.inWrite { try session.add("Cat") }
         #expect(try cats.count() == 1)
-        weak var database = try session.database
+        weak let database = try session.database
 
         try session.close()
 

@@ -149,4 +149,35 @@ import Testing
         let conflicting = Schema([ObjectType(name: "Thing", properties: [Property(name: "a", type: .string)])])
         #expect(throws: DatabaseError.self) { try database.reconcile(conflicting, on: snapshot) }
     }
+
+    // Readers that follow the change log keep pointers to chunks it does not mention, so those must stay where they are.
+    @Test func editsThatChangeNothingRewriteNothing() throws {
+        var options = PageStoreOptions(location: .memory(identifier: "edits that change nothing"))
+        options.rowsPerCluster = 3
+        let database = try Database.open(options)
+        let snapshot = try database.snapshot()
+        _ = try database.reconcile(Self.schema, on: snapshot)
+        let person = try #require(snapshot.schema["Person"])
+        let table = try #require(person.tableKey)
+        let tags = try #require(person.property(named: "tags")?.columnKey)
+        let fill = try database.beginWrite(on: snapshot)
+        for id in 0 ..< 30 {
+            let key = try fill.create(table, primaryKey: .int(Int64(id)))
+            try Value.string("tag").withView { tag throws(DatabaseError) in
+                try fill.listInsert(table, tags, key, at: 0, [tag, tag])
+            }
+        }
+        try fill.commit()
+        let key = PageKeys.chunk(table, tags, 2)
+        let before = try #require(try snapshot.pages.get(key)).bytes.baseAddress
+
+        let write = try database.beginWrite(on: snapshot)
+        try write.listMove(table, tags, ObjectKey(6), from: 1, to: 1)
+        try write.listInsert(table, tags, ObjectKey(7), at: 0, [])
+        #expect(throws: DatabaseError.self) { try write.listRemove(table, tags, ObjectKey(8), at: 9) }
+        _ = try write.create(table, primaryKey: .int(99))
+        try write.commit()
+
+        #expect(try snapshot.pages.get(key)?.bytes.baseAddress == before)
+    }
 }
