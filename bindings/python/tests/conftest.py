@@ -58,6 +58,10 @@ class Everything(motte.Model):
     datas: list[Optional[bytes]] = motte.field(default_factory=list)
 
 
+# What is there now stays: the collections around each test need not look at it again and again.
+gc.collect()
+gc.freeze()
+
 CLASSES: list[type[motte.Model]] = [Person, Dog, Everything]
 
 

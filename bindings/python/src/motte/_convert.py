@@ -160,28 +160,31 @@ def one(value: Any, type_: Optional[int] = None) -> Values:
 class Cells:
     """Room for `count` motte_value that the library fills."""
 
-    __slots__ = ("count", "values", "_cells")
+    __slots__ = ("count", "values", "words")
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._cells = ffi.new("int64_t[]", 3 * count)
-        self.values = ffi.cast("motte_value *", self._cells)
+        self.words = ffi.new("int64_t[]", 3 * count)
+        self.values = ffi.cast("motte_value *", self.words)
 
     def first(self, make_object: Callable[[int, int], Any]) -> Any:
         """The first value, of any type; objects are made by `make_object(class id, key)`."""
-        cells = self._cells
-        head = cells[0]
-        return _DECODERS[head & _LOW]((head >> 32) & _LOW, cells[1], cells[2], make_object)
+        head, low, high = self.words
+        return DECODERS[head & _LOW]((head >> 32) & _LOW, low, high, make_object)
 
     def all(self, make_object: Callable[[int, int], Any], count: Optional[int] = None) -> list[Any]:
         count = self.count if count is None else count
-        words = ffi.unpack(self._cells, 3 * count) if count else []
-        return [_DECODERS[head & _LOW]((head >> 32) & _LOW, low, high, make_object)
+        words = ffi.unpack(self.words, 3 * count) if count else []
+        return [DECODERS[head & _LOW]((head >> 32) & _LOW, low, high, make_object)
                 for head, low, high in zip(words[0::3], words[1::3], words[2::3])]
 
 
+_CHARS = ffi.typeof("char *")
+
+
 def copy_bytes(address: int, size: int) -> bytes:
-    return bytes(ffi.buffer(ffi.cast("char *", address), size)) if size else b""
+    # bytes() is for type checkers; what unpack() gives is bytes already, and bytes() of bytes copies nothing.
+    return bytes(ffi.unpack(ffi.cast(_CHARS, address), size)) if size else b""
 
 
 def moment(seconds: int, nanoseconds: int) -> datetime:
@@ -192,7 +195,7 @@ def moment(seconds: int, nanoseconds: int) -> datetime:
             f"the timestamp {seconds} s lies outside the years 1 to 9999 that a datetime can hold") from None
 
 
-_DECODERS: dict[int, Callable[[int, int, int, Callable[[int, int], Any]], Any]] = {
+DECODERS: dict[int, Callable[[int, int, int, Callable[[int, int], Any]], Any]] = {
     NULL: lambda aux, low, high, make: None,
     BOOL: lambda aux, low, high, make: low != 0,
     INT: lambda aux, low, high, make: low,

@@ -5,12 +5,12 @@ Rows are (class id, key); no handle is made for them. Whoever calls knows the id
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
 from . import _callbacks, errors
 from ._coll import OK, Coll, Query, Token
-from ._convert import Cells, Column, Values, columns_pointer, one, utf8
+from ._convert import DECODERS, Cells, Column, Values, columns_pointer, one, utf8
 from ._ffi import NULL, ffi, lib, text
 from ._handles import out, own
 
@@ -318,18 +318,23 @@ class Realm:
             self.handle, class_id, ffi.new("motte_prop[]", list(props)), values.pointer(), len(props), flags, place))
         return int(place[0]), status != lib.MOTTE_UNCHANGED
 
-    def row_value(self, class_id: int, key: int, prop: Any, make_object: Any) -> Any:
-        """One value; `prop` is a motte_prop[1]."""
-        try:
-            cells = self._scratch.pop()
-        except IndexError:
-            cells = Cells(1)
-        status = lib.motte_row_get_many(self.handle, class_id, key, prop, 1, cells.values)
-        if status < 0:
-            errors.fail(status)
-        value = cells.first(make_object)
-        self._scratch.append(cells)
-        return value
+    def row_reader(self, class_id: int, prop_id: int, make_object: Any) -> Callable[[int], Any]:
+        """A function from key to value of one property. Attributes are read with it, so it does little else."""
+        handle, scratch, get, decoders = self.handle, self._scratch, lib.motte_row_get_many, DECODERS
+        prop = ffi.new("motte_prop[]", [prop_id])
+
+        def read(key: int) -> Any:
+            try:
+                cells = scratch.pop()
+            except IndexError:
+                cells = Cells(1)
+            status = get(handle, class_id, key, prop, 1, cells.values)
+            if status < 0:
+                errors.fail(status)
+            head, low, high = cells.words
+            scratch.append(cells)
+            return decoders[head & 0xFFFFFFFF]((head >> 32) & 0xFFFFFFFF, low, high, make_object)
+        return read
 
     def row_values(self, class_id: int, key: int, props: Sequence[int], make_object: Any) -> list[Any]:
         cells = Cells(len(props))

@@ -22,7 +22,7 @@ from ._convert import LINK, Column, Link, Values, column
 from ._handles import give_up
 from ._realm import NO_CREATE, READ_ONLY, Queue, Realm, Schema
 from .backlinks import Backlinks
-from .model import Model, store, stored
+from .model import Model, maker, store, stored
 from .query import PreparedQuery
 from .results import Collection, Results
 from .schema import Row, made_class, rows_of, specification
@@ -606,6 +606,10 @@ class Database:
         if row is None:
             row = self._row(class_id)
         return stored(row.model, row, key, self._write)
+
+    def _maker(self, class_id: int) -> Callable[[int], Any]:
+        """_object() for many of one class, now."""
+        return maker(self._row(class_id), self._write)
 
     def _row(self, class_id: int) -> Row:
         """The row of a class, also of one that open() was not told of."""

@@ -289,6 +289,19 @@ def stored(cls: type[Model], row: Row, key: int, write: Optional[Write]) -> Any:
     return instance
 
 
+def maker(row: Row, write: Optional[Write]) -> Callable[[int], Any]:
+    """stored() for many rows of a class."""
+    cls, new, set_row, set_key, set_write = row.model, row.model.__new__, _set_row, _set_key, _set_write
+
+    def make(key: int) -> Any:
+        instance = new(cls)
+        set_row(instance, row)
+        set_key(instance, key)
+        set_write(instance, write)
+        return instance
+    return make
+
+
 def store(instance: Model, row: Row, key: int, write: Optional[Write]) -> None:
     """Makes a loose object a stored one."""
     _set_row(instance, row)

@@ -67,9 +67,7 @@ class Collection(Sequence[T], Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         if self._type == LINK:
-            make = self._database._object
-            class_id = self._class_id()
-            return (make(class_id, key) for key in self._coll.keys(0, len(self)))
+            return map(self._database._maker(self._class_id()), self._coll.keys(0, len(self)))
         return iter(self._read(0, len(self)))
 
     def __reversed__(self) -> Iterator[T]:
@@ -96,8 +94,7 @@ class Collection(Sequence[T], Generic[T]):
         if count <= 0:
             return []
         if self._type == LINK:
-            class_id, make = self._class_id(), self._database._object
-            return [make(class_id, key) for key in self._coll.keys(first, count)]
+            return list(map(self._database._maker(self._class_id()), self._coll.keys(first, count)))
         return self._coll.values([_coll.SELF], first, count, self._database._object)
 
     def _class_id(self) -> int:

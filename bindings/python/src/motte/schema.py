@@ -5,13 +5,12 @@ properties of an object. Databases opened without classes get classes made from 
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import errors
 from ._convert import BINARY, BOOL, DOUBLE, EPOCH, FLOAT, INT, INVERSE, LINK, STRING, TIMESTAMP
-from ._ffi import ffi
 from ._realm import INDEXED, NULLABLE, PRIMARY_KEY, ClassSpec, PropertyInfo, PropertySpec, Realm
 from .backlinks import Backlinks
 from .fields import MISSING, Declared, Field, Float32, named
@@ -77,11 +76,14 @@ def made_class(name: str, properties: Iterable[PropertyInfo]) -> type[Model]:
 class Bound:
     """A property in one database."""
 
-    __slots__ = ("info", "declared", "array")
+    __slots__ = ("info", "declared", "read")
 
-    def __init__(self, info: PropertyInfo, declared: Declared) -> None:
+    def __init__(self, info: PropertyInfo, declared: Declared, row: Row) -> None:
         self.info, self.declared = info, declared
-        self.array = ffi.new("motte_prop[]", [info.id])
+        #: From key to value; None for a collection.
+        self.read: Optional[Callable[[int], Any]] = None
+        if declared.is_plain:
+            self.read = row.realm.row_reader(row.class_id, info.id, row.database._object)
 
 
 class Row:
@@ -96,7 +98,7 @@ class Row:
         by_name = {info.name: info for info in infos}
         for name, declared in model._declared().items():
             if name in by_name:
-                self.properties[name] = Bound(by_name[name], declared)
+                self.properties[name] = Bound(by_name[name], declared, self)
                 if declared.field.primary_key:
                     self.primary_key = name
         self.identity = (database._identity, class_id)
@@ -111,17 +113,14 @@ class Row:
                 class_name=self.model.__name__, property_name=name) from None
 
     def get(self, instance: Model, name: str) -> Any:
-        bound = self.bound(name)
+        bound = self.properties.get(name) or self.bound(name)
         database = self.database
         if database._write is not None:
             database._check_task()
-        key = self._key(instance)
-        if bound.declared.is_plain:
-            try:
-                return self.realm.row_value(self.class_id, key, bound.array, database._object)
-            except errors.ObjectDeletedError:
-                raise self._deleted() from None
+        key = instance._key if instance._write is None else instance._live_key()
         try:
+            if bound.read is not None:
+                return bound.read(key)
             coll = self.realm.row_coll(self.class_id, key, bound.info.id)
         except errors.ObjectDeletedError:
             raise self._deleted() from None
@@ -132,7 +131,7 @@ class Row:
     def set(self, instance: Model, name: str, value: Any) -> None:
         bound = self.bound(name)
         self.database._check_task()
-        key = self._key(instance)
+        key = instance._live_key()
         if bound.declared.type == INVERSE:
             raise AttributeError(f"{self.model.__name__}.{name} is computed and cannot be assigned")
         if bound.declared.is_list:
@@ -140,10 +139,6 @@ class Row:
             return
         values = self.database._encoded([value], [bound.declared.type])
         self.realm.row_set(self.class_id, key, [bound.info.id], values)
-
-    @staticmethod
-    def _key(instance: Model) -> int:
-        return instance._key if instance._write is None else instance._live_key()
 
     def _deleted(self) -> errors.Error:
         return errors.ObjectDeletedError(
