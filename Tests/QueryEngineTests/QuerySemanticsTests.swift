@@ -175,7 +175,7 @@ import Testing
             _ = try executor.aggregate(.sum, name)
             Issue.record("a sum of strings")
         } catch {
-            #expect((error as? DatabaseError)?.code == .wrongType)
+            #expect(error.code == .wrongType)
         }
         let none = try world.executor("Person", "FALSEPREDICATE")
         #expect(try none.aggregate(.sum, column) == .int(0))

@@ -150,7 +150,7 @@ import Testing
         #expect(throws: DatabaseError.self) { try database.reconcile(conflicting, on: snapshot) }
     }
 
-    // Readers that follow the change log keep pointers to chunks it does not mention, so those must stay where they are.
+    // Readers that follow the change log keep pointers to chunks it does not mention, so those must stay in place.
     @Test func editsThatChangeNothingRewriteNothing() throws {
         var options = PageStoreOptions(location: .memory(identifier: "edits that change nothing"))
         options.rowsPerCluster = 3

@@ -1,0 +1,55 @@
+/// What the columns of a CSV file hold: inferred from rows, or given by a class that exists; and cells as values.
+import Foundation
+import MotteSchemaModel
+import MotteValues
+
+struct ColumnTypes {
+    /// Narrowest type that all of a column's values have: bool, int, double, timestamp, else string.
+    static func infer(_ rows: [[String]], columns: Int, null: String) -> [(type: PropertyType, isNullable: Bool)] {
+        (0 ..< columns).map { column in
+            let cells = rows.map { column < $0.count ? $0[column] : "" }
+            let values = cells.filter { !$0.isEmpty && $0 != null }
+            let candidates: [PropertyType] = [.bool, .int, .double, .timestamp]
+            let type =
+                values.isEmpty
+                ? .string : candidates.first { type in values.allSatisfy { value($0, type) != nil } } ?? .string
+            return (type, values.count < cells.count || type != .string)
+        }
+    }
+
+    /// nil where the text is no value of that type.
+    static func value(_ text: String, _ type: PropertyType) -> Value? {
+        switch type {
+        case .bool:
+            switch text.lowercased() {
+            case "true": return .bool(true)
+            case "false": return .bool(false)
+            default: return nil
+            }
+        case .int: return Int64(text).map(Value.int)
+        case .float: return Float(text).map(Value.float)
+        case .double: return Double(text).map(Value.double)
+        case .string: return .string(text)
+        case .data: return .data([UInt8](text.utf8))
+        case .timestamp: return timestamp(text).map(Value.timestamp)
+        case .link, .linkingObjects: return nil
+        }
+    }
+
+    /// ISO 8601: 2013-01-01T10:00:00Z, with fractions, or a plain date.
+    private static func timestamp(_ text: String) -> Timestamp? {
+        guard text.utf8.count >= 10, text.utf8.first.map({ $0 >= 48 && $0 <= 57 }) == true else { return nil }
+        let formatter = ISO8601DateFormatter()
+        for options in [
+            ISO8601DateFormatter.Options.withInternetDateTime, [.withInternetDateTime, .withFractionalSeconds],
+            .withFullDate,
+        ] {
+            formatter.formatOptions = options
+            guard let date = formatter.date(from: text) else { continue }
+            let whole = date.timeIntervalSince1970.rounded(.down)
+            let nanoseconds = ((date.timeIntervalSince1970 - whole) * 1e9).rounded()
+            return Timestamp(seconds: Int64(whole), nanoseconds: UInt32(min(nanoseconds, 999_999_999)))
+        }
+        return nil
+    }
+}

@@ -1,0 +1,91 @@
+/// `motte query`: the objects that match a query, their number, a total, or how the query would be run.
+import ArgumentParser
+import MotteLiveObjects
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteValues
+
+struct QueryCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "query", abstract: "Query the objects of a class.",
+        discussion: """
+            Examples:
+              motte query people.motte Person 'age > 30 SORT(name ASC) LIMIT(10)'
+              motte query people.motte Person 'name == $0' Ada --format jsonl
+              motte query people.motte Person --avg age
+            """)
+
+    @ArgumentParser.Argument(help: "The file.") var file: String
+    @ArgumentParser.Argument(help: "The class.") var className: String
+    @ArgumentParser.Argument(help: "The query; all objects without one.") var text = "TRUEPREDICATE"
+    @ArgumentParser.Argument(help: "Values for $0, $1, ...") var arguments: [String] = []
+    @Flag(help: "Print only how many match.") var count = false
+    @Flag(help: "Print the plan, run it, and print what that took.") var explain = false
+    @Option(help: "Properties to print, separated by commas.") var columns: String?
+    @Option(help: "Print at most that many; 0 for all.") var limit = 100
+    @Option(help: "table, csv or jsonl.") var format = OutputFormat.table
+    @Option(help: "Print the sum of a property.") var sum: String?
+    @Option(help: "Print the average of a property.") var avg: String?
+    @Option(help: "Print the minimum of a property.") var min: String?
+    @Option(help: "Print the maximum of a property.") var max: String?
+
+    func run() throws {
+        try reportingErrors {
+            let session = try openFile(file)
+            let type = try objectType(className, in: session)
+            guard let table = type.tableKey else { return }
+            let query = try session.query(table, text, Arguments(arguments.map(Self.value)))
+            if explain { return try printPlan(query, session) }
+            if count { return printLine("\(try query.count())") }
+            let results = try query.results()
+            for (name, operation) in [(sum, AggregateOperation.sum), (avg, .average), (min, .min), (max, .max)] {
+                guard let name else { continue }
+                let property = try type.requiredProperty(named: name)
+                let rows = try RowText(type, columns: nil, session)
+                return printLine(try rows.text(try results.aggregate(operation, property.columnKey)))
+            }
+            try printRows(results, try RowText(type, columns: columns, session))
+        }
+    }
+
+    private func printPlan(_ query: PreparedQuery, _ session: Session) throws {
+        printLine(try query.explain())
+        let before = session.counters.read()
+        let matches = try query.count()
+        let after = session.counters.read()
+        printLine(
+            "\(matches) match; chunks decoded \(after.chunksDecoded - before.chunksDecoded), rows evaluated "
+                + "\(after.rowsEvaluated - before.rowsEvaluated), index look-ups \(after.indexLookups - before.indexLookups)"
+        )
+    }
+
+    private func printRows(_ results: LiveResults, _ rows: RowText) throws {
+        let total = try results.count()
+        let shown = limit > 0 ? Swift.min(limit, total) : total
+        var table = AlignedTable(header: rows.names)
+        if format == .csv { printLine(rows.names.map(RowText.quoted).joined(separator: ",")) }
+        for index in 0 ..< shown {
+            guard let object = try results.object(at: index) else { continue }
+            if format == .table {
+                table.add(try rows.values(object).map { try rows.text($0) })
+            } else {
+                printLine(try rows.line(object, format))
+            }
+        }
+        guard format == .table else { return }
+        table.lines.forEach(printLine)
+        if shown < total { printLine("... \(total - shown) more; --limit 0 prints all") }
+    }
+
+    /// Arguments are numbers, true, false and null where they look like it, else text.
+    static func value(_ argument: String) -> Value {
+        if let int = Int64(argument) { return .int(int) }
+        if let double = Double(argument) { return .double(double) }
+        switch argument {
+        case "true": return .bool(true)
+        case "false": return .bool(false)
+        case "null": return .null
+        default: return .string(argument)
+        }
+    }
+}

@@ -1,0 +1,15 @@
+/// `motte schema`: the classes of a file, as the text that declares them.
+import ArgumentParser
+import MotteLiveObjects
+import MotteSchemaModel
+
+struct SchemaCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "schema", abstract: "Print the classes of a file as schema text.")
+
+    @Argument(help: "The file.") var file: String
+
+    func run() throws {
+        try reportingErrors { printLine(SchemaText.print(try openFile(file).schema)) }
+    }
+}

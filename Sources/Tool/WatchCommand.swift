@@ -1,0 +1,58 @@
+/// `motte watch`: change sets of a query as other processes commit.
+import ArgumentParser
+import Foundation
+import MotteLiveObjects
+import MotteNotifications
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteValues
+
+struct WatchCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watch", abstract: "Print what changes in the results of a query as other processes commit.")
+
+    @ArgumentParser.Argument(help: "The file.") var file: String
+    @ArgumentParser.Argument(help: "The class.") var className: String
+    @ArgumentParser.Argument(help: "The query; all objects without one.") var text = "TRUEPREDICATE"
+    @Option(help: "End after that many change sets; 0: never.") var count = 0
+    @Option(help: "End after that many seconds without a change; 0: never.") var timeout = 0
+    @Option(help: "table, csv or jsonl, for the rows that came or changed.") var format = OutputFormat.table
+
+    func run() throws {
+        try reportingErrors {
+            // Observing claims a place in the file's sidecar, so that the log of changes is kept for this reader.
+            let session = try openFile(file, readOnly: false)
+            let type = try objectType(className, in: session)
+            guard let table = type.tableKey else { return }
+            let results = try session.query(table, text).results()
+            let rows = try RowText(type, columns: nil, session)
+            let token = try results.observe()
+            var seen = 0
+            while true {
+                if case .changes(let changes) = try token.next() {
+                    try show(changes, results, rows)
+                    if !changes.isInitial { seen += 1 }
+                    if count > 0, seen >= count { return }
+                    continue
+                }
+                guard try session.waitForChange(timeoutMilliseconds: timeout > 0 ? Int64(timeout) * 1_000 : -1) else {
+                    return
+                }
+                _ = try session.refresh()
+            }
+        }
+    }
+
+    private func show(_ changes: ChangeSet, _ results: LiveResults, _ rows: RowText) throws {
+        if changes.isInitial { return printLine("watching \(try results.count()) objects") }
+        printLine(
+            "version \(changes.toVersion.rawValue): deleted \(changes.deletions), inserted \(changes.insertions), "
+                + "modified \(changes.modificationsNew)")
+        for (sign, positions) in [("+", changes.insertions), ("~", changes.modificationsNew)] {
+            for position in positions {
+                guard let object = try results.object(at: position) else { continue }
+                printLine("\(sign) \(try rows.line(object, format))")
+            }
+        }
+    }
+}
