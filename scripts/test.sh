@@ -85,21 +85,21 @@ stage_consumers() {
 
 # The engine below the faces; what the C and Python tests drive is the release library.
 sanitized() {
-    local kind=$1 scratch=$2
+    local kind=$1 scratch=$2 tests=$3
     # For tests of what a sanitizer does not allow, such as little address space.
     export MOTTE_TEST_SANITIZER=$kind
     MOTTE_ENGINE_ONLY=1 swift build --build-tests --sanitize "$kind" --scratch-path "$scratch" -j "$jobs"
-    MOTTE_ENGINE_ONLY=1 swift test --skip-build --sanitize "$kind" --scratch-path "$scratch" --filter "$engine_tests"
+    MOTTE_ENGINE_ONLY=1 swift test --skip-build --sanitize "$kind" --scratch-path "$scratch" --filter "$tests"
 }
 
 stage_threads() {
     export TSAN_OPTIONS="halt_on_error=1 suppressions=$root/scripts/thread-sanitizer.suppressions"
-    sanitized thread .build-thread
+    sanitized thread .build-thread "$engine_tests"
 }
 
 stage_addresses() {
     # Leaks are counted by the tests themselves; the runtime's own caches would only drown them here.
-    ASAN_OPTIONS=detect_leaks=0 sanitized address .build-address
+    ASAN_OPTIONS=detect_leaks=0 sanitized address .build-address "$engine_tests|^ConformanceTests"
 }
 
 # ------------------------------------------------------------------------------------------------ running them
