@@ -55,7 +55,8 @@ struct QueryCommand: ParsableCommand {
         let after = session.counters.read()
         printLine(
             "\(matches) match; chunks decoded \(after.chunksDecoded - before.chunksDecoded), rows evaluated "
-                + "\(after.rowsEvaluated - before.rowsEvaluated), index look-ups \(after.indexLookups - before.indexLookups)"
+                + "\(after.rowsEvaluated - before.rowsEvaluated), index look-ups "
+                + "\(after.indexLookups - before.indexLookups)"
         )
     }
 
