@@ -138,8 +138,10 @@ enum IndexChoice {
     }
 
     private static func backlinks(
-        _ step: PathStep, _ keys: [Int64], _ source: RowSource
+        _ step: PathStep, _ given: [Int64], _ source: RowSource
     ) throws(DatabaseError) -> Found {
+        // The same target twice would count its objects twice.
+        let keys = given.isStrictlyAscending ? given : given.sortedUnique
         let target = try source.table(step.target)
         var count = 0
         for key in keys { count += try target.backlinkCount(origin: step.origin, step.column, ObjectKey(key)) }
