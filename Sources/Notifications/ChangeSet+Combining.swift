@@ -112,7 +112,7 @@ package struct PositionMap {
     }
 
     /// The position that has `rank` positions below it that are not in `excluded`.
-    private static func select(_ rank: Int, without excluded: [Int]) -> Int {
+    static func select(_ rank: Int, without excluded: [Int]) -> Int {
         // excluded[i] - i counts the others below excluded[i]; it never falls.
         var low = 0
         var high = excluded.count

@@ -24,7 +24,8 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
     /// One life of the thread.
     private final class Run: Sendable {
         let database: Database
-        let shouldEnd = Atomic<Bool>(false)
+        let ending = Cancellation()
+        let hasEnded = Atomic<Bool>(false)
         let forkGeneration = motte_shim_fork_generation()
         let tell: @Sendable (Version) -> Void
 
@@ -88,10 +89,14 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
             return (thread, run)
         }
         guard let ended else { return }
-        ended.run.shouldEnd.store(true, ordering: .releasing)
+        ended.run.ending.cancel()
         // In a forked child there is no such thread.
         guard ended.run.forkGeneration == motte_shim_fork_generation() else { return }
-        try? database.signal().wake()
+        // One wake can come just before the thread goes to sleep, hence several.
+        while let signal = try? database.signal(), !ended.run.hasEnded.load(ordering: .acquiring) {
+            signal.wake()
+            usleep(200)
+        }
         pthread_join(ended.thread, nil)
     }
 
@@ -103,13 +108,23 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
     private static func loop(_ argument: UnsafeMutableRawPointer?) {
         guard let argument else { return }
         let run = Unmanaged<Run>.fromOpaque(argument).takeRetainedValue()
+        defer { run.hasEnded.store(true, ordering: .releasing) }
+        // The host's signals are for its own threads.
+        var signals = sigset_t()
+        sigfillset(&signals)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
         guard var seen = try? run.database.latestVersion(), let signal = try? run.database.signal() else { return }
         run.tell(seen)
-        while !run.shouldEnd.load(ordering: .acquiring) {
-            // The wake of `remove` can come just before the sleep begins, so sleeps are short enough to end soon.
-            if let newest = try? signal.wait(after: seen, timeoutMilliseconds: 50) {
+        while !run.ending.isCancelled {
+            do throws(DatabaseError) {
+                let newest = try signal.wait(
+                    after: seen, timeoutMilliseconds: -1, cancellation: run.ending, cancellerWakes: true)
+                guard let newest else { continue }
                 seen = newest
                 run.tell(newest)
+            } catch {
+                // The file cannot be read just now; whoever refreshes will hear why.
+                usleep(100_000)
             }
         }
     }

@@ -152,7 +152,8 @@ final class ResultsObserver: CollectionObserver {
         let patch: ResultsPatch
         if let executor, stage?.isSorted == true {
             patch = try ResultsPatch.sorted(keys, checked, incoming: try executor.ordered(matching)) {
-                base, key throws(DatabaseError) in try executor.position(of: key, in: base, upTo: base.count)
+                others, key throws(DatabaseError) in
+                try executor.position(of: key, among: others.count) { others[$0] }
             }
         } else {
             patch = ResultsPatch.ascending(keys, checked)

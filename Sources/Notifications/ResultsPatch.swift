@@ -40,36 +40,55 @@ struct ResultsPatch {
         return patch
     }
 
-    /// Sorted results. `incoming` are the candidates that belong to the results now, in order; `position` says where in
-    /// the rows that are no candidates, which keep their order, a key belongs.
+    /// The rows of old results that are no candidates, which keep their order: the old keys without some positions.
+    struct Others {
+        let old: [Int64]
+        /// Positions of candidates, ascending.
+        let places: [Int]
+
+        var count: Int { old.count - places.count }
+        subscript(index: Int) -> Int64 { old[PositionMap.select(index, without: places)] }
+
+        /// Appends those at `range`, as runs.
+        func append(_ range: Range<Int>, to keys: inout [Int64]) {
+            guard !range.isEmpty else { return }
+            var start = PositionMap.select(range.lowerBound, without: places)
+            let end = PositionMap.select(range.upperBound - 1, without: places) + 1
+            for place in places[PositionMap.lowerBound(places, start)...] where place < end {
+                keys.append(contentsOf: old[start ..< place])
+                start = place + 1
+            }
+            keys.append(contentsOf: old[start ..< end])
+        }
+    }
+
+    /// Sorted results. `incoming` are the candidates that belong to the results now, in order; `position` says where
+    /// among the others a key belongs.
     static func sorted<Failure: Error>(
         _ old: [Int64], _ candidates: [Candidate], incoming: [Int64],
-        position: ([Int64], Int64) throws(Failure) -> Int
+        position: (Others, Int64) throws(Failure) -> Int
     ) throws(Failure) -> ResultsPatch {
         var isModified: [Int64: Bool] = [:]
         for candidate in candidates { isModified[candidate.key] = candidate.isModified }
-        var base: [Int64] = []
-        base.reserveCapacity(old.count)
+        let others = Others(old: old, places: positions(of: isModified, in: old))
         // Where candidates were: position in the old results, and number of others before.
         var places: [Int64: (index: Int, gap: Int)] = [:]
-        for (index, key) in old.enumerated() {
-            if isModified[key] != nil { places[key] = (index, base.count) } else { base.append(key) }
-        }
+        for (rank, index) in others.places.enumerated() { places[old[index]] = (index, index - rank) }
 
         var patch = ResultsPatch(keys: [])
-        patch.keys.reserveCapacity(base.count + incoming.count)
+        patch.keys.reserveCapacity(others.count + incoming.count)
         var arrivals: [(key: Int64, gap: Int, index: Int)] = []
         var copied = 0
         for key in incoming {
-            let gap = try position(base, key)
+            let gap = try position(others, key)
             if gap > copied {
-                patch.keys.append(contentsOf: base[copied ..< gap])
+                others.append(copied ..< gap, to: &patch.keys)
                 copied = gap
             }
             arrivals.append((key, gap, patch.keys.count))
             patch.keys.append(key)
         }
-        patch.keys.append(contentsOf: base[copied...])
+        others.append(copied ..< others.count, to: &patch.keys)
 
         var stayed: Set<Int64> = []
         for arrival in staying(arrivals, places) {
@@ -80,6 +99,22 @@ struct ResultsPatch {
         patch.difference.insertions = arrivals.filter { !stayed.contains($0.key) }.map(\.index)
         patch.difference.deletions = places.filter { !stayed.contains($0.key) }.map(\.value.index).sorted()
         return patch
+    }
+
+    /// The one step that looks at every row: a few bits of each key rule nearly all of them out.
+    private static func positions(of wanted: [Int64: Bool], in keys: [Int64]) -> [Int] {
+        let filterBits = 1 << 14
+        var filter = [Bool](repeating: false, count: filterBits)
+        for key in wanted.keys { filter[Int(key) & (filterBits - 1)] = true }
+        var positions: [Int] = []
+        keys.withUnsafeBufferPointer { keys in
+            filter.withUnsafeBufferPointer { filter in
+                for index in 0 ..< keys.count where filter[Int(keys[index]) & (filterBits - 1)] {
+                    if wanted[keys[index]] != nil { positions.append(index) }
+                }
+            }
+        }
+        return positions
     }
 
     /// Those that are between the same two neighbours as before, as many as can be without crossing each other.

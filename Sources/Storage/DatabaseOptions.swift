@@ -1,4 +1,5 @@
-/// What to open and how, for the floors that do not know pages.
+/// What the floors that do not know pages need of them: what to open and how, and how to end a wait.
 import MottePages
 
 package typealias DatabaseOptions = PageStoreOptions
+package typealias Cancellation = WaitCancellation

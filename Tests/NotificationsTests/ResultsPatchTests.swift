@@ -45,8 +45,8 @@ import Testing
             let new = ordered(now)
             let touched = Set(candidates.map(\.key))
             let patch = ResultsPatch.sorted(old, candidates, incoming: ordered(candidates.filter(\.isIn).map(\.key))) {
-                base, key in
-                base.firstIndex { (ranks[$0]!, $0) > (ranks[key]!, key) } ?? base.count
+                others, key in
+                (0 ..< others.count).first { (ranks[others[$0]]!, others[$0]) > (ranks[key]!, key) } ?? others.count
             }
             #expect(patch.keys == new, "\(comment)")
             #expect(patch.difference == .ordered(old: old, new: new) { touched.contains($0) }, "\(comment)")

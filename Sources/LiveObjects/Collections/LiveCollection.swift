@@ -85,8 +85,8 @@ package class LiveCollection {
     package func object(at index: Int) throws(DatabaseError) -> LiveObject? {
         guard let target else { throw notObjects() }
         let key = try key(at: index)
-        guard try session.table(target).locate(key) != nil else { return nil }
-        return try session.handle(target, key)
+        let exists = try session.lentTable(target).read { table throws(DatabaseError) in try table.locate(key) != nil }
+        return exists ? try session.handle(target, key) : nil
     }
 
     package func first() throws(DatabaseError) -> LiveObject? { try count() > 0 ? try object(at: 0) : nil }

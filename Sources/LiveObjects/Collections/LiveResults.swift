@@ -31,6 +31,7 @@ package final class LiveResults: LiveCollection {
         self.source = source
         self.stages = stages
         self.valueStages = valueStages
+        if case .table(let table) = source, stages.isEmpty { wholeTable = table } else { wholeTable = nil }
         super.init(
             session, .results, elementType: source.elementType, isElementNullable: source.isElementNullable,
             target: source.target)
@@ -46,10 +47,7 @@ package final class LiveResults: LiveCollection {
     }
 
     /// All objects of the class, as they are stored.
-    private var wholeTable: TableKey? {
-        guard case .table(let table) = source, stages.isEmpty else { return nil }
-        return table
-    }
+    private let wholeTable: TableKey?
 
     // MARK: Deriving
 
@@ -123,6 +121,11 @@ package final class LiveResults: LiveCollection {
 
     package override func key(at index: Int) throws(DatabaseError) -> ObjectKey {
         guard let wholeTable else { return try super.key(at: index) }
+        // While no object was ever deleted, position and key are the same.
+        let denseCount = try session.lentTable(wholeTable).read { table in
+            Int64(table.liveCount) == table.nextKey ? table.nextKey : 0
+        }
+        if index >= 0, Int64(index) < denseCount { return ObjectKey(Int64(index)) }
         let view = try session.table(wholeTable)
         let positions = try positions(view)
         guard index >= 0, index < positions.count else { throw outOfBounds(index, positions.count) }

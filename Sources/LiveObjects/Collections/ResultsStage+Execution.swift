@@ -27,25 +27,29 @@ extension Executor {
         return found
     }
 
-    /// Ascending keys in the query's order.
+    /// Ascending keys of matches in the query's order. The query has no limit.
     package func ordered(_ keys: [Int64]) throws(DatabaseError) -> [Int64] {
         guard keys.count > 1 else { return keys }
+        if keys.count > 100 { return try self.keys(among: keys) }
         var order = keys
         // Insertion by halves: these are the few rows of a patch.
         for index in 1 ..< order.count {
             let key = order.remove(at: index)
-            order.insert(key, at: try position(of: key, in: order, upTo: index))
+            order.insert(key, at: try position(of: key, among: index) { order[$0] })
         }
         return order
     }
 
-    /// Where `key` belongs in `base`, which is in the query's order and does not contain it.
-    package func position(of key: Int64, in base: [Int64], upTo end: Int) throws(DatabaseError) -> Int {
-        var low = 0, high = end
+    /// Where `key` belongs among `count` other keys that are in the query's order.
+    package func position(
+        of key: Int64, among count: Int, _ keyAt: (Int) -> Int64
+    ) throws(DatabaseError) -> Int {
+        var low = 0, high = count
         while low < high {
             let middle = (low + high) / 2
-            let order = try compare(base[middle], key)
-            if order < 0 || (order == 0 && base[middle] < key) { low = middle + 1 } else { high = middle }
+            let other = keyAt(middle)
+            let order = try compare(other, key)
+            if order < 0 || (order == 0 && other < key) { low = middle + 1 } else { high = middle }
         }
         return low
     }

@@ -64,7 +64,10 @@ package struct LiveObject {
 
     /// Borrowed until the session's view epoch moves.
     @inline(__always)
-    package func get(_ column: ColumnKey) throws(DatabaseError) -> ValueView { try view().value(column, key) }
+    package func get(_ column: ColumnKey) throws(DatabaseError) -> ValueView {
+        if birth != 0 { try checkBirth() }
+        return try session.value(table, column, key)
+    }
 
     /// Several at once, into `values`.
     package func getMany(_ columns: [ColumnKey], into values: UnsafeMutablePointer<ValueView>) throws(DatabaseError) {

@@ -14,7 +14,7 @@ extension Session {
 
     /// nil also for a value of another type.
     package func findKey(_ table: TableKey, primaryKey: ValueView) throws(DatabaseError) -> ObjectKey? {
-        try self.table(table).find(primaryKey: primaryKey)
+        try lentTable(table).read { table throws(DatabaseError) in try table.find(primaryKey: primaryKey) }
     }
 
     package func find(_ table: TableKey, primaryKey: Value) throws(DatabaseError) -> LiveObject? {
@@ -95,7 +95,7 @@ extension Session {
     /// Borrowed until `viewEpoch` moves.
     @inline(__always)
     package func value(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey) throws(DatabaseError) -> ValueView {
-        try source().table(table).value(column, key)
+        try lentTable(table).read { table throws(DatabaseError) in try table.value(column, key) }
     }
 
     package func set(
@@ -142,5 +142,16 @@ extension Session {
             deleted += 1
         }
         return deleted
+    }
+}
+
+extension Unmanaged {
+    /// Lends the object without counting a reference, with a typed throw.
+    @inline(__always)
+    func read<Outcome>(_ body: (Instance) throws(DatabaseError) -> Outcome) throws(DatabaseError) -> Outcome {
+        let outcome = _withUnsafeGuaranteedRef { instance -> Result<Outcome, DatabaseError> in
+            do throws(DatabaseError) { return .success(try body(instance)) } catch { return .failure(error) }
+        }
+        return try outcome.get()
     }
 }

@@ -23,13 +23,20 @@ package final class Session: @unchecked Sendable {
     /// Set by the floor above; nil until something is observed.
     package var hook: (any SessionHook)?
 
+    // The exclusivity of these is the owner check itself; they are read by every call.
     /// Serial of the thread that may use this; 0: any; `Session.nobody` once closed.
-    private var owner: UInt64
+    @exclusivity(unchecked) private var owner: UInt64
     private let forkGeneration: UInt32
-    private var snapshot: Snapshot?
-    package private(set) var write: WriteTransaction?
+    @exclusivity(unchecked) private var snapshot: Snapshot?
+    @exclusivity(unchecked) package private(set) var write: WriteTransaction?
     private let frozenSources: FrozenSources?
-    private var epochBase: UInt64 = 1
+    @exclusivity(unchecked) private var epochBase: UInt64 = 1
+
+    /// The tables of `source()` by their keys, as far as they were asked for, without a count of references: what is in
+    /// here is kept by the source, and `forgetTables` is called before a source moves or goes. Never filled by frozen
+    /// sessions, which have a source per thread.
+    private let lentTables: UnsafeMutablePointer<Unmanaged<TableView>?>
+    private static let lentTableCount = 64
 
     /// Writes are numbered, so that objects of a cancelled one are told from later objects with the same keys.
     private(set) var writeSerial: UInt32 = 0
@@ -48,10 +55,13 @@ package final class Session: @unchecked Sendable {
         frozenSources = frozen
         isFrozen = frozen != nil
         forkGeneration = motte_shim_fork_generation()
+        lentTables = .allocate(capacity: Self.lentTableCount)
+        lentTables.initialize(repeating: nil, count: Self.lentTableCount)
     }
 
     deinit {
         write?.cancel()
+        lentTables.deallocate()
     }
 
     // MARK: Opening and closing
@@ -88,6 +98,7 @@ package final class Session: @unchecked Sendable {
         try checkIsNotDelivering("close the session")
         hook?.sessionWillClose(self)
         hook = nil
+        forgetTables()
         write?.cancel()
         write = nil
         epochBase &+= 1
@@ -174,6 +185,23 @@ package final class Session: @unchecked Sendable {
 
     package func table(_ key: TableKey) throws(DatabaseError) -> TableView { try source().table(key) }
 
+    /// The same for single reads, where counting references would cost as much as the read.
+    @inline(__always)
+    func lentTable(_ key: TableKey) throws(DatabaseError) -> Unmanaged<TableView> {
+        try check()
+        if key.rawValue < Self.lentTableCount, let table = lentTables[Int(key.rawValue)] { return table }
+        return try lendTable(key)
+    }
+
+    @inline(never)
+    private func lendTable(_ key: TableKey) throws(DatabaseError) -> Unmanaged<TableView> {
+        let table = Unmanaged.passUnretained(try source().table(key))
+        if !isFrozen, key.rawValue < Self.lentTableCount { lentTables[Int(key.rawValue)] = table }
+        return table
+    }
+
+    private func forgetTables() { lentTables.update(repeating: nil, count: Self.lentTableCount) }
+
     package var schema: Schema {
         get throws(DatabaseError) { try source().schema }
     }
@@ -221,6 +249,7 @@ package final class Session: @unchecked Sendable {
                 path: path)
         }
         let snapshot = try committedSnapshot()
+        forgetTables()
         let moved = try database.advance(snapshot)
         if moved { epochBase &+= 1 }
         try hook?.deliver(self, at: point)
@@ -265,6 +294,7 @@ package final class Session: @unchecked Sendable {
         }
         let snapshot = try committedSnapshot()
         let before = snapshot.version
+        forgetTables()
         do throws(DatabaseError) {
             write = try database.beginWrite(on: snapshot, timeoutMilliseconds: timeoutMilliseconds)
         } catch {
@@ -282,6 +312,7 @@ package final class Session: @unchecked Sendable {
     @discardableResult
     package func commit() throws(DatabaseError) -> Version {
         let transaction = try requireWrite()
+        forgetTables()
         let version = try transaction.commit()
         endWrite()
         try hook?.deliver(self, at: .commit)
@@ -290,6 +321,7 @@ package final class Session: @unchecked Sendable {
 
     package func cancel() throws(DatabaseError) {
         let transaction = try requireWrite()
+        forgetTables()
         transaction.cancel()
         cancelledWrites.insert(writeSerial)
         endWrite()

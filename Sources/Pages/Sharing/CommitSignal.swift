@@ -27,12 +27,15 @@ package final class CommitSignal: @unchecked Sendable {  // @unchecked: the word
     package var published: Version { Version(motte_shim_load64(number)) }
 
     /// Waits until there is a version above `version` and answers the latest, or nil when the time is over (negative:
-    /// no limit) or the wait was cancelled.
+    /// no limit) or the wait was cancelled. Who promises to call `wake` after cancelling, until the wait has ended,
+    /// saves it from looking many times a second.
     package func wait(
-        after version: Version, timeoutMilliseconds: Int64, cancellation: WaitCancellation? = nil
+        after version: Version, timeoutMilliseconds: Int64, cancellation: WaitCancellation? = nil,
+        cancellerWakes: Bool = false
     ) throws(DatabaseError) -> Version? {
         let deadline = Deadline(milliseconds: timeoutMilliseconds)
-        let slice = cancellation == nil ? CommitSignal.safetyMilliseconds : WaitCancellation.slice
+        let sleepsLong = cancellation == nil || cancellerWakes
+        let slice = sleepsLong ? CommitSignal.safetyMilliseconds : WaitCancellation.slice
         var nextLook = Deadline(milliseconds: CommitSignal.safetyMilliseconds)
         while true {
             let word = motte_shim_load32(futex)
