@@ -62,8 +62,13 @@ def line(flight: Flight) -> list[Any]:
 
 
 def show(lines: list[list[Any]]) -> None:
-    for each in lines:
-        print("   ", "  ".join(f"{value!s:<5}" if number else f"{value!s:<3}" for number, value in enumerate(each)))
+    """A table; numbers to the right, with three places if they are not whole."""
+    texts = [[f"{value:.3f}" if isinstance(value, float) else str(value) for value in each] for each in lines]
+    widths = [max(map(len, column)) for column in zip(*texts)]
+    for values, each in zip(lines, texts):
+        print("   ", "  ".join(
+            text.ljust(width) if isinstance(value, str) else text.rjust(width)
+            for value, text, width in zip(values, each, widths)).rstrip())
 
 
 # ------------------------------------------------------------------------------------------------ the parts
