@@ -53,13 +53,27 @@ struct CSVReader {
             let byte = bytes[position]
             position += 1
             if byte == UInt8(ascii: "\"") {
-                guard position < bytes.count, bytes[position] == UInt8(ascii: "\"") else { return try text(field) }
+                guard position < bytes.count, bytes[position] == UInt8(ascii: "\"") else {
+                    try checkFieldEnds()
+                    return try text(field)
+                }
                 position += 1
             }
             if byte == 10 { nextLine += 1 }
             field.append(byte)
         }
         throw DatabaseError(.invalidArgument, "line \(line): a quoted field is never closed")
+    }
+
+    /// Anything else after the closing quote would be lost.
+    private func checkFieldEnds() throws(DatabaseError) {
+        guard position < bytes.count else { return }
+        let byte = bytes[position]
+        guard byte == delimiter || byte == 10 || byte == 13 else {
+            throw DatabaseError(
+                .invalidArgument,
+                "line \(line): text follows a closing quote; quote the whole field, and double the quotes inside")
+        }
     }
 
     private func text(_ field: some Sequence<UInt8>) throws(DatabaseError) -> String {

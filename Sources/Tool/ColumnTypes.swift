@@ -1,5 +1,4 @@
 /// What the columns of a CSV file hold: inferred from rows, or given by a class that exists; and cells as values.
-import Foundation
 import MotteSchemaModel
 import MotteValues
 
@@ -31,25 +30,8 @@ struct ColumnTypes {
         case .double: return Double(text).map(Value.double)
         case .string: return .string(text)
         case .data: return .data([UInt8](text.utf8))
-        case .timestamp: return timestamp(text).map(Value.timestamp)
+        case .timestamp: return ISOTime.parse(text).map(Value.timestamp)
         case .link, .linkingObjects: return nil
         }
-    }
-
-    /// ISO 8601: 2013-01-01T10:00:00Z, with fractions, or a plain date.
-    private static func timestamp(_ text: String) -> Timestamp? {
-        guard text.utf8.count >= 10, text.utf8.first.map({ $0 >= 48 && $0 <= 57 }) == true else { return nil }
-        let formatter = ISO8601DateFormatter()
-        for options in [
-            ISO8601DateFormatter.Options.withInternetDateTime, [.withInternetDateTime, .withFractionalSeconds],
-            .withFullDate,
-        ] {
-            formatter.formatOptions = options
-            guard let date = formatter.date(from: text) else { continue }
-            let whole = date.timeIntervalSince1970.rounded(.down)
-            let nanoseconds = ((date.timeIntervalSince1970 - whole) * 1e9).rounded()
-            return Timestamp(seconds: Int64(whole), nanoseconds: UInt32(min(nanoseconds, 999_999_999)))
-        }
-        return nil
     }
 }

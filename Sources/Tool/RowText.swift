@@ -44,11 +44,7 @@ struct RowText {
         case .float(let number): return "\(number)"
         case .double(let number): return "\(number)"
         case .data(let bytes): return bytes.map { String(format: "%02x", $0) }.joined()
-        case .timestamp(let time):
-            let date = Date(timeIntervalSince1970: TimeInterval(time.seconds))
-            let seconds = ISO8601DateFormatter().string(from: date)
-            guard time.nanoseconds > 0 else { return seconds }
-            return seconds.dropLast() + "." + String(format: "%09d", time.nanoseconds) + "Z"
+        case .timestamp(let time): return ISOTime.text(time)
         case .link(let link):
             guard let target = try session.object(link.table, at: link.key) else { return "" }
             guard let key = try target.type.primaryKey else { return "#\(link.key.rawValue)" }
@@ -107,8 +103,11 @@ struct AlignedTable {
     var lines: [String] {
         let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in
-            zip(row, widths).map { text, width in text + String(repeating: " ", count: width - text.count) }
-                .joined(separator: "  ").trimmingCharacters(in: .whitespaces)
+            // Only at the end: a first cell that is empty keeps its place.
+            var line = zip(row, widths).map { text, width in text + String(repeating: " ", count: width - text.count) }
+                .joined(separator: "  ")
+            while line.utf8.last == UInt8(ascii: " ") { line.removeLast() }
+            return line
         }
     }
 }
