@@ -16,6 +16,7 @@ struct ResultsPatch {
 
     /// Results in the order of their keys; candidates ascend.
     static func ascending(_ old: [Int64], _ candidates: [Candidate]) -> ResultsPatch {
+        if let difference = modifications(old, candidates) { return ResultsPatch(keys: old, difference: difference) }
         var patch = ResultsPatch(keys: [])
         patch.keys.reserveCapacity(old.count + candidates.count)
         var copied = 0
@@ -38,6 +39,19 @@ struct ResultsPatch {
         }
         patch.keys.append(contentsOf: old[copied...])
         return patch
+    }
+
+    /// The difference where no row comes or goes, so that the keys need no copy; else nil.
+    private static func modifications(_ old: [Int64], _ candidates: [Candidate]) -> SequenceDifference? {
+        var difference = SequenceDifference()
+        var position = 0
+        for candidate in candidates {
+            position = lowerBound(old, candidate.key, from: position)
+            let wasIn = position < old.count && old[position] == candidate.key
+            if wasIn != candidate.isIn { return nil }
+            if wasIn, candidate.isModified { difference.noteModified(old: position, new: position) }
+        }
+        return difference
     }
 
     /// The rows of old results that are no candidates, which keep their order: the old keys without some positions.
@@ -129,7 +143,8 @@ struct ResultsPatch {
     }
 
     static func lowerBound(_ keys: [Int64], _ wanted: Int64, from start: Int) -> Int {
-        var low = start, high = keys.count
+        var low = start
+        var high = keys.count
         while low < high {
             let middle = (low + high) / 2
             if keys[middle] < wanted { low = middle + 1 } else { high = middle }

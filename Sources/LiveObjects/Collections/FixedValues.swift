@@ -25,5 +25,7 @@ package final class FixedValues: @unchecked Sendable {
     }
 
     var count: Int { views.count }
+    /// Good for as long as this is.
+    var all: [ValueView] { views }
     subscript(index: Int) -> ValueView { views[index] }
 }

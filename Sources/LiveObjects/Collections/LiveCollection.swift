@@ -121,8 +121,8 @@ package class LiveCollection {
         -> LiveResults
     {
         guard let target else {
-            throw DatabaseError(
-                .unsupported, "collections of values cannot be filtered yet; filter the objects that hold them")
+            let bound = try ValueQuery.bind(query, type: elementType, name: valueName, arguments: arguments)
+            return try results().adding(.query(bound))
         }
         let stage = try ResultsStage(query, arguments, target: target, session: session)
         return try results().adding(stage)
@@ -142,11 +142,17 @@ package class LiveCollection {
     }
 
     private func sortedValues(_ keys: [(path: String, isAscending: Bool)]) throws(DatabaseError) -> LiveResults {
-        guard keys.count == 1, keys[0].path.hasSameBytes(as: "self") else {
+        guard keys.count == 1, ["self", "SELF"].contains(where: keys[0].path.hasSameBytes) else {
             throw DatabaseError(.queryInvalid, "a collection of values is sorted by 'self' only")
         }
-        return try results().adding(.sortValues(isAscending: keys[0].isAscending))
+        return try results().adding(.sort(isAscending: keys[0].isAscending))
     }
+
+    /// The first of equal values each, in the order they have. Only of values.
+    package func distinct() throws(DatabaseError) -> LiveResults { try results().adding(.distinct) }
+
+    /// What messages call the elements of a collection of values.
+    var valueName: String { "SELF" }
 
     package func sorted(by path: String, ascending: Bool = true) throws(DatabaseError) -> LiveResults {
         try sorted(by: [(path, ascending)])
@@ -161,9 +167,16 @@ package class LiveCollection {
     /// The same elements, fixed: later changes of values are seen, changes of membership and order are not.
     package func snapshot() throws(DatabaseError) -> LiveResults {
         if let target { return LiveResults(session, source: .fixed(target, try keys()), stages: []) }
-        let values = FixedValues(capacity: try count())
-        for index in 0 ..< (try count()) { values.append(try value(at: index)) }
-        return LiveResults(session, source: .fixedValues(values, elementType, isElementNullable), stages: [])
+        return LiveResults(
+            session, source: .fixedValues(try fixedValues(), elementType, isElementNullable), stages: [])
+    }
+
+    /// Copies of all elements; links for objects.
+    func fixedValues() throws(DatabaseError) -> FixedValues {
+        let count = try count()
+        let values = FixedValues(capacity: count)
+        for index in 0 ..< count { values.append(try value(at: index)) }
+        return values
     }
 
     // MARK: Objects

@@ -9,6 +9,7 @@ import MotteValues
 package final class LiveList: LiveCollection {
     package let owner: LiveObject
     package let column: ColumnKey
+    private let name: String
     private let cachedKeys = EpochCache<[Int64]>()
 
     init(owner: LiveObject, column: ColumnKey, type: ObjectType) throws(DatabaseError) {
@@ -23,6 +24,7 @@ package final class LiveList: LiveCollection {
         }
         self.owner = owner
         self.column = column
+        name = "\(type.name).\(property.name)"
         let schema = try owner.session.schema
         super.init(
             owner.session, .list, elementType: property.type, isElementNullable: property.isNullable,
@@ -30,6 +32,7 @@ package final class LiveList: LiveCollection {
     }
 
     package override var isValid: Bool { owner.isValid }
+    override var valueName: String { name }
 
     private func view() throws(DatabaseError) -> TableView {
         if owner.birth != 0, try !owner.exists() {
@@ -153,4 +156,38 @@ package final class LiveList: LiveCollection {
 
     /// The objects in it stay.
     package func clear() throws(DatabaseError) { try writable().listClear(owner.table, column, owner.key) }
+
+    // MARK: Assigning
+
+    /// Makes the list consist of these values, which are not borrowed from itself; all or nothing. Positions that both
+    /// have are set, with `.modified` only where they differ; then the rest is removed or appended.
+    package func assign(_ values: [ValueView], policy: UpdatePolicy = .all) throws(DatabaseError) {
+        let write = try writable()
+        let count = try count()
+        var fitted: [ValueView] = []
+        fitted.reserveCapacity(values.count)
+        for (index, value) in values.enumerated() {
+            do throws(DatabaseError) { fitted.append(try write.fitted(owner.table, column, value)) } catch {
+                throw error.at(rowIndex: index)
+            }
+        }
+        for index in 0 ..< min(count, fitted.count) {
+            if policy == .modified, try !value(at: index).differs(from: fitted[index]) { continue }
+            try write.listSet(owner.table, column, owner.key, at: index, fitted[index])
+        }
+        if fitted.count > count {
+            try write.listInsert(owner.table, column, owner.key, at: count, Array(fitted[count...]))
+        } else if count > fitted.count {
+            try write.listRemove(
+                owner.table, column, owner.key, at: fitted.count, count: count - fitted.count)
+        }
+    }
+
+    /// The elements of another collection; of this very list, nothing happens.
+    package func assign(from other: LiveCollection, policy: UpdatePolicy = .all) throws(DatabaseError) {
+        _ = try writable()
+        if let list = other as? LiveList, list.column == column, list.owner.isSame(as: owner) { return }
+        let values = try other.fixedValues()
+        try assign(values.all, policy: policy)
+    }
 }

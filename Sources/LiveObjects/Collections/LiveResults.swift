@@ -17,12 +17,6 @@ package final class LiveResults: LiveCollection {
     private let cachedPositions = EpochCache<TablePositions>()
     private let cachedCount = EpochCache<Int>()
 
-    /// What can be done to a collection of values.
-    enum ValueStage {
-        case sortValues(isAscending: Bool)
-        case limit(Int)
-    }
-
     convenience init(_ session: Session, source: ResultsSource, stages: [ResultsStage]) {
         self.init(session, source: source, stages: stages, valueStages: [])
     }
@@ -38,6 +32,10 @@ package final class LiveResults: LiveCollection {
     }
 
     package override var isValid: Bool { super.isValid && source.isValid }
+
+    override var valueName: String {
+        if case .list(let list) = source { list.valueName } else { super.valueName }
+    }
 
     package override var isSnapshot: Bool {
         switch source {
@@ -65,7 +63,9 @@ package final class LiveResults: LiveCollection {
         guard let target else {
             return LiveResults(session, source: source, stages: [], valueStages: valueStages + [stage])
         }
-        guard case .limit(let limit) = stage else { throw notObjects() }
+        guard case .limit(let limit) = stage else {
+            throw DatabaseError(.unsupported, "objects are told apart by their keys; make values distinct instead")
+        }
         return try adding(try ResultsStage.limit(limit, target: target, schema: try session.schema))
     }
 
@@ -160,20 +160,7 @@ package final class LiveResults: LiveCollection {
     private func order() throws(DatabaseError) -> [Int] {
         try cachedOrder.get(session) { () throws(DatabaseError) in
             var order = Array(0 ..< (try source.valueCount()))
-            for stage in valueStages {
-                switch stage {
-                case .limit(let limit): order = Array(order.prefix(limit))
-                case .sortValues(let isAscending):
-                    var owned: [Int: Value] = [:]
-                    for index in order { owned[index] = try source.value(at: index).owned }
-                    let ranked = order.enumerated().sorted { left, right in
-                        let compared = Value.compare(owned[left.element] ?? .null, owned[right.element] ?? .null)
-                        if compared == 0 { return left.offset < right.offset }
-                        return isAscending ? compared < 0 : compared > 0
-                    }
-                    order = ranked.map(\.element)
-                }
-            }
+            for stage in valueStages { order = try stage.apply(to: order, source) }
             return order
         }
     }
@@ -183,13 +170,14 @@ package final class LiveResults: LiveCollection {
     /// Results that are one query are totalled where they are found, without making their keys.
     override func vectorized(_ operation: AggregateOperation, _ column: ColumnKey) throws(DatabaseError) -> Value? {
         guard case .table(let table) = source, stages.count <= 1 else { return nil }
-        let function: Predicate.CollectionOperator = switch operation {
-        case .count: .count
-        case .min: .min
-        case .max: .max
-        case .sum: .sum
-        case .average: .avg
-        }
+        let function: Predicate.CollectionOperator =
+            switch operation {
+            case .count: .count
+            case .min: .min
+            case .max: .max
+            case .sum: .sum
+            case .average: .avg
+            }
         return try Executor(stages.first?.bound ?? .all(table), try session.source()).aggregate(function, column)
     }
 

@@ -60,10 +60,7 @@ extension Session {
         _ table: TableKey, columns: [ColumnKey], values: UnsafeBufferPointer<ValueView>, returnExisting: Bool = false
     ) throws(DatabaseError) -> (key: ObjectKey, isNew: Bool) {
         let write = try requireWrite()
-        guard columns.count == values.count else {
-            throw DatabaseError(
-                .invalidArgument, "\(columns.count) properties and \(values.count) values do not pair up")
-        }
+        try checkPairs(columns, values)
         let view = try write.table(table)
         if returnExisting, let primaryKey = view.type.primaryKey?.columnKey,
             let position = columns.firstIndex(of: primaryKey),
@@ -109,24 +106,13 @@ extension Session {
         _ table: TableKey, _ key: ObjectKey, columns: [ColumnKey], values: UnsafeBufferPointer<ValueView>
     ) throws(DatabaseError) {
         let write = try requireWrite()
-        guard columns.count == values.count else {
-            throw DatabaseError(
-                .invalidArgument, "\(columns.count) properties and \(values.count) values do not pair up")
-        }
-        var before: [Value] = []
+        try checkPairs(columns, values)
         for (index, column) in columns.enumerated() {
-            do throws(DatabaseError) {
-                before.append(try write.table(table).value(column, key).owned)
-                try write.set(table, column, key, to: values[index])
-            } catch {
-                for undone in (0 ..< index).reversed() {
-                    try before[undone].withView { view throws(DatabaseError) in
-                        try write.set(table, columns[undone], key, to: view)
-                    }
-                }
+            do throws(DatabaseError) { try write.checkSet(table, column, values[index]) } catch {
                 throw error.at(rowIndex: index)
             }
         }
+        for (index, column) in columns.enumerated() { try write.set(table, column, key, to: values[index]) }
     }
 
     package func delete(_ table: TableKey, _ key: ObjectKey) throws(DatabaseError) {

@@ -1,0 +1,38 @@
+/// Asking whether values could be stored, without storing them: for whatever is to happen all or nothing.
+import MotteSchemaModel
+import MotteValues
+
+extension WriteTransaction {
+    /// The value as the column would hold it (ints widened for a double column, say); throws what setting it would. For
+    /// collections, of an element.
+    package func fitted(
+        _ table: TableKey, _ column: ColumnKey, _ value: ValueView
+    ) throws(DatabaseError) -> ValueView {
+        let layout = try self.table(table).layout
+        let stored = layout.columns[try layout.slot(column)]
+        let fitted = try ValueCheck.fitted(value, stored, layout.stored)
+        if fitted.kindNumber == ValueKind.link.rawValue { try requireTarget(fitted.linkValue) }
+        return fitted
+    }
+
+    /// Whether `set` would accept the value for an object that exists.
+    package func checkSet(_ table: TableKey, _ column: ColumnKey, _ value: ValueView) throws(DatabaseError) {
+        try requireOpen()
+        let layout = try self.table(table).layout
+        let stored = layout.columns[try layout.slot(column)]
+        if stored.isPrimaryKey { throw primaryKeyIsFixed(layout.stored, stored) }
+        if stored.isList {
+            throw DatabaseError(
+                .wrongType, "\(layout.stored.name).\(stored.name) is a collection; assign its elements",
+                className: layout.stored.name, propertyName: stored.name)
+        }
+        _ = try fitted(table, column, value)
+    }
+
+    func primaryKeyIsFixed(_ table: StoredTable, _ column: StoredColumn) -> DatabaseError {
+        DatabaseError(
+            .primaryKeyIsFixed,
+            "the primary key \(table.name).\(column.name) can't be changed after an object is inserted",
+            className: table.name, propertyName: column.name)
+    }
+}
