@@ -84,10 +84,23 @@ final class ResultsObserver: CollectionObserver {
             let candidates = RowChanges.union([rows.inserted, rows.deleted, modified, reached])
             if candidates.isEmpty { return nil }
             if candidates.count <= candidateLimit { return try patch(candidates, rows, modified) }
-        } else if summary.isEmpty {
+        } else if try !isTouched(summary, rows, modified) {
             return nil
         }
         return try evaluateAnew(modified)
+    }
+
+    /// False when nothing changed that results which cannot be patched are made from.
+    private func isTouched(
+        _ summary: ChangeSummary, _ rows: RowChanges, _ modified: [Int64]
+    ) throws(DatabaseError) -> Bool {
+        if !rows.isEmpty || !modified.isEmpty || results.source.isTouched(summary) { return true }
+        for stage in results.stages {
+            for dependency in stage.bound.dependencies where !dependency.steps.isEmpty {
+                if summary.table(dependency.table) != nil { return true }
+            }
+        }
+        return false
     }
 
     /// Rows from which the query reaches something that changed, along its own paths; nil when some of them cannot be
@@ -199,10 +212,32 @@ final class ValuesObserver: CollectionObserver {
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
         guard context.moved else { return nil }
         version = context.to
+        if let results = collection as? LiveResults, let summary = try context.summary(),
+            !results.source.isTouched(summary)
+        {
+            return nil
+        }
         session.counters.add(fullReruns: 1)
         let old = values
         values = try read()
         return changeSet(.arbitrary(old: old, new: values), context)
+    }
+}
+
+extension ResultsSource {
+    /// False when the source has the same elements in the same order as before.
+    func isTouched(_ summary: ChangeSummary) -> Bool {
+        switch self {
+        case .fixed, .fixedValues: return false
+        case .table(let table): return summary.table(table) != nil
+        case .list(let list):
+            guard let changes = summary.table(list.owner.table) else { return false }
+            let owner = list.owner.key.rawValue
+            return changes.deleted.contains(owner) || changes.list(list.column, owner) != nil
+        case .backlinks(let backlinks):
+            return summary.table(backlinks.origin) != nil
+                || summary.table(backlinks.owner.table)?.deleted.contains(backlinks.owner.key.rawValue) == true
+        }
     }
 }
 
