@@ -15,6 +15,19 @@ package struct SchemaDifference: Sendable {
         package let propertyName: String
     }
 
+    package struct ChangedProperty: Sendable {
+        package let className: String
+        package let stored: Property
+        package let declared: Property
+
+        /// Whether the values stay; otherwise they become defaults.
+        package var keepsValues: Bool {
+            stored.isStored && declared.isStored && stored.type == declared.type
+                && stored.collection == declared.collection && stored.target.hasSameBytes(as: declared.target)
+                && (stored.isNullable == declared.isNullable || declared.isNullable)
+        }
+    }
+
     package private(set) var addedTypes: [ObjectType] = []
     package private(set) var addedProperties: [AddedProperty] = []
     /// Stored properties that the declaration marks as indexed and the file does not.
@@ -23,6 +36,10 @@ package struct SchemaDifference: Sendable {
     package private(set) var replacedInverses: [AddedProperty] = []
     package private(set) var undeclaredTypes: [String] = []
     package private(set) var undeclaredProperties: [PropertyName] = []
+    /// Stored properties whose type, nullability or role as the primary key the declaration changes.
+    package private(set) var changedProperties: [ChangedProperty] = []
+    /// Stored indexes that are not declared; a migration drops them, opening alone does not.
+    package private(set) var droppedIndexes: [PropertyName] = []
     package private(set) var conflicts: [String] = []
 
     /// Both schemas are valid.
@@ -42,6 +59,9 @@ package struct SchemaDifference: Sendable {
         !addedTypes.isEmpty || !addedProperties.isEmpty || !addedIndexes.isEmpty || !replacedInverses.isEmpty
     }
 
+    /// Whether additions alone do not reach the declaration.
+    package var needsMigration: Bool { !conflicts.isEmpty }
+
     /// Throws `.schemaMismatch` when the declaration cannot be met by additions.
     package func checkIsAdditive() throws(DatabaseError) {
         guard let first = conflicts.first else { return }
@@ -57,6 +77,7 @@ package struct SchemaDifference: Sendable {
                 compare(storedProperty, with: property, in: declared.name)
             } else if property.isPrimaryKey {
                 conflicts.append("\(declared.name).\(property.name) is a new primary key of an existing class")
+                addedProperties.append(AddedProperty(className: declared.name, property: property))
             } else {
                 addedProperties.append(AddedProperty(className: declared.name, property: property))
             }
@@ -78,6 +99,8 @@ package struct SchemaDifference: Sendable {
                 replacedInverses.append(AddedProperty(className: className, property: declared))
             } else {
                 conflicts.append("\(name) is \(storedText) in the file and declared \(declaredText)")
+                changedProperties.append(
+                    ChangedProperty(className: className, stored: stored, declared: declared))
             }
             return
         }
@@ -86,11 +109,14 @@ package struct SchemaDifference: Sendable {
                 stored.isPrimaryKey
                     ? "\(name) is the primary key in the file and is not declared as such"
                     : "\(name) is declared as the primary key and is not in the file")
+            changedProperties.append(ChangedProperty(className: className, stored: stored, declared: declared))
             return
         }
         // A primary key has its index anyway.
         if declared.isIndexed, !stored.isIndexed, !stored.isPrimaryKey {
             addedIndexes.append(PropertyName(className: className, propertyName: declared.name))
+        } else if stored.isIndexed, !declared.isIndexed, !declared.isPrimaryKey {
+            droppedIndexes.append(PropertyName(className: className, propertyName: declared.name))
         }
     }
 }

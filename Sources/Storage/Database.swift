@@ -58,6 +58,7 @@ package final class Database: Sendable {
         let newest = try pages.snapshot()
         guard newest.version > snapshot.version else { return false }
         let catalog = try catalog(in: newest)
+        try snapshot.reliance?.check(snapshot.catalog, catalog)
         let touched = catalog === snapshot.catalog ? try touchedClusters(from: snapshot.version, to: newest) : nil
         try snapshot.advance(to: newest, catalog: catalog, touched: touched)
         return true
@@ -117,32 +118,6 @@ package final class Database: Sendable {
             return WriteTransaction(base: snapshot, database: self, lock: lock)
         } catch {
             lock.release()
-            throw error
-        }
-    }
-
-    /// Makes the stored schema hold everything that is declared; true when that took a commit.
-    package func reconcile(
-        _ declared: Schema, schemaVersion: UInt64? = nil, on snapshot: Snapshot
-    ) throws(DatabaseError) -> Bool {
-        guard try CatalogChanges.applying(declared, schemaVersion: schemaVersion, to: snapshot.catalog) != nil else {
-            return false
-        }
-        let write = try beginWrite(on: snapshot)
-        do throws(DatabaseError) {
-            // Another process may have done it in the meantime.
-            guard
-                let changes = try CatalogChanges.applying(declared, schemaVersion: schemaVersion, to: snapshot.catalog)
-            else {
-                write.cancel()
-                return false
-            }
-            write.install(changes.catalog, touching: changes.touched)
-            for (table, column) in changes.indexesToBuild { try write.buildIndex(table, column) }
-            try write.commit()
-            return true
-        } catch {
-            write.cancel()
             throw error
         }
     }

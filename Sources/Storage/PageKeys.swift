@@ -38,6 +38,16 @@ enum PageKeys {
         return key
     }
 
+    /// What all keys of a column's pages begin with, apart from its index and the tail.
+    static func everything(of table: TableKey, _ column: StoredColumn) -> [[UInt8]] {
+        [make(0x04, table.rawValue, column.key.rawValue), make(0x06, table.rawValue, column.key.rawValue)]
+    }
+
+    /// What all keys of a table's pages begin with, apart from its indexes.
+    static func everything(of table: TableKey) -> [[UInt8]] {
+        [0x02, 0x03, 0x04, 0x05, 0x06].map { make($0, table.rawValue) }
+    }
+
     private static func make(_ space: UInt8, _ numbers: UInt32...) -> [UInt8] {
         var key = [UInt8]()
         key.reserveCapacity(24)

@@ -40,6 +40,9 @@ package class RowSource {
         throw DatabaseError(.internal, "a row source without indexes")
     }
 
+    /// Whether an index is declared but not built yet, so that look-ups have to scan.
+    func isDeferred(_ index: IndexKey) -> Bool { false }
+
     func replaceCatalog(_ catalog: Catalog) { self.catalog = catalog }
 
     func unknownTable(_ key: TableKey) -> DatabaseError {
@@ -51,6 +54,8 @@ package class RowSource {
 /// things hold a snapshot of their own that stays.
 package final class Snapshot: RowSource {
     package private(set) var pages: PageSnapshot
+    /// What must not change in the schema for this to move on; nil: anything may.
+    package var reliance: SchemaReliance?
     private var directories: [TableDirectory?] = []
     private var readers: [IndexKey: IndexReader] = [:]
 

@@ -56,7 +56,7 @@ extension WriteTransaction {
                 .invalidArgument, "\(batch.layout.stored.name) needs a value for its primary key \(column.name)",
                 className: batch.layout.stored.name, propertyName: column.name)
         }
-        guard let index = column.index else { return }
+        guard let index = column.index, !isDeferred(index) else { return }
         let known = try indexView(index)
         // Ascending integers above all known ones are the common bulk load: nothing to look up.
         if column.type == .int, batch.ascends(slot), try known.count(batch.indexRange(slot)) == 0 { return }

@@ -13,11 +13,13 @@ extension WriteTransaction {
         }
         for writer in writers {
             guard let writer, writer.touched || !writer.longLists.isEmpty else { continue }
+            if let migration, migration.droppedTables.contains(writer.layout.key) { continue }
             try encode(writer, version, into: &batch)
         }
         for (index, delta) in deltas where !delta.isEmpty {
             try IndexMerge.apply(delta, to: index, over: base.pages, into: &batch)
         }
+        try deleteObsoletePages(&batch)
         let recordSize = try HistoryLog.append(recorder, version: version, over: base.pages, into: &batch)
         try HistoryLog.trimIfDue(
             through: try database.pages.oldestObservedVersion(), version: version, recordBytes: recordSize,

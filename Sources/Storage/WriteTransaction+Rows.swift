@@ -33,7 +33,9 @@ extension WriteTransaction {
         let slot = try layout.slot(column)
         let stored = layout.columns[slot]
         let place = try view.requireLocation(key)
-        if stored.isPrimaryKey {
+        if stored.isPrimaryKey, let migration {
+            migration.changedPrimaryKeys.insert(SchemaMigration.ColumnPlace(table: table, column: column))
+        } else if stored.isPrimaryKey {
             throw DatabaseError(
                 .primaryKeyIsFixed,
                 "the primary key \(layout.stored.name).\(stored.name) can't be changed after an object is inserted",

@@ -15,6 +15,8 @@ package final class WriteTransaction: RowSource {
     let recorder = ChangeRecorder()
     private(set) var writers: [TableWriter?] = []
     private(set) var deltas: [IndexKey: IndexDelta] = [:]
+    /// Set while this write migrates the file to another schema.
+    var migration: SchemaMigration.State?
     /// Set when the schema has been changed in this write.
     private(set) var newCatalog: Catalog?
     /// Counts changes, so that what was computed from this source can tell that it is out of date.
@@ -71,6 +73,8 @@ package final class WriteTransaction: RowSource {
 
     /// `isUnique` for primary keys, whose pending entries are found through a hash table.
     func delta(_ key: IndexKey, isUnique: Bool = false) -> IndexDelta {
+        // An index that is not there yet is built from the final rows; changes before that are of no interest.
+        if let migration, migration.deferred.contains(key) { return IndexDelta() }
         if let delta = deltas[key] { return delta }
         let delta = IndexDelta(isUnique: isUnique)
         deltas[key] = delta
@@ -91,6 +95,19 @@ package final class WriteTransaction: RowSource {
         recorder.schemaChanged()
         noteChange()
     }
+
+    /// A schema with less in it than the rows of this write know; when nothing reads them any more.
+    func amend(_ catalog: Catalog) {
+        newCatalog = catalog
+        replaceCatalog(catalog)
+    }
+
+    /// nil: of all.
+    func forgetIndexChanges(of index: IndexKey? = nil) {
+        if let index { deltas[index] = nil } else { deltas.removeAll() }
+    }
+
+    override func isDeferred(_ index: IndexKey) -> Bool { migration?.deferred.contains(index) ?? false }
 
     // MARK: Ending
 
@@ -123,6 +140,7 @@ package final class WriteTransaction: RowSource {
         views.removeAll()
         writers.removeAll()
         deltas.removeAll()
+        migration = nil
     }
 
     deinit { lock?.release() }

@@ -78,6 +78,30 @@ extension Session {
     }
 }
 
+/// A migration step that may throw anything; what is no error of the engine becomes a `.callback`.
+package func step(
+    _ body: @escaping @Sendable (Migration) throws -> Void
+) -> @Sendable (Migration) throws(DatabaseError) -> Void {
+    { (migration) throws(DatabaseError) in try typed { try body(migration) } }
+}
+
+package func typed<Result>(_ body: () throws -> Result) throws(DatabaseError) -> Result {
+    do {
+        return try body()
+    } catch let error as DatabaseError {
+        throw error
+    } catch {
+        throw DatabaseError(.callback, "\(error)")
+    }
+}
+
+extension Migration {
+    /// `enumerate` with a body that may throw anything.
+    package func pairs(_ className: String, _ body: (LiveObject?, LiveObject?) throws -> Void) throws {
+        try enumerate(className) { (old, new) throws(DatabaseError) in try typed { try body(old, new) } }
+    }
+}
+
 extension LiveCollection {
     package var allKeys: [Int64] { get throws { try (0 ..< count()).map { try key(at: $0).rawValue } } }
     package var allValues: [Value] { get throws { try (0 ..< count()).map { try value(at: $0).owned } } }

@@ -41,6 +41,8 @@ package final class Session: @unchecked Sendable {
     /// Writes are numbered, so that objects of a cancelled one are told from later objects with the same keys.
     private(set) var writeSerial: UInt32 = 0
     private var cancelledWrites: Set<UInt32> = []
+    /// Its write belongs to a migration, which alone ends it.
+    private var isMigrating = false
 
     private static let nobody = UInt64.max
 
@@ -67,26 +69,51 @@ package final class Session: @unchecked Sendable {
     // MARK: Opening and closing
 
     package static func open(_ options: SessionOptions) throws(DatabaseError) -> Session {
-        let declared = try options.schema?.validated()
-        let database = try Database.open(options.databaseOptions)
-        let snapshot = try database.snapshot()
-        if let declared { try apply(declared, options, database, snapshot) }
+        let (database, snapshot) = try SessionOpening(options).run()
         return Session(options, database, snapshot, owner: motte_shim_thread_serial(), frozen: nil)
     }
 
-    private static func apply(
-        _ declared: Schema, _ options: SessionOptions, _ database: Database, _ snapshot: Snapshot
-    ) throws(DatabaseError) {
-        guard options.isReadOnly else {
-            _ = try database.reconcile(declared, schemaVersion: options.schemaVersion, on: snapshot)
-            return
-        }
-        let difference = SchemaDifference(stored: snapshot.schema, declared: declared)
-        try difference.checkIsAdditive()
-        if difference.changesSchema {
+    /// The two sides of a migration under way: what was, which nobody can change, and what becomes.
+    static func migrating(
+        _ options: SessionOptions, _ database: Database, _ migration: SchemaMigration
+    ) -> (old: Session, new: Session) {
+        let before = migration.old.copy()
+        let old = Session(options, database, before, owner: 0, frozen: FrozenSources(before))
+        return (old, joining(options, database, migration.write))
+    }
+
+    /// A session in a write that somebody else ends.
+    static func joining(_ options: SessionOptions, _ database: Database, _ write: WriteTransaction) -> Session {
+        let session = Session(options, database, write.base, owner: motte_shim_thread_serial(), frozen: nil)
+        session.write = write
+        session.isMigrating = true
+        return session
+    }
+
+    /// The schema under the session has changed: what it has lent ends.
+    func schemaMoved() {
+        forgetTables()
+        epochBase &+= 1
+    }
+
+    /// Closes without touching the write.
+    func leaveMigration() {
+        write = nil
+        isMigrating = false
+        forgetTables()
+        epochBase &+= 1
+        owner = Self.nobody
+        snapshot = nil
+        openDatabase = nil
+        frozenSources?.close()
+    }
+
+    private func checkIsNotMigrating(_ action: String) throws(DatabaseError) {
+        guard !isMigrating else {
             throw DatabaseError(
-                .readOnly, "the file lacks classes or properties of the declared schema; open it for writing once",
-                path: options.name)
+                .reentrant,
+                "cannot \(action) in a migration; it commits when its step returns, and undoes "
+                    + "everything when that fails", path: path)
         }
     }
 
@@ -96,6 +123,7 @@ package final class Session: @unchecked Sendable {
         if owner == Self.nobody { return false }
         if !isFrozen { try check() }
         try checkIsNotDelivering("close the session")
+        try checkIsNotMigrating("close the session")
         hook?.sessionWillClose(self)
         hook = nil
         forgetTables()
@@ -206,6 +234,11 @@ package final class Session: @unchecked Sendable {
         get throws(DatabaseError) { try source().schema }
     }
 
+    /// The number users gave the stored schema.
+    package var schemaVersion: UInt64 {
+        get throws(DatabaseError) { try source().catalog.schemaVersion }
+    }
+
     package var version: Version {
         get throws(DatabaseError) { try committedSnapshot().version }
     }
@@ -312,6 +345,7 @@ package final class Session: @unchecked Sendable {
     @discardableResult
     package func commit() throws(DatabaseError) -> Version {
         let transaction = try requireWrite()
+        try checkIsNotMigrating("commit")
         forgetTables()
         let version = try transaction.commit()
         endWrite()
@@ -321,6 +355,7 @@ package final class Session: @unchecked Sendable {
 
     package func cancel() throws(DatabaseError) {
         let transaction = try requireWrite()
+        try checkIsNotMigrating("cancel")
         forgetTables()
         transaction.cancel()
         cancelledWrites.insert(writeSerial)

@@ -12,7 +12,11 @@ package struct SessionOptions: Sendable {
     package var location: Location
     /// The classes wanted; opening adds what the file lacks. nil: the file's own.
     package var schema: Schema?
+    /// Higher than that of the file: the file is migrated. nil: that of the file.
     package var schemaVersion: UInt64?
+    package var migration = MigrationOptions()
+    /// Runs in the write that gives a new file its schema.
+    package var firstOpen: (@Sendable (Session) throws(DatabaseError) -> Void)?
     package var isReadOnly = false
     package var noCreate = false
     /// False: the system writes when it likes, for data that can be made again.

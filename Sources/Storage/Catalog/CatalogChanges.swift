@@ -29,12 +29,12 @@ struct CatalogChanges {
     }
 }
 
-private struct CatalogBuilder {
-    private var tables: [StoredTable]
-    private var nextTableKey: UInt32
-    private var nextIndexKey: UInt32
-    private var touched: Set<TableKey> = []
-    private var indexesToBuild: [(table: TableKey, column: ColumnKey)] = []
+struct CatalogBuilder {
+    var tables: [StoredTable]
+    var nextTableKey: UInt32
+    var nextIndexKey: UInt32
+    var touched: Set<TableKey> = []
+    var indexesToBuild: [(table: TableKey, column: ColumnKey)] = []
 
     init(_ catalog: Catalog) {
         tables = catalog.tables
@@ -45,8 +45,7 @@ private struct CatalogBuilder {
     mutating func apply(_ difference: SchemaDifference) throws(DatabaseError) {
         // All new tables get their keys before any column names one as its target.
         for type in difference.addedTypes {
-            tables.append(
-                StoredTable(key: TableKey(nextTableKey), name: type.name, nextColumnKey: 1, columns: [], inverses: []))
+            addTable(TableKey(nextTableKey), for: type)
             nextTableKey += 1
         }
         for type in difference.addedTypes {
@@ -61,7 +60,11 @@ private struct CatalogBuilder {
         for name in difference.addedIndexes { try addIndex(name.propertyName, of: name.className) }
     }
 
-    private mutating func add(_ property: Property, to className: String) throws(DatabaseError) {
+    mutating func addTable(_ key: TableKey, for type: ObjectType) {
+        tables.append(StoredTable(key: key, name: type.name, nextColumnKey: 1, columns: [], inverses: []))
+    }
+
+    mutating func add(_ property: Property, to className: String) throws(DatabaseError) {
         let position = try position(of: className)
         touched.insert(tables[position].key)
         let target: TableKey? = if let name = property.target { tables[try self.position(of: name)].key } else { nil }
@@ -86,7 +89,7 @@ private struct CatalogBuilder {
         if let target { touched.insert(target) }
     }
 
-    private mutating func addIndex(_ propertyName: String, of className: String) throws(DatabaseError) {
+    mutating func addIndex(_ propertyName: String, of className: String) throws(DatabaseError) {
         let position = try position(of: className)
         guard let slot = tables[position].columns.firstIndex(where: { $0.name == propertyName }) else { return }
         tables[position].columns[slot].isIndexed = true
@@ -95,13 +98,13 @@ private struct CatalogBuilder {
         indexesToBuild.append((tables[position].key, tables[position].columns[slot].key))
     }
 
-    private mutating func takeIndexKey() -> IndexKey {
+    mutating func takeIndexKey() -> IndexKey {
         defer { nextIndexKey += 1 }
         return IndexKey(nextIndexKey)
     }
 
-    private func position(of className: String) throws(DatabaseError) -> Int {
-        guard let position = tables.firstIndex(where: { $0.name == className }) else {
+    func position(of className: String) throws(DatabaseError) -> Int {
+        guard let position = tables.firstIndex(where: { $0.name.hasSameBytes(as: className) }) else {
             throw DatabaseError(
                 .unknownClass, "the schema refers to a class \(className) that it does not declare",
                 className: className)

@@ -24,6 +24,11 @@ struct IndexSpace: Hashable {
     static func values(_ index: IndexKey) -> IndexSpace { IndexSpace(number: index.rawValue & ~nullBit) }
     static func nulls(_ index: IndexKey) -> IndexSpace { IndexSpace(number: index.rawValue | nullBit) }
 
+    /// What all keys of an index's blocks begin with.
+    static func everything(of index: IndexKey) -> [[UInt8]] {
+        [values(index), nulls(index)].map { Array($0.pageKey(IndexEntry(value: 0, key: 0)).prefix(5)) }
+    }
+
     func pageKey(_ bound: IndexEntry) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: Self.pageKeySize) { buffer, count in
             let raw = UnsafeMutableRawBufferPointer(buffer)

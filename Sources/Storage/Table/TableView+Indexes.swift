@@ -7,7 +7,8 @@ import MotteValues
 extension TableView {
     package func hasIndex(_ column: ColumnKey) -> Bool {
         guard let stored = layout.stored.column(column) else { return false }
-        return stored.index != nil && !stored.isLink
+        guard let index = stored.index, !stored.isLink else { return false }
+        return !source.isDeferred(index)
     }
 
     package func find(primaryKey: ValueView) throws(DatabaseError) -> ObjectKey? {
@@ -22,6 +23,7 @@ extension TableView {
     func find(slot: Int, equal value: ValueView) throws(DatabaseError) -> ObjectKey? {
         let column = layout.columns[slot]
         guard let index = column.index, !column.isLink, fits(value, column) else { return nil }
+        guard !source.isDeferred(index) else { return try scan(slot: slot, for: value) }
         source.counters.add(indexLookups: 1)
         let view = try source.indexView(index)
         let wanted = IndexValue(value)
@@ -34,11 +36,21 @@ extension TableView {
         return nil
     }
 
+    /// In place of an index that is not built yet.
+    private func scan(slot: Int, for value: ValueView) throws(DatabaseError) -> ObjectKey? {
+        for cluster in 0 ..< clusterCount {
+            let rows = try self.cluster(cluster)
+            guard rows.liveCount > 0 else { continue }
+            for key in rows.liveKeys where try matches(slot, key, value) { return ObjectKey(key) }
+        }
+        return nil
+    }
+
     /// nil where the column has no index.
     package func indexCount(_ column: ColumnKey, equal value: ValueView) throws(DatabaseError) -> Int? {
         let slot = try layout.slot(column)
         let stored = layout.columns[slot]
-        guard let index = stored.index, !stored.isLink else { return nil }
+        guard let index = stored.index, !stored.isLink, !source.isDeferred(index) else { return nil }
         guard fits(value, stored) else { return 0 }
         let wanted = IndexValue(value)
         if wanted.isExact {

@@ -1,0 +1,96 @@
+/// A migration as its step sees it: the objects as they were beside the objects as they become.
+///
+/// Lives as long as the step runs, on its thread. `old` is frozen; `new` is in a write that the migration ends. An
+/// object keeps its key, so the old and the new one of a pair are the same row under two schemas.
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+package final class Migration {
+    package let old: Session
+    package let new: Session
+    private let migration: SchemaMigration
+    /// New names of classes that the step renamed.
+    private var formerNames: [(now: String, before: String)] = []
+
+    init(_ migration: SchemaMigration, _ options: SessionOptions, _ database: Database) {
+        self.migration = migration
+        (old, new) = Session.migrating(options, database, migration)
+        formerNames = options.migration.renames.types.map { ($0.to, $0.from) }
+    }
+
+    func end() {
+        new.leaveMigration()
+        old.leaveMigration()
+    }
+
+    package var oldVersion: UInt64 { migration.plan.storedVersion }
+    package var newVersion: UInt64 { migration.plan.declaredVersion }
+    package var plan: SchemaPlan { migration.plan }
+
+    // MARK: Objects
+
+    /// Every object that both sides have, as a pair; of a class that only one side has, with nil for the other.
+    /// Objects that the step deleted before or creates on the way are not visited.
+    package func enumerate(
+        _ className: String, _ body: (LiveObject?, LiveObject?) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        let formerName = formerNames.first { $0.now.hasSameBytes(as: className) }?.before ?? className
+        let before = try old.schema[formerName]?.tableKey
+        let after = try new.schema[className]?.tableKey
+        guard let side = before ?? after else { return }
+        let keys = try (before != nil ? old : new).table(side).allLiveKeys()
+        for (position, raw) in keys.enumerated() {
+            if position & 1023 == 0 { report(position, keys.count) }
+            let key = ObjectKey(raw)
+            var pair: (old: LiveObject?, new: LiveObject?) = (nil, nil)
+            if let before { pair.old = LiveObject(session: old, table: before, key: key, birth: 0) }
+            if let after {
+                guard try new.table(after).locate(key) != nil else { continue }
+                pair.new = LiveObject(session: new, table: after, key: key, birth: 0)
+            }
+            try body(pair.old, pair.new)
+        }
+        report(keys.count, keys.count)
+    }
+
+    private func report(_ done: Int, _ total: Int) {
+        migration.progress?(MigrationProgress(phase: .objects, done: done, total: total))
+    }
+
+    // MARK: Schema
+
+    /// The new property gets the old one's values; the column stays if nothing was changed before.
+    package func renameProperty(of className: String, from: String, to: String) throws(DatabaseError) {
+        try new.check()
+        try migration.renameProperty(of: className, from: from, to: to)
+        new.schemaMoved()
+    }
+
+    /// Before anything was changed: the class's objects stay under another name.
+    package func renameType(_ from: String, to: String) throws(DatabaseError) {
+        try new.check()
+        try migration.renameType(from, to: to)
+        formerNames.append((now: to, before: from))
+        new.schemaMoved()
+    }
+
+    /// Deletes all objects of a class; one that is not declared goes altogether. False where there is no such class.
+    package func deleteData(ofType name: String) throws(DatabaseError) -> Bool {
+        try new.check()
+        defer { new.schemaMoved() }
+        return try migration.deleteData(ofType: name)
+    }
+}
+
+extension TableView {
+    func allLiveKeys() throws(DatabaseError) -> [Int64] {
+        var keys: [Int64] = []
+        keys.reserveCapacity(liveCount)
+        for cluster in 0 ..< clusterCount {
+            let rows = try self.cluster(cluster)
+            if rows.liveCount > 0 { keys += rows.liveKeys }
+        }
+        return keys
+    }
+}

@@ -1,0 +1,82 @@
+/// The way from options to an open store whose schema is the declared one.
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+struct SessionOpening {
+    let options: SessionOptions
+
+    init(_ options: SessionOptions) { self.options = options }
+
+    func run() throws(DatabaseError) -> (Database, Snapshot) {
+        let declared = try options.schema?.validated()
+        let database = try Database.open(options.databaseOptions)
+        let snapshot = try database.snapshot()
+        if let declared {
+            if options.isReadOnly {
+                try checkReadable(declared, snapshot)
+            } else {
+                _ = try database.reconcile(request(declared, database), on: snapshot)
+            }
+        }
+        snapshot.reliance =
+            declared.map { SchemaReliance(declared: $0, in: snapshot.schema) } ?? SchemaReliance.all
+        return (database, snapshot)
+    }
+
+    /// What opening for writing would do to the file, which is not changed.
+    func plan() throws(DatabaseError) -> SchemaPlan {
+        var reading = options
+        reading.isReadOnly = true
+        let database = try Database.open(reading.databaseOptions)
+        let snapshot = try database.snapshot()
+        guard let declared = options.schema else {
+            return SchemaPlan(
+                action: .nothing, storedVersion: snapshot.schemaVersion, declaredVersion: snapshot.schemaVersion,
+                lines: [])
+        }
+        return try snapshot.plan(request(declared, database))
+    }
+
+    private func request(_ declared: Schema, _ database: Database) -> SchemaRequest {
+        var request = SchemaRequest(declared, version: options.schemaVersion)
+        request.renames = options.migration.renames
+        request.deletedTypes = options.migration.deletedTypes
+        request.resetsInsteadOfMigrating = options.migration.deletesInsteadOfMigrating
+        request.progress = options.migration.progress
+        if let step = options.migration.step {
+            request.step = { (migration) throws(DatabaseError) in
+                let sides = Migration(migration, options, database)
+                defer { sides.end() }
+                try step(sides)
+            }
+        }
+        if let firstOpen = options.firstOpen {
+            request.populate = { (write) throws(DatabaseError) in
+                let session = Session.joining(options, database, write)
+                defer { session.leaveMigration() }
+                try firstOpen(session)
+            }
+        }
+        return request
+    }
+
+    /// A session that cannot write needs the declared classes as they are. Classes that the file lacks read as empty.
+    private func checkReadable(_ declared: Schema, _ snapshot: Snapshot) throws(DatabaseError) {
+        let difference = SchemaDifference(stored: snapshot.schema, declared: declared)
+        try difference.checkIsAdditive()
+        if difference.changesSchema {
+            throw DatabaseError(
+                .readOnly, "the file lacks classes or properties of the declared schema; open it for writing once",
+                path: options.name)
+        }
+    }
+}
+
+extension Session {
+    /// What opening with these options would do to the file's schema. Throws what opening would throw; nothing is
+    /// changed.
+    package static func schemaPlan(_ options: SessionOptions) throws(DatabaseError) -> SchemaPlan {
+        try SessionOpening(options).plan()
+    }
+}

@@ -1,0 +1,140 @@
+/// Bringing a file's schema to the declared one when it is opened: what would be done, and doing it in one commit.
+import MottePages
+import MotteSchemaModel
+import MotteValues
+
+/// What a caller declares, and what may be done to reach it.
+package struct SchemaRequest {
+    package var declared: Schema
+    /// nil: that of the file.
+    package var version: UInt64?
+    /// Known beforehand; a migration step can name more.
+    package var renames = SchemaRenames()
+    /// Classes that go with their objects if they are not declared.
+    package var deletedTypes: [String] = []
+    /// Rather an empty file than a migration.
+    package var resetsInsteadOfMigrating = false
+    /// Changes objects in the course of a migration; what it throws undoes everything.
+    package var step: ((SchemaMigration) throws(DatabaseError) -> Void)?
+    package var progress: ((MigrationProgress) -> Void)?
+    /// Fills a new file, in the write that gives it its schema.
+    package var populate: ((WriteTransaction) throws(DatabaseError) -> Void)?
+
+    package init(_ declared: Schema, version: UInt64? = nil) {
+        self.declared = declared
+        self.version = version
+    }
+}
+
+extension Snapshot {
+    /// The number users gave the stored schema.
+    package var schemaVersion: UInt64 { catalog.schemaVersion }
+
+    /// What opening with this request would do. Throws what opening would throw, before anything is changed.
+    package func plan(_ request: SchemaRequest) throws(DatabaseError) -> SchemaPlan {
+        let declared = try request.declared.validated()
+        let version = request.version ?? catalog.schemaVersion
+        let isNew = catalog.changedIn == 0
+        let difference = SchemaDifference(stored: schema, declared: declared)
+        func plan(_ action: SchemaPlan.Action, _ lines: [String]) -> SchemaPlan {
+            SchemaPlan(
+                action: action, storedVersion: catalog.schemaVersion, declaredVersion: version, lines: lines)
+        }
+        if isNew { return plan(.create, difference.additionLines()) }
+        if request.resetsInsteadOfMigrating, version < catalog.schemaVersion || difference.needsMigration {
+            return plan(.reset, declared.objectTypes.map { "class \($0.name) is added" })
+        }
+        guard version >= catalog.schemaVersion else {
+            throw DatabaseError(
+                .schemaMismatch,
+                "the declared schema version \(version) is lower than \(catalog.schemaVersion), which the file has; "
+                    + "update the program, or open the file with a copy of its own schema")
+        }
+        if version == catalog.schemaVersion || request.resetsInsteadOfMigrating {
+            try difference.checkIsAdditive()
+            if !difference.changesSchema, version == catalog.schemaVersion { return plan(.nothing, []) }
+            return plan(.add, difference.additionLines())
+        }
+        return try CatalogMigration.make(
+            declared, schemaVersion: version, renames: request.renames, deleting: request.deletedTypes,
+            stored: catalog, previous: nil
+        ).plan
+    }
+}
+
+extension Database {
+    /// Makes the stored schema hold everything that is declared; true when that took a commit.
+    package func reconcile(
+        _ declared: Schema, schemaVersion: UInt64? = nil, on snapshot: Snapshot
+    ) throws(DatabaseError) -> Bool {
+        try reconcile(SchemaRequest(declared, version: schemaVersion), on: snapshot).action != .nothing
+    }
+
+    /// Carries out `Snapshot.plan`. A failure leaves the file as it was.
+    package func reconcile(
+        _ request: SchemaRequest, on snapshot: Snapshot
+    ) throws(DatabaseError) -> SchemaPlan {
+        let foreseen = try snapshot.plan(request)
+        guard foreseen.action != .nothing else { return foreseen }
+        let write = try beginWrite(on: snapshot)
+        do throws(DatabaseError) {
+            // Another process may have done it in the meantime.
+            let plan = try snapshot.plan(request)
+            switch plan.action {
+            case .nothing:
+                write.cancel()
+                return plan
+            case .add: try write.add(request, plan)
+            case .create:
+                try write.add(request, plan)
+                try request.populate?(write)
+                try write.requireOpen()
+            case .reset: try write.reset(request, plan)
+            case .migrate: return try write.migrate(request, plan)
+            }
+            try write.commit()
+            return plan
+        } catch {
+            write.cancel()
+            throw error
+        }
+    }
+}
+
+extension WriteTransaction {
+    fileprivate func add(_ request: SchemaRequest, _ plan: SchemaPlan) throws(DatabaseError) {
+        guard
+            let changes = try CatalogChanges.applying(
+                request.declared, schemaVersion: plan.declaredVersion, to: base.catalog)
+        else { return install(base.catalog, touching: []) }
+        install(changes.catalog, touching: changes.touched)
+        for (table, column) in changes.indexesToBuild { try buildIndex(table, column) }
+    }
+
+    fileprivate func migrate(_ request: SchemaRequest, _ plan: SchemaPlan) throws(DatabaseError) -> SchemaPlan {
+        let migration = try SchemaMigration(
+            self, declared: request.declared, schemaVersion: plan.declaredVersion, renames: request.renames,
+            deleting: request.deletedTypes, progress: request.progress)
+        try request.step?(migration)
+        try requireOpen()
+        try migration.finish()
+        try commit()
+        return migration.plan
+    }
+
+    /// Everything of the old schema goes, in the same commit in which the new one comes. Keys go on counting.
+    fileprivate func reset(_ request: SchemaRequest, _ plan: SchemaPlan) throws(DatabaseError) {
+        let state = SchemaMigration.State()
+        for table in base.catalog.tables {
+            state.obsoletePages += PageKeys.everything(of: table.key)
+            for column in table.columns {
+                if let index = column.index { state.obsoletePages += IndexSpace.everything(of: index) }
+            }
+        }
+        let emptied = Catalog(
+            schemaVersion: plan.declaredVersion, changedIn: 0, nextTableKey: base.catalog.nextTableKey,
+            nextIndexKey: base.catalog.nextIndexKey, tables: [])
+        let changes = try CatalogChanges.applying(request.declared, schemaVersion: plan.declaredVersion, to: emptied)
+        beginMigration(state, changes?.catalog ?? emptied)
+    }
+}

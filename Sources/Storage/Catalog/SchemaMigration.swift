@@ -1,0 +1,236 @@
+/// A migration under way: one write transaction in which the rows go from the stored schema to the declared one.
+///
+/// From `begin` on the write shows the declared schema; what could not keep its values shows defaults. The caller's
+/// step then reads the old state through `old` and changes rows through `write`. Value indexes that are new wait
+/// until `finish`: until then look-ups in them scan, and distinctness of primary keys is checked at the end.
+/// Nothing reaches the file before the write commits.
+import MotteColumns
+import MottePages
+import MotteSchemaModel
+import MotteValues
+
+/// How far a long migration is. `total` is 0 while it is not known.
+package struct MigrationProgress: Sendable {
+    package enum Phase: Sendable {
+        case objects, embedding, indexes, commit
+    }
+
+    package var phase: Phase
+    package var done: Int
+    package var total: Int
+
+    package init(phase: Phase, done: Int, total: Int) {
+        self.phase = phase
+        self.done = done
+        self.total = total
+    }
+}
+
+package final class SchemaMigration {
+    package let write: WriteTransaction
+    /// The rows as they were, under the stored schema.
+    package let old: Snapshot
+    package private(set) var plan: SchemaPlan
+    package let declared: Schema
+    private let schemaVersion: UInt64
+    private var renames: SchemaRenames
+    private var deleting: [String]
+    private var current: CatalogMigration
+    private var installedAt: UInt64 = 0
+    package let progress: ((MigrationProgress) -> Void)?
+
+    /// What the write has to know of its migration.
+    final class State {
+        /// Indexes that are not there yet.
+        var deferred: Set<IndexKey> = []
+        var obsoletePages: [[UInt8]] = []
+        /// Primary keys that were set, which otherwise never happens.
+        var changedPrimaryKeys: Set<ColumnPlace> = []
+        /// Classes deleted after rows had been changed, and the columns that linked to them.
+        var droppedTables: Set<TableKey> = []
+        var droppedColumns: [ColumnPlace] = []
+    }
+
+    struct ColumnPlace: Hashable {
+        let table: TableKey
+        let column: ColumnKey
+    }
+
+    init(
+        _ write: WriteTransaction, declared: Schema, schemaVersion: UInt64, renames: SchemaRenames, deleting: [String],
+        progress: ((MigrationProgress) -> Void)?
+    ) throws(DatabaseError) {
+        self.write = write
+        self.declared = declared
+        self.schemaVersion = schemaVersion
+        self.renames = renames
+        self.deleting = deleting
+        self.progress = progress
+        old = write.base.copy()
+        current = try CatalogMigration.make(
+            declared, schemaVersion: schemaVersion, renames: renames, deleting: deleting, stored: write.base.catalog,
+            previous: nil)
+        plan = current.plan
+        try install()
+    }
+
+    private func install() throws(DatabaseError) {
+        let state = State()
+        state.obsoletePages = current.obsoletePages
+        for (table, column) in current.indexesToBuild {
+            if let index = current.catalog.table(table)?.column(column)?.index { state.deferred.insert(index) }
+        }
+        write.beginMigration(state, current.catalog)
+        plan = current.plan
+        for (table, column) in current.relaxed { try keepFormerDefaults(table, column) }
+        installedAt = write.changeCount
+    }
+
+    private func replan(_ renames: SchemaRenames, _ deleting: [String]) throws(DatabaseError) {
+        current = try CatalogMigration.make(
+            declared, schemaVersion: schemaVersion, renames: renames, deleting: deleting, stored: write.base.catalog,
+            previous: current.catalog)
+        self.renames = renames
+        self.deleting = deleting
+        try install()
+    }
+
+    private var isUntouched: Bool { write.changeCount == installedAt }
+
+    // MARK: For the caller's step
+
+    /// The property's values under its new name. Before anything was changed the column itself is kept; later its
+    /// values are copied.
+    package func renameProperty(of className: String, from: String, to: String) throws(DatabaseError) {
+        var more = renames
+        more.renameProperty(of: className, from: from, to: to)
+        if isUntouched { return try replan(more, deleting) }
+        try more.check(stored: old.schema, declared: declared)
+        try copyValues(className, from, to)
+    }
+
+    /// Only before anything was changed: the rows stay where they are.
+    package func renameType(_ from: String, to: String) throws(DatabaseError) {
+        guard isUntouched else {
+            throw DatabaseError(
+                .invalidArgument,
+                "class \(from) can only be renamed before the migration changes objects; rename first",
+                className: from)
+        }
+        var more = renames
+        more.renameType(from, to: to)
+        try replan(more, deleting)
+    }
+
+    /// Of a class that is still declared the objects go, of another one the whole class; false where the file has none.
+    package func deleteData(ofType name: String) throws(DatabaseError) -> Bool {
+        if let type = write.schema[name], declared[name] != nil {
+            guard let table = type.tableKey else { return false }
+            let view = try write.table(table)
+            for cluster in 0 ..< view.clusterCount {
+                for key in try view.cluster(cluster).liveKeys where try view.locate(ObjectKey(key)) != nil {
+                    try write.delete(table, ObjectKey(key))
+                }
+            }
+            return true
+        }
+        guard write.schema[name] != nil else { return false }
+        guard isUntouched else {
+            try write.dropTable(named: name)
+            return true
+        }
+        try replan(renames, deleting + [name])
+        return true
+    }
+
+    private func copyValues(_ className: String, _ from: String, _ to: String) throws(DatabaseError) {
+        let oldName = renames.types.first { $0.to.hasSameBytes(as: className) }?.from ?? className
+        guard let type = write.schema[className], let table = type.tableKey,
+            let target = type.property(named: to), let targetKey = target.columnKey,
+            let source = old.schema[oldName]?.property(named: from), let sourceKey = source.columnKey
+        else { return }
+        let before = try old.table(table)
+        let now = try write.table(table)
+        for cluster in 0 ..< before.clusterCount {
+            for raw in try before.cluster(cluster).liveKeys {
+                let key = ObjectKey(raw)
+                guard try now.locate(key) != nil else { continue }
+                if source.collection == .none {
+                    try write.set(table, targetKey, key, to: try before.value(sourceKey, key))
+                } else {
+                    try copyElements(before, sourceKey, table, targetKey, key)
+                }
+            }
+        }
+    }
+
+    private func copyElements(
+        _ before: TableView, _ source: ColumnKey, _ table: TableKey, _ target: ColumnKey, _ key: ObjectKey
+    ) throws(DatabaseError) {
+        var values: [Value] = []
+        for index in 0 ..< (try before.listCount(source, key)) {
+            values.append(try before.listElement(source, key, index).owned)
+        }
+        try write.listClear(table, target, key)
+        for (index, value) in values.enumerated() {
+            try value.withView { view throws(DatabaseError) in
+                try write.listInsert(table, target, key, at: index, [view])
+            }
+        }
+    }
+
+    // MARK: Ending
+
+    /// Everything that has to wait for the rows' final values. The write is then ready to commit.
+    package func finish() throws(DatabaseError) {
+        guard let state = write.migration else { return }
+        for table in current.shortened { try write.rewriteTail(table) }
+        try buildIndexes(state)
+        for (table, column) in current.newPrimaryKeys { try write.checkDistinct(table, column) }
+        for place in state.changedPrimaryKeys { try write.checkDistinct(place.table, place.column) }
+        write.removeDroppedTables()
+        progress?(MigrationProgress(phase: .commit, done: 0, total: 0))
+    }
+
+    private func buildIndexes(_ state: State) throws(DatabaseError) {
+        var total = 0
+        for (table, _) in current.indexesToBuild { total += try write.table(table).liveCount }
+        var done = 0
+        progress?(MigrationProgress(phase: .indexes, done: 0, total: total))
+        for (table, column) in current.indexesToBuild {
+            guard let index = write.catalog.table(table)?.column(column)?.index else { continue }
+            state.deferred.remove(index)
+            try write.buildIndex(table, column)
+            done += try write.table(table).liveCount
+            progress?(MigrationProgress(phase: .indexes, done: done, total: total))
+        }
+    }
+
+    /// Rows older than a column show its default, which becomes null when the column becomes optional: their former
+    /// default is written out.
+    private func keepFormerDefaults(_ table: TableKey, _ column: ColumnKey) throws(DatabaseError) {
+        let view = try write.table(table)
+        let slot = try view.layout.slot(column)
+        guard view.layout.columns[slot].collection == .none else { return }
+        for cluster in 0 ..< view.clusterCount {
+            let rows = try view.cluster(cluster)
+            guard rows.liveCount > 0, try !write.base.hasChunk(table, column, cluster) else { continue }
+            let kind = view.layout.columns[slot].kind
+            let former = ChunkBuilder(kind: kind, nullable: false, capacity: 1)
+            former.appendDefaults(1)
+            let (changed, builder) = try write.writer(table).values(slot, cluster)
+            for row in 0 ..< rows.rowCount { builder.set(row, former.view(0)) }
+            changed.markChanged()
+        }
+    }
+}
+
+extension ClusterView {
+    /// Keys of the rows that exist, ascending.
+    package var liveKeys: [Int64] {
+        guard let liveWords else { return Array(firstKey ..< firstKey + Int64(rowCount)) }
+        return (0 ..< rowCount).compactMap { row in
+            liveWords[row >> 6] & (1 << UInt64(row & 63)) == 0 ? nil : firstKey + Int64(row)
+        }
+    }
+}

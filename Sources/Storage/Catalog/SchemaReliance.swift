@@ -1,0 +1,58 @@
+/// The part of the stored schema that a session has built on: when another session changes that, the session cannot
+/// follow, because its columns would mean something else.
+///
+/// Columns are compared by key, so that other classes, further properties and indexes may come and go.
+import MotteSchemaModel
+import MotteValues
+
+package struct SchemaReliance: Sendable {
+    /// nil: everything the session's catalog has.
+    private let properties: [TableKey: Set<NameKey>]?
+
+    package static let all = SchemaReliance(properties: nil)
+
+    private init(properties: [TableKey: Set<NameKey>]?) { self.properties = properties }
+
+    /// The declared classes and properties, as far as the file has them.
+    package init(declared: Schema, in stored: Schema) {
+        var properties: [TableKey: Set<NameKey>] = [:]
+        for type in declared.objectTypes {
+            guard let table = stored[type.name]?.tableKey else { continue }
+            properties[table] = Set(type.properties.map { NameKey($0.name) })
+        }
+        self.init(properties: properties)
+    }
+
+    func check(_ before: Catalog, _ now: Catalog) throws(DatabaseError) {
+        guard before !== now else { return }
+        for table in before.tables {
+            let names = properties?[table.key]
+            if properties != nil, names == nil { continue }
+            guard let new = now.table(table.key), new.name.hasSameBytes(as: table.name) else {
+                throw changed("class \(table.name) is gone or has another name", table.name)
+            }
+            for column in table.columns where names?.contains(NameKey(column.name)) ?? true {
+                guard let other = new.column(column.key), other.name.hasSameBytes(as: column.name) else {
+                    throw changed("\(table.name).\(column.name) is gone, has another type or another name", table.name)
+                }
+                guard other.isNullable == column.isNullable, other.isPrimaryKey == column.isPrimaryKey,
+                    other.type == column.type, other.collection == column.collection, other.target == column.target
+                else { throw changed("\(table.name).\(column.name) is declared otherwise", table.name) }
+            }
+            for inverse in table.inverses where names?.contains(NameKey(inverse.name)) ?? true {
+                let isThere = new.inverses.contains {
+                    $0.name.hasSameBytes(as: inverse.name) && $0.originTable == inverse.originTable
+                        && $0.originProperty.hasSameBytes(as: inverse.originProperty)
+                }
+                if !isThere { throw changed("\(table.name).\(inverse.name) is gone or declared otherwise", table.name) }
+            }
+        }
+    }
+
+    private func changed(_ what: String, _ className: String) -> DatabaseError {
+        DatabaseError(
+            .schemaChanged,
+            "the schema was changed under this session: \(what); it goes on showing its version, open a new session "
+                + "for newer ones", className: className)
+    }
+}

@@ -1,0 +1,155 @@
+/// What a write transaction does for a migration: it takes over the declared schema, drops tables, checks that primary
+/// keys are distinct, and deletes the pages of what went when it commits.
+import MotteColumns
+import MottePages
+import MotteSchemaModel
+import MotteValues
+
+extension WriteTransaction {
+    /// Starts over under a new schema: nothing that was changed before in this write stays.
+    func beginMigration(_ state: SchemaMigration.State, _ catalog: Catalog) {
+        migration = state
+        forgetIndexChanges()
+        install(catalog, touching: Set(catalog.tables.map(\.key)))
+    }
+
+    /// A class that is no longer declared, in the middle of a migration.
+    func dropTable(named name: String) throws(DatabaseError) {
+        guard let migration, let gone = catalog.tables.first(where: { $0.name.hasSameBytes(as: name) }) else { return }
+        // Its rows go one by one, so that what links to them is unlinked.
+        let view = try table(gone.key)
+        for cluster in 0 ..< view.clusterCount {
+            for key in try view.cluster(cluster).liveKeys where try view.locate(ObjectKey(key)) != nil {
+                try delete(gone.key, ObjectKey(key))
+            }
+        }
+        migration.droppedTables.insert(gone.key)
+    }
+
+    /// Takes what `dropTable` emptied out of the schema, together with the columns that link there. Before the commit.
+    func removeDroppedTables() {
+        guard let migration, !migration.droppedTables.isEmpty else { return }
+        let dropped = migration.droppedTables
+        var tables = catalog.tables
+        for gone in tables where dropped.contains(gone.key) {
+            migration.obsoletePages += PageKeys.everything(of: gone.key)
+            for column in gone.columns { forgetIndex(of: column, migration) }
+        }
+        tables.removeAll { dropped.contains($0.key) }
+        for position in tables.indices {
+            let table = tables[position].key
+            tables[position].columns.removeAll { column in
+                guard let target = column.target, dropped.contains(target) else { return false }
+                migration.obsoletePages += PageKeys.everything(of: table, column)
+                migration.droppedColumns.append(SchemaMigration.ColumnPlace(table: table, column: column.key))
+                forgetIndex(of: column, migration)
+                return true
+            }
+            tables[position].inverses.removeAll { dropped.contains($0.originTable) }
+        }
+        amend(
+            Catalog(
+                schemaVersion: catalog.schemaVersion, changedIn: catalog.changedIn, nextTableKey: catalog.nextTableKey,
+                nextIndexKey: catalog.nextIndexKey, tables: tables))
+    }
+
+    private func forgetIndex(of column: StoredColumn, _ migration: SchemaMigration.State) {
+        guard let index = column.index else { return }
+        migration.obsoletePages += IndexSpace.everything(of: index)
+        forgetIndexChanges(of: index)
+    }
+
+    /// Deletes pages by what their keys begin with. Comes after everything else of the commit, because a column that
+    /// goes late may have been written to.
+    func deleteObsoletePages(_ batch: inout PageBatch) throws(DatabaseError) {
+        guard let migration else { return }
+        let cursor = try base.pages.makeCursor()
+        for prefix in migration.obsoletePages {
+            var found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
+            while found, cursor.key.starts(with: prefix) {
+                batch.delete(cursor.key)
+                found = try cursor.next()
+            }
+        }
+        for place in migration.droppedColumns {
+            for cluster in 0 ..< (try writer(place.table).clusterCount) {
+                batch.delete(PageKeys.chunk(place.table, place.column, cluster))
+            }
+        }
+    }
+
+    /// A tail is one value: it is written again without the columns that went.
+    func rewriteTail(_ table: TableKey) throws(DatabaseError) {
+        guard catalog.table(table) != nil else { return }
+        let writer = try writer(table)
+        guard writer.tailRowCount > 0 else { return }
+        _ = try writer.dirtyCluster(writer.regularCount)
+        noteChange()
+    }
+
+    /// Throws `.duplicatePrimaryKey` when two objects share a value.
+    func checkDistinct(_ table: TableKey, _ column: ColumnKey) throws(DatabaseError) {
+        guard catalog.table(table)?.column(column)?.isPrimaryKey == true else { return }
+        let view = try self.table(table)
+        let slot = try view.layout.slot(column)
+        var entries: [(order: IndexOrder, key: Int64)] = []
+        entries.reserveCapacity(view.liveCount)
+        for cluster in 0 ..< view.clusterCount {
+            let rows = try view.cluster(cluster)
+            guard rows.liveCount > 0 else { continue }
+            let chunk = try view.chunk(slot: slot, cluster)
+            for key in rows.liveKeys {
+                entries.append((IndexOrder(IndexValue(chunk.view(Int(key - rows.firstKey)))), key))
+            }
+        }
+        entries.sort { $0.order < $1.order }
+        var start = 0
+        while start < entries.count {
+            var end = start + 1
+            while end < entries.count, entries[end].order == entries[start].order { end += 1 }
+            // Rows that share the index's bits have the same value, or texts with the same hash.
+            var seen: Set<Value> = []
+            for entry in entries[start ..< end] where end - start > 1 {
+                let value = try view.value(column, ObjectKey(entry.key)).owned
+                guard seen.insert(value).inserted else { throw duplicates(view, column, value) }
+            }
+            start = end
+        }
+    }
+
+    private func duplicates(_ view: TableView, _ column: ColumnKey, _ value: Value) -> DatabaseError {
+        let property = view.layout.stored.column(column)?.name ?? ""
+        return DatabaseError(
+            .duplicatePrimaryKey,
+            "\(view.layout.stored.name).\(property) cannot be the primary key: several objects have the value "
+                + "\(value.text); make them distinct in the migration",
+            className: view.layout.stored.name, propertyName: property)
+    }
+}
+
+/// Nulls last, then by the index's bits.
+private struct IndexOrder: Comparable {
+    let isNull: Bool
+    let raw: UInt64
+
+    init(_ value: IndexValue) {
+        isNull = value.isNull
+        raw = value.raw
+    }
+
+    static func < (left: IndexOrder, right: IndexOrder) -> Bool {
+        left.isNull == right.isNull ? left.raw < right.raw : right.isNull
+    }
+}
+
+extension Snapshot {
+    /// Whether a column's values of a cluster are in the file; if not the column is younger than its rows.
+    func hasChunk(_ table: TableKey, _ column: ColumnKey, _ cluster: Int) throws(DatabaseError) -> Bool {
+        let state = try TableDirectory.readState(table, pages)
+        let regular = Int((state.tailFirstKey + Int64(rowsPerCluster) - 1) / Int64(rowsPerCluster))
+        guard cluster >= regular else { return try pages.get(PageKeys.chunk(table, column, cluster)) != nil }
+        let key = PageKeys.tail(table)
+        guard let tail = try pages.get(key) else { return false }
+        return try Tail.decode(tail.bytes, pageKey: key).columns.contains { $0.key == column }
+    }
+}
