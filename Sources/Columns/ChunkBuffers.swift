@@ -16,7 +16,7 @@ struct ChunkBuffers {
     private var heapCapacity: Int
     private var heapUsed = 0
     /// Bytes that rows still name; rows loaded from a dictionary share theirs.
-    private var heapNamed = 0
+    private(set) var heapNamed = 0
 
     let isText: Bool
     private let hasSizes: Bool
@@ -145,7 +145,8 @@ struct ChunkBuffers {
 
     mutating func append(_ chunk: ColumnChunk, _ rows: Range<Int>) {
         reserve(rows.count)
-        let first = count, output = words + first
+        let first = count
+        let output = words + first
         switch kind {
         case .int, .link, .timestamp:
             output.withMemoryRebound(to: Int64.self, capacity: rows.count) { chunk.decodeInts(rows, into: $0) }

@@ -27,6 +27,8 @@ package final class ChunkBuilder {
     }
 
     package var count: Int { buffers.pointee.count }
+    /// Bytes of the strings and data in it.
+    package var heapBytes: Int { buffers.pointee.heapNamed }
 
     // MARK: Appending
 

@@ -10,4 +10,7 @@ package enum ColumnKind: UInt8, Sendable, CaseIterable {
     case data = 6
     case timestamp = 7
     case link = 8
+
+    /// Whether values have bytes in a chunk's heap.
+    package var hasBytes: Bool { self == .string || self == .data }
 }

@@ -69,6 +69,9 @@ package final class ListChunkBuilder {
     /// The row's elements are stored elsewhere; only their number is kept here.
     package func setExternal(_ row: Int, count: Int) { cells[row] = .external(count) }
 
+    /// Elements that were stored elsewhere until now; the builder becomes this row's own.
+    package func setInline(_ row: Int, _ elements: ChunkBuilder) { cells[row] = .elements(elements) }
+
     package func encode(key: UnsafeRawBufferPointer) -> [UInt8] {
         var inline = 0
         for row in cells.indices where !isExternal(row) { inline += elementCount(row) }

@@ -6,7 +6,7 @@
 ///     0x03 | table                                  tail: the last rows of the table, all columns in one value
 ///     0x04 | table | column | cluster               chunk (the order is `ChunkOrder`)
 ///     0x05 | table | cluster                        live bitmap, only where a row has been deleted
-///     0x06 | table | column | owner key | block     long list
+///     0x06 | table | column | owner key | node      long list (`LongListFormat`)
 ///     0x07 | index ...                              index blocks (owned by Indexes)
 ///     0x7F | version                                change log (owned by History)
 ///
@@ -31,10 +31,16 @@ enum PageKeys {
 
     static func liveBitmaps(_ table: TableKey) -> [UInt8] { make(0x05, table.rawValue) }
 
-    static func longList(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ block: Int) -> [UInt8] {
+    static func longList(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ node: UInt32) -> [UInt8] {
+        var key = longList(table, column, owner)
+        withUnsafeBytes(of: node.bigEndian) { key.append(contentsOf: $0) }
+        return key
+    }
+
+    /// What the keys of all nodes of a list begin with.
+    static func longList(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey) -> [UInt8] {
         var key = make(0x06, table.rawValue, column.rawValue)
         withUnsafeBytes(of: UInt64(bitPattern: owner.rawValue).bigEndian) { key.append(contentsOf: $0) }
-        withUnsafeBytes(of: UInt32(truncatingIfNeeded: block).bigEndian) { key.append(contentsOf: $0) }
         return key
     }
 

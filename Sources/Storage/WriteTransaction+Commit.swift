@@ -39,7 +39,7 @@ extension WriteTransaction {
             guard let overlay, cluster != tailIndex else { continue }
             encodeCluster(overlay, cluster, writer, into: &batch)
         }
-        for (key, list) in writer.longLists { encodeLongList(list, key, writer, into: &batch) }
+        for list in writer.longLists.values { try list.encode(into: &batch) }
         if let tail {
             batch.put(PageKeys.tail(table), tail)
         } else if writer.directory.tailRowCount > 0, writer.tailRowCount == 0 {
@@ -86,23 +86,6 @@ extension WriteTransaction {
                     batch.put(key, column.encode(key: key))
                 }
             }
-        }
-    }
-
-    private func encodeLongList(_ list: LongList, _ id: LongListKey, _ writer: TableWriter, into batch: inout PageBatch)
-    {
-        let column = writer.layout.columns[id.slot]
-        let blocks = blockCount(list.elements.count)
-        for block in 0 ..< blocks {
-            let start = block * LongListBlocks.elementsPerBlock
-            let end = min(start + LongListBlocks.elementsPerBlock, list.elements.count)
-            let builder = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: end - start)
-            for index in start ..< end { builder.append(list.elements.view(index)) }
-            let key = PageKeys.longList(writer.layout.key, column.key, id.owner, block)
-            batch.put(key, key.withUnsafeBytes { builder.encode(key: $0) })
-        }
-        for surplus in blocks ..< max(blocks, list.storedBlocks) {
-            batch.delete(PageKeys.longList(writer.layout.key, column.key, id.owner, surplus))
         }
     }
 }

@@ -17,6 +17,8 @@ package final class WriteTransaction: RowSource {
     private(set) var deltas: [IndexKey: IndexDelta] = [:]
     /// Set while this write migrates the file to another schema.
     var migration: SchemaMigration.State?
+    /// How long lists are cut; tests cut them small.
+    var listShape = LongListShape.standard
     /// Set when the schema has been changed in this write.
     private(set) var newCatalog: Catalog?
     /// Counts changes, so that what was computed from this source can tell that it is out of date.

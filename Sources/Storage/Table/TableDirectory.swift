@@ -26,6 +26,7 @@ final class TableDirectory {
     private var tail: (directory: Tail.Directory, bytes: UnsafeRawBufferPointer)?
     /// Per cluster, the tail last; nil until the first look. Empty arrays mean that nothing has been deleted.
     private var live: [LiveBitmap?]?
+    private var lastList: LongListReader?
 
     init(_ layout: TableLayout, pages: PageSnapshot, rowsPerCluster: Int, counters: Counters) throws(DatabaseError) {
         self.layout = layout
@@ -199,15 +200,17 @@ final class TableDirectory {
 
     // MARK: Long lists
 
-    func longListBlock(_ slot: Int, _ owner: ObjectKey, _ block: Int) throws(DatabaseError) -> ColumnChunk {
-        let column = layout.columns[slot]
-        let key = PageKeys.longList(layout.key, column.key, owner, block)
-        return try key.withBytes { key throws(DatabaseError) in
-            guard let found = try pages.get(key) else {
-                throw .corrupted("a block of the list \(layout.stored.name).\(column.name) is missing")
-            }
-            return try ColumnChunk(validating: found.bytes, kind: column.kind, key: key)
-        }
+    /// The list that was read last is kept: most are read more than once, few of them by turns.
+    func longList(_ slot: Int, _ owner: ObjectKey) -> LongListReader {
+        if let lastList, lastList.column.key == layout.columns[slot].key, lastList.owner == owner { return lastList }
+        let reader = makeLongListReader(slot, owner)
+        lastList = reader
+        return reader
+    }
+
+    /// One of its own, for a write.
+    func makeLongListReader(_ slot: Int, _ owner: ObjectKey) -> LongListReader {
+        LongListReader(layout.key, layout.columns[slot], owner, pages, counters)
     }
 
     // MARK: Moving to another version
@@ -218,6 +221,7 @@ final class TableDirectory {
         let oldClusters = regularCount
         let new = try Self.readState(layout.key, pages)
         self.pages = pages
+        lastList = nil
         guard new.modifiedIn != old.modifiedIn else { return }
         state = new
         live = nil

@@ -147,7 +147,7 @@ package final class TableView {
     package func listCount(_ column: ColumnKey, _ key: ObjectKey) throws(DatabaseError) -> Int {
         let slot = try listSlot(column)
         let place = try requireLocation(key)
-        if let long = writer?.longLists[LongListKey(slot: slot, owner: key)] { return long.elements.count }
+        if let long = changedLongList(slot, key) { return long.count }
         if let changed = writer?.overlay(place.cluster)?.columns[slot], case .lists(let builder) = changed.storage {
             return builder.elementCount(place.slot)
         }
@@ -157,7 +157,9 @@ package final class TableView {
     package func listElement(_ column: ColumnKey, _ key: ObjectKey, _ index: Int) throws(DatabaseError) -> ValueView {
         let slot = try listSlot(column)
         var result: ValueView?
-        if let builder = try changedElements(slot, key) {
+        if let long = changedLongList(slot, key) {
+            if index >= 0, index < long.count { result = try long.view(index) }
+        } else if let builder = try changedElements(slot, key) {
             if index >= 0, index < builder.count { result = builder.view(index) }
         } else {
             try listValues(column, key, from: index, limit: 1) { chunk, range in
@@ -172,10 +174,15 @@ package final class TableView {
         return result
     }
 
-    /// The elements as this write has changed them, nil where they are as stored.
+    /// A long list that this write has changed.
+    private func changedLongList(_ slot: Int, _ key: ObjectKey) -> LongList? {
+        guard let long = writer?.longLists[LongListKey(slot: slot, owner: key)], long.isActive else { return nil }
+        return long
+    }
+
+    /// The elements of a short list as this write has changed them, nil where they are as stored.
     private func changedElements(_ slot: Int, _ key: ObjectKey) throws(DatabaseError) -> ChunkBuilder? {
         guard let writer else { return nil }
-        if let long = writer.longLists[LongListKey(slot: slot, owner: key)] { return long.elements }
         let place = try requireLocation(key)
         guard let changed = writer.overlay(place.cluster)?.columns[slot], case .lists(let builder) = changed.storage,
             !builder.isExternal(place.slot)
@@ -191,6 +198,10 @@ package final class TableView {
         guard first >= 0, limit > 0 else { return }
         let slot = try listSlot(column)
         let place = try requireLocation(key)
+        if let long = changedLongList(slot, key) {
+            let end = limit < long.count - first ? first + limit : long.count
+            return first < end ? try long.forEach(first ..< end, body) : ()
+        }
         if let builder = try changedElements(slot, key) { return try lend(builder, slot, first, limit, body) }
         let chunk = try listChunk(slot: slot, place.cluster)
         let count = chunk.elementCount(place.slot)
@@ -200,20 +211,7 @@ package final class TableView {
             let start = chunk.range(place.slot).lowerBound
             return try body(chunk.elements, start + first ..< start + end)
         }
-        var block = first / LongListBlocks.elementsPerBlock
-        var next = first
-        while next < end {
-            let elements = try directory.longListBlock(slot, key, block)
-            let base = block * LongListBlocks.elementsPerBlock
-            guard elements.count == min(LongListBlocks.elementsPerBlock, count - base) else {
-                throw .corrupted(
-                    "a block of the list \(layout.stored.name).\(layout.columns[slot].name) has a wrong size")
-            }
-            let stop = min(end, base + elements.count)
-            try body(elements, next - base ..< stop - base)
-            next = stop
-            block += 1
-        }
+        try directory.longList(slot, key).forEach(first ..< end, of: count, body)
     }
 
     private func lend(
@@ -238,13 +236,4 @@ package final class TableView {
         }
         return slot
     }
-}
-
-/// How a long list is cut: every block but the last is full, so that an element's block is a division away.
-enum LongListBlocks {
-    static let elementsPerBlock = 512
-    /// A list longer than this leaves its column's chunk ...
-    static let inlineLimit = 256
-    /// ... and returns when it has become shorter than this.
-    static let returnLimit = 128
 }

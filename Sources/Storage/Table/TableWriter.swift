@@ -260,15 +260,3 @@ struct LongListKey: Hashable {
     let slot: Int
     let owner: ObjectKey
 }
-
-/// A list that is stored in blocks of its own, as a write holds it.
-final class LongList {
-    let elements: ChunkBuilder
-    /// Blocks the file has for it now, so that surplus ones can be deleted.
-    let storedBlocks: Int
-
-    init(elements: ChunkBuilder, storedBlocks: Int) {
-        self.elements = elements
-        self.storedBlocks = storedBlocks
-    }
-}

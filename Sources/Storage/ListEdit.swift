@@ -1,0 +1,170 @@
+/// The elements of one list that is being edited, wherever they are: in a builder of its column's chunk while the list
+/// is short, else in a tree of its own. Moves them from one to the other when the list has grown or shrunk enough.
+import MotteColumns
+import MotteSchemaModel
+import MotteValues
+
+struct ListEdit {
+    let table: TableKey
+    let key: ObjectKey
+    let column: StoredColumn
+    let stored: StoredTable
+    private let slot: Int
+    private let place: RowLocation
+    private let writer: TableWriter
+    private let changed: DirtyColumn
+    private let lists: ListChunkBuilder
+    private let shape: LongListShape
+    private var long: LongList?
+
+    init(_ view: TableView, _ writer: TableWriter, _ slot: Int, _ key: ObjectKey, _ shape: LongListShape)
+        throws(DatabaseError)
+    {
+        table = view.key
+        self.key = key
+        self.slot = slot
+        self.writer = writer
+        self.shape = shape
+        column = view.layout.columns[slot]
+        stored = view.layout.stored
+        place = try view.requireLocation(key)
+        (changed, lists) = try writer.lists(slot, place.cluster)
+        let id = LongListKey(slot: slot, owner: key)
+        if let known = writer.longLists[id] {
+            long = known.isActive ? known : nil
+        } else if lists.isExternal(place.slot) {
+            let list = try LongList(
+                view.directory.makeLongListReader(slot, key), shape: shape,
+                storedCount: lists.elementCount(place.slot))
+            writer.longLists[id] = list
+            long = list
+        }
+    }
+
+    private var cell: ChunkBuilder { lists.cell(place.slot) }
+
+    var count: Int { long?.count ?? lists.elementCount(place.slot) }
+
+    /// Borrowed until the next change.
+    func view(_ index: Int) throws(DatabaseError) -> ValueView {
+        if let long { return try long.view(index) }
+        return cell.view(index)
+    }
+
+    /// Calls `body` with each element in `range`, by position.
+    func forEach(
+        _ range: Range<Int>, _ body: (Int, ValueView) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        guard let long else {
+            let cell = cell
+            for index in range { try body(index, cell.view(index)) }
+            return
+        }
+        var position = range.lowerBound
+        try long.forEach(range) { chunk, run throws(DatabaseError) in
+            for index in run {
+                try body(position, chunk.view(index))
+                position += 1
+            }
+        }
+    }
+
+    mutating func insert(_ values: [ValueView], at index: Int) throws(DatabaseError) {
+        guard values.count > 1, column.kind.hasBytes else { return try insertSafe(values, at: index) }
+        // They may lie in this very list, whose memory moves with the first of them.
+        let copies = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: values.count)
+        for value in values { copies.append(value) }
+        try withExtendedLifetime(copies) { () throws(DatabaseError) in
+            try insertSafe((0 ..< copies.count).map { copies.view($0) }, at: index)
+        }
+    }
+
+    private mutating func insertSafe(_ values: [ValueView], at index: Int) throws(DatabaseError) {
+        if let long {
+            try long.insert(values, at: index)
+        } else {
+            let cell = cell
+            if index == cell.count {
+                for value in values { cell.append(value) }
+            } else if values.count <= 8 {
+                for (offset, value) in values.enumerated() { cell.insert(value, at: index + offset) }
+            } else {
+                let rest = ChunkBuilder(
+                    kind: column.kind, nullable: column.isNullable, capacity: cell.count - index)
+                for position in index ..< cell.count { rest.append(cell.view(position)) }
+                for position in (index ..< cell.count).reversed() { cell.remove(at: position) }
+                for value in values { cell.append(value) }
+                cell.append(rest, 0 ..< rest.count)
+            }
+        }
+        try finish()
+    }
+
+    func set(_ index: Int, _ value: ValueView) throws(DatabaseError) {
+        if let long {
+            try long.set(index, value)
+        } else {
+            cell.set(index, value)
+            changed.markChanged()
+        }
+    }
+
+    mutating func remove(_ range: Range<Int>) throws(DatabaseError) {
+        if let long {
+            try long.remove(range)
+        } else if range.count == count {
+            cell.removeAll()
+        } else {
+            let cell = cell
+            for index in range.reversed() { cell.remove(at: index) }
+        }
+        try finish()
+    }
+
+    mutating func move(from: Int, to: Int) throws(DatabaseError) {
+        let carried = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: 1)
+        carried.append(try view(from))
+        if let long {
+            try long.remove(from ..< from + 1)
+            try long.insert([carried.view(0)], at: to)
+        } else {
+            cell.remove(at: from)
+            cell.insert(carried.view(0), at: to)
+            changed.markChanged()
+        }
+    }
+
+    func swap(_ first: Int, _ second: Int) throws(DatabaseError) {
+        let carried = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: 2)
+        carried.append(try view(first))
+        carried.append(try view(second))
+        try set(first, carried.view(1))
+        try set(second, carried.view(0))
+    }
+
+    /// After the number of elements has changed: puts them where a list of this length belongs.
+    private mutating func finish() throws(DatabaseError) {
+        changed.markChanged()
+        let id = LongListKey(slot: slot, owner: key)
+        if let long {
+            guard long.count < shape.returnLimit else { return lists.setExternal(place.slot, count: long.count) }
+            let short = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: long.count)
+            try long.forEach(0 ..< long.count) { chunk, range in short.append(chunk, range) }
+            lists.setInline(place.slot, short)
+            long.drop()
+            self.long = nil
+        } else if cell.count > shape.inlineLimit {
+            let list: LongList
+            if let known = writer.longLists[id] {
+                list = known
+            } else {
+                list = try LongList(
+                    writer.directory.makeLongListReader(slot, key), shape: shape, storedCount: nil)
+                writer.longLists[id] = list
+            }
+            try list.fill(from: cell)
+            lists.setExternal(place.slot, count: list.count)
+            long = list
+        }
+    }
+}

@@ -1,0 +1,351 @@
+// Long lists beside a plain array: random edits, commits, cancelled and failing commits, with blocks so small that the
+// tree is several levels deep; what an edit of a list of a million reads and writes; what is left of a deleted one.
+import MottePages
+import MotteSchemaModel
+import MotteValues
+import TestSupport
+import Testing
+
+@testable import MotteStorage
+
+@Suite struct LongListTests {
+    static let small = LongListShape(leafElements: 4, leafBytes: 60, fanout: 3, inlineLimit: 6, returnLimit: 3)
+
+    static func schema(_ type: String) throws -> Schema {
+        try SchemaText.parse("Row { number: int, items: list<\(type)> }")
+    }
+
+    struct Store {
+        let database: Database
+        let snapshot: Snapshot
+        let table: TableKey
+        let items: ColumnKey
+        let faults = FaultInjection()
+
+        init(_ type: String, rowsPerCluster: Int) throws {
+            var options = PageStoreOptions(location: .memory(identifier: nil))
+            options.rowsPerCluster = rowsPerCluster
+            options.faults = faults
+            database = try Database.open(options)
+            snapshot = try database.snapshot()
+            _ = try database.reconcile(try LongListTests.schema(type), on: snapshot)
+            let row = try snapshot.schema.type(named: "Row")
+            table = try #require(row.tableKey)
+            items = try #require(row.property(named: "items")?.columnKey)
+        }
+
+        func write(_ shape: LongListShape) throws -> WriteTransaction {
+            let write = try database.beginWrite(on: snapshot)
+            write.listShape = shape
+            return write
+        }
+
+        /// The keys and values of all nodes of long lists.
+        func nodes(in snapshot: Snapshot) throws -> [[UInt8]: [UInt8]] {
+            let cursor = try snapshot.pages.makeCursor()
+            var nodes: [[UInt8]: [UInt8]] = [:]
+            var found = try cursor.seek([KeySpace.longLists])
+            while found, cursor.key.first == KeySpace.longLists {
+                nodes[[UInt8](cursor.key)] = [UInt8](cursor.value.bytes)
+                found = try cursor.next()
+            }
+            return nodes
+        }
+    }
+
+    // MARK: Random edits
+
+    @Test(arguments: ["int", "string?"], [true, false])
+    func randomEditsAgreeWithAnArray(type: String, isSmall: Bool) throws {
+        try PropertyTest.run(rounds: 3) { random, comment in
+            let store = try Store(type, rowsPerCluster: isSmall ? 3 : 480)
+            let shape = isSmall ? Self.small : .standard
+            let setup = try store.write(shape)
+            let keys = try (0 ..< 4).map { _ in try setup.create(store.table, primaryKey: nil) }
+            try setup.commit()
+            var model: [ObjectKey: [Value]] = [:]
+            for _ in 0 ..< 25 {
+                let write = try store.write(shape)
+                var edited = model
+                let beforeLists = model
+                for _ in 0 ..< random.below(40) {
+                    let key = random.pick(keys)
+                    var list = edited[key] ?? []
+                    try Self.edit(&list, write, store, key, type, isSmall ? 12 : 300, &random)
+                    edited[key] = list
+                    #expect(try write.table(store.table).listCount(store.items, key) == list.count, "\(comment)")
+                }
+                for key in keys { try Self.check(edited[key] ?? [], write, store, key, &random, comment) }
+                switch random.below(6) {
+                case 0: write.cancel()
+                case 1:
+                    store.faults.failCommit(1)
+                    #expect(throws: DatabaseError.self) { try write.commit() }
+                    for key in keys { try Self.check(edited[key] ?? [], write, store, key, &random, comment) }
+                    fallthrough
+                default:
+                    let before = store.snapshot.version
+                    try write.commit()
+                    model = edited
+                    let changes = try store.database.changes(from: before, to: store.snapshot)
+                    for key in keys {
+                        let edits = changes?.tables.first?.list(store.items, key.rawValue)?.operations ?? []
+                        Self.replay(edits, from: beforeLists[key] ?? [], to: model[key] ?? [], comment)
+                    }
+                }
+                for key in keys { try Self.check(model[key] ?? [], store.snapshot, store, key, &random, comment) }
+                try Self.checkNodes(store, model)
+            }
+            let last = try store.write(shape)
+            for key in keys { try last.delete(store.table, key) }
+            try last.commit()
+            #expect(try store.nodes(in: store.snapshot).isEmpty, "\(comment)")
+        }
+    }
+
+    private static func randomValue(_ type: String, _ random: inout SeededRandom) -> Value {
+        if type == "int" { return .int(Int64(random.below(1_000_000))) }
+        if random.below(6) == 0 { return .null }
+        return .string(String(repeating: "ab", count: random.below(12)) + "\(random.below(100))")
+    }
+
+    private static func edit(
+        _ list: inout [Value], _ write: WriteTransaction, _ store: Store, _ key: ObjectKey, _ type: String,
+        _ most: Int, _ random: inout SeededRandom
+    ) throws {
+        let table = store.table
+        let items = store.items
+        switch random.below(12) {
+        case 0 ... 2:
+            let values = (0 ..< random.below(most) + 1).map { _ in randomValue(type, &random) }
+            let index = random.below(3) == 0 ? list.count : random.below(list.count + 1)
+            try withViews(values) { try write.listInsert(table, items, key, at: index, $0) }
+            list.insert(contentsOf: values, at: index)
+        case 3, 4:
+            let value = randomValue(type, &random)
+            let index = random.below(list.count + 1)
+            try withViews([value]) { try write.listInsert(table, items, key, at: index, $0) }
+            list.insert(value, at: index)
+        case 5 where !list.isEmpty:
+            let index = random.below(list.count)
+            let value = randomValue(type, &random)
+            try withViews([value]) { try write.listSet(table, items, key, at: index, $0[0]) }
+            list[index] = value
+        case 6 where !list.isEmpty:
+            let from = random.below(list.count)
+            let to = random.below(list.count)
+            try write.listMove(table, items, key, from: from, to: to)
+            list.insert(list.remove(at: from), at: to)
+        case 7 where !list.isEmpty:
+            let first = random.below(list.count)
+            let second = random.below(list.count)
+            try write.listSwap(table, items, key, first, second)
+            list.swapAt(first, second)
+        case 8 where !list.isEmpty:
+            let start = random.below(list.count)
+            let count = random.below(list.count - start + 1)
+            let values = (0 ..< random.below(5)).map { _ in randomValue(type, &random) }
+            try withViews(values) {
+                try write.listSplice(table, items, key, at: start, removing: count, inserting: $0)
+            }
+            list.replaceSubrange(start ..< start + count, with: values)
+        case 9 where random.below(4) == 0:
+            try write.listClear(table, items, key)
+            list.removeAll()
+        case 10 where !list.isEmpty:
+            // A list may be given its own elements.
+            let index = random.below(list.count)
+            let place = random.below(list.count + 1)
+            let view = try write.table(table).listElement(items, key, index)
+            try write.listInsert(table, items, key, at: place, [view])
+            list.insert(list[index], at: place)
+        default:
+            guard !list.isEmpty else { return }
+            let start = random.below(list.count)
+            let count = random.below(min(list.count - start, most)) + 1
+            try write.listRemove(table, items, key, at: start, count: count)
+            list.removeSubrange(start ..< start + count)
+        }
+    }
+
+    private static func check(
+        _ expected: [Value], _ source: RowSource, _ store: Store, _ key: ObjectKey, _ random: inout SeededRandom,
+        _ comment: String
+    ) throws {
+        let view = try source.table(store.table)
+        var all: [Value] = []
+        try view.listValues(store.items, key) { chunk, range in
+            for index in range { all.append(chunk.view(index).owned) }
+        }
+        #expect(all == expected, "\(comment)")
+        guard all == expected, !expected.isEmpty else { return }
+        for _ in 0 ..< 5 {
+            let index = random.below(expected.count)
+            let limit = random.below(expected.count)
+            #expect(try view.listElement(store.items, key, index).owned == expected[index], "\(comment)")
+            var part: [Value] = []
+            try view.listValues(store.items, key, from: index, limit: limit) { chunk, range in
+                for index in range { part.append(chunk.view(index).owned) }
+            }
+            #expect(part == Array(expected[index...].prefix(limit)), "\(comment)")
+        }
+        #expect(throws: DatabaseError.self) { try view.listElement(store.items, key, expected.count) }
+        #expect(throws: DatabaseError.self) { try view.listElement(store.items, key, -1) }
+    }
+
+    /// Elements that the log does not call new have to be those that were there.
+    private static func replay(
+        _ operations: [ListOperation], from old: [Value], to new: [Value], _ comment: String
+    ) {
+        var list: [Value?] = old
+        for operation in operations {
+            let index = operation.index
+            let count = operation.count
+            switch operation.kind {
+            case .insert: list.insert(contentsOf: [Value?](repeating: nil, count: count), at: index)
+            case .remove: list.removeSubrange(index ..< index + count)
+            case .set: for position in index ..< index + count { list[position] = nil }
+            case .move: list.insert(list.remove(at: index), at: operation.destination)
+            case .clear: list.removeAll()
+            }
+        }
+        #expect(list.count == new.count, "\(comment)")
+        for (logged, value) in zip(list, new) { if let logged { #expect(logged == value, "\(comment)") } }
+    }
+
+    /// No node is left behind, and none is out of bounds.
+    private static func checkNodes(_ store: Store, _ model: [ObjectKey: [Value]]) throws {
+        var reachable = 0
+        let directory = try store.snapshot.directory(store.table)
+        for (key, list) in model {
+            let reader = directory.makeLongListReader(1, key)
+            guard !(try reader.storedKeys().isEmpty) else { continue }
+            let root = try reader.inner(0, level: nil)
+            #expect(root.total == list.count)
+            reachable += 1 + (try count(root, reader))
+        }
+        #expect(try store.nodes(in: store.snapshot).count == reachable)
+    }
+
+    private static func count(_ node: LongListInner, _ reader: LongListReader) throws -> Int {
+        guard node.level > 1 else { return node.childCount }
+        return try (0 ..< node.childCount).reduce(node.childCount) { sum, child in
+            sum + (try count(try reader.inner(node.id(of: child), level: node.level - 1), reader))
+        }
+    }
+
+    static func withViews<T>(_ values: [Value], _ body: ([ValueView]) throws -> T) throws -> T {
+        func lend(_ index: Int, _ views: [ValueView]) throws -> T {
+            guard index < values.count else { return try body(views) }
+            var result: T?
+            var failure: (any Error)?
+            values[index].withView { view in
+                do { result = try lend(index + 1, views + [view]) } catch { failure = error }
+            }
+            if let failure { throw failure }
+            return try #require(result)
+        }
+        return try lend(0, [])
+    }
+
+    // MARK: A million
+
+    @Test func anEditOfAMillionTouchesOnePath() throws {
+        let store = try Store("int", rowsPerCluster: 480)
+        let fill = try store.write(.standard)
+        let key = try fill.create(store.table, primaryKey: nil)
+        try fill.listInsert(store.table, store.items, key, at: 0, (0 ..< 1_000_000).map { .int($0) })
+        try fill.commit()
+        let full = try store.nodes(in: store.snapshot)
+        #expect(full.count < 1_000_000 / 512 + 20)
+
+        let edits: [(String, Int, (WriteTransaction) throws -> Void)] = [
+            ("insert", 5, { try $0.listInsert(store.table, store.items, key, at: 700_000, [.int(7)]) }),
+            ("remove", 4, { try $0.listRemove(store.table, store.items, key, at: 300_000) }),
+            ("set", 1, { try $0.listSet(store.table, store.items, key, at: 500_000, .int(8)) }),
+            ("move", 7, { try $0.listMove(store.table, store.items, key, from: 10, to: 900_000) }),
+            ("swap", 2, { try $0.listSwap(store.table, store.items, key, 20, 800_000) }),
+            (
+                "splice", 5,
+                {
+                    try $0.listSplice(store.table, store.items, key, at: 400_000, removing: 3, inserting: [.int(9)])
+                }
+            ),
+        ]
+        for (name, most, edit) in edits {
+            let before = try store.nodes(in: store.snapshot)
+            let write = try store.write(.standard)
+            let decoded = store.database.counters.read().chunksDecoded
+            try edit(write)
+            let opened = store.database.counters.read().chunksDecoded - decoded
+            try write.commit()
+            let after = try store.nodes(in: store.snapshot)
+            let changed = after.filter { before[$0.key] != $0.value }.count
+            #expect(changed >= 1 && changed <= most, "\(name) wrote \(changed) nodes")
+            #expect(opened <= 10, "\(name) read \(opened) nodes")
+        }
+
+        let decoded = store.database.counters.read().chunksDecoded
+        #expect(try store.database.snapshot().table(store.table).listElement(store.items, key, 654_321).intValue > 0)
+        #expect(store.database.counters.read().chunksDecoded - decoded <= 4)
+
+        let delete = try store.write(.standard)
+        try delete.delete(store.table, key)
+        try delete.commit()
+        #expect(try store.nodes(in: store.snapshot).isEmpty)
+    }
+
+    @Test func manyEditsInOneWriteStayFast() throws {
+        let store = try Store("int", rowsPerCluster: 480)
+        let write = try store.write(.standard)
+        let key = try write.create(store.table, primaryKey: nil)
+        var random = SeededRandom(seed: PropertyTest.firstSeed)
+        let count = TestScale.times(100_000)
+        var sum: Int64 = 0
+        for number in 0 ..< count {
+            try write.listInsert(store.table, store.items, key, at: random.below(number + 1), [.int(Int64(number))])
+            sum += Int64(number)
+        }
+        try write.commit()
+        var found: Int64 = 0
+        try store.snapshot.table(store.table).listValues(store.items, key) { chunk, range in
+            for index in range { found += chunk.int(index) }
+        }
+        #expect(found == sum)
+        #expect(try store.snapshot.table(store.table).listCount(store.items, key) == count)
+    }
+
+    // MARK: Damage
+
+    @Test func damagedNodesAreErrors() throws {
+        let store = try Store("int", rowsPerCluster: 480)
+        let fill = try store.write(Self.small)
+        let key = try fill.create(store.table, primaryKey: nil)
+        try fill.listInsert(store.table, store.items, key, at: 0, (0 ..< 60).map { .int($0) })
+        try fill.commit()
+        let reader = try store.snapshot.directory(store.table).makeLongListReader(1, key)
+        let rootKey = reader.key(0)
+        let root = try #require(try store.nodes(in: store.snapshot)[rootKey])
+        var random = SeededRandom(seed: PropertyTest.firstSeed)
+        for _ in 0 ..< TestScale.times(2_000) {
+            var damaged = root
+            switch random.below(3) {
+            case 0: damaged[random.below(20)] ^= UInt8(1 << random.below(8))
+            case 1: damaged.removeLast(random.below(damaged.count) + 1)
+            default: damaged[20 + random.below(damaged.count - 20)] ^= UInt8(1 << random.below(8))
+            }
+            guard Array(damaged.prefix(20) + damaged.dropFirst(24)) != Array(root.prefix(20) + root.dropFirst(24))
+            else { continue }
+            #expect(throws: DatabaseError.self) {
+                try damaged.withUnsafeBytes { bytes in
+                    try rootKey.withUnsafeBytes { _ = try LongListInner(validating: bytes, key: $0) }
+                }
+            }
+        }
+        #expect(throws: DatabaseError.self) {
+            try root.withUnsafeBytes { bytes in
+                try reader.key(1).withUnsafeBytes { _ = try LongListInner(validating: bytes, key: $0) }
+            }
+        }
+    }
+}
