@@ -9,6 +9,8 @@ enum PageRegistry {
     // Only touched holding the open-files lock.
     nonisolated(unsafe) private static var files: [FileIdentity: LMDBPages] = [:]
     nonisolated(unsafe) private static var memories: [String: MemoryPages] = [:]
+    /// Files that one thread has to itself for a while.
+    nonisolated(unsafe) private static var reserved: Set<FileIdentity> = []
 
     static func open(_ options: PageStoreOptions) throws(DatabaseError) -> PageStore {
         motte_shim_open_files_lock()
@@ -28,6 +30,32 @@ enum PageRegistry {
         }
     }
 
+    /// Keeps a file that nobody has open for the caller alone, until it is given back.
+    static func reserve(
+        _ place: FilePlace, _ identity: FileIdentity
+    ) throws(DatabaseError) -> ExclusiveAttachment {
+        motte_shim_open_files_lock()
+        defer { motte_shim_open_files_unlock() }
+        try FileCheck.check(place.path)
+        try place.checkFileSystem()
+        try place.linkSharedPath()
+        let isOpenHere = files[identity]?.isOfThisProcess == true || reserved.contains(identity)
+        guard !isOpenHere, let attachment = try ExclusiveAttachment.take(place) else {
+            throw DatabaseError(
+                .busy,
+                "'\(place.path)' is open \(isOpenHere ? "in this process" : "in another process");"
+                    + " it can be compacted when everybody has closed it", path: place.path)
+        }
+        reserved.insert(identity)
+        return attachment
+    }
+
+    static func giveBack(_ identity: FileIdentity) {
+        motte_shim_open_files_lock()
+        reserved.remove(identity)
+        motte_shim_open_files_unlock()
+    }
+
     private static func openFile(_ path: String, _ options: PageStoreOptions) throws(DatabaseError) -> PageStore {
         let place = try FilePlace(path, options)
         // What a forked child finds here belongs to its parent.
@@ -37,6 +65,9 @@ enum PageRegistry {
                     .permissionDenied, "'\(path)' is already open in this process and cannot be written", path: path)
             }
             return handle(on: pages, options)
+        }
+        if let identity = place.identity, reserved.contains(identity) {
+            throw DatabaseError(.busy, "'\(path)' is being compacted; open it when that is done", path: path)
         }
         let pages = try LMDBPages.open(place, options)
         files[pages.identity] = pages

@@ -57,7 +57,7 @@ package final class Database: Sendable {
         guard try latestVersion() > snapshot.version else { return false }
         let newest = try pages.snapshot()
         guard newest.version > snapshot.version else { return false }
-        let catalog = try catalog(in: newest)
+        let catalog = try snapshot.shown(try catalog(in: newest))
         try snapshot.reliance?.check(snapshot.catalog, catalog)
         let touched = catalog === snapshot.catalog ? try touchedClusters(from: snapshot.version, to: newest) : nil
         try snapshot.advance(to: newest, catalog: catalog, touched: touched)
@@ -109,17 +109,31 @@ package final class Database: Sendable {
     /// Takes the write lock (waiting at most `timeoutMilliseconds`, for ever if negative), moves `snapshot` to the
     /// newest
     /// version and opens a write on it.
+    /// With `maximumLiveVersions`, it refuses to add to more versions than that.
     package func beginWrite(
-        on snapshot: Snapshot, timeoutMilliseconds: Int64 = -1
+        on snapshot: Snapshot, timeoutMilliseconds: Int64 = -1, maximumLiveVersions: Int? = nil
     ) throws(DatabaseError) -> WriteTransaction {
         let lock = try pages.lockForWriting(timeoutMilliseconds: timeoutMilliseconds)
         do throws(DatabaseError) {
             _ = try advance(snapshot)
+            if let maximumLiveVersions { try checkLiveVersions(maximumLiveVersions) }
             return WriteTransaction(base: snapshot, database: self, lock: lock)
         } catch {
             lock.release()
             throw error
         }
+    }
+}
+
+extension Database {
+    /// Pinned versions keep their pages from being used again: many of them make a file grow.
+    private func checkLiveVersions(_ limit: Int) throws(DatabaseError) {
+        let count = try pages.liveVersionCount()
+        guard count > limit else { return }
+        throw DatabaseError(
+            .busy,
+            "the file has \(count) live versions and \(limit) are allowed: a session or something frozen shows an old "
+                + "one; refresh or close it")
     }
 }
 

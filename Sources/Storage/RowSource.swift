@@ -56,6 +56,8 @@ package final class Snapshot: RowSource {
     package private(set) var pages: PageSnapshot
     /// What must not change in the schema for this to move on; nil: anything may.
     package var reliance: SchemaReliance?
+    /// Set where classes are shown that the file lacks.
+    var reading: ReadingCatalog?
     private var directories: [TableDirectory?] = []
     private var readers: [IndexKey: IndexReader] = [:]
 

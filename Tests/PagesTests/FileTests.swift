@@ -4,16 +4,17 @@ import MottePages
 import MotteValues
 import TestSupport
 import Testing
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 @Suite struct FileTests {
     private func open(_ path: String, _ change: (inout PageStoreOptions) -> Void = { _ in }) throws -> PageStore {
         var options = PageStoreOptions(path: path)
-        options.durability = .relaxed
+        options.durability = .none
         change(&options)
         return try PageStore.open(options)
     }
@@ -49,7 +50,8 @@ import Musl
         let first = try open(scratch.path())
         symlink(scratch.path(), scratch.path("other-name"))
 
-        let second = try open(scratch.path("other-name")), third = try open(scratch.directory + "/./test.motte")
+        let second = try open(scratch.path("other-name"))
+        let third = try open(scratch.directory + "/./test.motte")
 
         #expect(try first.sharedIdentity == second.sharedIdentity)
         #expect(try first.sharedIdentity == third.sharedIdentity)
@@ -208,7 +210,11 @@ import Musl
         #expect(try code { $0[32] = 1 } == nil)  // compatible feature
         #expect(try code { $0[76] = 2 } == .unsupportedFormat)  // checksum kind
         #expect(try code { $0.swapAt(6, 7) } == .unsupportedFormat)  // byte order
-        #expect(try code { $0[12] = 0; $0[13] = 0 } == .corrupted)  // rows per cluster
+        #expect(
+            try code {
+                $0[12] = 0
+                $0[13] = 0
+            } == .corrupted)  // rows per cluster
         // A feature we do not know forbids writing, not reading.
         #expect(try code { $0[24] = 1 } == .unsupportedFormat)
         #expect(try open(scratch.path()) { $0.readOnly = true }.snapshot().version == Version(5))

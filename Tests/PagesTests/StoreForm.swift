@@ -5,10 +5,11 @@ import MottePages
 import MotteValues
 import TestSupport
 import Testing
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 enum StoreForm: String, CaseIterable, CustomTestStringConvertible {
@@ -76,7 +77,7 @@ struct TestStore {
         var options = PageStoreOptions(location: form == .file ? .file(scratch.path()) : .memory(identifier: nil))
         options.faults = faults
         // Tests check contents, not the disk; flushing has a test of its own.
-        options.durability = .relaxed
+        options.durability = .none
         store = try PageStore.open(options)
     }
 

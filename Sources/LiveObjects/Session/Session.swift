@@ -108,6 +108,26 @@ package final class Session: @unchecked Sendable {
         frozenSources?.close()
     }
 
+    /// Lets go of the file and keeps the session.
+    func leaveFile() throws(DatabaseError) {
+        forgetTables()
+        epochBase &+= 1
+        snapshot = nil
+        openDatabase = nil
+    }
+
+    /// After `leaveFile`. A failure closes the session.
+    func returnToFile() throws(DatabaseError) {
+        do throws(DatabaseError) {
+            let (database, snapshot) = try SessionOpening(options).reopen()
+            openDatabase = database
+            self.snapshot = snapshot
+        } catch {
+            owner = Self.nobody
+            throw error
+        }
+    }
+
     private func checkIsNotMigrating(_ action: String) throws(DatabaseError) {
         guard !isMigrating else {
             throw DatabaseError(
@@ -317,7 +337,7 @@ package final class Session: @unchecked Sendable {
     /// Waits for the writer's place (negative: for ever), advances to the newest version, delivers what is pending.
     package func beginWrite(timeoutMilliseconds: Int64 = -1) throws(DatabaseError) {
         try checkIsLive("write")
-        guard !options.isReadOnly else {
+        guard !options.isReadOnly, !options.isImmutable else {
             throw DatabaseError(
                 .readOnly, "this session is open for reading only; open another without that flag", path: path)
         }
@@ -329,7 +349,9 @@ package final class Session: @unchecked Sendable {
         let before = snapshot.version
         forgetTables()
         do throws(DatabaseError) {
-            write = try database.beginWrite(on: snapshot, timeoutMilliseconds: timeoutMilliseconds)
+            write = try database.beginWrite(
+                on: snapshot, timeoutMilliseconds: timeoutMilliseconds,
+                maximumLiveVersions: options.maximumLiveVersions)
         } catch {
             // It may have moved before it failed.
             if snapshot.version != before { epochBase &+= 1 }
@@ -372,9 +394,19 @@ package final class Session: @unchecked Sendable {
     package func requireWrite() throws(DatabaseError) -> WriteTransaction {
         try check()
         if let write { return write }
-        throw isFrozen
-            ? DatabaseError(.frozen, "cannot modify something frozen; use the live session", path: path)
-            : DatabaseError(.notInWrite, "changes need a write transaction; begin one first", path: path)
+        throw notInWrite()
+    }
+
+    @inline(never)
+    private func notInWrite() -> DatabaseError {
+        if isFrozen {
+            return DatabaseError(.frozen, "cannot modify something frozen; use the live session", path: path)
+        }
+        if options.isReadOnly || options.isImmutable {
+            return DatabaseError(
+                .readOnly, "this session is open for reading only; open another without that flag", path: path)
+        }
+        return DatabaseError(.notInWrite, "changes need a write transaction; begin one first", path: path)
     }
 
     /// Whether objects that were made in that write never came to be.

@@ -10,11 +10,12 @@ struct SessionOpening {
 
     func run() throws(DatabaseError) -> (Database, Snapshot) {
         let declared = try options.schema?.validated()
+        try prepareFile()
         let database = try Database.open(options.databaseOptions)
         let snapshot = try database.snapshot()
         if let declared {
-            if options.isReadOnly {
-                try checkReadable(declared, snapshot)
+            if options.isReadOnly || options.isImmutable {
+                try snapshot.showForReading(declared)
             } else {
                 _ = try database.reconcile(request(declared, database), on: snapshot)
             }
@@ -22,6 +23,31 @@ struct SessionOpening {
         snapshot.reliance =
             declared.map { SchemaReliance(declared: $0, in: snapshot.schema) } ?? SchemaReliance.all
         return (database, snapshot)
+    }
+
+    /// The same file again, whose schema is settled.
+    func reopen() throws(DatabaseError) -> (Database, Snapshot) {
+        let database = try Database.open(options.databaseOptions)
+        let snapshot = try database.snapshot()
+        if let declared = options.schema, options.isReadOnly || options.isImmutable {
+            try snapshot.showForReading(declared)
+        }
+        snapshot.reliance =
+            options.schema.map { SchemaReliance(declared: $0, in: snapshot.schema) } ?? SchemaReliance.all
+        return (database, snapshot)
+    }
+
+    /// Seed and compaction, before anybody has the file open.
+    private func prepareFile() throws(DatabaseError) {
+        guard case .file(let path) = options.location, !options.isReadOnly, !options.isImmutable else { return }
+        if let seed = options.seedPath { try Database.copySeed(seed, to: path) }
+        guard let wants = options.compactOnLaunch else { return }
+        do throws(DatabaseError) {
+            _ = try Database.compact(options.databaseOptions) { wants($0, $1) }
+        } catch {
+            // Not there yet, or in use by somebody: then it is not launched, only joined.
+            guard error.code == .fileNotFound || error.code == .busy else { throw error }
+        }
     }
 
     /// What opening for writing would do to the file, which is not changed.
@@ -59,17 +85,6 @@ struct SessionOpening {
             }
         }
         return request
-    }
-
-    /// A session that cannot write needs the declared classes as they are. Classes that the file lacks read as empty.
-    private func checkReadable(_ declared: Schema, _ snapshot: Snapshot) throws(DatabaseError) {
-        let difference = SchemaDifference(stored: snapshot.schema, declared: declared)
-        try difference.checkIsAdditive()
-        if difference.changesSchema {
-            throw DatabaseError(
-                .readOnly, "the file lacks classes or properties of the declared schema; open it for writing once",
-                path: options.name)
-        }
     }
 }
 

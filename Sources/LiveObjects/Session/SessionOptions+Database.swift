@@ -3,13 +3,16 @@ import MotteStorage
 
 extension SessionOptions {
     var databaseOptions: DatabaseOptions {
-        var options = switch location {
-        case .file(let path): DatabaseOptions(path: path)
-        case .memory(let identifier): DatabaseOptions(location: .memory(identifier: identifier))
-        }
+        var options =
+            switch location {
+            case .file(let path): DatabaseOptions(path: path)
+            case .memory(let identifier): DatabaseOptions(location: .memory(identifier: identifier))
+            }
         options.readOnly = isReadOnly
         options.noCreate = noCreate
-        options.durability = isDurable ? .full : .relaxed
+        options.durability = durability
+        options.lockDirectory = lockDirectory
+        options.immutable = isImmutable
         options.mapSizeBytes = mapSizeBytes
         if let rowsPerCluster { options.rowsPerCluster = rowsPerCluster }
         return options

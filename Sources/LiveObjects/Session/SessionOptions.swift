@@ -1,5 +1,6 @@
 /// What a session opens and how.
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 
 package struct SessionOptions: Sendable {
@@ -19,10 +20,24 @@ package struct SessionOptions: Sendable {
     package var firstOpen: (@Sendable (Session) throws(DatabaseError) -> Void)?
     package var isReadOnly = false
     package var noCreate = false
+    package var durability = DatabaseOptions.Durability.full
     /// False: the system writes when it likes, for data that can be made again.
-    package var isDurable = true
+    package var isDurable: Bool {
+        get { durability == .full }
+        set { durability = newValue ? .full : .none }
+    }
+    /// The file cannot change while it is open: nothing is written beside it. Implies reading only.
+    package var isImmutable = false
+    /// For the files that processes share, where the file's own directory cannot be written.
+    package var lockDirectory: String?
     /// Address space to reserve, the most a file can grow to.
     package var mapSizeBytes: Int?
+    /// Beginning a write fails while more versions than this are pinned. nil: any number may be.
+    package var maximumLiveVersions: Int?
+    /// Copied to the path when there is no file there yet.
+    package var seedPath: String?
+    /// Asked when the file is opened and nobody else has it open: size of the file and bytes in use; true compacts it.
+    package var compactOnLaunch: (@Sendable (_ totalBytes: Int, _ usedBytes: Int) -> Bool)?
     /// Only of a new file.
     package var rowsPerCluster: Int?
 

@@ -2,10 +2,11 @@
 import CLMDB
 import CMotteShim
 import MotteValues
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 final class LMDBEnvironment: @unchecked Sendable {  // @unchecked: the pointer is constant, LMDB's calls take its locks
@@ -26,9 +27,10 @@ final class LMDBEnvironment: @unchecked Sendable {  // @unchecked: the pointer i
     private static let nodeHeader = 8
     private static let pageHeader = 16
 
-    /// Opens; makes an empty LMDB file when there is none. Called holding the open-files lock.
+    /// Opens; makes an empty LMDB file when there is none. `sharedPath` is another name of the file, beside which the
+    /// lock file of LMDB lies. Called holding the open-files lock.
     init(
-        _ path: String, isWritable: Bool, sidecar: Sidecar?, mode: mode_t, mapSizeBytes: Int,
+        _ path: String, sharedPath: String? = nil, isWritable: Bool, sidecar: Sidecar?, mode: mode_t, mapSizeBytes: Int,
         durability: PageStoreOptions.Durability
     ) throws(DatabaseError) {
         self.sidecar = sidecar
@@ -37,8 +39,13 @@ final class LMDBEnvironment: @unchecked Sendable {  // @unchecked: the pointer i
         var flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS)
         if !isWritable { flags |= UInt32(MDB_RDONLY) }
         if sidecar == nil { flags |= UInt32(MDB_NOLOCK) }
-        if durability == .relaxed { flags |= UInt32(MDB_NOSYNC) }
-        (environment, self.mapSizeBytes) = try LMDBEnvironment.open(path, flags, mode, mapSizeBytes)
+        switch durability {
+        case .full: break
+        case .relaxed: flags |= UInt32(MDB_NOMETASYNC)
+        case .none: flags |= UInt32(MDB_NOSYNC)
+        }
+        (environment, self.mapSizeBytes) = try LMDBEnvironment.open(
+            sharedPath ?? path, flags, mode, mapSizeBytes)
         self.path = path
         self.isWritable = isWritable
         var facts = MDB_stat()
@@ -48,7 +55,7 @@ final class LMDBEnvironment: @unchecked Sendable {  // @unchecked: the pointer i
         longestNode = ((pageBytes - LMDBEnvironment.pageHeader) / 2 & ~1) - 2
         do throws(DatabaseError) {
             try useDatabase()
-            if sidecar != nil { try holdLockFile(path + "-lock") }
+            if sidecar != nil { try holdLockFile((sharedPath ?? path) + "-lock") }
         } catch {
             mdb_env_close(environment)
             throw error
@@ -194,11 +201,18 @@ final class LMDBEnvironment: @unchecked Sendable {  // @unchecked: the pointer i
         LMDBEnvironment.nodeHeader + keyCount + valueCount > longestNode
     }
 
+    /// Everything that was committed, however it was, is on disk when this returns.
+    func flush() throws(DatabaseError) {
+        try LMDBStatus.check(mdb_env_sync(environment, 1), "write", path)
+    }
+
     // MARK: Inspection.
 
     /// All but version and waiting writers.
     func statistics() throws(DatabaseError) -> PageStatistics {
-        var tree = MDB_stat(), facts = MDB_envinfo(), file = stat()
+        var tree = MDB_stat()
+        var facts = MDB_envinfo()
+        var file = stat()
         mdb_env_stat(environment, &tree)
         mdb_env_info(environment, &facts)
         guard stat(path, &file) == 0 else { throw SystemError.error(errno, "look at", path) }

@@ -3,10 +3,11 @@
 import CLMDB
 import CMotteShim
 import MotteValues
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 extension LMDBPages {
@@ -17,6 +18,7 @@ extension LMDBPages {
         // Before anything is made beside a file that may be somebody else's.
         if place.sizeBytes > 0 { try FileCheck.check(place.path) }
         try place.checkFileSystem()
+        try place.linkSharedPath()
         let sidecar = try Sidecar(
             attaching: place.sidecarPath, mode: place.mode, timeoutMilliseconds: options.openTimeoutMilliseconds)
         do throws(DatabaseError) {
@@ -38,8 +40,8 @@ extension LMDBPages {
         let place = try given.refreshed(options)
         if place.sizeBytes > 0 { try FileCheck.check(place.path) }
         let environment = try LMDBEnvironment(
-            place.path, isWritable: place.isWritable, sidecar: sidecar, mode: place.mode, mapSizeBytes: mapSizeBytes,
-            durability: options.durability)
+            place.path, sharedPath: place.sharedPath, isWritable: place.isWritable, sidecar: sidecar, mode: place.mode,
+            mapSizeBytes: mapSizeBytes, durability: options.durability)
         do throws(DatabaseError) {
             let header: FileHeader
             if let existing = try existingHeader(environment) {
@@ -63,6 +65,11 @@ extension LMDBPages {
             environment.close()
             throw error
         }
+    }
+
+    /// For who has the file to itself: no locks, nothing shared, not in the registry.
+    static func openUnshared(_ place: FilePlace, _ options: PageStoreOptions) throws(DatabaseError) -> LMDBPages {
+        try openImmutable(place, try chosenMapSize(options), options)
     }
 
     private static func openImmutable(

@@ -6,10 +6,11 @@
 import CLMDB
 import CMotteShim
 import MotteValues
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 // @unchecked: 'current', 'known' and 'idle' are only touched holding their locks.
@@ -174,6 +175,12 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
         statistics.version = try snapshot().version
         statistics.waitingWriterCount = waitingWriterCount
         return statistics
+    }
+
+    override func liveVersionCount() throws(DatabaseError) -> Int {
+        let newest = environment.lastTransactionNumber
+        let oldest = try readers().map(\.transactionNumber).min() ?? UInt64(newest)
+        return 1 + max(0, newest - Int(clamping: oldest))
     }
 
     override func readers() throws(DatabaseError) -> [PageReader] {

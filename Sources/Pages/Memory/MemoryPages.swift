@@ -11,7 +11,13 @@ final class MemoryPages: SharedPages, @unchecked Sendable {  // @unchecked: the 
     private let lock = Lock()
     private var latest: MemorySnapshot
     private var latestHeader: FileHeader
+    /// Versions that may still be pinned, oldest first.
+    private var pinned: [Pin] = []
     private static let pageBytes = 4096
+
+    private struct Pin {
+        weak var snapshot: MemorySnapshot?
+    }
 
     init(identifier: String?, _ options: PageStoreOptions) throws(DatabaseError) {
         self.identifier = identifier
@@ -54,9 +60,19 @@ final class MemoryPages: SharedPages, @unchecked Sendable {  // @unchecked: the 
         tree.put(FileHeader.key, header.encoded())
         let next = MemorySnapshot(tree, version)
         lock.lock()
+        pinned.append(Pin(snapshot: latest))
+        pinned.removeAll { $0.snapshot == nil }
         latest = next
         latestHeader = header
         lock.unlock()
+    }
+
+    override func liveVersionCount() throws(DatabaseError) -> Int {
+        lock.lock()
+        defer { lock.unlock() }
+        pinned.removeAll { $0.snapshot == nil }
+        let oldest = pinned.compactMap { $0.snapshot?.version.rawValue }.min() ?? latest.version.rawValue
+        return Int(clamping: latest.version.rawValue - oldest) + 1
     }
 
     override func statistics() throws(DatabaseError) -> PageStatistics {

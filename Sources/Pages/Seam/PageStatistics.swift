@@ -17,6 +17,12 @@ package struct PageStatistics: Sendable {
     /// The most the file can grow to while it is open.
     package var mapSizeBytes: Int
     package var waitingWriterCount: Int
+
+    /// What a compacted copy would take, about.
+    package var usedBytes: Int {
+        pageBytes == 0 ? fileBytes : (branchPageCount + leafPageCount + overflowPageCount + 2) * pageBytes
+    }
+    package var freeBytes: Int { max(0, fileBytes - usedBytes) }
 }
 
 /// A pinned version of some process, as the file's reader table has it.

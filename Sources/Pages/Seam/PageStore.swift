@@ -101,6 +101,9 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
 
     package func statistics() throws(DatabaseError) -> PageStatistics { try pages().statistics() }
 
+    /// How many versions lie between the oldest one that any process has pinned and the newest, both included.
+    package func liveVersionCount() throws(DatabaseError) -> Int { try pages().liveVersionCount() }
+
     /// Versions pinned by any process, after the entries of dead ones were cleared.
     package func readers() throws(DatabaseError) -> [PageReader] { try pages().readers() }
 

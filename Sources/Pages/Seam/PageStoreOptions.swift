@@ -10,9 +10,12 @@ package struct PageStoreOptions: Sendable {
     package enum Durability: Sendable {
         /// A commit that returned survives a power cut.
         case full
+        /// What a commit wrote is flushed before the page that makes it visible is written, and that page is left to
+        /// the system: a power cut can lose the last commits, but what is there is whole.
+        case relaxed
         /// Nothing is flushed: a commit that returned survives the death of the process, but a power cut can lose
         /// later commits and damage the file. For data that can be made again.
-        case relaxed
+        case none
     }
 
     package var location: Location
@@ -26,6 +29,9 @@ package struct PageStoreOptions: Sendable {
     /// Address space reserved for the file, and so the most it can grow to while it is open. nil: the environment
     /// variable MOTTE_MAP_SIZE (bytes, or with K, M, G behind the number), else 16 GiB.
     package var mapSizeBytes: Int?
+    /// A directory for the files that processes share beside the database, where its own directory cannot be written.
+    /// Everybody who opens the file has to name the same one. nil: beside the file.
+    package var lockDirectory: String?
     /// Rows of a cluster, for a file that is made by this open; an existing file keeps its own.
     package var rowsPerCluster = FileHeader.defaultRowsPerCluster
     /// How long to wait for another process that is opening the same file.

@@ -40,6 +40,8 @@ class SharedPages: @unchecked Sendable {
     }
     func statistics() throws(DatabaseError) -> PageStatistics { throw SharedPages.missing }
     func readers() throws(DatabaseError) -> [PageReader] { [] }
+    /// From the oldest version that any process has pinned to the newest.
+    func liveVersionCount() throws(DatabaseError) -> Int { 1 }
     func oldestObservedVersion() throws(DatabaseError) -> Version? { observers.oldestPosition }
     func lockAcrossProcesses(_ deadline: Deadline, _ cancellation: WaitCancellation?) throws(DatabaseError) -> Bool {
         true

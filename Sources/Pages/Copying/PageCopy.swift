@@ -1,0 +1,161 @@
+/// A version written out as a file of its own: sorted keys appended to a fresh LMDB file, so that it has no free pages
+/// and its pages are full. The source goes on being written meanwhile.
+///
+/// A copy has a history of its own (a new epoch), so the change log stays behind. It is made under a passing name and
+/// gets the one wanted when it is complete and on disk.
+import CLMDB
+import MotteValues
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// How far a copy or a walk over all pages is; `total` is an estimate until the end.
+package struct PageProgress: Sendable {
+    package var done: Int
+    package var total: Int
+
+    package init(done: Int, total: Int) {
+        self.done = done
+        self.total = total
+    }
+}
+
+enum PageCopy {
+    private static let batchBytes = 16 << 20
+    private static let spareMapBytes = 64 << 20
+
+    /// Writes `snapshot` to a new file at `temporary`, durably. `header` is that of the source.
+    static func write(
+        _ snapshot: PageSnapshot, _ header: FileHeader, entries total: Int, bytes: Int, to temporary: String,
+        mode: mode_t, progress: ((PageProgress) -> Void)?
+    ) throws(DatabaseError) {
+        unlink(temporary)
+        do throws(DatabaseError) {
+            let environment = try LMDBEnvironment(
+                temporary, isWritable: true, sidecar: nil, mode: mode, mapSizeBytes: bytes * 2 + spareMapBytes,
+                durability: .none)
+            defer { environment.close() }
+            var copied = header
+            copied.historyEpoch = try .random()
+            copied.pageBytes = environment.pageBytes
+            try fill(environment, snapshot, copied, total, progress)
+            try environment.flush()
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+    }
+
+    private static func fill(
+        _ environment: LMDBEnvironment, _ snapshot: PageSnapshot, _ header: FileHeader, _ total: Int,
+        _ progress: ((PageProgress) -> Void)?
+    ) throws(DatabaseError) {
+        let cursor = try snapshot.makeCursor()
+        var found = try FileHeader.key.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
+        var done = 0
+        var isFirst = true
+        while found || isFirst {
+            isFirst = false
+            var batch = PageBatch()
+            while found, batch.byteCount < batchBytes {
+                switch cursor.key.first {
+                case KeySpace.header, KeySpace.changeLog: break
+                default: batch.put(cursor.key, cursor.value.bytes)
+                }
+                done += 1
+                found = try cursor.next()
+            }
+            let transaction = try environment.begin(0)
+            do throws(DatabaseError) {
+                try LMDBWriter.apply(batch.effectiveEntries(), header, transaction, environment.path)
+            } catch {
+                mdb_txn_abort(transaction)
+                throw error
+            }
+            try environment.checkCommit(mdb_txn_commit(transaction), batch.byteCount)
+            progress?(PageProgress(done: done, total: max(done, total)))
+        }
+    }
+
+    /// Gives a finished file its name; `.invalidArgument` when there is something already.
+    static func name(_ temporary: String, _ path: String) throws(DatabaseError) {
+        // A second name rather than a rename, which would replace what somebody else has just made.
+        guard link(temporary, path) == 0 else {
+            let number = errno
+            unlink(temporary)
+            guard number == EEXIST else { throw SystemError.error(number, "write", path) }
+            throw exists(path)
+        }
+        unlink(temporary)
+        flushDirectory(of: path)
+    }
+
+    /// Puts a finished file in the place of another.
+    static func replace(_ path: String, by temporary: String) throws(DatabaseError) {
+        guard rename(temporary, path) == 0 else {
+            let number = errno
+            unlink(temporary)
+            throw SystemError.error(number, "replace", path)
+        }
+        flushDirectory(of: path)
+    }
+
+    static func exists(_ path: String) -> DatabaseError {
+        DatabaseError(.invalidArgument, "there is a file '\(path)' already; a copy replaces nothing", path: path)
+    }
+
+    private static func flushDirectory(of path: String) {
+        let bytes = Array(path.utf8)
+        let directory =
+            bytes.lastIndex(of: UInt8(ascii: "/")).map { $0 == 0 ? "/" : String(decoding: bytes[..<$0], as: UTF8.self) }
+            ?? "."
+        let descriptor = open(directory, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
+    }
+}
+
+extension PageStore {
+    /// Writes a version of this store to a new file, while others go on reading and writing.
+    package func copy(
+        _ snapshot: PageSnapshot, to path: String, progress: ((PageProgress) -> Void)? = nil
+    ) throws(DatabaseError) {
+        // The header as that version has it.
+        guard let record = try snapshot.get(FileHeader.key) else { throw .corrupted("the header record is missing") }
+        let header = try FileHeader(decoding: record.bytes, path: path)
+        let statistics = try self.statistics()
+        guard access(path, F_OK) != 0 else { throw PageCopy.exists(path) }
+        let temporary = "\(path).copying-\(getpid())-\(UInt32.random(in: 0 ... .max))"
+        try PageCopy.write(
+            snapshot, header, entries: statistics.entryCount, bytes: statistics.fileBytes, to: temporary, mode: 0o644,
+            progress: progress)
+        try PageCopy.name(temporary, path)
+    }
+
+    /// Copies the newest version of the file at `seed` to `path` if there is nothing there yet. The seed may lie where
+    /// nothing can be written.
+    package static func copySeed(_ seed: String, to path: String) throws(DatabaseError) {
+        guard access(path, F_OK) != 0 else { return }
+        var options = PageStoreOptions(path: seed)
+        options.readOnly = true
+        var opened: PageStore
+        do throws(DatabaseError) {
+            opened = try PageStore.open(options)
+        } catch {
+            guard error.code == .permissionDenied else { throw error }
+            options.immutable = true
+            opened = try PageStore.open(options)
+        }
+        defer { opened.close() }
+        do throws(DatabaseError) {
+            try opened.copy(try opened.snapshot(), to: path)
+        } catch {
+            // Another process was faster with the same seed.
+            guard error.code == .invalidArgument, access(path, F_OK) == 0 else { throw error }
+        }
+    }
+}

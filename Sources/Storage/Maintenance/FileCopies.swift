@@ -1,0 +1,33 @@
+/// Whole files: copies while others write, compaction, seeds. The work is done by Pages.
+import MottePages
+import MotteValues
+
+package typealias MaintenanceProgress = PageProgress
+package typealias CompactionOutcome = MottePages.CompactionOutcome
+
+extension Database {
+    /// Writes what `snapshot` shows to a new file without free space. Writers go on meanwhile.
+    package func copy(
+        _ snapshot: Snapshot, to path: String, progress: ((MaintenanceProgress) -> Void)? = nil
+    ) throws(DatabaseError) {
+        try pages.copy(snapshot.pages, to: path, progress: progress)
+    }
+
+    /// Rewrites a file that nobody has open; `.busy` if somebody has. nil when `decide` did not want it.
+    package static func compact(
+        _ options: DatabaseOptions, decide: (_ totalBytes: Int, _ usedBytes: Int) -> Bool = { _, _ in true },
+        progress: ((MaintenanceProgress) -> Void)? = nil
+    ) throws(DatabaseError) -> CompactionOutcome? {
+        try PageStore.compact(options, decide: decide, progress: progress)
+    }
+
+    /// Makes the file at `path` from another one, if it is not there.
+    package static func copySeed(_ seed: String, to path: String) throws(DatabaseError) {
+        try PageStore.copySeed(seed, to: path)
+    }
+}
+
+extension Database {
+    /// Differs between a file and its copies, whose histories go apart.
+    package func epoch() throws(DatabaseError) -> String { try pages.header.historyEpoch.description }
+}
