@@ -74,7 +74,7 @@ package final class LiveResults: LiveCollection {
 
     package override func freeze() throws(DatabaseError) -> LiveCollection {
         if isFrozen { return self }
-        let frozen = try session.freeze()
+        let frozen = try session.sharedFrozen()
         return LiveResults(frozen, source: try source.frozen(in: frozen), stages: stages, valueStages: valueStages)
     }
 

@@ -161,7 +161,7 @@ package struct LiveObject {
 
     /// The same object in the frozen counterpart of its session.
     package func freeze() throws(DatabaseError) -> LiveObject {
-        let frozen = try session.freeze()
+        let frozen = try session.sharedFrozen()
         guard try exists() else { throw deleted(try type) }
         return LiveObject(session: frozen, table: table, key: key, birth: 0)
     }

@@ -44,6 +44,9 @@ package final class Session: @unchecked Sendable {
     /// Its write belongs to a migration, which alone ends it.
     private var isMigrating = false
 
+    private weak var lastFrozen: Session?
+    private var lastFrozenVersion = Version(0)
+
     private static let nobody = UInt64.max
 
     private init(
@@ -324,6 +327,24 @@ package final class Session: @unchecked Sendable {
     package func freeze() throws(DatabaseError) -> Session {
         try check()
         if isFrozen { return self }
+        return try makeFrozen()
+    }
+
+    /// The frozen session that frozen objects and collections of this version share, so that any number of them costs
+    /// one.
+    func sharedFrozen() throws(DatabaseError) -> Session {
+        try check()
+        if isFrozen { return self }
+        if write == nil, let known = lastFrozen, !known.isClosed, let snapshot, lastFrozenVersion == snapshot.version {
+            return known
+        }
+        let made = try makeFrozen()
+        lastFrozen = made
+        lastFrozenVersion = try version
+        return made
+    }
+
+    private func makeFrozen() throws(DatabaseError) -> Session {
         guard write == nil else {
             throw DatabaseError(
                 .alreadyInWrite, "cannot freeze during a write; commit or cancel first, or freeze before", path: path)
