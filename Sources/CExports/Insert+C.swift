@@ -216,9 +216,16 @@ private struct ColumnReader {
             guard key >= 0 else { throw DatabaseError(.invalidArgument, "\(key) is no object key") }
             return ValueView(kindNumber: kind.rawValue, aux: target, low: UInt64(bitPattern: key))
         case .string, .data: return try bytes(row)
+        case .decimal, .uuid:
+            return ValueView(
+                kindNumber: kind.rawValue, low: word(row * 16), high: word(row * 16 + 8))
+        case .objectID:
+            return .objectID(ObjectID(UnsafeRawBufferPointer(start: values + row * 12, count: 12)))
+        case .list, .map: throw DatabaseError(.unsupported, "nested lists and maps have no column form")
         }
     }
 
+    private func word(_ offset: Int) -> UInt64 { values.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
     private func number(_ row: Int) -> Int64 { values.loadUnaligned(fromByteOffset: row * 8, as: Int64.self) }
 
     private func bytes(_ row: Int) throws(DatabaseError) -> ValueView {
@@ -228,7 +235,8 @@ private struct ColumnReader {
             guard text.size >= 0 else { throw DatabaseError(.invalidArgument, "a size is larger than memory") }
             return ValueView(kindNumber: kind.rawValue, low: UInt64(UInt(bitPattern: start)), high: UInt64(text.size))
         }
-        let start = offsets[row], end = offsets[row + 1]
+        let start = offsets[row]
+        let end = offsets[row + 1]
         guard start >= 0, end >= start else { throw DatabaseError(.invalidArgument, "the offsets of a column descend") }
         return ValueView(
             kindNumber: kind.rawValue, low: UInt64(UInt(bitPattern: values + Int(start))), high: UInt64(end - start))

@@ -17,12 +17,13 @@ extension ValueView {
     @inline(__always)
     var isWellFormed: Bool {
         switch kind {
-        case .null, .int, .float, .double: true
+        case .null, .int, .float, .double, .decimal, .objectID, .uuid: true
         case .bool: low <= 1
         case .string, .data: high <= UInt64(Int.max) && (low != 0 || high == 0)
         case .timestamp: aux < 1_000_000_000
         case .link: intValue >= 0
-        case nil: false
+        // Nested lists and maps are made by calls of their own.
+        case .list, .map, nil: false
         }
     }
 
@@ -52,6 +53,10 @@ extension ValueView {
         case .link:
             guard intValue >= 0 else { throw DatabaseError(.invalidArgument, "\(intValue) is no object key") }
             return ValueView(kindNumber: kindNumber, aux: aux, low: low)
+        case .decimal, .uuid: return ValueView(kindNumber: kindNumber, low: low, high: high)
+        case .objectID: return .objectID(ObjectID(low: low, high: high))
+        case .list, .map:
+            throw DatabaseError(.invalidArgument, "nested lists and maps are not passed as values; open and fill them")
         }
     }
 

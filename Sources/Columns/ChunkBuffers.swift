@@ -7,7 +7,7 @@ struct ChunkBuffers {
     private(set) var count = 0
     private(set) var capacity: Int
     private(set) var words: UnsafeMutablePointer<UInt64>
-    /// Byte counts of strings and data, nanoseconds of timestamps; of no use to other kinds.
+    /// Byte counts of what is kept as bytes, nanoseconds of timestamps; of no use to other kinds.
     private(set) var sizes: UnsafeMutablePointer<UInt32>
     /// Kept for nullable columns only.
     private(set) var present: UnsafeMutablePointer<UInt8>
@@ -25,7 +25,7 @@ struct ChunkBuffers {
         self.kind = kind
         self.isNullable = isNullable
         self.capacity = max(capacity, 4)
-        isText = kind == .string || kind == .data
+        isText = kind.hasBytes
         hasSizes = isText || kind == .timestamp
         words = .allocate(capacity: self.capacity)
         sizes = .allocate(capacity: hasSizes ? self.capacity : 0)
@@ -119,10 +119,11 @@ struct ChunkBuffers {
     @inline(__always)
     mutating func append(_ view: ValueView) {
         if view.isNull {
+            if !isNullable, let zero = kind.zero { return append(zero) }
             if isNullable { nullCount &+= 1 }
             append(0, isPresent: false)
         } else if isText {
-            append(bytes: view.bytes)
+            kind.withBytes(of: view) { append(bytes: $0) }
         } else {
             append(view.low, size: view.aux)
         }
@@ -155,8 +156,10 @@ struct ChunkBuffers {
             output.withMemoryRebound(to: Double.self, capacity: rows.count) { chunk.decodeDoubles(rows, into: $0) }
         case .bool: for (index, row) in rows.enumerated() { output[index] = chunk.bool(row) ? 1 : 0 }
         case .float: for (index, row) in rows.enumerated() { output[index] = UInt64(chunk.float(row).bitPattern) }
-        case .string, .data:
-            for row in rows { append(chunk.view(row)) }
+        case .string, .data, .decimal, .objectID, .uuid, .mixed:
+            for row in rows {
+                if chunk.isNull(row) { append(.null) } else { append(bytes: chunk.bytes(row)) }
+            }
             return
         }
         count &+= rows.count
@@ -185,9 +188,11 @@ struct ChunkBuffers {
             if hasSizes { sizes[row] = 0 }
             if isNullable { nullCount &+= 1 }
         } else if isText {
-            words[row] = keep(view.bytes.baseAddress, view.bytes.count)
-            sizes[row] = UInt32(truncatingIfNeeded: view.bytes.count)
-            heapNamed &+= view.bytes.count
+            kind.withBytes(of: view) { bytes in
+                words[row] = keep(bytes.baseAddress, bytes.count)
+                sizes[row] = UInt32(truncatingIfNeeded: bytes.count)
+                heapNamed &+= bytes.count
+            }
         } else {
             words[row] = view.low
             if hasSizes { sizes[row] = view.aux }
@@ -243,8 +248,7 @@ struct ChunkBuffers {
     func view(_ row: Int) -> ValueView {
         guard isPresent(row) else { return .null }
         if isText {
-            let bytes = text(row)
-            return kind == .string ? .string(bytes) : .data(bytes)
+            return kind.view(text(row))
         }
         // The kinds of columns and of values have the same numbers.
         return ValueView(kindNumber: UInt32(kind.rawValue), aux: hasSizes ? sizes[row] : 0, low: words[row])

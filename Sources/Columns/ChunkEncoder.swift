@@ -12,7 +12,8 @@ struct ChunkEncoder {
         self.buffers = buffers
         let count = buffers.count
         var header = ChunkHeader(kind: buffers.kind.rawValue, encoding: 0, width: 0, flags: 0, count: count)
-        var payload = 0, reference: UInt64 = 0
+        var payload = 0
+        var reference: UInt64 = 0
         var texts: TextRun?
         if buffers.nullCount > 0 {
             header.flags |= ChunkHeader.hasValidity
@@ -29,7 +30,7 @@ struct ChunkEncoder {
                 header.flags |= ChunkHeader.hasNanoseconds
                 payload += count * 4
             }
-        case .string, .data:
+        case .string, .data, .decimal, .objectID, .uuid, .mixed:
             let run = TextRun(buffers)
             header.encoding = run.dictionary == nil ? 0 : 1
             header.width = run.width
@@ -45,7 +46,8 @@ struct ChunkEncoder {
 
     /// The lowest value, and the width of the farthest distance from it.
     private static func frame(_ buffers: ChunkBuffers) -> (UInt64, UInt8) {
-        var lowest = Int64.max, highest = Int64.min
+        var lowest = Int64.max
+        var highest = Int64.min
         let words = buffers.words
         if buffers.nullCount == 0 {
             for row in 0 ..< buffers.count {
@@ -88,7 +90,7 @@ struct ChunkEncoder {
         case .int, .link, .timestamp:
             writePacked(&output)
             if header.flags & ChunkHeader.hasNanoseconds != 0 { Self.copy(buffers.sizes, buffers.count * 4, &output) }
-        case .string, .data: texts?.write(buffers, &output)
+        case .string, .data, .decimal, .objectID, .uuid, .mixed: texts?.write(buffers, &output)
         }
         while output < base + size {
             output.storeBytes(of: 0, as: UInt8.self)
@@ -136,7 +138,9 @@ struct ChunkEncoder {
     private func writeDistances<Packed: FixedWidthInteger & BitwiseCopyable>(
         as type: Packed.Type, _ output: UnsafeMutableRawPointer
     ) {
-        let words = buffers.words, base = reference, width = MemoryLayout<Packed>.size
+        let words = buffers.words
+        let base = reference
+        let width = MemoryLayout<Packed>.size
         for row in 0 ..< buffers.count {
             output.storeBytes(of: Packed(truncatingIfNeeded: words[row] &- base), toByteOffset: row &* width, as: type)
         }

@@ -7,8 +7,9 @@
 ///     timestamp  i64 reference | count x width seconds | count x u32 nanoseconds where flagged
 ///     float      count x 4            double   count x 8
 ///     string,    encoding 0: count x u8 hash | (count + 1) x width (2, 4) offsets | heap
-///     data       encoding 1: count x width (1, 2) codes, padded to 8 | u32 distinct count | u32 offset width |
-///                the distinct values as in encoding 0
+///     data,      encoding 1: count x width (1, 2) codes, padded to 8 | u32 distinct count | u32 offset width |
+///     decimal,                        the distinct values as in encoding 0
+///     uuid, objectId, mixed: the bytes of each value (see `ColumnKind.withBytes`) as a text
 ///
 /// Validation guarantees that every later read stays inside. Bytes may be only 2-byte aligned.
 import MotteValues
@@ -45,7 +46,8 @@ package struct ColumnChunk {
         width = header.width
         validity = header.flags & ChunkHeader.hasValidity != 0 ? try layout.take((count + 63) / 64 * 8) : nil
         var reference: Int64 = 0
-        var extra: UnsafeRawPointer?, heap: UnsafeRawPointer?
+        var extra: UnsafeRawPointer?
+        var heap: UnsafeRawPointer?
         var offsetWidth: UInt8 = 0
         var distinct = -1
         var hashes: UnsafeRawPointer?
@@ -61,7 +63,7 @@ package struct ColumnChunk {
                 extra = try layout.take(count * 4)
                 try Self.checkNanoseconds(extra, count, layout)
             }
-        case .string, .data:
+        case .string, .data, .decimal, .objectID, .uuid, .mixed:
             let text: ChunkLayout.Text
             if header.encoding == 1 {
                 try layout.require(width == 1 || width == 2, "a code width")
@@ -86,6 +88,18 @@ package struct ColumnChunk {
         self.hashes = hashes ?? values
         self.offsetWidth = offsetWidth
         distinctCount = distinct
+        if kind.hasBytes, kind != .string, kind != .data { try checkValues() }
+    }
+
+    /// What is stored as bytes but has a form of its own.
+    private func checkValues() throws(DatabaseError) {
+        // Null rows are empty texts that nobody reads.
+        if isDictionary {
+            for code in 0 ..< distinctCount where !text(code).isEmpty { try kind.check(text(code)) }
+            for row in 0 ..< count where !isNull(row) && text(code(row)).isEmpty { try kind.check(text(code(row))) }
+        } else {
+            for row in 0 ..< count where !isNull(row) { try kind.check(text(row)) }
+        }
     }
 
     private static func checkNanoseconds(
@@ -152,12 +166,13 @@ package struct ColumnChunk {
     @inline(__always)
     package func link(_ row: Int) -> Int64 { isNull(row) ? -1 : int(row) }
 
-    /// Of a string or data.
+    /// Of what is kept as bytes.
     package func bytes(_ row: Int) -> UnsafeRawBufferPointer { text(isDictionary ? code(row) : row) }
 
     @inline(__always)
     func code(_ row: Int) -> Int {
-        width == 1 ? Int(values.load(fromByteOffset: row, as: UInt8.self))
+        width == 1
+            ? Int(values.load(fromByteOffset: row, as: UInt8.self))
             : Int(values.loadUnaligned(fromByteOffset: row &* 2, as: UInt16.self))
     }
 
@@ -172,7 +187,8 @@ package struct ColumnChunk {
     @inline(__always)
     func offset(_ index: Int) -> Int {
         guard let extra else { return 0 }
-        return offsetWidth == 2 ? Int(extra.loadUnaligned(fromByteOffset: index &* 2, as: UInt16.self))
+        return offsetWidth == 2
+            ? Int(extra.loadUnaligned(fromByteOffset: index &* 2, as: UInt16.self))
             : Int(extra.loadUnaligned(fromByteOffset: index &* 4, as: UInt32.self))
     }
 
@@ -188,6 +204,7 @@ package struct ColumnChunk {
         case .data: return .data(bytes(row))
         case .timestamp: return .timestamp(timestamp(row))
         case .link: return .link(ObjectLink(table: TableKey(0), key: ObjectKey(int(row))))
+        case .decimal, .objectID, .uuid, .mixed: return kind.view(bytes(row))
         }
     }
 }

@@ -8,6 +8,8 @@ package struct ObjectType: Sendable {
     package let properties: [Property]
     /// nil before it is stored.
     package let tableKey: TableKey?
+    /// Objects of the class belong to one parent each and live and die with it.
+    package let isEmbedded: Bool
     /// The first property marked as the primary key; validation refuses a second.
     package let primaryKey: Property?
 
@@ -15,10 +17,11 @@ package struct ObjectType: Sendable {
     /// Column keys ascend from 1 with few gaps, so a plain array; -1 where there is no such column.
     private let indexByColumn: [Int]
 
-    package init(name: String, properties: [Property], tableKey: TableKey? = nil) {
+    package init(name: String, properties: [Property], tableKey: TableKey? = nil, isEmbedded: Bool = false) {
         self.name = name
         self.properties = properties
         self.tableKey = tableKey
+        self.isEmbedded = isEmbedded
         primaryKey = properties.first { $0.isPrimaryKey }
         var byName: [NameKey: Int] = [:]
         var byColumn: [Int] = []

@@ -1,6 +1,6 @@
 /// One property of a class as users declare it; with its column key once the file holds it.
 ///
-/// For a list, `isNullable` speaks of the elements. For `linkingObjects`, `target` is the class whose objects are
+/// For a collection, `isNullable` speaks of the elements. For `linkingObjects`, `target` is the class whose objects are
 /// listed and `origin` its property that links here.
 import MotteValues
 
@@ -33,6 +33,9 @@ package struct Property: Sendable {
     }
 
     package var isList: Bool { collection == .list }
+    package var isSet: Bool { collection == .set }
+    package var isMap: Bool { collection == .map }
+    package var isCollection: Bool { collection != .none }
     /// False for `linkingObjects`, which is computed.
     package var isStored: Bool { type != .linkingObjects }
     /// Whether equality is answered by an index.

@@ -13,6 +13,11 @@ package enum PropertyType: UInt32, Sendable, CaseIterable {
     case data = 6
     case timestamp = 7
     case link = 8
+    case decimal = 9
+    case objectID = 10
+    case uuid = 11
+    /// A value of any of these, null included, or a nested list or map of them.
+    case mixed = 14
     case linkingObjects = 100
 
     /// As it is written in schema texts and messages.
@@ -26,32 +31,50 @@ package enum PropertyType: UInt32, Sendable, CaseIterable {
         case .data: "data"
         case .timestamp: "timestamp"
         case .link: "link"
+        case .decimal: "decimal"
+        case .objectID: "objectId"
+        case .uuid: "uuid"
+        case .mixed: "mixed"
         case .linkingObjects: "inverse"
         }
     }
 
-    /// What its values are; nil for `linkingObjects`, which has none of its own.
-    package var valueKind: ValueKind? { ValueKind(rawValue: rawValue) }
+    /// What its values are; nil for `mixed`, whose values are of any kind, and for `linkingObjects`, which has none.
+    package var valueKind: ValueKind? {
+        self == .mixed || self == .linkingObjects ? nil : ValueKind(rawValue: rawValue)
+    }
 
     package var isNumeric: Bool {
         switch self {
-        case .int, .float, .double: true
-        case .bool, .string, .data, .timestamp, .link, .linkingObjects: false
+        case .int, .float, .double, .decimal: true
+        case .bool, .string, .data, .timestamp, .link, .objectID, .uuid, .mixed, .linkingObjects: false
         }
     }
 
-    package var canBePrimaryKey: Bool { self == .int || self == .string }
+    package var canBePrimaryKey: Bool { self == .int || self == .string || self == .objectID || self == .uuid }
 
     package var canBeIndexed: Bool {
         switch self {
-        case .bool, .int, .string, .timestamp: true
-        case .float, .double, .data, .link, .linkingObjects: false
+        case .bool, .int, .string, .timestamp, .objectID, .uuid, .mixed: true
+        case .float, .double, .decimal, .data, .link, .linkingObjects: false
         }
     }
 }
 
-/// One value, or a collection of them. Sets and maps have their numbers reserved.
+/// One value, or a collection of them. Keys of maps are strings.
 package enum CollectionKind: UInt32, Sendable, CaseIterable {
     case none = 0
     case list = 1
+    case set = 2
+    case map = 3
+
+    /// As it is written in schema texts and messages.
+    package var name: String {
+        switch self {
+        case .none: "value"
+        case .list: "list"
+        case .set: "set"
+        case .map: "map"
+        }
+    }
 }

@@ -1,9 +1,10 @@
 /// Reads the form that `SchemaText` describes; one function per rule of its grammar.
 ///
 ///     schema   := class*
-///     class    := name '{' (property ','?)* '}'
+///     class    := 'embedded'? name '{' (property ','?)* '}'
 ///     property := name ':' type mark*
-///     type     := primitive '?'? | 'list' '<' (primitive | class) '?'? '>' | 'link' '<' class '>' '!'?
+///     type     := primitive '?'? | ('list' | 'set' | 'map') '<' (primitive | class) '?'? '>'
+///               | 'link' '<' class '>' '!'?
 ///               | 'inverse' '<' class '.' name '>'
 ///     mark     := 'key' | 'indexed'
 import MotteValues
@@ -34,7 +35,12 @@ struct SchemaParser {
     }
 
     private mutating func objectType() throws(DatabaseError) -> ObjectType {
-        let name = try name("a class name")
+        var name = try name("a class name")
+        var isEmbedded = false
+        if name == "embedded", !isMark("{") {
+            isEmbedded = true
+            name = try self.name("a class name")
+        }
         try expect("{")
         var properties: [Property] = []
         while !isMark("}") {
@@ -42,7 +48,7 @@ struct SchemaParser {
             if isMark(",") { try advance() }
         }
         try advance()
-        return ObjectType(name: name, properties: properties)
+        return ObjectType(name: name, properties: properties, isEmbedded: isEmbedded)
     }
 
     private mutating func property() throws(DatabaseError) -> Property {
@@ -61,31 +67,40 @@ struct SchemaParser {
     }
 
     private mutating func type(of name: String) throws(DatabaseError) -> Property {
-        let expected = "a type: bool, int, float, double, string, data, timestamp, list<...>, link<...> or inverse<...>"
+        let expected =
+            "a type: bool, int, float, double, string, data, timestamp, decimal, objectId, uuid, mixed, list<...>,"
+            + " set<...>, map<...>, link<...> or inverse<...>"
         guard case .word(let word) = token else { throw unexpected(expected) }
         if let primitive = Self.primitive(word) {
             try advance()
-            return Property(name: name, type: primitive, isNullable: try accept("?"))
+            // Mixed values are nullable without saying so.
+            let isNullable = try accept("?") || primitive == .mixed
+            return Property(name: name, type: primitive, isNullable: isNullable)
         }
-        guard word == "list" || word == "link" || word == "inverse" else { throw unexpected(expected) }
+        let kinds: [String: CollectionKind] = ["list": .list, "set": .set, "map": .map]
+        guard kinds[word] != nil || word == "link" || word == "inverse" else { throw unexpected(expected) }
         try advance()
         try expect("<")
+        if let kind = kinds[word] { return try collection(name, kind) }
         switch word {
-        case "list": return try list(name)
         case "link": return try link(name)
         default: return try inverse(name)
         }
     }
 
-    private mutating func list(_ propertyName: String) throws(DatabaseError) -> Property {
-        var property = Property(name: propertyName, type: .link, collection: .list)
+    private mutating func collection(
+        _ propertyName: String, _ kind: CollectionKind
+    ) throws(DatabaseError) -> Property {
+        var property = Property(name: propertyName, type: .link, collection: kind)
         if case .word(let word) = token, let primitive = Self.primitive(word) {
             property.type = primitive
             try advance()
         } else {
             property.target = try name("an element type or a class name")
         }
-        property.isNullable = try accept("?")
+        // So are mixed values, and objects in maps.
+        property.isNullable =
+            try accept("?") || property.type == .mixed || (kind == .map && property.type == .link)
         try expect(">")
         return property
     }
@@ -194,17 +209,19 @@ extension SchemaParser {
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) }
 
     private func unexpected(_ expected: String) -> DatabaseError {
-        let found = switch token {
-        case .word(let word): "'\(word)'"
-        case .quoted(let name): "`\(name)`"
-        case .mark(let byte): "'\(Unicode.Scalar(byte))'"
-        case .end: "the end"
-        }
+        let found =
+            switch token {
+            case .word(let word): "'\(word)'"
+            case .quoted(let name): "`\(name)`"
+            case .mark(let byte): "'\(Unicode.Scalar(byte))'"
+            case .end: "the end"
+            }
         return failure("expected \(expected), found \(found)")
     }
 
     private func failure(_ problem: String) -> DatabaseError {
-        var line = 1, column = 1
+        var line = 1
+        var column = 1
         for byte in bytes[..<tokenStart] {
             if byte == UInt8(ascii: "\n") {
                 line += 1

@@ -6,21 +6,27 @@
 ///         age: int indexed,
 ///         tags: list<string>,
 ///         marks: list<int?>,
+///         seen: set<timestamp>,
+///         names: map<string>,
+///         anything: mixed,
+///         home: link<Address>,
 ///         friend: link<Person>,
 ///         friends: list<Person>,
 ///         dogs: inverse<Dog.owner>,
 ///     }
+///     embedded Address { city: string }
 ///
 /// Commas and line ends between properties are optional, `#` starts a comment to the end of the line. A name that is no
 /// plain word, or that is the word of a type where a class is expected, stands in backquotes, where `` \` `` and `\\`
-/// escape. A link is nullable without saying so.
+/// escape. A link is nullable without saying so, as are
+/// the objects of a map and mixed values. Keys of maps are strings.
 import MotteValues
 
 package enum SchemaText {
     package static func print(_ schema: Schema) -> String {
         var text = ""
         for type in schema.objectTypes {
-            text += quoted(type.name) + " {\n"
+            text += (type.isEmbedded ? "embedded " : "") + quoted(type.name) + " {\n"
             for property in type.properties { text += "    " + print(property) + ",\n" }
             text += "}\n"
         }
@@ -41,9 +47,12 @@ package enum SchemaText {
         case (.linkingObjects, _): return "inverse<\(target).\(quoted(property.origin ?? ""))>"
         // The second forms are not valid schemas, but they are printed in messages about invalid ones.
         case (.link, .none): return property.isNullable ? "link<\(target)>" : "link<\(target)>!"
-        case (.link, .list): return property.isNullable ? "list<\(target)?>" : "list<\(target)>"
+        case (.link, .map): return property.isNullable ? "map<\(target)>" : "map<\(target)>!"
+        case (.link, let kind): return "\(kind.name)<\(target)\(property.isNullable ? "?" : "")>"
+        case (.mixed, .none): return property.isNullable ? "mixed" : "mixed!"
+        case (.mixed, let kind): return "\(kind.name)<\(property.isNullable ? "mixed" : "mixed!")>"
         case (let type, .none): return type.name + (property.isNullable ? "?" : "")
-        case (let type, .list): return "list<" + type.name + (property.isNullable ? "?" : "") + ">"
+        case (let type, let kind): return "\(kind.name)<\(type.name)\(property.isNullable ? "?" : "")>"
         }
     }
 
@@ -53,7 +62,9 @@ package enum SchemaText {
         return try parser.schema()
     }
 
-    static let primitives: [PropertyType] = [.bool, .int, .float, .double, .string, .data, .timestamp]
+    static let primitives: [PropertyType] = [
+        .bool, .int, .float, .double, .string, .data, .timestamp, .decimal, .objectID, .uuid, .mixed,
+    ]
 
     private static func quotedClass(_ name: String) -> String {
         primitives.contains { $0.name.hasSameBytes(as: name) } ? "`\(name)`" : quoted(name)

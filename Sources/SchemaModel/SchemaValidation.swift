@@ -42,6 +42,12 @@ package struct SchemaValidation {
         try checkLinkNullability(property, of: type)
         try checkPrimaryKeyType(property, of: type)
         try checkIndexedType(property, of: type)
+        try checkEmbedded(property, of: type)
+    }
+
+    private func checkEmbedded(_ property: Property, of type: ObjectType) throws(DatabaseError) {
+        guard property.isSet, let target = property.target, schema[target]?.isEmbedded == true else { return }
+        throw broken(type, property, "is a set of embedded objects; use a list")
     }
 
     // MARK: Names
@@ -151,29 +157,43 @@ package struct SchemaValidation {
     }
 
     private func checkLinkNullability(_ property: Property, of type: ObjectType) throws(DatabaseError) {
-        guard property.type == .link else { return }
-        if property.isList, property.isNullable {
-            throw broken(type, property, "is a list of links, whose elements cannot be null")
+        if property.type == .mixed, !property.isNullable {
+            throw broken(type, property, "holds mixed values and must be nullable, because null is one of them")
         }
-        if !property.isList, !property.isNullable {
+        guard property.type == .link else { return }
+        if property.isList || property.isSet, property.isNullable {
+            throw broken(type, property, "is a \(property.collection.name) of links, whose elements cannot be null")
+        }
+        if property.isMap, !property.isNullable {
+            throw broken(
+                type, property, "is a map of links, whose values must be nullable, because targets can be deleted")
+        }
+        if !property.isCollection, !property.isNullable {
             throw broken(type, property, "is a link and must be nullable, because its target can be deleted")
         }
     }
 
     private func checkPrimaryKeyType(_ property: Property, of type: ObjectType) throws(DatabaseError) {
         guard property.isPrimaryKey else { return }
-        if property.isList { throw broken(type, property, "is a list and cannot be the primary key") }
+        if type.isEmbedded { throw broken(type, property, "is a primary key, which embedded objects cannot have") }
+        if property.isCollection {
+            throw broken(type, property, "is a \(property.collection.name) and cannot be the primary key")
+        }
         if !property.type.canBePrimaryKey {
-            throw broken(type, property, "has type \(property.type.name); a primary key is an int or a string")
+            throw broken(
+                type, property, "has type \(property.type.name); a primary key is an int, string, objectId or uuid")
         }
     }
 
     private func checkIndexedType(_ property: Property, of type: ObjectType) throws(DatabaseError) {
         guard property.isIndexed else { return }
-        if property.isList { throw broken(type, property, "is a list and cannot be indexed") }
+        if property.isCollection {
+            throw broken(type, property, "is a \(property.collection.name) and cannot be indexed")
+        }
         if !property.type.canBeIndexed {
             throw broken(
-                type, property, "has type \(property.type.name); only bool, int, string and timestamp can be indexed")
+                type, property,
+                "has type \(property.type.name); bool, int, string, timestamp, objectId, uuid and mixed can be indexed")
         }
     }
 

@@ -158,7 +158,9 @@ extension WriteTransaction {
             let chunk = try view.chunk(slot: slot, cluster)
             for row in 0 ..< rows.rowCount {
                 if let live = rows.liveWords, live[row >> 6] & (1 << UInt64(row & 63)) == 0 { continue }
-                delta.add(IndexValue(chunk.view(row)), ObjectKey(rows.firstKey + Int64(row)))
+                delta.add(
+                    IndexValue(chunk.view(row), of: view.layout.columns[slot].type),
+                    ObjectKey(rows.firstKey + Int64(row)))
             }
         }
         noteChange()

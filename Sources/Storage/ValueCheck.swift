@@ -47,10 +47,41 @@ enum ValueCheck {
                     className: table.name, propertyName: column.name)
             }
             return view
+        case (.decimal, .decimal), (.objectID, .objectID), (.uuid, .uuid): return view
+        case (.int, .decimal): return .decimal(Decimal128(view.intValue))
+        case (.float, .decimal): return .decimal(Decimal128(Double(view.floatValue)))
+        case (.double, .decimal): return .decimal(Decimal128(view.doubleValue))
+        case (_, .mixed):
+            try checkMixed(view, column, table)
+            return view
         default:
             throw DatabaseError(
                 .wrongType, "\(table.name).\(column.name) holds \(column.type.name), not \(kind.name)",
                 className: table.name, propertyName: column.name)
+        }
+    }
+
+    /// Limits of size hold for what is nested too.
+    private static func checkMixed(
+        _ view: ValueView, _ column: StoredColumn, _ table: StoredTable
+    ) throws(DatabaseError) {
+        switch view.kind {
+        case .string:
+            guard view.bytes.count <= stringLimit else { throw tooLarge(column, table, stringLimit) }
+            guard UTF8Validation.isValid(view.bytes) else { throw invalidUTF8(column, table) }
+        case .data:
+            guard view.bytes.count <= dataLimit else { throw tooLarge(column, table, dataLimit) }
+        case .timestamp:
+            guard view.aux < 1_000_000_000 else {
+                throw DatabaseError(
+                    .invalidArgument, "nanoseconds of \(table.name).\(column.name) must be 0 to 999,999,999",
+                    className: table.name, propertyName: column.name)
+            }
+        case .list, .map:
+            try NestedDocument.validate(view.bytes)
+            let document = NestedDocument(trusted: view.bytes)
+            for index in 0 ..< document.count { try checkMixed(document.value(at: index), column, table) }
+        default: break
         }
     }
 

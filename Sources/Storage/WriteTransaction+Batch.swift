@@ -93,7 +93,7 @@ extension WriteTransaction {
                 let value = batch.value(slot, row)
                 let key = ObjectKey(firstKey + Int64(row))
                 if !column.isLink {
-                    delta.add(IndexValue(value), key)
+                    delta.add(IndexValue(value, of: column.type), key)
                 } else if !value.isNull {
                     delta.add(IndexValue.link(to: value.linkValue.key), key)
                 }
@@ -149,7 +149,10 @@ struct RowBatch {
         case .string: return .string(UnsafeRawBufferPointer(start: nil, count: 0))
         case .data: return .data(UnsafeRawBufferPointer(start: nil, count: 0))
         case .timestamp: return .timestamp(Timestamp(seconds: 0, nanoseconds: 0))
-        case .link, .linkingObjects: return .null
+        case .decimal: return .decimal(.zero)
+        case .objectID: return .objectID(.zero)
+        case .uuid: return .uuid(UUIDBytes(low: 0, high: 0))
+        case .link, .mixed, .linkingObjects: return .null
         }
     }
 

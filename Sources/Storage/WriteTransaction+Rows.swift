@@ -50,8 +50,8 @@ extension WriteTransaction {
                 if !old.isNull { delta.remove(IndexValue.link(to: old.linkValue.key), key) }
                 if !new.isNull { delta.add(IndexValue.link(to: new.linkValue.key), key) }
             } else {
-                delta.remove(IndexValue(old), key)
-                delta.add(IndexValue(new), key)
+                delta.remove(IndexValue(old, of: stored.type), key)
+                delta.add(IndexValue(new, of: stored.type), key)
             }
         }
         recorder.modified(table, column, key, old: old, new: new)
@@ -95,7 +95,7 @@ extension WriteTransaction {
             } else if let index = column.index {
                 let value = try view.value(slot: slot, at: place)
                 if !column.isLink {
-                    delta(index, isUnique: column.isPrimaryKey).remove(IndexValue(value), key)
+                    delta(index, isUnique: column.isPrimaryKey).remove(IndexValue(value, of: column.type), key)
                 } else if !value.isNull {
                     delta(index).remove(IndexValue.link(to: value.linkValue.key), key)
                 }

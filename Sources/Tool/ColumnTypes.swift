@@ -31,6 +31,10 @@ struct ColumnTypes {
         case .string: return .string(text)
         case .data: return .data([UInt8](text.utf8))
         case .timestamp: return ISOTime.parse(text).map(Value.timestamp)
+        case .decimal: return Decimal128(parsing: text).map(Value.decimal)
+        case .objectID: return ObjectID(parsing: text).map(Value.objectID)
+        case .uuid: return UUIDBytes(parsing: text).map(Value.uuid)
+        case .mixed: return .string(text)
         case .link, .linkingObjects: return nil
         }
     }

@@ -45,6 +45,7 @@ struct RowText {
         case .double(let number): return "\(number)"
         case .data(let bytes): return bytes.map { String(format: "%02x", $0) }.joined()
         case .timestamp(let time): return ISOTime.text(time)
+        case .decimal, .objectID, .uuid, .list, .map: return value.text
         case .link(let link):
             guard let target = try session.object(link.table, at: link.key) else { return "" }
             guard let key = try target.type.primaryKey else { return "#\(link.key.rawValue)" }
@@ -74,7 +75,7 @@ struct RowText {
         case .bool, .int: try text(value)
         case .float(let number): number.isFinite ? "\(number)" : "null"
         case .double(let number): number.isFinite ? "\(number)" : "null"
-        case .string, .data, .timestamp, .link: Self.json(try text(value))
+        case .string, .data, .timestamp, .link, .decimal, .objectID, .uuid, .list, .map: Self.json(try text(value))
         }
     }
 

@@ -12,6 +12,13 @@ package enum Value: Sendable {
     case data([UInt8])
     case timestamp(Timestamp)
     case link(ObjectLink)
+    case decimal(Decimal128)
+    case objectID(ObjectID)
+    case uuid(UUIDBytes)
+    /// Nested in a mixed value.
+    case list([Value])
+    /// Nested in a mixed value; keys ascend by their bytes once stored.
+    case map([MapEntry])
 
     package var kind: ValueKind {
         switch self {
@@ -24,6 +31,11 @@ package enum Value: Sendable {
         case .data: .data
         case .timestamp: .timestamp
         case .link: .link
+        case .decimal: .decimal
+        case .objectID: .objectID
+        case .uuid: .uuid
+        case .list: .list
+        case .map: .map
         }
     }
 
@@ -48,7 +60,25 @@ package enum Value: Sendable {
             return try value.withUTF8Bytes { bytes throws(Failure) in try body(.string(bytes)) }
         case .data(let value):
             return try value.withBytes { bytes throws(Failure) in try body(.data(bytes)) }
+        case .decimal(let value): return try body(.decimal(value))
+        case .objectID(let value): return try body(.objectID(value))
+        case .uuid(let value): return try body(.uuid(value))
+        case .list:
+            return try NestedDocument.encode(self).withBytes { bytes throws(Failure) in try body(.list(bytes)) }
+        case .map:
+            return try NestedDocument.encode(self).withBytes { bytes throws(Failure) in try body(.map(bytes)) }
         }
+    }
+}
+
+/// A key of a nested map and its value.
+package struct MapEntry: Sendable {
+    package var key: String
+    package var value: Value
+
+    package init(key: String, value: Value) {
+        self.key = key
+        self.value = value
     }
 }
 
@@ -60,8 +90,9 @@ extension String {
         var copy = self
         var outcome: Swift.Result<Result, Failure>?
         copy.withUTF8 { bytes in
-            do throws(Failure) { outcome = .success(try body(UnsafeRawBufferPointer(bytes))) }
-            catch { outcome = .failure(error) }
+            do throws(Failure) { outcome = .success(try body(UnsafeRawBufferPointer(bytes))) } catch {
+                outcome = .failure(error)
+            }
         }
         // withUTF8 always runs its body once.
         return try outcome.unsafelyUnwrapped.get()
@@ -74,8 +105,7 @@ extension Array where Element == UInt8 {
     ) throws(Failure) -> Result {
         var outcome: Swift.Result<Result, Failure>?
         withUnsafeBytes { bytes in
-            do throws(Failure) { outcome = .success(try body(bytes)) }
-            catch { outcome = .failure(error) }
+            do throws(Failure) { outcome = .success(try body(bytes)) } catch { outcome = .failure(error) }
         }
         // withUnsafeBytes always runs its body once.
         return try outcome.unsafelyUnwrapped.get()

@@ -9,6 +9,14 @@ package enum ValueKind: UInt32, Sendable, CaseIterable {
     case data = 6
     case timestamp = 7
     case link = 8
+    case decimal = 9
+    case objectID = 10
+    case uuid = 11
+    /// Nested in a mixed value, as `map` is.
+    case list = 12
+    case map = 13
+
+    package var isNumeric: Bool { self == .int || self == .float || self == .double || self == .decimal }
 
     /// As it is written in messages.
     package var name: String {
@@ -22,6 +30,11 @@ package enum ValueKind: UInt32, Sendable, CaseIterable {
         case .data: "data"
         case .timestamp: "timestamp"
         case .link: "link"
+        case .decimal: "decimal"
+        case .objectID: "objectId"
+        case .uuid: "uuid"
+        case .list: "list"
+        case .map: "map"
         }
     }
 }

@@ -1,26 +1,30 @@
-/// The total order of values: null < bool < numbers < string < data < timestamp < link.
+/// The total order of values: null < bool < numbers < string < data < timestamp < objectId < uuid < link < list < map.
 ///
 /// Numbers of all kinds are one family and compare exactly, without rounding large ints to doubles; NaN is below every
 /// other number and equals itself; -0.0 equals 0.0. Strings and data compare by unsigned bytes.
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #else
-import Darwin
+    import Darwin
 #endif
 
 package enum ValueOrdering {
     /// Negative, zero or positive as `left` is below, equal to or above `right`.
     package static func compare(_ left: ValueView, _ right: ValueView) -> Int {
-        let family = rank(left), otherFamily = rank(right)
+        let family = rank(left)
+        let otherFamily = rank(right)
         guard family == otherFamily else { return family < otherFamily ? -1 : 1 }
         switch left.kind {
         case .bool: return order(left.low, right.low)
-        case .int, .float, .double: return compareNumbers(left, right)
+        case .int, .float, .double, .decimal: return compareNumbers(left, right)
         case .string, .data: return compareBytes(left.bytes, right.bytes)
         case .timestamp: return order(left.timestampValue, right.timestampValue)
         case .link: return order(left.linkValue, right.linkValue)
+        case .objectID: return order(left.objectIDValue, right.objectIDValue)
+        case .uuid: return order(left.uuidValue, right.uuidValue)
+        case .list, .map: return compareDocuments(left.bytes, right.bytes)
         case .null, nil: return 0
         }
     }
@@ -56,12 +60,39 @@ package enum ValueOrdering {
     }
 
     private static func compareNumbers(_ left: ValueView, _ right: ValueView) -> Int {
-        switch (left.kind == .int, right.kind == .int) {
+        if left.kind == .decimal || right.kind == .decimal { return compareDecimals(left, right) }
+        return switch (left.kind == .int, right.kind == .int) {
         case (true, true): order(left.intValue, right.intValue)
         case (true, false): compare(left.intValue, floating(right))
         case (false, true): -compare(right.intValue, floating(left))
         case (false, false): compareDoubles(floating(left), floating(right))
         }
+    }
+
+    @inline(never)
+    private static func compareDecimals(_ left: ValueView, _ right: ValueView) -> Int {
+        switch (left.kind, right.kind) {
+        case (.decimal, .decimal): Decimal128.compare(left.decimalValue, right.decimalValue)
+        case (.decimal, .int): Decimal128.compare(left.decimalValue, Decimal128(right.intValue))
+        case (.int, .decimal): Decimal128.compare(Decimal128(left.intValue), right.decimalValue)
+        case (.decimal, _): Decimal128.compare(left.decimalValue, floating(right))
+        default: -Decimal128.compare(right.decimalValue, floating(left))
+        }
+    }
+
+    /// Entry by entry, the shorter first; of a map keys before values.
+    private static func compareDocuments(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
+        let one = NestedDocument(trusted: left)
+        let two = NestedDocument(trusted: right)
+        for index in 0 ..< min(one.count, two.count) {
+            if one.isMap {
+                let keys = compareBytes(one.key(at: index), two.key(at: index))
+                if keys != 0 { return keys }
+            }
+            let values = compare(one.value(at: index), two.value(at: index))
+            if values != 0 { return values }
+        }
+        return one.count - two.count
     }
 
     private static func floating(_ view: ValueView) -> Double {
@@ -76,11 +107,15 @@ package enum ValueOrdering {
         switch view.kind {
         case .null, nil: 0
         case .bool: 1
-        case .int, .float, .double: 2
+        case .int, .float, .double, .decimal: 2
         case .string: 3
         case .data: 4
         case .timestamp: 5
-        case .link: 6
+        case .objectID: 6
+        case .uuid: 7
+        case .link: 8
+        case .list: 9
+        case .map: 10
         }
     }
 }
@@ -105,6 +140,16 @@ extension Value: Comparable, Hashable {
         case .data(let value): value.withUnsafeBytes { hasher.combine(bytes: $0) }
         case .timestamp(let value): hasher.combine(value)
         case .link(let value): hasher.combine(value)
+        // Equal to an int or a double only where the double is exact, and then their doubles are equal.
+        case .decimal(let value): hasher.combine(value.isNaN ? .nan : value.doubleValue + 0.0)
+        case .objectID(let value): hasher.combine(value)
+        case .uuid(let value): hasher.combine(value)
+        case .list(let elements): hasher.combine(elements)
+        case .map(let entries):
+            for entry in entries.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+                entry.key.withUTF8Bytes { hasher.combine(bytes: $0) }
+                hasher.combine(entry.value)
+            }
         }
     }
 }

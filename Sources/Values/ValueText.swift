@@ -10,6 +10,11 @@ extension Value {
         case .string(let value): "\"\(value.count > 60 ? String(value.prefix(57)) + "..." : value)\""
         case .data(let value): "data of \(value.count) bytes"
         case .timestamp(let value): "T\(value.seconds):\(value.nanoseconds)"
+        case .decimal(let value): value.text
+        case .objectID(let value): value.text
+        case .uuid(let value): value.text
+        case .list(let elements): "list of \(elements.count)"
+        case .map(let entries): "map of \(entries.count)"
         case .link(let value): "object \(value.key.rawValue)"
         }
     }

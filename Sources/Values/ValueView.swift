@@ -4,8 +4,9 @@
 ///     offset  0  kind          u32   ValueKind
 ///             4  aux           u32   timestamp: nanoseconds; link: table key
 ///             8  low           u64   bool, int, float and double bits; string, data: address;
-///                                    timestamp: seconds; link: object key
-///            16  high          u64   string, data: byte count
+///                                    timestamp: seconds; link: object key; decimal, uuid, objectId: first 8 bytes;
+///                                    list, map: address of the encoded document
+///            16  high          u64   string, data, list, map: byte count; decimal, uuid, objectId: the other bytes
 ///
 /// Whoever makes one says how long the bytes behind `low` live.
 package struct ValueView {
@@ -46,6 +47,25 @@ package struct ValueView {
         ValueView(kindNumber: 8, aux: value.table.rawValue, low: UInt64(bitPattern: value.key.rawValue))
     }
 
+    @inlinable package static func decimal(_ value: Decimal128) -> ValueView {
+        ValueView(kindNumber: 9, low: value.low, high: value.high)
+    }
+    @inlinable package static func objectID(_ value: ObjectID) -> ValueView {
+        ValueView(kindNumber: 10, low: value.low, high: value.high)
+    }
+    @inlinable package static func uuid(_ value: UUIDBytes) -> ValueView {
+        ValueView(kindNumber: 11, low: value.low, high: value.high)
+    }
+    /// A nested list or map as `NestedDocument` encodes it.
+    @inlinable package static func list(_ document: UnsafeRawBufferPointer) -> ValueView {
+        ValueView(
+            kindNumber: 12, low: UInt64(UInt(bitPattern: document.baseAddress)), high: UInt64(document.count))
+    }
+    @inlinable package static func map(_ document: UnsafeRawBufferPointer) -> ValueView {
+        ValueView(
+            kindNumber: 13, low: UInt64(UInt(bitPattern: document.baseAddress)), high: UInt64(document.count))
+    }
+
     /// nil for a number that is no kind: views come from C callers too.
     @inlinable package var kind: ValueKind? { ValueKind(rawValue: kindNumber) }
     @inlinable package var isNull: Bool { kindNumber == 0 }
@@ -61,6 +81,10 @@ package struct ValueView {
     @inlinable package var timestampValue: Timestamp { Timestamp(seconds: intValue, nanoseconds: aux) }
     @inlinable package var linkValue: ObjectLink { ObjectLink(table: TableKey(aux), key: ObjectKey(intValue)) }
 
+    @inlinable package var decimalValue: Decimal128 { Decimal128(low: low, high: high) }
+    @inlinable package var objectIDValue: ObjectID { ObjectID(low: low, high: high) }
+    @inlinable package var uuidValue: UUIDBytes { UUIDBytes(low: low, high: high) }
+
     /// An owned copy. Strings are valid UTF-8 by the time they are in the store; an unknown kind reads as null.
     package var owned: Value {
         switch kind {
@@ -72,6 +96,10 @@ package struct ValueView {
         case .data: .data([UInt8](bytes))
         case .timestamp: .timestamp(timestampValue)
         case .link: .link(linkValue)
+        case .decimal: .decimal(decimalValue)
+        case .objectID: .objectID(objectIDValue)
+        case .uuid: .uuid(uuidValue)
+        case .list, .map: NestedDocument.value(self)
         case .null, nil: .null
         }
     }

@@ -75,6 +75,8 @@ extension LiveCollection {
         var intLeast = Int64.max, intMost = Int64.min
         var doubleLeast = Double.nan, doubleMost = Double.nan
         var timeLeast: Timestamp?, timeMost: Timestamp?
+        var decimalSum = Decimal128.zero
+        var anyLeast: Value?, anyMost: Value?
 
         init(_ type: PropertyType) { self.type = type }
 
@@ -93,9 +95,25 @@ extension LiveCollection {
                     let value = chunk.timestamp(row)
                     if value < timeLeast ?? value || timeLeast == nil { timeLeast = value }
                     if timeMost ?? value < value || timeMost == nil { timeMost = value }
-                case .bool, .string, .data, .link, .linkingObjects: break
+                case .decimal: add(chunk.view(row))
+                case .mixed:
+                    let value = chunk.view(row)
+                    if value.kind?.isNumeric == true { add(value) } else { count -= 1 }
+                case .bool, .string, .data, .link, .objectID, .uuid, .linkingObjects: break
                 }
             }
+        }
+
+        private mutating func add(_ value: ValueView) {
+            switch value.kind {
+            case .int: decimalSum = decimalSum.adding(Decimal128(value.intValue))
+            case .float: decimalSum = decimalSum.adding(Decimal128(Double(value.floatValue)))
+            case .double: decimalSum = decimalSum.adding(Decimal128(value.doubleValue))
+            default: decimalSum = decimalSum.adding(value.decimalValue)
+            }
+            let owned = value.owned
+            if anyLeast.map({ owned < $0 }) ?? true { anyLeast = owned }
+            if anyMost.map({ $0 < owned }) ?? true { anyMost = owned }
         }
 
         /// NaN is below every other number.
@@ -113,6 +131,9 @@ extension LiveCollection {
         func result(_ operation: AggregateOperation, _ name: String) throws(DatabaseError) -> Value {
             switch operation {
             case .count: return .int(Int64(count))
+            case .sum where type == .decimal || type == .mixed: return .decimal(decimalSum)
+            case .average where type == .decimal || type == .mixed:
+                return count == 0 ? .null : .decimal(decimalSum.dividing(by: Decimal128(Int64(count))))
             case .sum:
                 guard type == .int else { return .double(doubleSum) }
                 guard let sum = Int64(exactly: intSum) else {
@@ -136,7 +157,8 @@ extension LiveCollection {
             case .float: .float(Float(isLeast ? doubleLeast : doubleMost))
             case .double: .double(isLeast ? doubleLeast : doubleMost)
             case .timestamp: (isLeast ? timeLeast : timeMost).map(Value.timestamp) ?? .null
-            case .bool, .string, .data, .link, .linkingObjects: .null
+            case .decimal, .mixed: (isLeast ? anyLeast : anyMost) ?? .null
+            case .bool, .string, .data, .link, .objectID, .uuid, .linkingObjects: .null
             }
         }
     }

@@ -56,6 +56,7 @@ public enum ObjectChange<T: ObjectBase> {
         case .string(let value): value
         case .data: Data(_stored: _StoredValue(value))
         case .timestamp: Date(_stored: _StoredValue(value))
+        case .decimal, .objectID, .uuid, .list, .map: nil
         }
     }
 }

@@ -138,7 +138,8 @@ struct PathResolver {
         }
         let column = try column(property, of: type)
         path.targetTable = property.type == .link ? try target(property, of: type).tableKey : nil
-        path.end = property.isList
+        path.end =
+            property.isList
             ? .elements(column, property.type, isNullable: property.isNullable)
             : .column(column, property.type, isNullable: property.isNullable || property.type == .link)
     }
@@ -161,7 +162,7 @@ struct PathResolver {
             return PathStep(
                 kind: .inverse(isList: back.isList), origin: origin, target: target,
                 column: try column(back, of: linking), name: property.name)
-        case .bool, .int, .float, .double, .string, .data, .timestamp:
+        case .bool, .int, .float, .double, .string, .data, .timestamp, .decimal, .objectID, .uuid, .mixed:
             throw source.error(
                 .queryInvalid, "\(type.name).\(property.name) is \(property.type.name) and has no properties",
                 at: name?.position ?? .none, className: type.name, propertyName: property.name)

@@ -14,6 +14,8 @@ final class Aggregation {
     private var doubles = AggregateKernels.DoubleSummary()
     private var times: (lowest: Timestamp?, highest: Timestamp?) = (nil, nil)
     private var count = 0
+    /// Of types that are added up value by value.
+    private var singles = Accumulator()
 
     init(
         _ context: RunContext, _ table: TableKey, _ function: Predicate.CollectionOperator, _ column: ColumnKey
@@ -29,11 +31,12 @@ final class Aggregation {
                 .wrongType, "\(name) is a list; aggregates are of single values", className: layout.stored.name,
                 propertyName: stored.name)
         }
-        let fits = switch function {
-        case .count: true
-        case .min, .max: type.isNumeric || type == .timestamp
-        case .sum, .avg: type.isNumeric
-        }
+        let fits =
+            switch function {
+            case .count: true
+            case .min, .max: type.isNumeric || type == .timestamp || type == .mixed
+            case .sum, .avg: type.isNumeric || type == .mixed
+            }
         guard fits else {
             throw DatabaseError(
                 .wrongType, "\(name) is \(type.name), which has no \(function.rawValue)", className: layout.stored.name,
@@ -60,7 +63,18 @@ final class Aggregation {
             var bounds = times
             AggregateKernels.addTimestamps(chunk, selection, lowest: &bounds.lowest, highest: &bounds.highest)
             times = bounds
-        case .bool, .string, .data, .link, .linkingObjects: break
+        case .decimal, .mixed: addOneByOne(chunk, rows.rowCount, selection)
+        case .bool, .string, .data, .link, .objectID, .uuid, .linkingObjects: break
+        }
+    }
+
+    /// Of values without a loop of their own; of mixed ones only the numbers count.
+    private func addOneByOne(_ chunk: ColumnChunk, _ rows: Int, _ selection: UnsafePointer<UInt64>?) {
+        for row in 0 ..< rows {
+            if let selection, selection[row >> 6] & (1 << UInt64(row & 63)) == 0 { continue }
+            let view = chunk.view(row)
+            if type == .mixed, view.kind?.isNumeric != true { continue }
+            singles.add(view)
         }
     }
 
@@ -72,6 +86,7 @@ final class Aggregation {
     }
 
     func result() throws(DatabaseError) -> Value {
+        if type == .decimal || type == .mixed, function != .count { return try singles.result(function, type, name) }
         var accumulator = Accumulator()
         accumulator.count = count + ints.count + doubles.count
         accumulator.intSum = ints.sum
@@ -95,6 +110,7 @@ struct Accumulator {
     var count = 0
     var intSum: Int128 = 0
     var doubleSum = 0.0
+    var decimalSum = Decimal128.zero
     var lowest = ValueView.null
     var highest = ValueView.null
 
@@ -104,6 +120,7 @@ struct Accumulator {
         case .int: intSum += Int128(view.intValue)
         case .float: doubleSum += Double(view.floatValue)
         case .double: doubleSum += view.doubleValue
+        case .decimal: decimalSum = decimalSum.adding(view.decimalValue)
         default: break
         }
         count += 1
@@ -119,6 +136,9 @@ struct Accumulator {
         case .count: return .int(Int64(count))
         case .min: return narrowed(lowest, type)
         case .max: return narrowed(highest, type)
+        case .avg where type == .decimal || type == .mixed:
+            return count == 0 ? .null : .decimal(decimalTotal.dividing(by: Decimal128(Int64(count))))
+        case .sum where type == .decimal || type == .mixed: return .decimal(decimalTotal)
         case .avg: return count == 0 ? .null : .double(average(type))
         case .sum:
             guard type == .int else { return .double(doubleSum) }
@@ -136,11 +156,23 @@ struct Accumulator {
         case .count: return .int(Int64(count))
         case .min: return lowest
         case .max: return highest
+        case .avg where type == .decimal || type == .mixed:
+            return count == 0 ? .null : .decimal(decimalTotal.dividing(by: Decimal128(Int64(count))))
+        case .sum where type == .decimal || type == .mixed: return .decimal(decimalTotal)
         case .avg: return count == 0 ? .null : .double(average(type))
         case .sum:
             guard type == .int else { return .double(doubleSum) }
             return Int64(exactly: intSum).map(ValueView.int) ?? .double(Double(intSum))
         }
+    }
+
+    /// Of numbers of all kinds.
+    private var decimalTotal: Decimal128 {
+        var total = decimalSum
+        if intSum != 0 {
+            total = total.adding(Int64(exactly: intSum).map { Decimal128($0) } ?? Decimal128(Double(intSum)))
+        }
+        return doubleSum == 0 ? total : total.adding(Decimal128(doubleSum))
     }
 
     private func average(_ type: PropertyType) -> Double {

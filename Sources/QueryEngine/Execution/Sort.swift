@@ -66,10 +66,12 @@ final class SortLevel {
     }
 
     func compare(_ left: Int64, _ right: Int64) throws(DatabaseError) -> Int {
-        let leftLast = try reader.lastObject(left), rightLast = try reader.lastObject(right)
+        let leftLast = try reader.lastObject(left)
+        let rightLast = try reader.lastObject(right)
         let leftView = leftLast < 0 ? ValueView.null : try reader.viewOfLast(leftLast)
         let rightView = rightLast < 0 ? ValueView.null : try reader.viewOfLast(rightLast)
-        let leftRank = Self.rank(leftLast, leftView), rightRank = Self.rank(rightLast, rightView)
+        let leftRank = Self.rank(leftLast, leftView)
+        let rightRank = Self.rank(rightLast, rightView)
         let order = leftRank != rightRank ? Int(leftRank) - Int(rightRank) : ValueOrdering.compare(leftView, rightView)
         return isAscending ? order : -order
     }
@@ -87,7 +89,8 @@ final class SortLevel {
         }
         let isText = type == .string || type == .data
         if isText { secondPieces = Array(repeating: (0, 0), count: keys.count) }
-        var first: Int64 = 0, end: Int64 = 0
+        var first: Int64 = 0
+        var end: Int64 = 0
         var chunk: UnsafePointer<ColumnChunk>?
         for index in 0 ..< keys.count {
             let key = keys[index]
@@ -169,8 +172,21 @@ final class SortLevel {
             if depth == 0 { return (UInt64(bitPattern: view.intValue) ^ (1 << 63), continues) }
             return (UInt64(view.aux), 0)
         case .string, .data: return textPiece(view.bytes, depth)
-        case .link, .null, nil: return (0, 0)
+        case .objectID: return pairPiece(view.low.bigEndian, view.high.bigEndian, depth)
+        case .uuid: return pairPiece(view.low.bigEndian, view.high.bigEndian, depth)
+        // What shares a double is told apart by the digits beside it.
+        case .decimal:
+            let double = view.decimalValue.doubleValue
+            if depth == 0 { return (doubleCode(double), continues) }
+            let rest = view.decimalValue.subtracting(Decimal128(double))
+            return (double.isFinite ? doubleCode(rest.doubleValue) : 0, 0)
+        case .link, .list, .map, .null, nil: return (0, 0)
         }
+    }
+
+    @inline(__always)
+    private static func pairPiece(_ first: UInt64, _ second: UInt64, _ depth: Int) -> (code: UInt64, tail: UInt8) {
+        depth == 0 ? (first, continues) : (second, 0)
     }
 
     private static func doubleCode(_ value: Double) -> UInt64 {

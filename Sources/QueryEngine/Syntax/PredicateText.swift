@@ -108,6 +108,12 @@ package struct PredicateText {
         case .data(let bytes): "X'" + bytes.map(Self.hex).joined() + "'"
         case .timestamp(let value): "T\(value.seconds):\(value.nanoseconds)"
         case .link(let value): "O\(value.table.rawValue):\(value.key.rawValue)"
+        case .decimal(let value): "decimal(\(value.text))"
+        case .objectID(let value): "oid(\(value.text))"
+        case .uuid(let value): "uuid(\(value.text))"
+        case .list(let elements): "[" + elements.map { text($0) }.joined(separator: ", ") + "]"
+        case .map(let entries):
+            "{" + entries.map { Self.quoted($0.key, "\"") + ": " + text($0.value) }.joined(separator: ", ") + "}"
         }
     }
 

@@ -3,10 +3,11 @@
 /// One record (`PageKeys.catalog`) holds it all and is rewritten by a commit that changes the schema. Table, column and
 /// index keys ascend from 1 and are never reused. Values are immutable; a schema change makes a new `Catalog`.
 ///
-///     u32 format (1) | u32 crc32c of what follows | u64 schema version | u64 changed in (commit version)
+///     u32 format (1, 2) | u32 crc32c of what follows | u64 schema version | u64 changed in (commit version)
 ///     u32 next table key | u32 next index key | u32 table count
-///     table:   u32 key | text name | u32 next column key | u32 column count | columns | u32 inverse count | inverses
-///     column:  u32 key | text name | u8 type | u8 collection | u8 flags (1 nullable, 2 primary key, 4 indexed)
+///     table:   u32 key | text name | u32 next column key | u32 flags (1 embedded; not in format 1) | u32 column count | columns | u32 inverse count | inverses
+///     column:  u32 key | text name | u8 type | u8 collection | u8 flags (1 nullable, 2 primary key, 4 indexed,
+///              8 the keys of the map before it)
 ///              u32 target table (0: none) | u32 index key (0: none)
 ///     inverse: text name | u32 origin table | text origin property
 import CMotteShim
@@ -26,8 +27,13 @@ package struct StoredColumn: Sendable {
     /// The index kept for this column: of a primary key or indexed column its values, of a link column its backlinks.
     package var index: IndexKey?
     package var kind: ColumnKind
+    /// Of a map: the column that holds its keys, in step with the values here.
+    package var keyColumn: ColumnKey?
+    /// The keys of a map: a column that users do not see.
+    package var isMapKeys = false
 
-    package var isList: Bool { collection == .list }
+    /// Whether a row has a run of elements here: a list, a set, a map's values or its keys.
+    package var isList: Bool { collection != .none }
     package var isLink: Bool { type == .link }
 }
 
@@ -43,6 +49,7 @@ package struct StoredTable: Sendable {
     package var nextColumnKey: UInt32
     package var columns: [StoredColumn]
     package var inverses: [StoredInverse]
+    package var isEmbedded = false
 
     package var primaryKey: StoredColumn? { columns.first { $0.isPrimaryKey } }
     package func column(_ key: ColumnKey) -> StoredColumn? { columns.first { $0.key == key } }
@@ -94,7 +101,7 @@ package final class Catalog: Sendable {
         let names = Dictionary(uniqueKeysWithValues: tables.map { ($0.key, $0.name) })
         return Schema(
             tables.map { table in
-                var properties = table.columns.map { column in
+                var properties = table.columns.filter { !$0.isMapKeys }.map { column in
                     Property(
                         name: column.name, type: column.type, collection: column.collection,
                         isNullable: column.isNullable,
@@ -106,7 +113,8 @@ package final class Catalog: Sendable {
                         name: inverse.name, type: .linkingObjects, target: names[inverse.originTable],
                         origin: inverse.originProperty)
                 }
-                return ObjectType(name: table.name, properties: properties, tableKey: table.key)
+                return ObjectType(
+                    name: table.name, properties: properties, tableKey: table.key, isEmbedded: table.isEmbedded)
             })
     }
 }
@@ -114,7 +122,7 @@ package final class Catalog: Sendable {
 // MARK: - Bytes
 
 extension Catalog {
-    private static let format: UInt32 = 1
+    private static let format: UInt32 = 2
 
     func encoded() -> [UInt8] {
         var body = ByteWriter()
@@ -135,13 +143,18 @@ extension Catalog {
         body.write(table.key.rawValue)
         body.write(text: table.name)
         body.write(table.nextColumnKey)
+        body.write(UInt32(table.isEmbedded ? 1 : 0))
         body.write(UInt32(table.columns.count))
         for column in table.columns {
             body.write(column.key.rawValue)
             body.write(text: column.name)
             body.write(UInt8(truncatingIfNeeded: column.type.rawValue))
             body.write(UInt8(truncatingIfNeeded: column.collection.rawValue))
-            body.write(UInt8((column.isNullable ? 1 : 0) | (column.isPrimaryKey ? 2 : 0) | (column.isIndexed ? 4 : 0)))
+            var flags: UInt8 = column.isNullable ? 1 : 0
+            if column.isPrimaryKey { flags |= 2 }
+            if column.isIndexed { flags |= 4 }
+            if column.isMapKeys { flags |= 8 }
+            body.write(flags)
             body.write(column.target?.rawValue ?? 0)
             body.write(column.index?.rawValue ?? 0)
         }
@@ -156,9 +169,9 @@ extension Catalog {
     static func decode(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) -> Catalog {
         var reader = ByteReader(bytes, of: "the stored schema")
         let format: UInt32 = try reader.read()
-        guard format == Self.format else {
+        guard format >= 1, format <= Self.format else {
             throw DatabaseError(
-                .unsupportedFormat, "the stored schema has format \(format); this release reads format \(Self.format)")
+                .unsupportedFormat, "the stored schema has format \(format); this release reads up to \(Self.format)")
         }
         let crc: UInt32 = try reader.read()
         guard crc == checksum([UInt8](bytes[reader.offset...])) else {
@@ -170,7 +183,7 @@ extension Catalog {
         let nextIndexKey: UInt32 = try reader.read()
         let count: UInt32 = try reader.read()
         var tables: [StoredTable] = []
-        for _ in 0 ..< count { tables.append(try readTable(&reader)) }
+        for _ in 0 ..< count { tables.append(try readTable(&reader, format)) }
         guard zip(tables, tables.dropFirst()).allSatisfy({ $0.key < $1.key }),
             tables.allSatisfy({ $0.key.rawValue < nextTableKey })
         else {
@@ -181,13 +194,28 @@ extension Catalog {
             tables: tables)
     }
 
-    private static func readTable(_ reader: inout ByteReader) throws(DatabaseError) -> StoredTable {
+    private static func readTable(
+        _ reader: inout ByteReader, _ format: UInt32
+    ) throws(DatabaseError) -> StoredTable {
         let key: UInt32 = try reader.read()
         let name = try reader.readText()
         let nextColumnKey: UInt32 = try reader.read()
+        let flags: UInt32 = format == 1 ? 0 : try reader.read()
         let columnCount: UInt32 = try reader.read()
         var columns: [StoredColumn] = []
-        for _ in 0 ..< columnCount { columns.append(try readColumn(&reader, table: name)) }
+        for _ in 0 ..< columnCount {
+            let column = try readColumn(&reader, table: name)
+            if column.isMapKeys {
+                guard let last = columns.indices.last, columns[last].collection == .map, column.type == .string else {
+                    throw .corrupted("the stored schema has keys without a map in class \(name)")
+                }
+                columns[last].keyColumn = column.key
+            }
+            columns.append(column)
+        }
+        guard columns.allSatisfy({ $0.collection != .map || $0.keyColumn != nil }) else {
+            throw .corrupted("the stored schema has a map without keys in class \(name)")
+        }
         let inverseCount: UInt32 = try reader.read()
         var inverses: [StoredInverse] = []
         for _ in 0 ..< inverseCount {
@@ -197,7 +225,8 @@ extension Catalog {
                 StoredInverse(name: inverseName, originTable: TableKey(origin), originProperty: try reader.readText()))
         }
         return StoredTable(
-            key: TableKey(key), name: name, nextColumnKey: nextColumnKey, columns: columns, inverses: inverses)
+            key: TableKey(key), name: name, nextColumnKey: nextColumnKey, columns: columns, inverses: inverses,
+            isEmbedded: flags & 1 != 0)
     }
 
     private static func readColumn(_ reader: inout ByteReader, table: String) throws(DatabaseError) -> StoredColumn {
@@ -217,7 +246,7 @@ extension Catalog {
         return StoredColumn(
             key: ColumnKey(key), name: name, type: type, collection: collection, isNullable: flags & 1 != 0,
             isPrimaryKey: flags & 2 != 0, isIndexed: flags & 4 != 0, target: target == 0 ? nil : TableKey(target),
-            index: index == 0 ? nil : IndexKey(index), kind: kind)
+            index: index == 0 ? nil : IndexKey(index), kind: kind, isMapKeys: flags & 8 != 0)
     }
 
     private static func checksum(_ body: [UInt8]) -> UInt32 {

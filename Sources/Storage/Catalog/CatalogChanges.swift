@@ -61,7 +61,9 @@ struct CatalogBuilder {
     }
 
     mutating func addTable(_ key: TableKey, for type: ObjectType) {
-        tables.append(StoredTable(key: key, name: type.name, nextColumnKey: 1, columns: [], inverses: []))
+        tables.append(
+            StoredTable(
+                key: key, name: type.name, nextColumnKey: 1, columns: [], inverses: [], isEmbedded: type.isEmbedded))
     }
 
     mutating func add(_ property: Property, to className: String) throws(DatabaseError) {
@@ -84,6 +86,16 @@ struct CatalogBuilder {
                 key: column, name: property.name, type: property.type, collection: property.collection,
                 isNullable: property.isNullable, isPrimaryKey: property.isPrimaryKey, isIndexed: property.isIndexed,
                 target: target, index: index, kind: kind))
+        if property.isMap {
+            // Allocated with the map and kept behind it.
+            let keys = ColumnKey(tables[position].nextColumnKey)
+            tables[position].nextColumnKey += 1
+            tables[position].columns[tables[position].columns.count - 1].keyColumn = keys
+            tables[position].columns.append(
+                StoredColumn(
+                    key: keys, name: property.name + ".@keys", type: .string, collection: .list, isNullable: false,
+                    isPrimaryKey: false, isIndexed: false, target: nil, index: nil, kind: .string, isMapKeys: true))
+        }
         if index != nil, property.type != .link { indexesToBuild.append((tables[position].key, column)) }
         // The target's incoming links have changed as well.
         if let target { touched.insert(target) }

@@ -2,12 +2,13 @@
 ///
 ///     u8: kind (low four bits), 0x80 if abbreviated
 ///     bool u8 | int zigzag | float u32 | double u64 | string, data: length, bytes | timestamp: seconds, nanoseconds
-///     link: table, key | abbreviated: length, IndexHash u64            numbers without a width are variable-length
+///     link: table, key | decimal, uuid: 16 bytes | objectId: 12 bytes | list, map: length, document
+///     abbreviated: length, IndexHash u64                               numbers without a width are variable-length
 import MotteValues
 
 package enum LoggedValue: Hashable, Sendable {
     case whole(Value)
-    /// A string or data too long to be kept.
+    /// A string, data, list or map too long to be kept.
     case abbreviated(kind: ValueKind, byteCount: Int, hash: UInt64)
 
     private static let abbreviatedBit: UInt8 = 0x80
@@ -16,10 +17,18 @@ package enum LoggedValue: Hashable, Sendable {
         let kind = UInt8(truncatingIfNeeded: view.kindNumber)
         switch view.kind {
         case .null, nil: bytes.append(0)
-        case .bool: bytes.append(kind); bytes.append(view.boolValue ? 1 : 0)
-        case .int: bytes.append(kind); bytes.append(zigzag: view.intValue)
-        case .float: bytes.append(kind); bytes.append(u32: view.floatValue.bitPattern)
-        case .double: bytes.append(kind); bytes.append(u64: view.doubleValue.bitPattern)
+        case .bool:
+            bytes.append(kind)
+            bytes.append(view.boolValue ? 1 : 0)
+        case .int:
+            bytes.append(kind)
+            bytes.append(zigzag: view.intValue)
+        case .float:
+            bytes.append(kind)
+            bytes.append(u32: view.floatValue.bitPattern)
+        case .double:
+            bytes.append(kind)
+            bytes.append(u64: view.doubleValue.bitPattern)
         case .timestamp:
             bytes.append(kind)
             bytes.append(zigzag: view.timestampValue.seconds)
@@ -28,7 +37,13 @@ package enum LoggedValue: Hashable, Sendable {
             bytes.append(kind)
             bytes.append(varint: UInt64(view.linkValue.table.rawValue))
             bytes.append(zigzag: view.linkValue.key.rawValue)
-        case .string, .data:
+        case .decimal, .uuid:
+            bytes.append(kind)
+            withUnsafeBytes(of: (view.low, view.high)) { bytes.append(contentsOf: $0) }
+        case .objectID:
+            bytes.append(kind)
+            view.objectIDValue.withBytes { bytes.append(contentsOf: $0) }
+        case .string, .data, .list, .map:
             let content = view.bytes
             guard content.count > longest else {
                 bytes.append(kind)
@@ -46,7 +61,7 @@ package enum LoggedValue: Hashable, Sendable {
         let tag = try reader.byte()
         guard tag & 0x70 == 0, let kind = ValueKind(rawValue: UInt32(tag & 0x0F)) else { throw unknownKind() }
         if tag & abbreviatedBit != 0 {
-            guard kind == .string || kind == .data else { throw unknownKind() }
+            guard kind == .string || kind == .data || kind == .list || kind == .map else { throw unknownKind() }
             let count = try reader.position()
             return .abbreviated(kind: kind, byteCount: Int(count), hash: try reader.u64())
         }
@@ -58,6 +73,14 @@ package enum LoggedValue: Hashable, Sendable {
         case .double: return .whole(.double(Double(bitPattern: try reader.u64())))
         case .timestamp: return .whole(.timestamp(try readTimestamp(&reader)))
         case .link: return .whole(.link(try readLink(&reader)))
+        case .decimal:
+            return .whole(.decimal(Decimal128(low: try reader.u64(), high: try reader.u64())))
+        case .uuid: return .whole(.uuid(UUIDBytes(try reader.run(16))))
+        case .objectID: return .whole(.objectID(ObjectID(try reader.run(12))))
+        case .list, .map:
+            let document = try readContent(&reader)
+            try NestedDocument.validate(document)
+            return .whole(NestedDocument.value(.list(document)))
         case .data: return .whole(.data([UInt8](try readContent(&reader))))
         case .string:
             guard let text = String(validating: try readContent(&reader), as: UTF8.self) else {

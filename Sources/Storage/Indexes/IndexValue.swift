@@ -6,9 +6,13 @@
 ///     string, data     up to 7 bytes: 0 | bytes padded to 56 bits | length     exact, ordered among themselves
 ///                      longer: 1 | zeros | 48 bits of IndexHash                neither
 ///     link             the target's object key                                 exact
+///     objectId, uuid   48 bits of IndexHash, as a long string                  neither
+///     decimal          that of its double                                      ordered, not exact
+///     in mixed columns a hash of kind and value, alike for equal numbers       neither
 ///     null             a space of its own                                      exact
 ///
 /// Where `isExact` is false other values may share the bits: the caller compares the row itself.
+import MotteSchemaModel
 import MotteValues
 
 package struct IndexValue: Hashable, Sendable {
@@ -65,6 +69,35 @@ package struct IndexValue: Hashable, Sendable {
         case .string, .data: self = .bytes(view.bytes)
         case .timestamp: self = .timestamp(view.timestampValue)
         case .link: self = .link(to: view.linkValue.key)
+        case .decimal: self = IndexValue(IndexValue.double(view.decimalValue.doubleValue).raw, isExact: false)
+        case .objectID: self = view.objectIDValue.withBytes { .hashed($0, salt: 0) }
+        case .uuid: self = view.uuidValue.withBytes { .hashed($0, salt: 0) }
+        case .list, .map: self = .hashed(view.bytes, salt: view.kindNumber)
         }
+    }
+
+    /// The value as a column of `type` keeps it: mixed columns hold all kinds in one space.
+    package init(_ view: ValueView, of type: PropertyType) {
+        guard type == .mixed else {
+            self.init(view)
+            return
+        }
+        switch view.kind {
+        case .null, nil: self = .null
+        // Equal numbers of different kinds share their double; what is a little beside it is told apart by the row.
+        case .int: self = .number(Double(view.intValue))
+        case .float: self = .number(Double(view.floatValue))
+        case .double: self = .number(view.doubleValue)
+        case .decimal: self = .number(view.decimalValue.doubleValue)
+        case .string, .data, .list, .map: self = .hashed(view.bytes, salt: view.kindNumber)
+        default:
+            self = withUnsafeBytes(of: (view.low, view.high, view.aux)) { .hashed($0, salt: view.kindNumber) }
+        }
+    }
+
+    private static func number(_ value: Double) -> IndexValue { IndexValue(double(value).raw, isExact: false) }
+
+    private static func hashed(_ bytes: UnsafeRawBufferPointer, salt: UInt32) -> IndexValue {
+        IndexValue(1 << 63 | (IndexHash.hash(bytes) &+ UInt64(salt)) >> 16, isExact: false)
     }
 }

@@ -26,7 +26,7 @@ extension TableView {
         guard !source.isDeferred(index) else { return try scan(slot: slot, for: value) }
         source.counters.add(indexLookups: 1)
         let view = try source.indexView(index)
-        let wanted = IndexValue(value)
+        let wanted = IndexValue(value, of: layout.columns[slot].type)
         guard let first = try view.firstKey(wanted) else { return nil }
         if wanted.isExact { return first }
         if try matches(slot, first.rawValue, value) { return first }
@@ -52,7 +52,7 @@ extension TableView {
         let stored = layout.columns[slot]
         guard let index = stored.index, !stored.isLink, !source.isDeferred(index) else { return nil }
         guard fits(value, stored) else { return 0 }
-        let wanted = IndexValue(value)
+        let wanted = IndexValue(value, of: layout.columns[slot].type)
         if wanted.isExact {
             source.counters.add(indexLookups: 1)
             return try source.indexView(index).count(wanted)
@@ -69,7 +69,7 @@ extension TableView {
         let stored = layout.columns[slot]
         guard let index = stored.index, !stored.isLink, fits(value, stored) else { return }
         source.counters.add(indexLookups: 1)
-        let wanted = IndexValue(value)
+        let wanted = IndexValue(value, of: layout.columns[slot].type)
         let start = keys.count
         try source.indexView(index).keys(wanted, into: &keys)
         guard !wanted.isExact else { return }
