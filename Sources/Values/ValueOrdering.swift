@@ -29,6 +29,20 @@ package enum ValueOrdering {
         }
     }
 
+    /// Whether one can be above or below the other: values of one family, and not a number beside NaN.
+    package static func areComparable(_ left: ValueView, _ right: ValueView) -> Bool {
+        rank(left) == rank(right) && isNaN(left) == isNaN(right)
+    }
+
+    package static func isNaN(_ view: ValueView) -> Bool {
+        switch view.kind {
+        case .float: view.floatValue.isNaN
+        case .double: view.doubleValue.isNaN
+        case .decimal: view.decimalValue.isNaN
+        default: false
+        }
+    }
+
     package static func compareBytes(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
         let shared = min(left.count, right.count)
         if shared > 0, let leftStart = left.baseAddress, let rightStart = right.baseAddress {

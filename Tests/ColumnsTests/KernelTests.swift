@@ -26,6 +26,13 @@ import Testing
             let nanoseconds = spread < 2 ? 0 : UInt32(random.below(3) * 400_000_000)
             return .timestamp(Timestamp(seconds: Int64(random.below(500)) - 250, nanoseconds: nanoseconds))
         case .link: return .link(ObjectLink(table: TableKey(0), key: ObjectKey(Int64(random.below(1_000)))))
+        case .decimal:
+            return .decimal(Decimal128(parsing: random.pick(["NaN", "0", "-0", "1.50", "15E-1", "1E40", "-3"])) ?? .nan)
+        case .objectID: return .objectID(ObjectID(low: UInt64(random.below(90)) << 40, high: UInt64(random.below(3))))
+        case .uuid: return .uuid(UUIDBytes(low: UInt64(random.below(90)) << 32, high: UInt64(random.below(2))))
+        case .mixed:
+            let kinds: [ColumnKind] = [.bool, .int, .float, .double, .string, .data, .timestamp, .decimal, .uuid]
+            return randomValue(random.pick(kinds), &random, spread: spread)
         }
     }
 
@@ -73,6 +80,10 @@ import Testing
     }
 
     static func select(_ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Value, into words: SelectionWords) {
+        if chunk.kind == .mixed || chunk.kind == .decimal {
+            if !constant.isNull { constant.withView { ComparisonKernels.selectValues(chunk, op, $0, into: words) } }
+            return
+        }
         switch constant {
         case .bool(let value): ComparisonKernels.selectBools(chunk, op, value, into: words)
         case .int(let value): ComparisonKernels.selectInts(chunk, op, value, into: words)
@@ -80,7 +91,10 @@ import Testing
         case .double(let value): ComparisonKernels.selectDoubles(chunk, op, value, into: words)
         case .timestamp(let value): ComparisonKernels.selectTimestamps(chunk, op, value, into: words)
         case .link(let value): ComparisonKernels.selectLinks(chunk, op, value.key.rawValue, into: words)
-        case .string, .data: constant.withView { TextKernels.select(chunk, op, $0.bytes, into: words) }
+        case .string, .data:
+            constant.withView { TextKernels.select(chunk, op, $0.bytes, into: words) }
+        case .decimal, .objectID, .uuid, .list, .map:
+            constant.withView { ComparisonKernels.selectValues(chunk, op, $0, into: words) }
         case .null: break
         }
     }
@@ -88,6 +102,8 @@ import Testing
     private static func naive(_ value: Value, _ op: ComparisonOperator, _ constant: Value) -> Bool {
         if value.isNull { return op == .notEqual }
         if isNaN(value) != isNaN(constant) { return op == .notEqual }
+        let isComparable = value.withView { value in constant.withView { ValueOrdering.areComparable(value, $0) } }
+        guard isComparable else { return op == .notEqual }
         if isNaN(value) { return op == .equal }
         return op.holds(Value.compare(value, constant))
     }
@@ -96,6 +112,7 @@ import Testing
         switch value {
         case .float(let number): number.isNaN
         case .double(let number): number.isNaN
+        case .decimal(let number): number.isNaN
         default: false
         }
     }

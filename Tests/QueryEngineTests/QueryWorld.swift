@@ -82,16 +82,20 @@ final class QueryWorld {
     private static func initial(_ property: Property) -> Cell {
         if property.isList { return .list([]) }
         if property.isNullable { return .value(.null) }
-        let value: Value = switch property.type {
-        case .bool: .bool(false)
-        case .int: .int(0)
-        case .float: .float(0)
-        case .double: .double(0)
-        case .string: .string("")
-        case .data: .data([])
-        case .timestamp: .timestamp(Timestamp(seconds: 0, nanoseconds: 0))
-        case .link, .linkingObjects: .null
-        }
+        let value: Value =
+            switch property.type {
+            case .bool: .bool(false)
+            case .int: .int(0)
+            case .float: .float(0)
+            case .double: .double(0)
+            case .string: .string("")
+            case .data: .data([])
+            case .timestamp: .timestamp(Timestamp(seconds: 0, nanoseconds: 0))
+            case .decimal: .decimal(.zero)
+            case .objectID: .objectID(.zero)
+            case .uuid: .uuid(UUIDBytes(low: 0, high: 0))
+            case .link, .mixed, .linkingObjects: .null
+            }
         return .value(value)
     }
 

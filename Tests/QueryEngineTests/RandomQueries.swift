@@ -55,8 +55,10 @@ struct RandomQueries {
             let number = world.lastNumber
             var cells: [String: QueryWorld.Cell] = [:]
             if let key = type.primaryKey {
-                cells[key.name] = .value(key.type == .int ? .int(Int64(number) * 7)
-                    : .string("key \(number)"))
+                cells[key.name] = .value(
+                    key.type == .int
+                        ? .int(Int64(number) * 7)
+                        : .string("key \(number)"))
             }
             try world.create(name, cells)
         }
@@ -85,7 +87,7 @@ struct RandomQueries {
 
     static let texts = [
         "", "a", "A", "ab", "aB", "abc", "abcdefg", "abcdefgh", "abcdefghi", "abcdefgh\0", "Über", "über", "ÜBER",
-        "zz",         "a*b", "a?b", "long text that shares its start 1", "long text that shares its start 2",
+        "zz", "a*b", "a?b", "long text that shares its start 1", "long text that shares its start 2",
         "\u{1F600}", "e\u{301}", "é",
     ]
     static let doubles: [Double] = [
@@ -97,7 +99,7 @@ struct RandomQueries {
         if property.isNullable, random.chance(20) { return .null }
         if property.type == .link {
             guard let target = property.target, let keys = world.rows[target]?.keys.sorted(), !keys.isEmpty,
-                  let link = try? world.link(target, random.pick(keys))
+                let link = try? world.link(target, random.pick(keys))
             else { return .null }
             return link
         }
@@ -113,8 +115,13 @@ struct RandomQueries {
         case .string: .string(random.pick(texts))
         case .data: .data(Array(random.pick(texts).utf8.prefix(4)) + (random.chance(20) ? [0xFF] : []))
         case .timestamp:
-            .timestamp(Timestamp(
-                seconds: Int64(random.below(5)) - 2, nanoseconds: random.chance(60) ? 0 : UInt32(random.below(3))))
+            .timestamp(
+                Timestamp(
+                    seconds: Int64(random.below(5)) - 2, nanoseconds: random.chance(60) ? 0 : UInt32(random.below(3))))
+        case .decimal: .decimal(Decimal128(random.pick(doubles)))
+        case .objectID: .objectID(ObjectID(low: UInt64(random.below(4)), high: 0))
+        case .uuid: .uuid(UUIDBytes(low: UInt64(random.below(4)), high: 0))
+        case .mixed: plain(random.pick([.bool, .int, .double, .string, .decimal]), &random)
         case .link, .linkingObjects: .null
         }
     }
@@ -270,13 +277,15 @@ struct RandomQueries {
     private func pair(_ world: QueryWorld, _ name: String, _ random: inout SeededRandom) throws -> Predicate? {
         for _ in 0 ..< 30 {
             guard let left = try walk(world, name, &random, toOne: true),
-                  let right = try walk(world, name, &random, toOne: true)
+                let right = try walk(world, name, &random, toOne: true)
             else { continue }
             let (one, two) = (left.property, right.property)
             let isLinks = one.type == .link && two.type == .link && one.target.hasSameBytes(as: two.target)
             guard isLinks || (one.type != .link && one.type == two.type) || (one.type.isNumeric && two.type.isNumeric)
             else { continue }
-            let signs: [Predicate.Operator] = isLinks ? [.equal, .notEqual]
+            let signs: [Predicate.Operator] =
+                isLinks
+                ? [.equal, .notEqual]
                 : [.equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual]
             return .comparison(.init(.path(.init(left.names)), random.pick(signs), .path(.init(right.names))))
         }

@@ -124,6 +124,13 @@ struct StoreModel {
             return .timestamp(
                 Timestamp(seconds: Int64(random.below(1_000_000)) - 500_000, nanoseconds: UInt32(random.below(2) * 123))
             )
+        case .decimal: return .decimal(Decimal128(Double(random.below(1_000)) / 8))
+        case .objectID: return .objectID(ObjectID(low: UInt64(random.below(50)), high: UInt64(random.below(3))))
+        case .uuid: return .uuid(UUIDBytes(low: UInt64(random.below(50)), high: UInt64(random.below(3))))
+        case .mixed:
+            return random.below(2) == 0
+                ? .int(Int64(random.below(20)))
+                : .list([.string("x"), .map([MapEntry(key: "k", value: .bool(true))])])
         case .link, .linkingObjects:
             return keys.isEmpty
                 ? .null : .link(ObjectLink(table: table, key: ObjectKey(keys[random.below(keys.count)])))
