@@ -119,7 +119,7 @@ struct ChunkBuffers {
     @inline(__always)
     mutating func append(_ view: ValueView) {
         if view.isNull {
-            if !isNullable, let zero = kind.zero { return append(zero) }
+            if !isNullable, let zero = kind.zero { return kind.withBytes(of: zero) { append(bytes: $0) } }
             if isNullable { nullCount &+= 1 }
             append(0, isPresent: false)
         } else if isText {

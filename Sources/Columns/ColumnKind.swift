@@ -75,6 +75,7 @@ package enum ColumnKind: UInt8, Sendable, CaseIterable {
         case .decimal: .decimal(.zero)
         case .objectID: .objectID(.zero)
         case .uuid: .uuid(UUIDBytes(low: 0, high: 0))
+        case .mixed: .null
         default: nil
         }
     }

@@ -49,7 +49,8 @@ import Testing
         (
             "Dog {\n  name: text }",
             "schema text, line 2, column 9: expected a type: bool, int, float, double, string, data, timestamp, "
-                + "list<...>, link<...> or inverse<...>, found 'text'"
+                + "decimal, objectId, uuid, mixed, "
+                + "list<...>, set<...>, map<...>, link<...> or inverse<...>, found 'text'"
         ),
         ("Dog { a: int, b", "schema text, line 1, column 16: expected ':', found the end"),
         (

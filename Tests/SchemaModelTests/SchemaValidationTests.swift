@@ -28,9 +28,9 @@ import Testing
         ("A { x: link<A>! }", "A.x is a link and must be nullable, because its target can be deleted"),
         ("A { x: list<A?> }", "A.x is a list of links, whose elements cannot be null"),
         ("A { x: list<int> key }", "A.x is a list and cannot be the primary key"),
-        ("A { x: bool key }", "A.x has type bool; a primary key is an int or a string"),
+        ("A { x: bool key }", "A.x has type bool; a primary key is an int, string, objectId or uuid"),
         ("A { x: list<int> indexed }", "A.x is a list and cannot be indexed"),
-        ("A { x: double indexed }", "A.x has type double; only bool, int, string and timestamp can be indexed"),
+        ("A { x: double indexed }", "A.x has type double; bool, int, string, timestamp, objectId, uuid and mixed can be indexed"),
     ])
     func ruleIsReported(text: String, message: String) throws {
         let schema = try SchemaText.parse(text)
