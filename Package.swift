@@ -22,7 +22,9 @@ func tests(_ folder: String, on targets: [String]) -> Target {
         exclude: folder == "ConformanceTests" ? ["conformance-skips.txt"] : [])
 }
 
-let allFloors = ["Values", "Pages", "Columns", "SchemaModel", "Storage", "QueryEngine", "LiveObjects", "Notifications"]
+let allFloors = [
+    "Values", "Pages", "Columns", "SchemaModel", "Storage", "QueryEngine", "LiveObjects", "Notifications", "Exchange",
+]
 
 let live = ["MotteLiveObjects", "MotteQueryEngine", "MotteStorage", "MotteSchemaModel", "MotteValues"]
 
@@ -57,6 +59,7 @@ let package = Package(
         floor(
             "Notifications", on: ["LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Values"],
             c: ["CMotteShim"]),
+        floor("Exchange", on: ["LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Columns", "Values"]),
 
         // Floor 7: the faces.
         .target(
@@ -66,13 +69,13 @@ let package = Package(
             ],
             path: "Sources/Motte"),
         floor(
-            "CExports", on: ["Notifications", "LiveObjects", "QueryEngine", "SchemaModel", "Values"],
+            "CExports", on: ["Exchange", "Notifications", "LiveObjects", "QueryEngine", "SchemaModel", "Values"],
             c: ["CMotte", "CMotteShim"]),
         .executableTarget(
             name: "MotteTool",
             dependencies: [
-                "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteStorage", "MotteSchemaModel",
-                "MotteValues",
+                "MotteExchange", "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteStorage",
+                "MotteSchemaModel", "MotteValues",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/Tool"),
@@ -99,6 +102,7 @@ let package = Package(
         tests("QueryEngineTests", on: ["MotteQueryEngine", "MotteStorage", "MotteSchemaModel", "MotteValues"]),
         tests("LiveObjectsTests", on: live),
         tests("NotificationsTests", on: ["MotteNotifications"] + live),
+        tests("ExchangeTests", on: ["MotteExchange"] + live),
         tests("MotteTests", on: ["Motte"]),
         tests("ConformanceTests", on: ["MotteNotifications"] + live),
     ],

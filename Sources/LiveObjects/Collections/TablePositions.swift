@@ -5,13 +5,13 @@
 import MotteStorage
 import MotteValues
 
-struct TablePositions {
+package struct TablePositions {
     let count: Int
     private let nextKey: Int64
     /// Rows before each cluster; empty while all keys are live.
     private var rowsBefore: [Int] = []
 
-    init(_ view: TableView) throws(DatabaseError) {
+    package init(_ view: TableView) throws(DatabaseError) {
         count = view.liveCount
         nextKey = view.nextKey
         guard Int64(count) != nextKey else { return }
@@ -34,7 +34,7 @@ struct TablePositions {
     }
 
     /// nil when the key is not live.
-    func index(of key: ObjectKey, _ view: TableView) throws(DatabaseError) -> Int? {
+    package func index(of key: ObjectKey, _ view: TableView) throws(DatabaseError) -> Int? {
         guard let place = try view.locate(key) else { return nil }
         if isDense { return Int(key.rawValue) }
         guard let live = try view.cluster(place.cluster).liveWords else {

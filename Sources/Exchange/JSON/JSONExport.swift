@@ -1,0 +1,237 @@
+/// Objects as JSON: one, a collection, a class, or the whole store as a dump that `JSONImport` makes a store of again.
+///
+/// Reads one version of the session, object by object into a sink, so that memory does not grow with what is exported.
+/// Links are written as references; with `.nested` what they link to is written in place, down to a depth, and an
+/// object that is being written already is referred to. The form is described in docs/json.md.
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+package struct JSONExport {
+    package enum Links: UInt32, Sendable, CaseIterable {
+        case references = 0
+        case nested = 1
+    }
+
+    package enum Form: UInt32, Sendable, CaseIterable {
+        /// `[...]`, an object a line.
+        case array = 0
+        /// JSON Lines.
+        case lines = 1
+    }
+
+    package struct Options: Sendable {
+        package var links = Links.references
+        /// Objects within each other with `.nested`.
+        package var depthLimit = 16
+        /// In which properties are written; empty: all that are stored.
+        package var properties: [String] = []
+
+        package init() {}
+    }
+
+    private let session: Session
+    private let source: RowSource
+    private let options: Options
+    private var plans: ClassPlans
+    private var prefixes: [TableKey: [[UInt8]]] = [:]
+    /// Objects that are being written, outermost first.
+    private var path: [ObjectLink] = []
+    /// In a dump: objects without a primary key by their position, so that equal stores have equal dumps.
+    private var positions: [TableKey: TablePositions]?
+
+    package init(_ session: Session, _ options: Options = Options()) throws(DatabaseError) {
+        self.session = session
+        self.options = options
+        source = try session.source()
+        plans = ClassPlans(source.schema)
+    }
+
+    // MARK: What to export
+
+    package mutating func object(_ object: LiveObject, to sink: inout ByteSink) throws(DatabaseError) {
+        guard try object.exists() else {
+            throw DatabaseError(.objectDeleted, "this object has been deleted; check isValid before exporting it")
+        }
+        try write(object.table, object.key, to: &sink)
+    }
+
+    /// Objects or plain values.
+    package mutating func collection(
+        _ collection: LiveCollection, form: Form, to sink: inout ByteSink
+    ) throws(DatabaseError) {
+        let count = try collection.count()
+        if form == .array { sink.append("[") }
+        for index in 0 ..< count {
+            if form == .array { index > 0 ? sink.append(",\n ") : sink.append("\n ") }
+            if let target = collection.target {
+                // What a snapshot lists although it was deleted.
+                if let object = try collection.object(at: index) {
+                    try write(target, object.key, to: &sink)
+                } else {
+                    sink.append("null")
+                }
+            } else {
+                JSONValueWriter.plain(try collection.value(at: index), to: &sink)
+            }
+            if form == .lines { sink.append("\n") }
+            try sink.flushIfFull()
+        }
+        if form == .array { count > 0 ? sink.append("\n]\n") : sink.append("]\n") }
+        try sink.flushIfFull()
+    }
+
+    /// All classes, as JSON Lines after a header.
+    package mutating func store(
+        to sink: inout ByteSink, progress: ((Int) -> Void)? = nil
+    ) throws(DatabaseError) {
+        let schema = source.schema
+        StoreDumpHeader.write(schema, to: &sink)
+        positions = [:]
+        var written = 0
+        for type in schema.objectTypes {
+            guard let table = type.tableKey else { continue }
+            let view = try source.table(table)
+            for cluster in 0 ..< view.clusterCount {
+                let rows = try view.cluster(cluster)
+                for slot in 0 ..< rows.rowCount {
+                    if let live = rows.liveWords, live[slot >> 6] & (1 << UInt64(slot & 63)) == 0 { continue }
+                    try write(table, ObjectKey(rows.firstKey + Int64(slot)), named: type.name, to: &sink)
+                    sink.append("\n")
+                    written += 1
+                    try sink.flushIfFull()
+                }
+                progress?(written)
+            }
+        }
+    }
+
+    // MARK: Objects
+
+    private mutating func write(
+        _ table: TableKey, _ key: ObjectKey, named name: String? = nil, to sink: inout ByteSink
+    ) throws(DatabaseError) {
+        let plan = try plans.plan(table)
+        let view = try source.table(table)
+        let prefixes = prefixes(plan)
+        path.append(ObjectLink(table: table, key: key))
+        sink.append("{")
+        var isFirst = true
+        func separate(_ sink: inout ByteSink) {
+            if !isFirst { sink.append(",") }
+            isFirst = false
+        }
+        if let name {
+            separate(&sink)
+            sink.append("\"$class\":")
+            JSONValueWriter.string(name, to: &sink)
+        }
+        if plan.primaryKey == nil {
+            separate(&sink)
+            sink.append("\"$key\":")
+            sink.append(try number(view, key))
+        }
+        for (index, field) in plan.fields.enumerated() where !prefixes[index].isEmpty {
+            separate(&sink)
+            prefixes[index].withUnsafeBytes { sink.append($0) }
+            if field.property.collection == .none {
+                try write(try view.value(field.column, key), field, to: &sink)
+            } else {
+                try elements(view, field, key, to: &sink)
+            }
+        }
+        sink.append("}")
+        path.removeLast()
+    }
+
+    private mutating func elements(
+        _ view: TableView, _ field: ClassPlan.Field, _ key: ObjectKey, to sink: inout ByteSink
+    ) throws(DatabaseError) {
+        let count = try view.listCount(field.column, key)
+        sink.append("[")
+        var first = 0
+        while first < count {
+            let values = try piece(view, field, key, first)
+            guard !values.isEmpty else { break }
+            for (index, value) in values.enumerated() {
+                if first + index > 0 { sink.append(",") }
+                try write(value, field, to: &sink)
+            }
+            first += values.count
+            try sink.flushIfFull()
+        }
+        sink.append("]")
+    }
+
+    /// Some elements: a long list is not found anew for each of them.
+    private func piece(
+        _ view: TableView, _ field: ClassPlan.Field, _ key: ObjectKey, _ first: Int
+    ) throws(DatabaseError) -> [ValueView] {
+        // What an open write has changed is lent for the length of the call only; single elements live longer.
+        if session.isInWrite { return [try view.listElement(field.column, key, first)] }
+        var values: [ValueView] = []
+        try view.listValues(field.column, key, from: first, limit: 256) { chunk, range in
+            for row in range {
+                var value = chunk.view(row)
+                if value.kindNumber == ValueKind.link.rawValue { value.aux = field.target?.rawValue ?? 0 }
+                values.append(value)
+            }
+        }
+        return values
+    }
+
+    /// `"name":` by field; empty for what is not wanted.
+    private mutating func prefixes(_ plan: ClassPlan) -> [[UInt8]] {
+        if let known = prefixes[plan.table] { return known }
+        let made = plan.fields.map { field in
+            if path.isEmpty, !options.properties.isEmpty, !options.properties.contains(field.property.name) {
+                return [UInt8]()
+            }
+            var sink = ByteSink()
+            JSONValueWriter.string(field.property.name, to: &sink)
+            sink.append(":")
+            return sink.bytes
+        }
+        prefixes[plan.table] = made
+        return made
+    }
+
+    // MARK: Values
+
+    private mutating func write(
+        _ view: ValueView, _ field: ClassPlan.Field, to sink: inout ByteSink
+    ) throws(DatabaseError) {
+        guard view.kind == .link else { return JSONValueWriter.plain(view, to: &sink) }
+        let link = view.linkValue
+        if options.links == .nested, path.count < options.depthLimit, !path.contains(link) {
+            return try write(link.table, link.key, to: &sink)
+        }
+        try reference(link, to: &sink)
+    }
+
+    /// The primary key; a null one and objects without one have a form that says what they are.
+    private mutating func reference(_ link: ObjectLink, to sink: inout ByteSink) throws(DatabaseError) {
+        let plan = try plans.plan(link.table)
+        let view = try source.table(link.table)
+        guard let index = plan.primaryKey else {
+            sink.append("{\"$key\":")
+            sink.append(try number(view, link.key))
+            return sink.append("}")
+        }
+        let value = try view.value(plan.fields[index].column, link.key)
+        if value.isNull {
+            sink.append("{\"$link\":[")
+            JSONValueWriter.string(plan.type.name, to: &sink)
+            return sink.append(",null]}")
+        }
+        JSONValueWriter.plain(value, to: &sink)
+    }
+
+    private mutating func number(_ view: TableView, _ key: ObjectKey) throws(DatabaseError) -> Int64 {
+        guard positions != nil else { return key.rawValue }
+        if positions?[view.key] == nil { positions?[view.key] = try TablePositions(view) }
+        guard let index = try positions?[view.key]?.index(of: key, view) else { return key.rawValue }
+        return Int64(index)
+    }
+}
