@@ -3,7 +3,7 @@
 /// to the best peer, and the target scaled by how fast SQLite (LMDB where SQLite has no figure) is on this machine
 /// today.
 ///
-///     MotteBench [--rows 1000000] [--rounds 3] [--only motte|sqlite|lmdb]
+///     MotteBench [--rows 1000000] [--rounds 3] [--only motte|sqlite|lmdb] [--workloads W1,W2]
 import Glibc
 
 /// A workload: the figure SQLite (or LMDB) had when the targets were set, and the first target.
@@ -64,26 +64,28 @@ struct Workload {
         var rows = 1_000_000
         var rounds = 3
         var only: String?
+        var workloads: Set<String>?
         var arguments = CommandLine.arguments.dropFirst().makeIterator()
         while let option = arguments.next() {
             switch option {
             case "--rows": rows = arguments.next().flatMap { Int($0) } ?? rows
             case "--rounds": rounds = arguments.next().flatMap { Int($0) } ?? rounds
             case "--only": only = arguments.next()
+            case "--workloads": workloads = arguments.next().map { Set($0.split(separator: ",").map(String.init)) }
             default:
-                print("usage: MotteBench [--rows 1000000] [--rounds 3] [--only motte|sqlite|lmdb]")
+                print("usage: MotteBench [--rows 1000000] [--rounds 3] [--only motte|sqlite|lmdb] [--workloads W1,W2]")
                 exit(option == "--help" ? 0 : 2)
             }
         }
         do {
-            try run(rows: rows, rounds: rounds, only: only)
+            try run(rows: rows, rounds: rounds, only: only, workloads)
         } catch {
             print("benchmark failed: \(error)")
             exit(1)
         }
     }
 
-    static func run(rows: Int, rounds: Int, only: String?) throws {
+    static func run(rows: Int, rounds: Int, only: String?, _ workloads: Set<String>?) throws {
         print("\(rows) objects, medians of \(rounds) interleaved rounds")
         let data = PersonData(count: rows)
         var results: [String: [String: [Double]]] = [:]
@@ -97,7 +99,7 @@ struct Workload {
                 print("round \(round): \(engine.name)")
                 let folder = try makeFolder()
                 defer { removeFolder(folder) }
-                var session = EnginePass(data: data, folder: folder)
+                var session = EnginePass(data: data, folder: folder, workloads)
                 try session.measure(engine)
                 engine.close()
                 for (workload, value) in session.figures {
@@ -160,15 +162,23 @@ struct EnginePass {
     var figures: [String: Double] = [:]
     var answers: [String: String] = [:]
 
-    init(data: PersonData, folder: String) {
+    init(data: PersonData, folder: String, _ workloads: Set<String>?) {
         self.data = data
         self.folder = folder
+        self.workloads = workloads
     }
+
+    /// Not asked for by name: everything.
+    private let workloads: Set<String>?
+    private func wants(_ workload: String) -> Bool { workloads?.contains(workload) ?? true }
+    private var wantsMoreThanInserts: Bool { workloads.map { !$0.isSubset(of: ["W1", "W2"]) } ?? true }
 
     mutating func measure(_ engine: any Engine) throws {
         let count = Double(data.count)
-        figures["W1"] = try engine.bulkInsert(data, in: folder) / count * 1e9
-        figures["W2"] = try engine.bulkInsertWithKey(data, in: folder) / count * 1e9
+        if wants("W1") { figures["W1"] = try engine.bulkInsert(data, in: folder) / count * 1e9 }
+        if wants("W2") { figures["W2"] = try engine.bulkInsertWithKey(data, in: folder) / count * 1e9 }
+        // Everything else needs the file of this one.
+        guard wantsMoreThanInserts else { return }
         figures["W2f"] = try engine.load(data, in: folder) / count * 1e9
         figures["W17"] = Double(try engine.fileSize()) / 1e6
         try measureReads(engine)
