@@ -55,17 +55,12 @@ final class LMDBEngine: Engine {
         buffer.storeBytes(of: data.created[row], toByteOffset: 16, as: Int64.self)
         buffer.storeBytes(of: data.bestFriends[row], toByteOffset: 24, as: Int64.self)
         let name = data.names[row]
-        let city = data.cityNames[data.cities[row]]
+        let city = data.cityColumn[row]
         buffer.storeBytes(of: data.active[row] ? 1 : 0, toByteOffset: 32, as: UInt8.self)
         buffer.storeBytes(of: UInt8(name.count), toByteOffset: 33, as: UInt8.self)
         buffer.storeBytes(of: UInt8(city.count), toByteOffset: 34, as: UInt8.self)
-        name.withUnsafeBytes {
-            (buffer + 35).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(buffer), byteCount: name.count)
-        }
-        city.withUnsafeBytes {
-            (buffer + 35 + name.count).copyMemory(
-                from: $0.baseAddress ?? UnsafeRawPointer(buffer), byteCount: city.count)
-        }
+        UnsafeMutableRawBufferPointer(start: buffer + 35, count: name.count).copyMemory(from: name)
+        UnsafeMutableRawBufferPointer(start: buffer + 35 + name.count, count: city.count).copyMemory(from: city)
         return 35 + name.count + city.count
     }
 

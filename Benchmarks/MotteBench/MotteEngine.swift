@@ -2,6 +2,7 @@
 import MotteLiveObjects
 import MotteQueryEngine
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 
 final class MotteEngine: Engine {
@@ -48,29 +49,55 @@ final class MotteEngine: Engine {
         return made
     }
 
-    /// Inserts in batches of 1,024 rows, as the C and Python faces do.
-    private func insert(_ count: Int, _ names: [String], _ fill: (Int, UnsafeMutablePointer<ValueView>) -> Void) throws
-    {
+    /// Inserts in batches of 1,024 rows, from one typed array per property, as the C and Python faces take them.
+    private func insert(_ data: PersonData, _ names: [String], ids: [Int64] = []) throws {
         let session = try state()
         let keys = try names.map { try column($0) }
-        let rows = UnsafeMutablePointer<ValueView>.allocate(capacity: 1_024 * keys.count)
-        defer { rows.deallocate() }
-        var next = 0
-        while next < count {
-            let size = min(1_024, count - next)
-            for row in 0 ..< size { fill(next + row, rows + row * keys.count) }
-            _ = try session.insertBatch(table, columns: keys, rows: rows, rowCount: size)
-            next += size
+        let flags = UnsafeMutablePointer<ValueView>.allocate(capacity: data.count)
+        defer { flags.deallocate() }
+        for (row, isActive) in data.active.enumerated() { flags[row] = .bool(isActive) }
+        let times = UnsafeMutablePointer<ValueView>.allocate(capacity: data.count)
+        defer { times.deallocate() }
+        if names.contains("created") {
+            for (row, seconds) in data.created.enumerated() {
+                times[row] = .timestamp(Timestamp(seconds: seconds, nanoseconds: 0))
+            }
+        }
+        try ids.withUnsafeBufferPointer { ids in
+            try data.ages.withUnsafeBufferPointer { ages in
+                try data.scores.withUnsafeBufferPointer { scores in
+                    for first in stride(from: 0, to: data.count, by: 1_024) {
+                        let sources = try names.map { name throws -> BatchColumn in
+                            switch name {
+                            case "id": return .ints(try start(ids) + first)
+                            case "name": return .texts(data.names.heap, offsets: data.names.offsets + first)
+                            case "age": return .ints(try start(ages) + first)
+                            case "score": return .doubles(try start(scores) + first)
+                            case "active": return .cells(flags + first, stride: 1)
+                            case "city": return .texts(data.cityColumn.heap, offsets: data.cityColumn.offsets + first)
+                            case "created": return .cells(times + first, stride: 1)
+                            default: throw BenchError("no data for \(name)")
+                            }
+                        }
+                        _ = try session.insertColumns(
+                            table, columns: keys, sources: sources, rowCount: min(1_024, data.count - first))
+                    }
+                }
+            }
         }
     }
 
+    private func start<T>(_ values: UnsafeBufferPointer<T>) throws -> UnsafePointer<T> {
+        guard let start = values.baseAddress else { throw BenchError("no values") }
+        return start
+    }
+
     private func fillFive(_ data: PersonData, _ row: Int, _ out: UnsafeMutablePointer<ValueView>) {
-        // The arrays live as long as the data, so their storage may be lent beyond the closure.
-        out[0] = data.names[row].withUnsafeBytes { .string($0) }
+        out[0] = .string(data.names[row])
         out[1] = .int(data.ages[row])
         out[2] = .double(data.scores[row])
         out[3] = .bool(data.active[row])
-        out[4] = data.cityNames[data.cities[row]].withUnsafeBytes { .string($0) }
+        out[4] = .string(data.cityColumn[row])
     }
 
     func bulkInsert(_ data: PersonData, in folder: String) throws -> Double {
@@ -78,7 +105,7 @@ final class MotteEngine: Engine {
         let session = try state()
         return try seconds {
             try session.beginWrite()
-            try insert(data.count, Self.five.map(\.name)) { fillFive(data, $0, $1) }
+            try insert(data, Self.five.map(\.name))
             _ = try session.commit()
         }
     }
@@ -86,12 +113,10 @@ final class MotteEngine: Engine {
     func bulkInsertWithKey(_ data: PersonData, in folder: String) throws -> Double {
         try open(folder + "/w2.motte", [Self.key] + Self.five)
         let session = try state()
+        let ids = (0 ..< Int64(data.count)).map { $0 }
         return try seconds {
             try session.beginWrite()
-            try insert(data.count, ["id"] + Self.five.map(\.name)) { row, out in
-                out[0] = .int(Int64(row))
-                fillFive(data, row, out + 1)
-            }
+            try insert(data, ["id"] + Self.five.map(\.name), ids: ids)
             _ = try session.commit()
         }
     }
@@ -116,9 +141,10 @@ final class MotteEngine: Engine {
         let session = try state()
         let friend = try column("best_friend")
         let tags = try column("tags")
+        let ids = (0 ..< Int64(data.count)).map { $0 }
         return try seconds {
             try session.beginWrite()
-            try insert(data.count, Self.scalars) { row, out in fillPerson(data, row, id: Int64(row), out) }
+            try insert(data, Self.scalars, ids: ids)
             // Links may point forward, so they are set once all rows are there; keys were handed out from 0.
             for row in 0 ..< data.count where data.bestFriends[row] >= 0 {
                 let link = ValueView.link(ObjectLink(table: table, key: ObjectKey(data.bestFriends[row])))
@@ -132,10 +158,16 @@ final class MotteEngine: Engine {
         }
     }
 
+    private func scalarKeys() throws -> [ColumnKey] { try Self.scalars.map { try column($0) } }
+
     func commitOne(id: Int64, _ data: PersonData) throws {
         let session = try state()
         try session.beginWrite()
-        try insert(1, Self.scalars) { _, out in fillPerson(data, Int(id) % data.count, id: id, out) }
+        try withUnsafeTemporaryAllocation(of: ValueView.self, capacity: Self.scalars.count) { row in
+            guard let start = row.baseAddress else { return }
+            fillPerson(data, Int(id) % data.count, id: id, start)
+            _ = try session.insertBatch(table, columns: try scalarKeys(), rows: start, rowCount: 1)
+        }
         _ = try session.commit()
     }
 

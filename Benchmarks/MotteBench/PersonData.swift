@@ -4,11 +4,13 @@
 /// `tags` one to four words for every tenth row.
 struct PersonData {
     let count: Int
-    var names: [[UInt8]] = []
+    var names = TextColumn()
     var ages: [Int64] = []
     var scores: [Double] = []
     var active: [Bool] = []
     var cities: [Int] = []
+    /// The names of `cities`, row by row.
+    var cityColumn = TextColumn()
     var created: [Int64] = []
     var bestFriends: [Int64] = []
     var tags: [[[UInt8]]] = []
@@ -27,11 +29,55 @@ struct PersonData {
             scores.append(Double(random.below(1_000_000)) / 997)
             active.append(random.below(2) == 0)
             cities.append(random.below(1_000))
+            cityColumn.append(cityNames[cities[cities.count - 1]])
             created.append(1_600_000_000 + Int64(random.below(100_000_000)))
             bestFriends.append(random.below(10) == 0 ? -1 : Int64(random.below(count)))
             tags.append(
                 random.below(10) == 0 ? (0 ... random.below(4)).map { _ in Array("tag\(random.below(500))".utf8) } : [])
         }
+    }
+}
+
+/// Texts behind each other, so that handing one to an engine costs no more than an address: what is measured are the
+/// engines. Lives until the process ends.
+struct TextColumn {
+    private(set) var heap: UnsafeMutablePointer<UInt8>
+    private(set) var offsets: UnsafeMutablePointer<Int64>
+    private(set) var count = 0
+    private var heapCapacity = 1 << 20
+    private var offsetCapacity = 1 << 16
+
+    init() {
+        heap = .allocate(capacity: heapCapacity)
+        offsets = .allocate(capacity: offsetCapacity)
+        offsets[0] = 0
+    }
+
+    mutating func append(_ text: [UInt8]) {
+        let used = Int(offsets[count])
+        if used + text.count > heapCapacity {
+            let larger = UnsafeMutablePointer<UInt8>.allocate(capacity: heapCapacity * 2)
+            larger.moveInitialize(from: heap, count: used)
+            heap.deallocate()
+            heap = larger
+            heapCapacity *= 2
+        }
+        if count + 2 > offsetCapacity {
+            let larger = UnsafeMutablePointer<Int64>.allocate(capacity: offsetCapacity * 2)
+            larger.moveInitialize(from: offsets, count: count + 1)
+            offsets.deallocate()
+            offsets = larger
+            offsetCapacity *= 2
+        }
+        for (index, byte) in text.enumerated() { heap[used + index] = byte }
+        count += 1
+        offsets[count] = Int64(used + text.count)
+    }
+
+    @inline(__always)
+    subscript(row: Int) -> UnsafeRawBufferPointer {
+        let start = Int(offsets[row])
+        return UnsafeRawBufferPointer(start: heap + start, count: Int(offsets[row + 1]) - start)
     }
 }
 

@@ -8,8 +8,6 @@ final class SQLiteEngine: Engine {
     private var path = ""
     private var statements: [String: OpaquePointer] = [:]
 
-    private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-
     private func open(_ path: String) throws {
         close()
         self.path = path
@@ -38,12 +36,10 @@ final class SQLiteEngine: Engine {
         return statement
     }
 
-    private func bind(_ statement: OpaquePointer, _ index: Int32, _ text: [UInt8]) {
-        text.withUnsafeBufferPointer { bytes in
-            bytes.baseAddress?.withMemoryRebound(to: CChar.self, capacity: bytes.count) {
-                _ = sqlite3_bind_text(statement, index, $0, Int32(bytes.count), Self.transient)
-            }
-        }
+    /// Without a copy: the texts of the data live as long as the process.
+    private func bind(_ statement: OpaquePointer, _ index: Int32, _ text: UnsafeRawBufferPointer) {
+        let start = text.baseAddress?.assumingMemoryBound(to: CChar.self)
+        sqlite3_bind_text(statement, index, start, Int32(text.count), nil)
     }
 
     private func step(_ statement: OpaquePointer) throws {
@@ -64,7 +60,7 @@ final class SQLiteEngine: Engine {
         sqlite3_bind_int64(statement, first + 1, data.ages[row])
         sqlite3_bind_double(statement, first + 2, data.scores[row])
         sqlite3_bind_int(statement, first + 3, data.active[row] ? 1 : 0)
-        bind(statement, first + 4, data.cityNames[data.cities[row]])
+        bind(statement, first + 4, data.cityColumn[row])
     }
 
     func bulkInsert(_ data: PersonData, in folder: String) throws -> Double {
@@ -117,8 +113,10 @@ final class SQLiteEngine: Engine {
                 for (position, text) in data.tags[row].enumerated() {
                     sqlite3_bind_int64(tag, 1, Int64(row))
                     sqlite3_bind_int64(tag, 2, Int64(position))
-                    bind(tag, 3, text)
-                    try step(tag)
+                    try text.withUnsafeBytes { bytes in
+                        bind(tag, 3, bytes)
+                        try step(tag)
+                    }
                 }
             }
             try execute("COMMIT")
@@ -167,7 +165,9 @@ final class SQLiteEngine: Engine {
     }
 
     func count(city: [UInt8]) throws -> Int {
-        try number("SELECT count(*) FROM person WHERE city = ?") { bind($0, 1, city) }
+        try city.withUnsafeBytes { city in
+            try number("SELECT count(*) FROM person WHERE city = ?") { bind($0, 1, city) }
+        }
     }
 
     func indexCities() throws { try execute("CREATE INDEX city ON person (city)") }

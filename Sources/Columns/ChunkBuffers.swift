@@ -144,6 +144,46 @@ struct ChunkBuffers {
         count &+= number
     }
 
+    /// 64-bit values as they lie in memory.
+    mutating func append(words source: UnsafeRawPointer, _ number: Int) {
+        reserve(number)
+        UnsafeMutableRawPointer(words + count).copyMemory(from: source, byteCount: number * 8)
+        if hasSizes { (sizes + count).update(repeating: 0, count: number) }
+        if isNullable { (present + count).update(repeating: 1, count: number) }
+        count &+= number
+    }
+
+    /// Texts that lie behind each other take one copy.
+    mutating func append(texts source: UnsafeRawPointer, _ offsets: UnsafePointer<Int64>, _ number: Int) {
+        guard number > 0 else { return }
+        reserve(number)
+        let first = Int(offsets[0])
+        let size = Int(offsets[number]) - first
+        var place = keep(source + first, size)
+        heapNamed &+= size
+        let starts = words + count
+        let lengths = sizes + count
+        for row in 0 ..< number {
+            let length = offsets[row &+ 1] &- offsets[row]
+            starts[row] = place
+            lengths[row] = UInt32(truncatingIfNeeded: length)
+            place &+= UInt64(truncatingIfNeeded: length)
+        }
+        if isNullable { (present + count).update(repeating: 1, count: number) }
+        count &+= number
+    }
+
+    /// The heap where its texts are those of all rows, in their order, and nothing else.
+    var textsInOrder: UnsafeRawPointer? {
+        guard heapUsed == heapNamed else { return nil }
+        var place: UInt64 = 0
+        for row in 0 ..< count {
+            guard words[row] == place || sizes[row] == 0 else { return nil }
+            place &+= UInt64(sizes[row])
+        }
+        return UnsafeRawPointer(heap)
+    }
+
     mutating func append(_ chunk: ColumnChunk, _ rows: Range<Int>) {
         reserve(rows.count)
         let first = count

@@ -51,6 +51,16 @@ package final class ChunkBuilder {
         buffers.pointee.append(views, stride, count)
     }
 
+    /// Ints and doubles as they lie in memory; only for columns of that kind.
+    package func append(ints: UnsafePointer<Int64>, count: Int) { append(words: UnsafeRawPointer(ints), count) }
+    package func append(doubles: UnsafePointer<Double>, count: Int) { append(words: UnsafeRawPointer(doubles), count) }
+    private func append(words: UnsafeRawPointer, _ count: Int) { buffers.pointee.append(words: words, count) }
+
+    /// Texts that lie behind each other: the i-th is `heap[offsets[i] ..< offsets[i + 1]]`.
+    package func append(texts heap: UnsafeRawPointer, offsets: UnsafePointer<Int64>, count: Int) {
+        buffers.pointee.append(texts: heap, offsets, count)
+    }
+
     /// Null where that is allowed, else 0, false, empty or the epoch.
     package func appendDefaults(_ number: Int) {
         buffers.pointee.reserve(number)
@@ -97,6 +107,13 @@ package final class ChunkBuilder {
             encoder.write(to: UnsafeMutableRawPointer(base), key: key)
             used = encoder.size
         }
+    }
+
+    /// Encodes into the memory that `reserve` lends for the size that it takes.
+    @inline(__always)
+    package func encode(key: UnsafeRawBufferPointer, reserve: (Int) -> UnsafeMutableRawPointer) {
+        let encoder = ChunkEncoder(buffers.pointee)
+        encoder.write(to: reserve(encoder.size), key: key)
     }
 
     /// Encodes behind what `bytes` holds.

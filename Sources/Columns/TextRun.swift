@@ -59,6 +59,19 @@ struct TextRun {
         let offsets = output + count
         let heap = offsets + (count + 1) * offsetWidth
         var used = 0
+        if rows == nil, let texts = buffers.textsInOrder {
+            for index in 0 ..< count {
+                let size = Int(buffers.sizes[index])
+                let hash = Self.hash(UnsafeRawBufferPointer(start: texts + used, count: size))
+                output.storeBytes(of: hash, toByteOffset: index, as: UInt8.self)
+                store(used, offsets, index)
+                used &+= size
+            }
+            store(used, offsets, count)
+            heap.copyMemory(from: texts, byteCount: used)
+            output = heap + used
+            return
+        }
         for index in 0 ..< count {
             let text = buffers.text(rows.map { Int($0[index]) } ?? index)
             output.storeBytes(of: Self.hash(text), toByteOffset: index, as: UInt8.self)

@@ -88,6 +88,14 @@ enum PageRegistry {
 
     private static func handle(on pages: SharedPages, _ options: PageStoreOptions) -> PageStore {
         pages.beginUse()
-        return PageStore(pages, isReadOnly: options.readOnly || options.immutable)
+        return PageStore(
+            pages, isReadOnly: options.readOnly || options.immutable, spoolPlan: spoolPlan(options))
+    }
+
+    /// Large writes of a file use a file beside it.
+    private static func spoolPlan(_ options: PageStoreOptions) -> SpoolPlan {
+        guard case .file(let path) = options.location, options.mayUseSpoolFile else { return .memory }
+        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        return SpoolPlan(memoryBytes: options.writeMemoryBytes, folder: folder)
     }
 }

@@ -6,7 +6,7 @@ import MotteValues
 
 extension WriteTransaction {
     func makeBatch(for version: Version) throws(DatabaseError) -> PageBatch {
-        var batch = PageBatch()
+        var batch = PageBatch(database.pages.spoolPlan)
         if let newCatalog {
             let stamped = newCatalog.stamped(changedIn: version.rawValue)
             batch.put(PageKeys.catalog, stamped.encoded())
@@ -80,8 +80,8 @@ extension WriteTransaction {
             if isGone {
                 batch.delete(key)  // C3
             } else if let column = overlay.columns[slot], column.isChanged {
-                if let sealed = column.sealedBytes {
-                    batch.put(key, sealed)
+                if case .sealed(let spooled) = column.storage {
+                    batch.put(spooled)
                 } else {
                     batch.put(key, column.encode(key: key))
                 }

@@ -13,6 +13,8 @@ package final class WriteTransaction: RowSource {
     let database: Database
     private var lock: WriteLock?
     let recorder = ChangeRecorder()
+    /// Full clusters of a bulk load, encoded, until the commit.
+    let spool: PageSpool
     private(set) var writers: [TableWriter?] = []
     private(set) var deltas: [IndexKey: IndexDelta] = [:]
     /// Set while this write migrates the file to another schema.
@@ -28,6 +30,7 @@ package final class WriteTransaction: RowSource {
         self.base = base
         self.database = database
         self.lock = lock
+        spool = PageSpool(database.pages.spoolPlan)
         super.init(catalog: base.catalog, counters: base.counters, rowsPerCluster: base.rowsPerCluster)
     }
 
@@ -63,7 +66,7 @@ package final class WriteTransaction: RowSource {
         } else {
             directory = try base.directory(key)
         }
-        let writer = TableWriter(directory)
+        let writer = TableWriter(directory, spool)
         while writers.count <= index { writers.append(nil) }
         writers[index] = writer
         return writer

@@ -152,7 +152,6 @@ import Testing
         var batch = PageBatch()
         batch.put([9], [1])
         #expect(try failure { try test.store.commit(batch, lock: lock, version: Version(1)) }.code == .internal)
-        #expect(try failure { try batch.spill() }.code == .unsupported)
 
         #expect(try test.store.snapshot().version == Version(1))
         try test.store.commit(batch, lock: lock, version: Version(5))

@@ -87,6 +87,13 @@ extension Session {
         try requireWrite().insertBatch(table, columns: columns, rows: rows, rowCount: rowCount)
     }
 
+    /// The same with the values of each property in an array of their own.
+    package func insertColumns(
+        _ table: TableKey, columns: [ColumnKey], sources: [BatchColumn], rowCount: Int
+    ) throws(DatabaseError) -> ObjectKey {
+        try requireWrite().insertColumns(table, columns: columns, sources: sources, rowCount: rowCount)
+    }
+
     // MARK: Reading and changing
 
     /// Borrowed until `viewEpoch` moves.

@@ -1,14 +1,10 @@
 /// A run of puts and deletes that a commit applies as one version. Entries may come in any order and repeat a key: the
 /// later one wins. Committing does not consume it, so that a failed commit loses nothing.
 ///
-/// Keys and values are copied into large segments that never move, so adding an entry allocates nothing of its own and
-/// a growing batch copies no bytes. Memory is about the bytes added plus 32 per entry.
+/// Keys and values are copied into a spool, so adding an entry allocates nothing of its own and a growing batch copies
+/// no bytes; entries that lie in a spool of the caller are taken as they are. Memory is about the bytes added, as far as
+/// the spool's plan leaves them in memory, plus 40 per entry.
 import MotteValues
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 package struct PageBatch: ~Copyable {
     struct Entry {
@@ -31,18 +27,11 @@ package struct PageBatch: ~Copyable {
     private var isAscending = true
     /// A key or a value that no store takes; reported by the commit, so that adding never throws.
     private(set) var refusal: DatabaseError?
-    private var segments: [UnsafeMutableRawBufferPointer] = []
-    private var segmentUsed = 0
+    private let spool: PageSpool
 
-    private static let firstSegmentBytes = 16 << 10
-    private static let largestSegmentBytes = 4 << 20
     private static let longestValue = Int(Int32.max)
 
-    package init() {}
-
-    deinit {
-        for segment in segments { segment.deallocate() }
-    }
+    package init(_ plan: SpoolPlan = .memory) { spool = PageSpool(plan) }
 
     package var isEmpty: Bool { entries.isEmpty }
     /// Entries added, repeated keys included.
@@ -75,10 +64,10 @@ package struct PageBatch: ~Copyable {
         key.withUnsafeBytes { add($0, UnsafeRawBufferPointer(start: nil, count: 0), isDelete: true) }
     }
 
-    /// Hands what was added so far to the file, to make room in memory, without making it visible. The call stands
-    /// here because writers are built around it; no store offers it yet.
-    package mutating func spill() throws(DatabaseError) {
-        throw DatabaseError(.unsupported, "spilling a large transaction to disk is not supported yet")
+    /// Puts what lies in a spool that outlives the batch, without copying it.
+    package mutating func put(_ spooled: SpooledEntry) {
+        guard refusal == nil, mayAdd(spooled.keyCount, spooled.valueCount) else { return }
+        append(spooled.start, spooled.keyCount, spooled.valueCount, isDelete: false)
     }
 
     /// The entries that count: sorted, and of several for one key only the last.
@@ -113,28 +102,32 @@ package struct PageBatch: ~Copyable {
     }
 
     private mutating func add(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isDelete: Bool) {
-        guard refusal == nil else { return }
-        guard !key.isEmpty, key.count <= KeySpace.longestKey else {
+        guard refusal == nil, mayAdd(key.count, value.count) else { return }
+        let spooled = spool.add(key, value)
+        append(spooled.start, key.count, value.count, isDelete: isDelete)
+    }
+
+    private mutating func mayAdd(_ keyCount: Int, _ valueCount: Int) -> Bool {
+        guard keyCount > 0, keyCount <= KeySpace.longestKey else {
             refusal = DatabaseError(
-                .internal, "a page key has \(key.count) bytes; 1 to \(KeySpace.longestKey) are possible")
-            return
+                .internal, "a page key has \(keyCount) bytes; 1 to \(KeySpace.longestKey) are possible")
+            return false
         }
-        guard value.count <= PageBatch.longestValue, entries.count < Int(Int32.max) else {
+        guard valueCount <= PageBatch.longestValue, entries.count < Int(Int32.max) else {
             refusal = DatabaseError(
-                .valueTooLarge, "a stored value has \(value.count) bytes; less than 2 GiB are possible")
-            return
+                .valueTooLarge, "a stored value has \(valueCount) bytes; less than 2 GiB are possible")
+            return false
         }
-        let start = reserve(key.count + value.count)
-        UnsafeMutableRawBufferPointer(start: start, count: key.count).copyMemory(from: key)
-        if !value.isEmpty {
-            UnsafeMutableRawBufferPointer(start: start + key.count, count: value.count).copyMemory(from: value)
-        }
+        return true
+    }
+
+    private mutating func append(_ start: UnsafeRawPointer, _ keyCount: Int, _ valueCount: Int, isDelete: Bool) {
         let entry = Entry(
-            prefix: PageBatch.prefix(of: key), start: UnsafeRawPointer(start), valueCount: value.count,
-            keyCount: Int32(key.count), isDelete: isDelete)
+            prefix: PageBatch.prefix(of: UnsafeRawBufferPointer(start: start, count: keyCount)), start: start,
+            valueCount: valueCount, keyCount: Int32(keyCount), isDelete: isDelete)
         if isAscending, let last = entries.last { isAscending = PageBatch.compare(last, entry) < 0 }
         entries.append(entry)
-        byteCount += key.count + value.count
+        byteCount += keyCount + valueCount
     }
 
     /// Shorter keys are padded with zeros; equal prefixes are compared in full.
@@ -143,18 +136,5 @@ package struct PageBatch: ~Copyable {
         var prefix: UInt64 = 0
         for byte in key { prefix = prefix << 8 | UInt64(byte) }
         return prefix << UInt64(8 * (8 - key.count))
-    }
-
-    private mutating func reserve(_ count: Int) -> UnsafeMutableRawPointer {
-        if let last = segments.last, let base = last.baseAddress, segmentUsed + count <= last.count {
-            defer { segmentUsed += count }
-            return base + segmentUsed
-        }
-        let grown = segments.last.map { min($0.count * 2, PageBatch.largestSegmentBytes) }
-        let size = max(grown ?? PageBatch.firstSegmentBytes, count)
-        let segment = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
-        segments.append(UnsafeMutableRawBufferPointer(start: segment, count: size))
-        segmentUsed = count
-        return segment
     }
 }

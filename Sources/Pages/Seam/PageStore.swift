@@ -17,7 +17,11 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     /// This handle refuses to write.
     package let isReadOnly: Bool
 
-    init(_ pages: SharedPages, isReadOnly: Bool) {
+    /// For the spools of this handle's writes.
+    package let spoolPlan: SpoolPlan
+
+    init(_ pages: SharedPages, isReadOnly: Bool, spoolPlan: SpoolPlan = .memory) {
+        self.spoolPlan = spoolPlan
         user = pages
         path = pages.path
         self.isReadOnly = isReadOnly

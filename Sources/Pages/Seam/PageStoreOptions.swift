@@ -34,6 +34,11 @@ package struct PageStoreOptions: Sendable {
     package var lockDirectory: String?
     /// Rows of a cluster, for a file that is made by this open; an existing file keeps its own.
     package var rowsPerCluster = FileHeader.defaultRowsPerCluster
+    /// Encoded bytes that a write keeps in memory; what is more goes to an unlinked file beside the database until the
+    /// commit.
+    package var writeMemoryBytes = SpoolPlan.defaultMemoryBytes
+    /// False where no byte may reach a disk but through the store itself, as for encrypted files.
+    package var mayUseSpoolFile = true
     /// How long to wait for another process that is opening the same file.
     package var openTimeoutMilliseconds: Int64 = 10_000
     /// For tests: lets chosen commits fail.

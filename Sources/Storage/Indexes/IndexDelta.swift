@@ -71,7 +71,6 @@ package final class IndexDelta {
     /// Adds int values of rows with consecutive keys.
     package func add(ints: UnsafeBufferPointer<Int64>, firstKey: ObjectKey) {
         var key = UInt64(bitPattern: firstKey.rawValue)
-        values.added.reserve(ints.count)
         for int in ints {
             values.added.append(IndexEntry(value: IndexValue.int(int).raw, key: key))
             key &+= 1

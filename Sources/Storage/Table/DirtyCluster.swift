@@ -3,97 +3,103 @@
 /// Queries inside the write read builders through `chunk(_:)`, which encodes a changed column once and keeps the bytes
 /// until the next change to it, so that there is one reading path for stored and for changed rows.
 import MotteColumns
+import MottePages
 import MotteValues
 
 final class DirtyColumn {
     enum Storage {
         case values(ChunkBuilder)
         case lists(ListChunkBuilder)
-        /// A full cluster's final bytes, ready for the commit; the builder has gone on to the next cluster.
-        case sealed
+        /// A full cluster's final bytes, in the spool of the write; the builder has gone on to the next cluster.
+        case sealed(SpooledEntry)
     }
 
     private(set) var storage: Storage
     /// Whether the commit has to write it. A column can be loaded for an edit that then fails or turns out to change
     /// nothing; writing that would move a chunk that no change record speaks of, under readers who carry its address.
     private(set) var isChanged = false
-    private var encoded: UnsafeMutableRawBufferPointer?
-    /// What the checksum of `encoded` covers: the page key once sealed, before that nothing.
-    private var encodedKey: [UInt8] = []
-    private var chunk: ColumnChunk?
-    private var listChunk: ListChunk?
+    /// What readers within the write have asked for; most columns of a bulk load never have one.
+    private var reading: Reading?
+
+    /// The column as encoded bytes, and what was made of them.
+    private final class Reading {
+        /// Owned unless they are the spool's.
+        let owned: UnsafeMutableRawBufferPointer?
+        let bytes: UnsafeRawBufferPointer
+        var chunk: ColumnChunk?
+        var listChunk: ListChunk?
+
+        init(spooled: SpooledEntry) {
+            owned = nil
+            bytes = spooled.value
+        }
+
+        init(copying source: [UInt8]) {
+            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: source.count, alignment: 16)
+            copy.copyBytes(from: source)
+            owned = copy
+            bytes = UnsafeRawBufferPointer(copy)
+        }
+
+        deinit { owned?.deallocate() }
+    }
 
     init(_ storage: Storage) { self.storage = storage }
-
-    deinit { encoded?.deallocate() }
 
     /// Called after every change: what was encoded no longer holds, and views into it end.
     @inline(__always)
     func markChanged() {
         isChanged = true
-        if encoded != nil { dropEncoded() }
-    }
-
-    private func dropEncoded() {
-        encoded?.deallocate()
-        encoded = nil
-        encodedKey = []
-        chunk = nil
-        listChunk = nil
+        if reading != nil { reading = nil }
     }
 
     // MARK: Sealing
 
-    /// Encodes for good and gives the builder back. `scratch` is working memory that keeps its size.
-    func seal(key: [UInt8], scratch: inout [UInt8]) -> ChunkBuilder? {
-        dropEncoded()
-        scratch.removeAll(keepingCapacity: true)
-        var builder: ChunkBuilder?
-        key.withUnsafeBytes { key in
+    /// Encodes for good into the spool and gives the builder back.
+    func seal(key: [UInt8], into spool: PageSpool) -> ChunkBuilder? {
+        reading = nil
+        return key.withUnsafeBytes { key in
             switch storage {
             case .values(let values):
-                values.encode(key: key, appendingTo: &scratch)
-                builder = values
-            case .lists(let lists): scratch = lists.encode(key: key)
-            case .sealed: break
+                var sealed: SpooledEntry?
+                values.encode(key: key) { size in
+                    let (entry, place) = spool.reserve(key: key, valueCount: size)
+                    sealed = entry
+                    return place
+                }
+                guard let sealed else { return nil }
+                storage = .sealed(sealed)
+                return values
+            case .lists(let lists):
+                let bytes = lists.encode(key: key)
+                storage = .sealed(bytes.withUnsafeBytes { spool.add(key, $0) })
+                return nil
+            case .sealed: return nil
             }
         }
-        keep(scratch, key: key)
-        storage = .sealed
-        return builder
     }
 
     /// A sealed column that is changed after all.
     func reopen(_ storage: Storage) {
         self.storage = storage
-        dropEncoded()
-    }
-
-    /// The final bytes of a sealed column.
-    var sealedBytes: UnsafeRawBufferPointer? {
-        guard case .sealed = storage, let encoded else { return nil }
-        return UnsafeRawBufferPointer(encoded)
+        reading = nil
     }
 
     // MARK: Reading
 
     func currentChunk(_ kind: ColumnKind) throws(DatabaseError) -> ColumnChunk {
-        if let chunk { return chunk }
-        let bytes = encodedForReading()
-        let made = try encodedKey.withBytes { key throws(DatabaseError) in
-            try ColumnChunk(validating: bytes, kind: kind, key: key)
-        }
-        chunk = made
+        let reading = encodedForReading()
+        if let chunk = reading.chunk { return chunk }
+        let made = try ColumnChunk(validating: reading.bytes, kind: kind, key: checksumKey)
+        reading.chunk = made
         return made
     }
 
     func currentListChunk(_ kind: ColumnKind) throws(DatabaseError) -> ListChunk {
-        if let listChunk { return listChunk }
-        let bytes = encodedForReading()
-        let made = try encodedKey.withBytes { key throws(DatabaseError) in
-            try ListChunk(validating: bytes, elementKind: kind, key: key)
-        }
-        listChunk = made
+        let reading = encodedForReading()
+        if let chunk = reading.listChunk { return chunk }
+        let made = try ListChunk(validating: reading.bytes, elementKind: kind, key: checksumKey)
+        reading.listChunk = made
         return made
     }
 
@@ -102,21 +108,27 @@ final class DirtyColumn {
             switch storage {
             case .values(let builder): builder.encode(key: key)
             case .lists(let builder): builder.encode(key: key)
-            case .sealed: encoded.map { [UInt8]($0) } ?? []
+            case .sealed(let spooled): [UInt8](spooled.value)
             }
         }
     }
 
-    private func encodedForReading() -> UnsafeRawBufferPointer {
-        if encoded == nil { keep(encode(key: []), key: []) }
-        return UnsafeRawBufferPointer(encoded ?? UnsafeMutableRawBufferPointer(start: nil, count: 0))
+    /// What the checksum of the encoded bytes covers: the page key once sealed, before that nothing.
+    private var checksumKey: UnsafeRawBufferPointer {
+        if case .sealed(let spooled) = storage { return spooled.key }
+        return UnsafeRawBufferPointer(start: nil, count: 0)
     }
 
-    private func keep(_ bytes: [UInt8], key: [UInt8]) {
-        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
-        copy.copyBytes(from: bytes)
-        encoded = copy
-        encodedKey = key
+    private func encodedForReading() -> Reading {
+        if let reading { return reading }
+        let made: Reading
+        if case .sealed(let spooled) = storage {
+            made = Reading(spooled: spooled)
+        } else {
+            made = Reading(copying: encode(key: []))
+        }
+        reading = made
+        return made
     }
 }
 

@@ -4,6 +4,7 @@
 /// New rows go to the tail while few arrive and to clusters of their own once more than `Tail.rowLimit` are there
 /// ("folding"). The overlay is not consumed by encoding it: a commit that fails leaves the write as it was.
 import MotteColumns
+import MottePages
 import MotteValues
 
 final class TableWriter {
@@ -18,8 +19,12 @@ final class TableWriter {
     var layout: TableLayout { directory.layout }
     var rowsPerCluster: Int { directory.rowsPerCluster }
 
-    init(_ directory: TableDirectory) {
+    /// Where full clusters wait for the commit.
+    private let spool: PageSpool
+
+    init(_ directory: TableDirectory, _ spool: PageSpool) {
         self.directory = directory
+        self.spool = spool
         state = directory.state
     }
 
@@ -120,14 +125,13 @@ final class TableWriter {
         for (slot, stored) in layout.columns.enumerated() {
             guard let column = cluster.columns[slot] else { continue }
             let key = PageKeys.chunk(layout.key, stored.key, index)
-            if let builder = column.seal(key: key, scratch: &scratch) {
+            if let builder = column.seal(key: key, into: spool) {
                 builder.removeAll()
                 spares[slot] = builder
             }
         }
     }
 
-    private var scratch: [UInt8] = []
     private lazy var spares = [ChunkBuilder?](repeating: nil, count: layout.columns.count)
 
     /// How many rows `cluster` still takes before `clusterForAppend` must be asked again.
