@@ -2,8 +2,8 @@
 /// later one wins. Committing does not consume it, so that a failed commit loses nothing.
 ///
 /// Keys and values are copied into a spool, so adding an entry allocates nothing of its own and a growing batch copies
-/// no bytes; entries that lie in a spool of the caller are taken as they are. Memory is about the bytes added, as far as
-/// the spool's plan leaves them in memory, plus 40 per entry.
+/// no bytes; entries that lie in a spool of the caller are taken as they are. Memory is the bytes added, as far as the
+/// spool's plan leaves them there, plus 40 per entry.
 import MotteValues
 
 package struct PageBatch: ~Copyable {
