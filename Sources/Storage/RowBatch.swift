@@ -175,7 +175,6 @@ struct RowBatch {
         _ source: BatchColumn, _ column: StoredColumn, from first: Int, _ transaction: WriteTransaction
     ) throws(DatabaseError) {
         let link = ValueKind.link.rawValue
-        let kind = column.type.rawValue
         var row = first
         while row < rowCount {
             let view = source.view(row, column.type)
