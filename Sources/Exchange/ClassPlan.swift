@@ -85,7 +85,10 @@ final class ClassPlan {
         case .string: return .string(UnsafeRawBufferPointer(start: nil, count: 0))
         case .data: return .data(UnsafeRawBufferPointer(start: nil, count: 0))
         case .timestamp: return .timestamp(Timestamp(seconds: 0, nanoseconds: 0))
-        default: return .null
+        case .decimal: return .decimal(.zero)
+        case .objectID: return .objectID(.zero)
+        case .uuid: return .uuid(UUIDBytes(low: 0, high: 0))
+        case .link, .mixed, .linkingObjects: return .null
         }
     }
 

@@ -49,7 +49,6 @@ import Testing
         #expect(error?.message.contains("more than 256") == true)
     }
 
-
     private func int(_ text: String) -> Int64? {
         Array(text.utf8).withUnsafeBytes { JSONNumber(exactly: $0)?.int }
     }
@@ -97,8 +96,7 @@ import Testing
         // Halfway between two doubles, and a hair beside it.
         for text in [
             "9007199254740993", "9007199254740993.0000000001", "0.500000000000000166533453693773481063544750213623",
-        ]
-        {
+        ] {
             #expect(double(text) == Double(text), "\(text)")
         }
         #expect(double("1e400") == nil)

@@ -18,6 +18,7 @@ struct CellAssignment {
         switch field.property.collection {
         case .none: try single(&reader)
         case .list: try list(&reader)
+        case .set, .map: throw DatabaseError(.unsupported, "sets and maps cannot be imported yet")
         }
     }
 
@@ -31,6 +32,9 @@ struct CellAssignment {
 
     /// nil when it links to what is not there yet.
     private func value(_ reader: inout JSONReader) throws(DatabaseError) -> ValueView? {
+        if field.property.type == .mixed {
+            return try JSONMixedReader(importer: importer, arena: arena, isLast: isLast).read(&reader)
+        }
         guard let target = field.target else {
             return try JSONScalarReader(arena: arena).read(field.property.type, &reader)
         }
@@ -83,7 +87,9 @@ struct CellAssignment {
 
     /// Whether all references of a collection can be followed: looked at before nested objects are made.
     private func isResolved(_ reader: JSONReader) throws(DatabaseError) -> Bool {
-        guard let target = field.target, !isLast else { return true }
+        guard !isLast else { return true }
+        if field.property.type == .mixed { return try areMixedResolved(reader) }
+        guard let target = field.target else { return true }
         var ahead = reader
         guard try begin(&ahead) else { return true }
         while try ahead.nextElement() {
@@ -92,6 +98,16 @@ struct CellAssignment {
             case .object: _ = try ahead.skip()
             case .null, .link: continue
             }
+        }
+        return true
+    }
+
+    private func areMixedResolved(_ reader: JSONReader) throws(DatabaseError) -> Bool {
+        var ahead = reader
+        guard try begin(&ahead) else { return true }
+        let mixed = JSONMixedReader(importer: importer, arena: arena, isLast: false)
+        while try ahead.nextElement() {
+            if try mixed.read(&ahead) == nil { return false }
         }
         return true
     }

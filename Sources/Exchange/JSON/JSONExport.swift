@@ -202,6 +202,7 @@ package struct JSONExport {
     private mutating func write(
         _ view: ValueView, _ field: ClassPlan.Field, to sink: inout ByteSink
     ) throws(DatabaseError) {
+        if field.property.type == .mixed { return try mixed(view, to: &sink) }
         guard view.kind == .link else { return JSONValueWriter.plain(view, to: &sink) }
         let link = view.linkValue
         if options.links == .nested, path.count < options.depthLimit, !path.contains(link) {
@@ -210,22 +211,65 @@ package struct JSONExport {
         try reference(link, to: &sink)
     }
 
-    /// The primary key; a null one and objects without one have a form that says what they are.
+    /// The primary key; a null one says whose it is, because null is a link to nothing.
     private mutating func reference(_ link: ObjectLink, to sink: inout ByteSink) throws(DatabaseError) {
         let plan = try plans.plan(link.table)
-        let view = try source.table(link.table)
-        guard let index = plan.primaryKey else {
-            sink.append("{\"$key\":")
-            sink.append(try number(view, link.key))
-            return sink.append("}")
+        var isNull = false
+        if let index = plan.primaryKey {
+            isNull = try source.table(link.table).value(plan.fields[index].column, link.key).isNull
         }
-        let value = try view.value(plan.fields[index].column, link.key)
-        if value.isNull {
+        if isNull {
             sink.append("{\"$link\":[")
             JSONValueWriter.string(plan.type.name, to: &sink)
-            return sink.append(",null]}")
+            sink.append(",null]}")
+        } else {
+            try identity(link, plan, to: &sink)
         }
-        JSONValueWriter.plain(value, to: &sink)
+    }
+
+    /// The primary key, or the number of an object without one.
+    private mutating func identity(
+        _ link: ObjectLink, _ plan: ClassPlan, to sink: inout ByteSink
+    ) throws(DatabaseError) {
+        let view = try source.table(link.table)
+        if let index = plan.primaryKey {
+            return JSONValueWriter.plain(try view.value(plan.fields[index].column, link.key), to: &sink)
+        }
+        sink.append("{\"$key\":")
+        sink.append(try number(view, link.key))
+        sink.append("}")
+    }
+
+    private mutating func mixed(_ view: ValueView, to sink: inout ByteSink) throws(DatabaseError) {
+        switch view.kind {
+        case .link:
+            let link = view.linkValue
+            let plan = try plans.plan(link.table)
+            sink.append("{\"$link\":[")
+            JSONValueWriter.string(plan.type.name, to: &sink)
+            sink.append(",")
+            try identity(link, plan, to: &sink)
+            sink.append("]}")
+        case .list:
+            let document = NestedDocument(trusted: view.bytes)
+            sink.append("[")
+            for index in 0 ..< document.count {
+                if index > 0 { sink.append(",") }
+                try mixed(document.value(at: index), to: &sink)
+            }
+            sink.append("]")
+        case .map:
+            let document = NestedDocument(trusted: view.bytes)
+            sink.append("{")
+            for index in 0 ..< document.count {
+                if index > 0 { sink.append(",") }
+                JSONValueWriter.string(document.key(at: index), to: &sink)
+                sink.append(":")
+                try mixed(document.value(at: index), to: &sink)
+            }
+            sink.append("}")
+        default: JSONValueWriter.mixed(view, to: &sink)
+        }
     }
 
     private mutating func number(_ view: TableView, _ key: ObjectKey) throws(DatabaseError) -> Int64 {

@@ -57,8 +57,12 @@ extension JSONImport {
     private func immediate(
         _ field: ClassPlan.Field, _ text: UnsafeRawBufferPointer, _ scratch: ObjectScratch
     ) throws(DatabaseError) -> ValueView? {
-        guard let target = field.target, text.first != UInt8(ascii: "{") else { return nil }
         var reader = JSONReader(text)
+        if field.property.type == .mixed {
+            let mixed = JSONMixedReader(importer: self, arena: scratch.arena, isLast: false)
+            return try? mixed.read(&reader)
+        }
+        guard let target = field.target, text.first != UInt8(ascii: "{") else { return nil }
         // Mistakes are found again, with their place, when the cell is assigned.
         guard case .link(let link)? = try? reference(&reader, target, isLast: false) else {
             return text.elementsEqual("null".utf8) ? .null : nil
@@ -281,8 +285,8 @@ extension PropertyType {
     /// Read without looking at anything but the value.
     var isPlainJSON: Bool {
         switch self {
-        case .link, .linkingObjects: false
-        default: true
+        case .link, .linkingObjects, .mixed: false
+        case .bool, .int, .float, .double, .string, .data, .timestamp, .decimal, .objectID, .uuid: true
         }
     }
 }

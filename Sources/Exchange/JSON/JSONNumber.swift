@@ -150,6 +150,16 @@ package struct JSONNumber {
         return value
     }
 
+    /// Digits from the first that is not zero to the last that is written.
+    var significantDigits: Int {
+        var count = 0
+        for byte in text {
+            if byte | 0x20 == UInt8(ascii: "e") { break }
+            if byte &- 0x30 < 10, count > 0 || byte != 0x30 { count += 1 }
+        }
+        return count
+    }
+
     package var string: String { String(decoding: text, as: UTF8.self) }
 
     private static let powers: [Double] = [

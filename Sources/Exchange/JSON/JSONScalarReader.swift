@@ -35,6 +35,10 @@ struct JSONScalarReader {
         case (.string, .string): return .string(try text(&reader))
         case (.data, .string): return .data(try data(try text(&reader)))
         case (.timestamp, .string): return .timestamp(try timestamp(try text(&reader)))
+        case (.decimal, .string): return .decimal(try decimal(try text(&reader)))
+        case (.decimal, .number): return .decimal(try decimal(try reader.number().text))
+        case (.objectID, .string): return .objectID(try objectID(try text(&reader)))
+        case (.uuid, .string): return .uuid(try uuid(try text(&reader)))
         default: throw wrong("expected \(type.name), found \(kind.name)")
         }
     }
@@ -72,6 +76,27 @@ struct JSONScalarReader {
             throw wrong("\(Self.shown(text)) is not a time with its zone, as 2013-01-01T10:00:00Z")
         }
         return time
+    }
+
+    func decimal(_ text: UnsafeRawBufferPointer) throws(DatabaseError) -> Decimal128 {
+        guard let value = DecimalText.parse(text) else {
+            throw wrong("\(Self.shown(text)) is not a decimal of at most 34 digits")
+        }
+        return value
+    }
+
+    func objectID(_ text: UnsafeRawBufferPointer) throws(DatabaseError) -> ObjectID {
+        guard let value = ObjectID(parsing: String(decoding: text, as: UTF8.self)) else {
+            throw wrong("\(Self.shown(text)) is not an objectId, which has 24 hexadecimal digits")
+        }
+        return value
+    }
+
+    func uuid(_ text: UnsafeRawBufferPointer) throws(DatabaseError) -> UUIDBytes {
+        guard let value = UUIDBytes(parsing: String(decoding: text, as: UTF8.self)) else {
+            throw wrong("\(Self.shown(text)) is not a uuid, as 01234567-89ab-cdef-0123-456789abcdef")
+        }
+        return value
     }
 
     func wrong(_ problem: String) -> DatabaseError { DatabaseError(.wrongType, problem) }

@@ -48,7 +48,10 @@ enum JSONValueWriter {
         case .string: string(view.bytes, to: &sink)
         case .data: quoted(&sink) { Base64.encode(view.bytes, to: &$0) }
         case .timestamp: quoted(&sink) { TimeText.write(view.timestampValue, to: &$0) }
-        default: sink.append("null")
+        case .decimal: quoted(&sink) { $0.append(text: DecimalText.text(view.decimalValue)) }
+        case .objectID: quoted(&sink) { sink in view.objectIDValue.withBytes { Hexadecimal.write($0, to: &sink) } }
+        case .uuid: quoted(&sink) { $0.append(text: view.uuidValue.text) }
+        case .link, .list, .map, .null, nil: sink.append("null")
         }
     }
 
@@ -73,7 +76,7 @@ enum JSONValueWriter {
 
     // MARK: Mixed values
 
-    /// Everything but links.
+    /// Everything but links, lists and maps.
     static func mixed(_ view: ValueView, to sink: inout ByteSink) {
         guard let name = mark(view) else { return plain(view, to: &sink) }
         sink.append("{\"")
@@ -89,7 +92,10 @@ enum JSONValueWriter {
         case .double: view.doubleValue.isFinite ? nil : "$double"
         case .data: "$binary"
         case .timestamp: "$date"
-        default: nil
+        case .decimal: "$decimal"
+        case .objectID: "$oid"
+        case .uuid: "$uuid"
+        case .null, .bool, .int, .string, .link, .list, .map, nil: nil
         }
     }
 }

@@ -33,6 +33,8 @@ final class ByteArena {
         return UnsafeRawBufferPointer(start: place, count: bytes.count)
     }
 
+    func copy(_ bytes: [UInt8]) -> UnsafeRawBufferPointer { bytes.withUnsafeBytes { copy($0) } }
+
     func reset() {
         // A value of many megabytes does not stay with the batches after it.
         while let last = blocks.last, last.count > 16 * Self.blockBytes {

@@ -10,6 +10,13 @@ enum Hexadecimal {
         }
     }
 
+    static func write(_ bytes: UnsafeRawBufferPointer, to sink: inout ByteSink) {
+        for byte in bytes {
+            sink.append(character(byte >> 4))
+            sink.append(character(byte & 15))
+        }
+    }
+
     @inline(__always)
     static func character(_ digit: UInt8) -> UInt8 { digit < 10 ? 0x30 + digit : 0x61 + digit - 10 }
 }
