@@ -41,6 +41,9 @@ struct ListEdit {
         }
     }
 
+    /// Whether the links of its elements are in an index.
+    var isIndexed: Bool { column.index != nil || column.linkIndex != nil }
+
     private var cell: ChunkBuilder { lists.cell(place.slot) }
 
     var count: Int { long?.count ?? lists.elementCount(place.slot) }

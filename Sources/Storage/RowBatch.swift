@@ -174,7 +174,7 @@ struct RowBatch {
     private func checkEach(
         _ source: BatchColumn, _ column: StoredColumn, from first: Int, _ transaction: WriteTransaction
     ) throws(DatabaseError) {
-        let link = ValueKind.link.rawValue
+        let mayLink = column.isLink || column.type == .mixed
         var row = first
         while row < rowCount {
             let view = source.view(row, column.type)
@@ -183,7 +183,7 @@ struct RowBatch {
                     throw DatabaseError(.invalidArgument, "the offsets of a column descend")
                 }
                 let fitted = try ValueCheck.fitted(view, column, layout.stored)
-                if fitted.kindNumber == link { try transaction.requireTarget(fitted.linkValue) }
+                if mayLink { try transaction.requireTargets(fitted, column, layout.stored) }
             } catch { throw rowCount > 1 ? error.at(rowIndex: row) : error }
             row += 1
             if case .cells = source { row = firstToLookAt(source, column, from: row) }
@@ -229,7 +229,7 @@ struct RowBatch {
         case (.doubles(let doubles), .double): builder.append(doubles: doubles + range.lowerBound, count: range.count)
         case (.texts(let heap, let offsets), .string), (.texts(let heap, let offsets), .data):
             builder.append(texts: heap, offsets: offsets + range.lowerBound, count: range.count)
-        case (.cells(let cells, let stride), let type) where type != .double && type != .float:
+        case (.cells(let cells, let stride), let type) where type != .double && type != .float && type != .decimal:
             builder.append(cells + range.lowerBound &* stride, stride: stride, count: range.count)
         default:
             // Ints and floats may stand for doubles.
@@ -239,14 +239,19 @@ struct RowBatch {
 
     @inline(__always)
     private func widened(_ view: ValueView, _ column: StoredColumn) -> ValueView {
-        guard column.type == .double || column.type == .float, view.kindNumber != column.type.rawValue, !view.isNull
+        guard column.type == .double || column.type == .float || column.type == .decimal,
+            view.kindNumber != column.type.rawValue, !view.isNull
         else { return view }
+        if column.type == .decimal, view.kindNumber == ValueKind.int.rawValue {
+            return .decimal(Decimal128(view.intValue))
+        }
         let number: Double =
             switch view.kindNumber {
             case ValueKind.int.rawValue: Double(view.intValue)
             case ValueKind.float.rawValue: Double(view.floatValue)
             default: view.doubleValue
             }
+        if column.type == .decimal { return .decimal(Decimal128(number)) }
         return column.type == .double ? .double(number) : .float(Float(number))
     }
 }

@@ -6,6 +6,8 @@ enum ValueCheck {
     /// String and data values above this are refused; larger ones belong in a file of their own.
     static let dataLimit = 16_777_200
     static let stringLimit = 16_777_199
+    /// Of a nested list or map as a whole.
+    static let documentLimit = 1 << 30
 
     /// The value as the column stores it: numbers widened to the column's kind, everything else as it is.
     static func fitted(_ view: ValueView, _ column: StoredColumn, _ table: StoredTable) throws(DatabaseError)
@@ -34,11 +36,7 @@ enum ValueCheck {
             guard view.bytes.count <= dataLimit else { throw tooLarge(column, table, dataLimit) }
             return view
         case (.timestamp, .timestamp):
-            guard view.aux < 1_000_000_000 else {
-                throw DatabaseError(
-                    .invalidArgument, "nanoseconds of \(table.name).\(column.name) must be 0 to 999,999,999",
-                    className: table.name, propertyName: column.name)
-            }
+            try checkNanoseconds(view, column, table)
             return view
         case (.link, .link):
             guard TableKey(view.aux) == column.target else {
@@ -61,27 +59,62 @@ enum ValueCheck {
         }
     }
 
-    /// Limits of size hold for what is nested too.
+    /// What holds for one value holds for what is nested in it too.
     private static func checkMixed(
-        _ view: ValueView, _ column: StoredColumn, _ table: StoredTable
+        _ view: ValueView, _ column: StoredColumn, _ table: StoredTable, isNested: Bool = false
     ) throws(DatabaseError) {
         switch view.kind {
         case .string:
             guard view.bytes.count <= stringLimit else { throw tooLarge(column, table, stringLimit) }
-            guard UTF8Validation.isValid(view.bytes) else { throw invalidUTF8(column, table) }
+            guard isNested || UTF8Validation.isValid(view.bytes) else { throw invalidUTF8(column, table) }
         case .data:
             guard view.bytes.count <= dataLimit else { throw tooLarge(column, table, dataLimit) }
-        case .timestamp:
-            guard view.aux < 1_000_000_000 else {
-                throw DatabaseError(
-                    .invalidArgument, "nanoseconds of \(table.name).\(column.name) must be 0 to 999,999,999",
-                    className: table.name, propertyName: column.name)
-            }
+        case .timestamp: try checkNanoseconds(view, column, table)
         case .list, .map:
-            try NestedDocument.validate(view.bytes)
+            if !isNested { try checkDocument(view.bytes, column, table) }
             let document = NestedDocument(trusted: view.bytes)
-            for index in 0 ..< document.count { try checkMixed(document.value(at: index), column, table) }
+            for index in 0 ..< document.count {
+                if document.isMap { try checkMapKey(document.key(at: index), column, table) }
+                try checkMixed(document.value(at: index), column, table, isNested: true)
+            }
         default: break
+        }
+    }
+
+    private static func checkDocument(
+        _ bytes: UnsafeRawBufferPointer, _ column: StoredColumn, _ table: StoredTable
+    ) throws(DatabaseError) {
+        guard bytes.count <= documentLimit else { throw tooLarge(column, table, documentLimit) }
+        do throws(DatabaseError) {
+            try NestedDocument.validate(bytes)
+        } catch {
+            throw DatabaseError(
+                .invalidArgument,
+                "the list or map for \(table.name).\(column.name) is nested deeper than \(NestedDocument.deepest) "
+                    + "levels, or malformed", className: table.name, propertyName: column.name)
+        }
+    }
+
+    private static func checkNanoseconds(
+        _ view: ValueView, _ column: StoredColumn, _ table: StoredTable
+    ) throws(DatabaseError) {
+        guard view.aux >= 1_000_000_000 else { return }
+        throw DatabaseError(
+            .invalidArgument, "nanoseconds of \(table.name).\(column.name) must be 0 to 999,999,999",
+            className: table.name, propertyName: column.name)
+    }
+
+    static func checkMapKey(
+        _ key: UnsafeRawBufferPointer, _ column: StoredColumn, _ table: StoredTable
+    ) throws(DatabaseError) {
+        guard key.count <= stringLimit else { throw tooLarge(column, table, stringLimit) }
+        guard UTF8Validation.isValid(key) else { throw invalidUTF8(column, table) }
+        guard key.first != UInt8(ascii: "$"), !key.contains(UInt8(ascii: ".")) else {
+            throw DatabaseError(
+                .invalidArgument,
+                "the key '\(String(decoding: key.prefix(64), as: UTF8.self))' of \(table.name).\(column.name) begins "
+                    + "with '$' or contains '.'; use percent-encoding for such keys (%24, %2E)",
+                className: table.name, propertyName: column.name)
         }
     }
 

@@ -27,6 +27,7 @@ extension WriteTransaction {
         try requireOpen()
         let writer = try writer(table)
         let layout = writer.layout
+        try requireCreatable(layout.stored)
         let first = ObjectKey(writer.state.nextKey)
         guard rowCount > 0 else { return first }
         guard writer.state.nextKey + Int64(rowCount) <= TableState.keyLimit else {
@@ -103,6 +104,11 @@ extension WriteTransaction {
 
     private func addIndexEntries(_ batch: RowBatch, firstKey: Int64) {
         for (slot, column) in batch.layout.columns.enumerated() where !column.isList {
+            if let links = column.linkIndex, batch.names(slot) {
+                for row in 0 ..< batch.rowCount {
+                    addLinks(in: batch.value(slot, row), to: links, ObjectKey(firstKey + Int64(row)))
+                }
+            }
             guard let index = column.index else { continue }
             let delta = delta(index, isUnique: column.isPrimaryKey)
             if column.type == .int, let ints = batch.ints(slot) {

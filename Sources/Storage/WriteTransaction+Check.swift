@@ -11,7 +11,7 @@ extension WriteTransaction {
         let layout = try self.table(table).layout
         let stored = layout.columns[try layout.slot(column)]
         let fitted = try ValueCheck.fitted(value, stored, layout.stored)
-        if fitted.kindNumber == ValueKind.link.rawValue { try requireTarget(fitted.linkValue) }
+        try requireTargets(fitted, stored, layout.stored)
         return fitted
     }
 

@@ -16,54 +16,56 @@ extension WriteTransaction {
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, at index: Int, removing count: Int,
         inserting values: [ValueView]
     ) throws(DatabaseError) {
-        var edit = try beginEdit(table, column, key)
+        var edit = try beginEdit(table, column, key, .list)
         guard index >= 0, index <= edit.count else { throw outOfBounds(index, edit.count, insertion: true) }
         guard count >= 0, count <= edit.count - index else { throw outOfBounds(edit.count, edit.count) }
         let fitted = try values.mapFitting { value throws(DatabaseError) in try self.fittedElement(value, edit) }
+        let children = try embeddedChildren(index ..< index + count, edit)
         if count > 0 {
             // What is put in may be borrowed from what is taken out.
             if !fitted.isEmpty {
                 try edit.insert(fitted, at: index + count)
-                for value in fitted { linkAdded(edit, value) }
+                for value in fitted { self.index(value, edit.column, key) }
             }
             try removeElements(index ..< index + count, &edit)
         } else if !fitted.isEmpty {
-            for value in fitted { linkAdded(edit, value) }
+            for value in fitted { self.index(value, edit.column, key) }
             try edit.insert(fitted, at: index)
         }
         recorder.listInserted(table, column, key, at: index, count: fitted.count)
         if count > 0 || !fitted.isEmpty { noteChange() }
+        try deleteAll(children)
     }
 
     package func listSet(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, at index: Int, _ value: ValueView
     ) throws(DatabaseError) {
-        let edit = try beginEdit(table, column, key)
+        let edit = try beginEdit(table, column, key, .list)
         guard index >= 0, index < edit.count else { throw outOfBounds(index, edit.count) }
-        let fitted = try fittedElement(value, edit)
-        if edit.column.index != nil { linkRemoved(edit, try edit.view(index)) }
-        linkAdded(edit, fitted)
-        try edit.set(index, fitted)
-        recorder.listSet(table, column, key, at: index)
-        noteChange()
+        if isOwner(edit.column), value.kind == .link, edit.linked(try edit.view(index)).linkValue == value.linkValue {
+            return
+        }
+        try setElement(edit, index, try fittedElement(value, edit))
     }
 
     package func listRemove(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, at index: Int, count: Int = 1
     ) throws(DatabaseError) {
-        var edit = try beginEdit(table, column, key)
+        var edit = try beginEdit(table, column, key, .list)
         guard index >= 0, count >= 0, count <= edit.count, index <= edit.count - count,
             count == 0 || index < edit.count
         else { throw outOfBounds(index, edit.count) }
         guard count > 0 else { return }
+        let children = try embeddedChildren(index ..< index + count, edit)
         try removeElements(index ..< index + count, &edit)
         noteChange()
+        try deleteAll(children)
     }
 
     package func listMove(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, from: Int, to: Int
     ) throws(DatabaseError) {
-        var edit = try beginEdit(table, column, key)
+        var edit = try beginEdit(table, column, key, .list)
         guard from >= 0, from < edit.count else { throw outOfBounds(from, edit.count) }
         guard to >= 0, to < edit.count else { throw outOfBounds(to, edit.count) }
         guard from != to else { return }
@@ -76,7 +78,7 @@ extension WriteTransaction {
     package func listSwap(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ first: Int, _ second: Int
     ) throws(DatabaseError) {
-        let edit = try beginEdit(table, column, key)
+        let edit = try beginEdit(table, column, key, .list)
         guard first >= 0, first < edit.count else { throw outOfBounds(first, edit.count) }
         guard second >= 0, second < edit.count else { throw outOfBounds(second, edit.count) }
         guard first != second else { return }
@@ -89,25 +91,18 @@ extension WriteTransaction {
     }
 
     package func listClear(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey) throws(DatabaseError) {
-        let edit = try beginEdit(table, column, key)
+        let edit = try beginEdit(table, column, key, .list)
         guard edit.count > 0 else { return }
         try listRemove(table, column, key, at: 0, count: edit.count)
     }
 
-    /// Every occurrence of a link, because its target is being deleted.
-    func removeFromList(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, link: ObjectKey) throws(DatabaseError)
-    {
-        var edit = try beginEdit(table, column, key)
-        var found: [Int] = []
-        try edit.forEach(0 ..< edit.count) { index, element in
-            if !element.isNull, element.linkValue.key == link { found.append(index) }
-        }
-        for index in found.reversed() { try removeElements(index ..< index + 1, &edit) }
-        if !found.isEmpty { noteChange() }
-    }
+    // MARK: Parts of other edits
 
-    private func removeElements(_ range: Range<Int>, _ edit: inout ListEdit) throws(DatabaseError) {
-        if edit.column.index != nil { try edit.forEach(range) { _, element in linkRemoved(edit, element) } }
+    /// Of a list or set. Whoever owned what they link to has to delete it.
+    func removeElements(_ range: Range<Int>, _ edit: inout ListEdit) throws(DatabaseError) {
+        if edit.isIndexed {
+            try edit.forEach(range) { _, element in unindex(element, edit.column, edit.key) }
+        }
         try edit.remove(range)
         recorder.listRemoved(edit.table, edit.column.key, edit.key, at: range.lowerBound, count: range.count)
     }
@@ -133,29 +128,47 @@ extension WriteTransaction {
 
     // MARK: One edit
 
-    private func beginEdit(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey) throws(DatabaseError) -> ListEdit {
+    /// An edit that a caller asks for, of a collection of the kind the call is for.
+    func beginEdit(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ kind: CollectionKind
+    ) throws(DatabaseError) -> ListEdit {
         try requireOpen()
+        let view = try self.table(table)
+        let slot = try view.listSlot(column)
+        try view.requireCollection(kind, slot)
+        return try ListEdit(view, try writer(table), slot, key, listShape)
+    }
+
+    func openEdit(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey) throws(DatabaseError) -> ListEdit {
         let view = try self.table(table)
         return try ListEdit(view, try writer(table), try view.listSlot(column), key, listShape)
     }
 
-    private func fittedElement(_ value: ValueView, _ edit: ListEdit) throws(DatabaseError) -> ValueView {
+    func fittedElement(_ value: ValueView, _ edit: ListEdit) throws(DatabaseError) -> ValueView {
         let fitted = try ValueCheck.fitted(value, edit.column, edit.stored)
-        if fitted.kindNumber == ValueKind.link.rawValue { try requireTarget(fitted.linkValue) }
+        try requireTargets(fitted, edit.column, edit.stored)
         return fitted
     }
 
-    private func linkAdded(_ edit: ListEdit, _ value: ValueView) {
-        guard let index = edit.column.index, value.kindNumber == ValueKind.link.rawValue else { return }
-        delta(index).add(IndexValue.link(to: value.linkValue.key), edit.key)
+    /// `value` fits the list. `isWhole`: not merely something nested in it has changed.
+    func setElement(
+        _ edit: ListEdit, _ index: Int, _ value: ValueView, isWhole: Bool = true
+    ) throws(DatabaseError) {
+        if edit.isIndexed || edit.column.type == .mixed {
+            let old = try edit.view(index)
+            if isWhole, old.kind == .list || old.kind == .map {
+                recorder.nestedChanged(
+                    edit.table, edit.column.key, edit.key, NestedOperation(path: [.index(index)], change: .replaced))
+            }
+            unindex(old, edit.column, edit.key)
+            self.index(value, edit.column, edit.key)
+        }
+        try edit.set(index, value)
+        recorder.listSet(edit.table, edit.column.key, edit.key, at: index)
+        noteChange()
     }
 
-    private func linkRemoved(_ edit: ListEdit, _ value: ValueView) {
-        guard let index = edit.column.index, value.kindNumber == ValueKind.link.rawValue else { return }
-        delta(index).remove(IndexValue.link(to: value.linkValue.key), edit.key)
-    }
-
-    private func outOfBounds(_ index: Int, _ count: Int, insertion: Bool = false) -> DatabaseError {
+    func outOfBounds(_ index: Int, _ count: Int, insertion: Bool = false) -> DatabaseError {
         DatabaseError(
             .outOfBounds,
             "index \(index) is outside the list, which has \(count) elements"

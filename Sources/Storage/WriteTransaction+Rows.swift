@@ -41,81 +41,65 @@ extension WriteTransaction {
                 "the primary key \(layout.stored.name).\(stored.name) can't be changed after an object is inserted",
                 className: layout.stored.name, propertyName: stored.name)
         }
+        if isOwner(stored) { return try setEmbedded(view, slot, place, key, value) }
         let old = try view.value(slot: slot, at: place)
         let new = try ValueCheck.fitted(value, stored, layout.stored)
-        if new.kindNumber == ValueKind.link.rawValue { try requireTarget(new.linkValue) }
-        if let index = stored.index {
-            let delta = delta(index)
-            if stored.isLink {
-                if !old.isNull { delta.remove(IndexValue.link(to: old.linkValue.key), key) }
-                if !new.isNull { delta.add(IndexValue.link(to: new.linkValue.key), key) }
-            } else {
-                delta.remove(IndexValue(old, of: stored.type), key)
-                delta.add(IndexValue(new, of: stored.type), key)
-            }
+        try requireTargets(new, stored, layout.stored)
+        try replaceValue(view, slot, place, key, old: old, new: new)
+    }
+
+    /// Puts a value that fits in place of another. `isWhole`: not merely something nested in it has changed.
+    func replaceValue(
+        _ view: TableView, _ slot: Int, _ place: RowLocation, _ key: ObjectKey, old: ValueView, new: ValueView,
+        isWhole: Bool = true
+    ) throws(DatabaseError) {
+        let stored = view.layout.columns[slot]
+        unindex(old, stored, key)
+        index(new, stored, key)
+        if isWhole, old.kind == .list || old.kind == .map {
+            recorder.nestedChanged(view.key, stored.key, key, NestedOperation(path: [], change: .replaced))
         }
-        recorder.modified(table, column, key, old: old, new: new)
-        let (changed, builder) = try writer(table).values(slot, place.cluster)
+        recorder.modified(view.key, stored.key, key, old: old, new: new)
+        let (changed, builder) = try writer(view.key).values(slot, place.cluster)
         builder.set(place.slot, new)
         changed.markChanged()
         noteChange()
     }
 
-    func requireTarget(_ link: ObjectLink) throws(DatabaseError) {
-        guard try table(link.table).locate(link.key) != nil else {
-            throw DatabaseError(.objectDeleted, "the object to link to has been deleted")
-        }
-    }
-
-    /// Deletes an object: links to it become null, and it disappears from lists.
+    /// Deletes an object and all that it owns: links to it become null, and it disappears from lists and sets.
     package func delete(_ table: TableKey, _ key: ObjectKey) throws(DatabaseError) {
         try requireOpen()
-        let view = try self.table(table)
-        let place = try view.requireLocation(key)
-        try dropOutgoing(view, key, place)
-        try dropIncoming(view, key)
-        recorder.deleted(table, key)
-        try writer(table).kill(place.cluster, place.slot)
-        noteChange()
+        _ = try self.table(table).requireLocation(key)
+        try deleteAll([ObjectLink(table: table, key: key)])
+    }
+
+    /// Objects that are gone already are passed over. A chain of embedded objects may be longer than a stack is deep.
+    func deleteAll(_ objects: [ObjectLink]) throws(DatabaseError) {
+        var work = objects
+        while let next = work.popLast() {
+            let view = try table(next.table)
+            guard let place = try view.locate(next.key) else { continue }
+            work += try embeddedChildren(view, next.key)
+            try dropOutgoing(view, next.key, place)
+            try dropIncoming(view, next.key)
+            recorder.deleted(next.table, next.key)
+            try writer(next.table).kill(place.cluster, place.slot)
+            noteChange()
+        }
     }
 
     /// Takes the object's own entries out of every index, and its long lists out of the file.
     private func dropOutgoing(_ view: TableView, _ key: ObjectKey, _ place: RowLocation) throws(DatabaseError) {
         for (slot, column) in view.layout.columns.enumerated() {
             if column.isList {
-                if let index = column.index {
-                    let delta = delta(index)
+                if column.index != nil || column.linkIndex != nil {
                     try view.listValues(column.key, key) { chunk, range in
-                        for element in range where !chunk.isNull(element) {
-                            delta.remove(IndexValue.link(to: ObjectKey(chunk.link(element))), key)
-                        }
+                        for element in range { unindex(chunk.view(element), column, key) }
                     }
                 }
                 try forgetLongList(view, slot, key, place)
-            } else if let index = column.index {
-                let value = try view.value(slot: slot, at: place)
-                if !column.isLink {
-                    delta(index, isUnique: column.isPrimaryKey).remove(IndexValue(value, of: column.type), key)
-                } else if !value.isNull {
-                    delta(index).remove(IndexValue.link(to: value.linkValue.key), key)
-                }
-            }
-        }
-    }
-
-    private func dropIncoming(_ view: TableView, _ key: ObjectKey) throws(DatabaseError) {
-        for (origin, column) in view.layout.incoming {
-            guard let index = column.index else { continue }
-            var sources: [Int64] = []
-            try indexView(index).keys(IndexValue.link(to: key), into: &sources)
-            var previous: Int64?
-            for source in sources where source != previous {
-                previous = source
-                if column.isList {
-                    try removeFromList(origin, column.key, ObjectKey(source), link: key)
-                } else {
-                    try set(origin, column.key, ObjectKey(source), to: .null)
-                }
+            } else if column.index != nil || column.linkIndex != nil {
+                unindex(try view.value(slot: slot, at: place), column, key)
             }
         }
     }

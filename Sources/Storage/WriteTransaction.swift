@@ -21,6 +21,8 @@ package final class WriteTransaction: RowSource {
     var migration: SchemaMigration.State?
     /// How long lists are cut; tests cut them small.
     var listShape = LongListShape.standard
+    /// While an embedded object is made through its parent; at other times none can be.
+    var isCreatingEmbedded = false
     /// Set when the schema has been changed in this write.
     private(set) var newCatalog: Catalog?
     /// Counts changes, so that what was computed from this source can tell that it is out of date.

@@ -194,7 +194,7 @@ import Testing
     }
 
     /// Elements that the log does not call new have to be those that were there.
-    private static func replay(
+    static func replay(
         _ operations: [ListOperation], from old: [Value], to new: [Value], _ comment: String
     ) {
         var list: [Value?] = old

@@ -8,7 +8,7 @@
 ///     table:   u32 key | text name | u32 next column key | u32 flags (1 embedded; not in format 1) | u32 column count | columns | u32 inverse count | inverses
 ///     column:  u32 key | text name | u8 type | u8 collection | u8 flags (1 nullable, 2 primary key, 4 indexed,
 ///              8 the keys of the map before it)
-///              u32 target table (0: none) | u32 index key (0: none)
+///              u32 target table (0: none; of mixed values the index of the links in them) | u32 index key (0: none)
 ///     inverse: text name | u32 origin table | text origin property
 import CMotteShim
 import MotteColumns
@@ -26,6 +26,8 @@ package struct StoredColumn: Sendable {
     package var target: TableKey?
     /// The index kept for this column: of a primary key or indexed column its values, of a link column its backlinks.
     package var index: IndexKey?
+    /// Of a column of mixed values: the index of the links in them, at any depth.
+    package var linkIndex: IndexKey?
     package var kind: ColumnKind
     /// Of a map: the column that holds its keys, in step with the values here.
     package var keyColumn: ColumnKey?
@@ -35,6 +37,8 @@ package struct StoredColumn: Sendable {
     /// Whether a row has a run of elements here: a list, a set, a map's values or its keys.
     package var isList: Bool { collection != .none }
     package var isLink: Bool { type == .link }
+    /// Everything that has to go when the column goes.
+    package var indexes: [IndexKey] { [index, linkIndex].compactMap { $0 } }
 }
 
 package struct StoredInverse: Sendable {
@@ -65,6 +69,8 @@ package final class Catalog: Sendable {
     package let tables: [StoredTable]
     /// The same as what users declare, with table and column keys filled in.
     package let schema: Schema
+    /// Columns of mixed values, which may link to objects of any class.
+    package let mixedColumns: [(table: TableKey, column: StoredColumn)]
 
     init(schemaVersion: UInt64, changedIn: UInt64, nextTableKey: UInt32, nextIndexKey: UInt32, tables: [StoredTable]) {
         self.schemaVersion = schemaVersion
@@ -73,6 +79,9 @@ package final class Catalog: Sendable {
         self.nextIndexKey = nextIndexKey
         self.tables = tables
         self.schema = Self.makeSchema(tables)
+        mixedColumns = tables.flatMap { table in
+            table.columns.filter { $0.type == .mixed }.map { (table: table.key, column: $0) }
+        }
     }
 
     static let empty = Catalog(schemaVersion: 0, changedIn: 0, nextTableKey: 1, nextIndexKey: 1, tables: [])
@@ -155,7 +164,7 @@ extension Catalog {
             if column.isIndexed { flags |= 4 }
             if column.isMapKeys { flags |= 8 }
             body.write(flags)
-            body.write(column.target?.rawValue ?? 0)
+            body.write(column.target?.rawValue ?? column.linkIndex?.rawValue ?? 0)
             body.write(column.index?.rawValue ?? 0)
         }
         body.write(UInt32(table.inverses.count))
@@ -245,8 +254,9 @@ extension Catalog {
         }
         return StoredColumn(
             key: ColumnKey(key), name: name, type: type, collection: collection, isNullable: flags & 1 != 0,
-            isPrimaryKey: flags & 2 != 0, isIndexed: flags & 4 != 0, target: target == 0 ? nil : TableKey(target),
-            index: index == 0 ? nil : IndexKey(index), kind: kind, isMapKeys: flags & 8 != 0)
+            isPrimaryKey: flags & 2 != 0, isIndexed: flags & 4 != 0,
+            target: target == 0 || type == .mixed ? nil : TableKey(target), index: index == 0 ? nil : IndexKey(index),
+            linkIndex: target != 0 && type == .mixed ? IndexKey(target) : nil, kind: kind, isMapKeys: flags & 8 != 0)
     }
 
     private static func checksum(_ body: [UInt8]) -> UInt32 {

@@ -85,7 +85,7 @@ struct CatalogBuilder {
             StoredColumn(
                 key: column, name: property.name, type: property.type, collection: property.collection,
                 isNullable: property.isNullable, isPrimaryKey: property.isPrimaryKey, isIndexed: property.isIndexed,
-                target: target, index: index, kind: kind))
+                target: target, index: index, linkIndex: property.type == .mixed ? takeIndexKey() : nil, kind: kind))
         if property.isMap {
             // Allocated with the map and kept behind it.
             let keys = ColumnKey(tables[position].nextColumnKey)

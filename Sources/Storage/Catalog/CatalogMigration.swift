@@ -113,7 +113,7 @@ private struct MigrationWork {
     /// The column's pages are deleted when the migration commits.
     private mutating func forget(_ column: StoredColumn, of table: TableKey) {
         obsolete += PageKeys.everything(of: table, column)
-        if let index = column.index { obsolete += IndexSpace.everything(of: index) }
+        for index in column.indexes { obsolete += IndexSpace.everything(of: index) }
     }
 
     /// Inverses of properties that went or link elsewhere now. Those of declared classes have been seen to already.

@@ -128,7 +128,7 @@ extension WriteTransaction {
         for table in base.catalog.tables {
             state.obsoletePages += PageKeys.everything(of: table.key)
             for column in table.columns {
-                if let index = column.index { state.obsoletePages += IndexSpace.everything(of: index) }
+                for index in column.indexes { state.obsoletePages += IndexSpace.everything(of: index) }
             }
         }
         let emptied = Catalog(

@@ -54,9 +54,10 @@ extension WriteTransaction {
     }
 
     private func forgetIndex(of column: StoredColumn, _ migration: SchemaMigration.State) {
-        guard let index = column.index else { return }
-        migration.obsoletePages += IndexSpace.everything(of: index)
-        forgetIndexChanges(of: index)
+        for index in column.indexes {
+            migration.obsoletePages += IndexSpace.everything(of: index)
+            forgetIndexChanges(of: index)
+        }
     }
 
     /// Deletes pages by what their keys begin with. Comes after everything else of the commit, because a column that

@@ -10,6 +10,8 @@ package struct ChangeRecord: Sendable {
         package var deleted = KeyRuns()
         package var columns: [Column] = []
         package var lists: [List] = []
+        package var maps: [Map] = []
+        package var nested: [Nested] = []
     }
 
     /// Objects of which one property was set; keys ascend.
@@ -37,6 +39,20 @@ package struct ChangeRecord: Sendable {
         package let column: ColumnKey
         package let owner: Int64
         package let operations: [ListOperation]
+    }
+
+    /// Changed keys of one map, ascending.
+    package struct Map: Sendable {
+        package let column: ColumnKey
+        package let owner: Int64
+        package let changes: [MapChange]
+    }
+
+    /// Edits within the mixed values of one property of one object, in order.
+    package struct Nested: Sendable {
+        package let column: ColumnKey
+        package let owner: Int64
+        package let operations: [NestedOperation]
     }
 
     package let version: Version
@@ -98,6 +114,20 @@ package struct ChangeRecord: Sendable {
         case .lists:
             let (table, lists) = try Self.readLists(&body)
             withTable(table) { $0.lists.append(contentsOf: lists) }
+        case .maps:
+            let (table, column, owners) = try Self.readOwners(&body, minimumSize: 2) { reader throws(DatabaseError) in
+                try reader.mapChange()
+            }
+            withTable(table) {
+                $0.maps += owners.map { Map(column: column, owner: $0.owner, changes: $0.items) }
+            }
+        case .nested:
+            let (table, column, owners) = try Self.readOwners(&body, minimumSize: 2) { reader throws(DatabaseError) in
+                try reader.nestedOperation()
+            }
+            withTable(table) {
+                $0.nested += owners.map { Nested(column: column, owner: $0.owner, operations: $0.items) }
+            }
         case nil:
             guard flags & ChangeRecordFormat.optionalSection != 0 else {
                 throw DatabaseError(
@@ -163,18 +193,27 @@ package struct ChangeRecord: Sendable {
     }
 
     private static func readLists(_ reader: inout LogReader) throws(DatabaseError) -> (TableKey, [List]) {
+        let (table, column, owners) = try readOwners(&reader, minimumSize: 3) { reader throws(DatabaseError) in
+            try readOperation(&reader)
+        }
+        return (table, owners.map { List(column: column, owner: $0.owner, operations: $0.items) })
+    }
+
+    private static func readOwners<Item>(
+        _ reader: inout LogReader, minimumSize: Int, _ read: (inout LogReader) throws(DatabaseError) -> Item
+    ) throws(DatabaseError) -> (TableKey, ColumnKey, [(owner: Int64, items: [Item])]) {
         let table = TableKey(try reader.u32()), column = ColumnKey(try reader.u32())
         let count = try reader.count(minimumSize: 2)
-        var lists: [List] = [], next: Int64 = 0
+        var owners: [(owner: Int64, items: [Item])] = [], next: Int64 = 0
         for _ in 0 ..< count {
             let owner = try readKey(&reader, after: &next)
-            let operationCount = try reader.count(minimumSize: 3)
-            var operations: [ListOperation] = []
-            operations.reserveCapacity(operationCount)
-            for _ in 0 ..< operationCount { operations.append(try readOperation(&reader)) }
-            lists.append(List(column: column, owner: owner, operations: operations))
+            let itemCount = try reader.count(minimumSize: minimumSize)
+            var items: [Item] = []
+            items.reserveCapacity(itemCount)
+            for _ in 0 ..< itemCount { items.append(try read(&reader)) }
+            owners.append((owner, items))
         }
-        return (table, lists)
+        return (table, column, owners)
     }
 
     private static func readOperation(_ reader: inout LogReader) throws(DatabaseError) -> ListOperation {

@@ -17,6 +17,11 @@
 ///                 then per key the value before and the value after (`LoggedValue`)
 ///     5 lists     table, column, owner count, per owner: gap as above, operation count, per operation:
 ///                 u8 kind, index, then count, or for a move the destination
+///     6 maps      table, column, owner count, per owner: gap as above, change count, per change:
+///                 u8 kind (1 inserted, 2 modified, 3 removed), key length, key
+///     7 nested    table, column, owner count, per owner: gap as above, operation count, per operation:
+///                 u8 kind, steps, per step u8 0 and index or u8 1 and key, then what the kind needs
+///                 (`NestedOperation`)
 ///
 /// Sections are in this order for each table, tables and columns ascending.
 import CMotteShim
@@ -38,6 +43,8 @@ enum ChangeRecordFormat {
         case deleted = 3
         case modified = 4
         case lists = 5
+        case maps = 6
+        case nested = 7
     }
 
     static func pageKey(_ version: Version) -> [UInt8] {

@@ -68,6 +68,23 @@ package final class ChangeRecorder {
         if count > 0 { listChanged(table, column, owner, .clear(count: count)) }
     }
 
+    package func mapChanged(
+        _ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ mapKey: UnsafeRawBufferPointer,
+        _ kind: MapChange.Kind
+    ) {
+        let recorded = self.table(table)
+        guard recorded.isOld(owner) else { return }
+        recorded.mapColumn(column).append(owner.rawValue, mapKey, kind)
+    }
+
+    package func nestedChanged(
+        _ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ operation: NestedOperation
+    ) {
+        let recorded = self.table(table)
+        guard recorded.isOld(owner) else { return }
+        recorded.nestedColumn(column).append(owner.rawValue, operation)
+    }
+
     private func listChanged(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ operation: ListOperation) {
         let recorded = self.table(table)
         guard recorded.isOld(owner) else { return }

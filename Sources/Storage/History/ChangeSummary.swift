@@ -18,6 +18,10 @@ package struct ChangeSummary: Sendable {
         package let modifiedKeys: [Int64]
         /// By column, then owner.
         package let lists: [List]
+        /// Changed keys of maps, by column, then owner.
+        package let maps: [Map]
+        /// Edits within mixed values, by column, then owner.
+        package let nested: [Nested]
 
         /// The columns of an object that were set or, being lists, edited; ascending.
         package func columns(modifying key: Int64) -> [ColumnKey] {
@@ -47,6 +51,14 @@ package struct ChangeSummary: Sendable {
         package func list(_ column: ColumnKey, _ owner: Int64) -> List? {
             lists.first { $0.column == column && $0.owner == owner }
         }
+
+        package func map(_ column: ColumnKey, _ owner: Int64) -> Map? {
+            maps.first { $0.column == column && $0.owner == owner }
+        }
+
+        package func nested(_ column: ColumnKey, _ owner: Int64) -> Nested? {
+            nested.first { $0.column == column && $0.owner == owner }
+        }
     }
 
     package struct Column: Sendable {
@@ -61,6 +73,19 @@ package struct ChangeSummary: Sendable {
         package let column: ColumnKey
         package let owner: Int64
         package let operations: [ListOperation]
+    }
+
+    package struct Map: Sendable {
+        package let column: ColumnKey
+        package let owner: Int64
+        /// One for each key, ascending; the net effect.
+        package let changes: [MapChange]
+    }
+
+    package struct Nested: Sendable {
+        package let column: ColumnKey
+        package let owner: Int64
+        package let operations: [NestedOperation]
     }
 
     package let from: Version
@@ -125,6 +150,8 @@ package struct ChangeSummary: Sendable {
         var inserted = KeyRuns(), deleted = KeyRuns()
         var columnKeys: [ColumnKey: [[Int64]]] = [:]
         var lists: [ListName: [ListOperation]] = [:]
+        var maps: [ListName: MapChanges] = [:]
+        var nested: [ListName: [NestedOperation]] = [:]
         for part in parts {
             inserted.formUnion(part.inserted)
             deleted.formUnion(part.deleted)
@@ -132,19 +159,37 @@ package struct ChangeSummary: Sendable {
             for list in part.lists {
                 lists[ListName(column: list.column, owner: list.owner), default: []].append(contentsOf: list.operations)
             }
+            for map in part.maps {
+                let name = ListName(column: map.column, owner: map.owner)
+                for change in map.changes { maps[name, default: MapChanges()].add(change.key, change.kind) }
+                if map.changes.isEmpty { maps[name] = maps[name] ?? MapChanges() }
+            }
+            for values in part.nested {
+                nested[ListName(column: values.column, owner: values.owner), default: []] += values.operations
+            }
         }
-        let orderedLists = lists.keys.sorted()
-        for name in orderedLists { columnKeys[name.column, default: []].append([name.owner]) }
+        let orderedLists = lists.keys.sorted(), orderedMaps = maps.keys.sorted(), orderedNested = nested.keys.sorted()
+        for name in orderedLists + orderedMaps + orderedNested {
+            columnKeys[name.column, default: []].append([name.owner])
+        }
         let columns = columnKeys.keys.sorted().compactMap { column -> Column? in
             var keys = union(columnKeys[column] ?? [])
             keys = deleted.removing(from: inserted.removing(from: keys))
             return keys.isEmpty ? nil : Column(column: column, keys: keys)
         }
-        let keptLists = orderedLists.filter { !inserted.contains($0.owner) && !deleted.contains($0.owner) }
+        func isKept(_ name: ListName) -> Bool { !inserted.contains(name.owner) && !deleted.contains(name.owner) }
         let table = Table(
             table: key, inserted: inserted.subtracting(deleted), deleted: deleted.subtracting(inserted),
             columns: columns, modifiedKeys: union(columns.map(\.keys)),
-            lists: keptLists.map { List(column: $0.column, owner: $0.owner, operations: lists[$0] ?? []) })
+            lists: orderedLists.filter(isKept).map {
+                List(column: $0.column, owner: $0.owner, operations: lists[$0] ?? [])
+            },
+            maps: orderedMaps.filter(isKept).map {
+                Map(column: $0.column, owner: $0.owner, changes: maps[$0]?.sorted ?? [])
+            },
+            nested: orderedNested.filter(isKept).map {
+                Nested(column: $0.column, owner: $0.owner, operations: nested[$0] ?? [])
+            })
         return table.inserted.isEmpty && table.deleted.isEmpty && columns.isEmpty ? nil : table
     }
 

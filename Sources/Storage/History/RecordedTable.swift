@@ -8,6 +8,8 @@ final class RecordedTable {
     var deletedRuns = KeyRuns()
     private var columns: [RecordedColumn] = []
     private var listColumns: [RecordedLists] = []
+    private var mapColumns: [RecordedMaps] = []
+    private var nestedColumns: [RecordedNested] = []
 
     init(_ key: TableKey) { self.key = key }
 
@@ -32,6 +34,20 @@ final class RecordedTable {
         return made
     }
 
+    func mapColumn(_ key: ColumnKey) -> RecordedMaps {
+        for column in mapColumns where column.key == key { return column }
+        let made = RecordedMaps(key)
+        mapColumns.append(made)
+        return made
+    }
+
+    func nestedColumn(_ key: ColumnKey) -> RecordedNested {
+        for column in nestedColumns where column.key == key { return column }
+        let made = RecordedNested(key)
+        nestedColumns.append(made)
+        return made
+    }
+
     func write(to sections: inout SectionWriter) {
         var gone = KeyRuns(deleted)
         gone.formUnion(deletedRuns)
@@ -40,6 +56,8 @@ final class RecordedTable {
         write(.deleted, gone.subtracting(inserted), to: &sections)
         for column in columns.sorted(by: { $0.key < $1.key }) { column.write(key, without: gone, to: &sections) }
         for column in listColumns.sorted(by: { $0.key < $1.key }) { column.write(key, without: gone, to: &sections) }
+        for column in mapColumns.sorted(by: { $0.key < $1.key }) { column.write(key, without: gone, to: &sections) }
+        for column in nestedColumns.sorted(by: { $0.key < $1.key }) { column.write(key, without: gone, to: &sections) }
     }
 
     private func write(_ section: ChangeRecordFormat.Section, _ keys: KeyRuns, to sections: inout SectionWriter) {

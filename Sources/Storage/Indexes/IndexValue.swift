@@ -6,6 +6,7 @@
 ///     string, data     up to 7 bytes: 0 | bytes padded to 56 bits | length     exact, ordered among themselves
 ///                      longer: 1 | zeros | 48 bits of IndexHash                neither
 ///     link             the target's object key                                 exact
+///     link in mixed    16 bits of the class, 48 of the object key              exact for the first 65,535 classes
 ///     objectId, uuid   48 bits of IndexHash, as a long string                  neither
 ///     decimal          that of its double                                      ordered, not exact
 ///     in mixed columns a hash of kind and value, alike for equal numbers       neither
@@ -45,6 +46,11 @@ package struct IndexValue: Hashable, Sendable {
 
     package static func link(to target: ObjectKey) -> IndexValue {
         target.rawValue < 0 ? null : IndexValue(UInt64(bitPattern: target.rawValue))
+    }
+
+    /// A link in a mixed value. Classes from 65,536 on share numbers, so that the value itself has to be looked at.
+    package static func mixedLink(to target: ObjectLink) -> IndexValue {
+        IndexValue(UInt64(target.table.rawValue) << 48 | UInt64(bitPattern: target.key.rawValue) & (1 << 48 - 1))
     }
 
     /// Short enough to be its own encoding: most codes and abbreviations are.

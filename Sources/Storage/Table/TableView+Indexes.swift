@@ -83,7 +83,7 @@ extension TableView {
         var kept = start
         var cluster = -1
         var chunk: ColumnChunk?
-        let isText = value.kindNumber == ValueKind.string.rawValue || value.kindNumber == ValueKind.data.rawValue
+        let isText = layout.columns[slot].type == .string || layout.columns[slot].type == .data
         for position in start ..< keys.count {
             let key = keys[position]
             if isText {
@@ -134,7 +134,7 @@ extension TableView {
     }
 
     private func fits(_ value: ValueView, _ column: StoredColumn) -> Bool {
-        value.isNull ? column.isNullable : value.kindNumber == column.type.rawValue
+        value.isNull ? column.isNullable : column.type == .mixed || value.kindNumber == column.type.rawValue
     }
 
     private func matches(_ slot: Int, _ key: Int64, _ value: ValueView) throws(DatabaseError) -> Bool {

@@ -138,7 +138,10 @@ package final class TableView {
         } else {
             view = try directory.chunk(slot, place.cluster).view(place.slot)
         }
-        if view.kindNumber == ValueKind.link.rawValue { view.aux = layout.columns[slot].target?.rawValue ?? 0 }
+        // In mixed columns links carry their class themselves.
+        if view.kindNumber == ValueKind.link.rawValue, let target = layout.columns[slot].target {
+            view.aux = target.rawValue
+        }
         return view
     }
 
@@ -170,7 +173,9 @@ package final class TableView {
             let count = try listCount(column, key)
             throw DatabaseError(.outOfBounds, "index \(index) is outside the list, which has \(count) elements")
         }
-        if result.kindNumber == ValueKind.link.rawValue { result.aux = layout.columns[slot].target?.rawValue ?? 0 }
+        if result.kindNumber == ValueKind.link.rawValue, let target = layout.columns[slot].target {
+            result.aux = target.rawValue
+        }
         return result
     }
 

@@ -1,0 +1,211 @@
+/// Keeping indexes and backlinks in step with values, and what happens to links when their target is deleted: single
+/// ones become null, lists and sets lose them, maps keep their keys with null, and so do links inside mixed values.
+import MotteColumns
+import MotteSchemaModel
+import MotteValues
+
+extension WriteTransaction {
+    // MARK: Targets
+
+    /// Whether what a value links to exists, and may be linked to from here.
+    func requireTargets(
+        _ value: ValueView, _ column: StoredColumn, _ table: StoredTable
+    ) throws(DatabaseError) {
+        switch value.kind {
+        case .link:
+            let link = value.linkValue
+            if column.type == .mixed {
+                guard let target = catalog.table(link.table) else { throw unknownTable(link.table) }
+                guard !target.isEmbedded else {
+                    throw DatabaseError(
+                        .invalidArgument,
+                        "\(table.name).\(column.name) holds mixed values, which cannot be embedded objects",
+                        className: table.name, propertyName: column.name)
+                }
+            } else if isOwner(column) {
+                throw managedEmbedded(column, table)
+            }
+            try requireTarget(link)
+        case .list, .map:
+            let document = NestedDocument(trusted: value.bytes)
+            for index in 0 ..< document.count { try requireTargets(document.value(at: index), column, table) }
+        default: break
+        }
+    }
+
+    func requireTarget(_ link: ObjectLink) throws(DatabaseError) {
+        guard try table(link.table).locate(link.key) != nil else {
+            throw DatabaseError(.objectDeleted, "the object to link to has been deleted")
+        }
+    }
+
+    // MARK: Indexes
+
+    /// Takes an object's value out of the column's indexes, or puts it in. Elements of collections are indexed only
+    /// for their links.
+    func unindex(_ value: ValueView, _ column: StoredColumn, _ key: ObjectKey) {
+        if let index = column.index {
+            if column.isLink {
+                if !value.isNull { delta(index).remove(IndexValue.link(to: value.linkValue.key), key) }
+            } else {
+                delta(index, isUnique: column.isPrimaryKey).remove(IndexValue(value, of: column.type), key)
+            }
+        }
+        if let links = column.linkIndex {
+            let delta = delta(links)
+            MixedLinks.forEach(value) { delta.remove(IndexValue.mixedLink(to: $0), key) }
+        }
+    }
+
+    func index(_ value: ValueView, _ column: StoredColumn, _ key: ObjectKey) {
+        if let index = column.index {
+            if column.isLink {
+                if !value.isNull { delta(index).add(IndexValue.link(to: value.linkValue.key), key) }
+            } else {
+                delta(index, isUnique: column.isPrimaryKey).add(IndexValue(value, of: column.type), key)
+            }
+        }
+        if let links = column.linkIndex { addLinks(in: value, to: links, key) }
+    }
+
+    func addLinks(in value: ValueView, to index: IndexKey, _ key: ObjectKey) {
+        guard value.kind == .link || value.kind == .list || value.kind == .map else { return }
+        let delta = delta(index)
+        MixedLinks.forEach(value) { delta.add(IndexValue.mixedLink(to: $0), key) }
+    }
+
+    // MARK: Deletion of a target
+
+    func dropIncoming(_ view: TableView, _ key: ObjectKey) throws(DatabaseError) {
+        for (origin, column) in view.layout.incoming {
+            guard let index = column.index else { continue }
+            for source in try sources(index, IndexValue.link(to: key)) {
+                switch column.collection {
+                case .none: try nullify(origin, column.key, source)
+                case .list, .set: try removeFromList(origin, column.key, source, link: key)
+                case .map: try nullifyInMap(origin, column.key, source, link: key)
+                }
+            }
+        }
+        let link = ObjectLink(table: view.key, key: key)
+        for (origin, column) in catalog.mixedColumns {
+            guard let index = column.linkIndex else { continue }
+            for source in try sources(index, IndexValue.mixedLink(to: link)) {
+                switch column.collection {
+                case .none: try nullifyInMixed(origin, column.key, source, link)
+                case .list: try nullifyInMixedList(origin, column.key, source, link)
+                case .set: try removeFromMixedSet(origin, column.key, source, link)
+                case .map: try nullifyInMixedMap(origin, column.key, source, link)
+                }
+            }
+        }
+    }
+
+    /// Each object once.
+    private func sources(_ index: IndexKey, _ value: IndexValue) throws(DatabaseError) -> [ObjectKey] {
+        var keys: [Int64] = []
+        try indexView(index).keys(value, into: &keys)
+        var distinct: [ObjectKey] = []
+        for key in keys where distinct.last?.rawValue != key { distinct.append(ObjectKey(key)) }
+        return distinct
+    }
+
+    private func nullify(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey) throws(DatabaseError) {
+        let view = try self.table(table)
+        let slot = try view.layout.slot(column)
+        let place = try view.requireLocation(key)
+        try replaceValue(view, slot, place, key, old: try view.value(slot: slot, at: place), new: .null)
+    }
+
+    /// Every occurrence of a link in a list or set.
+    private func removeFromList(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, link: ObjectKey
+    ) throws(DatabaseError) {
+        var edit = try openEdit(table, column, key)
+        var found: [Int] = []
+        try edit.forEach(0 ..< edit.count) { index, element in
+            if !element.isNull, element.linkValue.key == link { found.append(index) }
+        }
+        for index in found.reversed() { try removeElements(index ..< index + 1, &edit) }
+        if !found.isEmpty { noteChange() }
+    }
+
+    private func nullifyInMap(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, link: ObjectKey
+    ) throws(DatabaseError) {
+        var map = try openMap(table, column, key)
+        var found: [Int] = []
+        try map.values.forEach(0 ..< map.values.count) { index, element in
+            if !element.isNull, element.linkValue.key == link { found.append(index) }
+        }
+        for index in found { try setMapValue(&map, index, .null) }
+    }
+
+    // MARK: Deletion of a target of mixed values
+
+    private func nullifyInMixed(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ link: ObjectLink
+    ) throws(DatabaseError) {
+        let view = try self.table(table)
+        let slot = try view.layout.slot(column)
+        let place = try view.requireLocation(key)
+        let old = try view.value(slot: slot, at: place)
+        guard MixedLinks.contains(old, link) else { return }
+        var edits: [NestedOperation] = []
+        let new = MixedLinks.nullify(link, in: old, at: [], &edits)
+        for edit in edits { recorder.nestedChanged(table, column, key, edit) }
+        try new.withView { new throws(DatabaseError) in
+            try replaceValue(view, slot, place, key, old: old, new: new, isWhole: false)
+        }
+    }
+
+    private func mixedElements(_ edit: ListEdit, with link: ObjectLink) throws(DatabaseError) -> [Int] {
+        var found: [Int] = []
+        try edit.forEach(0 ..< edit.count) { index, element in
+            if MixedLinks.contains(element, link) { found.append(index) }
+        }
+        return found
+    }
+
+    private func nullifyInMixedList(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ link: ObjectLink
+    ) throws(DatabaseError) {
+        let edit = try openEdit(table, column, key)
+        for index in try mixedElements(edit, with: link) {
+            var edits: [NestedOperation] = []
+            let new = MixedLinks.nullify(link, in: try edit.view(index), at: [.index(index)], &edits)
+            for edit in edits { recorder.nestedChanged(table, column, key, edit) }
+            try new.withView { new throws(DatabaseError) in
+                try setElement(edit, index, new, isWhole: false)
+            }
+        }
+    }
+
+    private func nullifyInMixedMap(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ link: ObjectLink
+    ) throws(DatabaseError) {
+        var map = try openMap(table, column, key)
+        for index in try mixedElements(map.values, with: link) {
+            var edits: [NestedOperation] = []
+            let name = String(decoding: try map.keys.view(index).bytes, as: UTF8.self)
+            let new = MixedLinks.nullify(link, in: try map.values.view(index), at: [.key(name)], &edits)
+            for edit in edits { recorder.nestedChanged(table, column, key, edit) }
+            try new.withView { new throws(DatabaseError) in try setMapValue(&map, index, new, isWhole: false) }
+        }
+    }
+
+    /// Links leave the set; lists and maps in it, which are sorted by what they hold, find a new place.
+    private func removeFromMixedSet(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ link: ObjectLink
+    ) throws(DatabaseError) {
+        var edit = try openEdit(table, column, key)
+        for index in try mixedElements(edit, with: link).reversed() {
+            let element = try edit.view(index)
+            var edits: [NestedOperation] = []
+            let new = element.kind == .link ? nil : MixedLinks.nullify(link, in: element, at: [], &edits)
+            try removeElements(index ..< index + 1, &edit)
+            noteChange()
+            try new?.withView { new throws(DatabaseError) in _ = try insertElement(new, &edit) }
+        }
+    }
+}

@@ -1,0 +1,464 @@
+// The naive model that EverythingTests compares the store with: all types, alone and in lists, sets and maps, links and
+// embedded objects, as dictionaries and arrays without any cleverness.
+import MotteSchemaModel
+import MotteValues
+import TestSupport
+import Testing
+
+@testable import MotteStorage
+
+struct EverythingModel {
+    enum Field {
+        case value(Value)
+        /// Lists, and sets in their order.
+        case elements([Value])
+        case map([String: Value])
+    }
+
+    struct Row {
+        var fields: [String: Field] = [:]
+    }
+
+    static let text = """
+        Thing {
+            id: int key,
+            flag: bool?, count: int indexed, float: float, double: double?, text: string? indexed, data: data?,
+            time: timestamp indexed, decimal: decimal?, oid: objectId indexed, uuid: uuid?, any: mixed indexed,
+            friend: link<Thing>, home: link<Part>,
+            ints: list<int>, texts: list<string?>, things: list<Thing>, anys: list<mixed>, parts: list<Part>,
+            decimals: list<decimal>, oids: list<objectId?>,
+            intSet: set<int>, textSet: set<string?>, thingSet: set<Thing>, anySet: set<mixed>, uuidSet: set<uuid>,
+            doubleSet: set<double?>,
+            intMap: map<int>, textMap: map<string?>, thingMap: map<Thing>, anyMap: map<mixed>, partMap: map<Part>,
+        }
+        embedded Part {
+            name: string, inner: link<Part>, thing: link<Thing>, any: mixed, parts: list<Part>, partMap: map<Part>,
+        }
+        """
+
+    let things: ObjectType
+    let parts: ObjectType
+    let thingTable: TableKey
+    let partTable: TableKey
+    var rows: [ObjectLink: Row] = [:]
+    private var nextID: Int64 = 0
+    private(set) var operations = 0
+
+    init(_ schema: Schema) throws {
+        things = try schema.type(named: "Thing")
+        parts = try schema.type(named: "Part")
+        thingTable = try #require(things.tableKey)
+        partTable = try #require(parts.tableKey)
+    }
+
+    func type(_ table: TableKey) -> ObjectType { table == thingTable ? things : parts }
+
+    /// In order, so that a seed leads to the same choices every time.
+    func keys(_ table: TableKey) -> [ObjectLink] {
+        rows.keys.filter { $0.table == table }.sorted()
+    }
+
+    func isOwned(_ property: Property) -> Bool { property.type == .link && property.target == "Part" }
+
+    // MARK: One random change, done to both
+
+    mutating func step(_ write: WriteTransaction, _ random: inout SeededRandom, _ candidates: inout [ObjectLink]) throws {
+        operations += 1
+        candidates.removeAll { rows[$0] == nil }
+        let roll = random.below(40)
+        if candidates.count < 3 || roll < 2 { return candidates += [try create(write, &random)] }
+        let row = random.pick(candidates)
+        if roll == 2, candidates.count > 8 || random.below(8) == 0 {
+            try write.delete(row.table, row.key)
+            return delete(row)
+        }
+        let type = type(row.table)
+        let property = random.pick(type.properties.filter { !$0.isPrimaryKey })
+        let column = try #require(property.columnKey)
+        let place = Place(row: row, property: property, column: column)
+        switch property.collection {
+        case .none: try set(place, write, &random, &candidates)
+        case .list: try editList(place, write, &random, &candidates)
+        case .set: try editSet(place, write, &random)
+        case .map: try editMap(place, write, &random, &candidates)
+        }
+    }
+
+    struct Place {
+        let row: ObjectLink
+        let property: Property
+        let column: ColumnKey
+        var table: TableKey { row.table }
+        var key: ObjectKey { row.key }
+    }
+
+    func blank(_ type: ObjectType) -> Row {
+        var row = Row()
+        for property in type.properties {
+            switch property.collection {
+            case .map: row.fields[property.name] = .map([:])
+            case .list, .set: row.fields[property.name] = .elements([])
+            case .none: row.fields[property.name] = .value(property.isNullable ? .null : Self.zero(property.type))
+            }
+        }
+        return row
+    }
+
+    static func zero(_ type: PropertyType) -> Value {
+        switch type {
+        case .bool: .bool(false)
+        case .int: .int(0)
+        case .float: .float(0)
+        case .double: .double(0)
+        case .string: .string("")
+        case .data: .data([])
+        case .timestamp: .timestamp(Timestamp(seconds: 0, nanoseconds: 0))
+        case .decimal: .decimal(.zero)
+        case .objectID: .objectID(.zero)
+        case .uuid: .uuid(UUIDBytes(low: 0, high: 0))
+        case .link, .mixed, .linkingObjects: .null
+        }
+    }
+
+    private mutating func create(_ write: WriteTransaction, _ random: inout SeededRandom) throws -> ObjectLink {
+        var row = blank(things)
+        var columns: [ColumnKey] = [], values: [Value] = []
+        for property in things.properties where property.collection == .none && !isOwned(property) {
+            guard property.isPrimaryKey || random.chance(60), let column = property.columnKey else { continue }
+            let value = property.isPrimaryKey ? .int(nextID) : randomValue(property, &random)
+            columns.append(column)
+            values.append(value)
+            row.fields[property.name] = .value(value)
+        }
+        nextID += random.below(2) == 0 ? 1 : 3
+        let key = try LongListTests.withViews(values) { views in
+            try views.withUnsafeBufferPointer {
+                try write.insertBatch(thingTable, columns: columns, rows: $0.baseAddress, rowCount: 1)
+            }
+        }
+        let link = ObjectLink(table: thingTable, key: key)
+        rows[link] = row
+        return link
+    }
+
+    private mutating func adopt(_ key: ObjectKey, _ candidates: inout [ObjectLink]) -> Value {
+        let link = ObjectLink(table: partTable, key: key)
+        rows[link] = blank(parts)
+        candidates.append(link)
+        return .link(link)
+    }
+
+    // MARK: Single values
+
+    private mutating func set(
+        _ place: Place, _ write: WriteTransaction, _ random: inout SeededRandom, _ candidates: inout [ObjectLink]
+    ) throws {
+        let old = value(place)
+        if isOwned(place.property) {
+            if random.chance(70) {
+                let key = try write.embeddedPut(place.table, place.column, place.key)
+                set(place, adopt(key, &candidates))
+            } else {
+                try write.set(place.table, place.column, place.key, to: .null)
+                set(place, .null)
+            }
+            if case .link(let former) = old { delete(former) }
+            return
+        }
+        let new = randomValue(place.property, &random)
+        try new.withView { view throws(DatabaseError) in try write.set(place.table, place.column, place.key, to: view) }
+        set(place, new)
+    }
+
+    func value(_ place: Place) -> Value {
+        if case .value(let value) = rows[place.row]?.fields[place.property.name] { return value }
+        return .null
+    }
+
+    mutating func set(_ place: Place, _ value: Value) { rows[place.row]?.fields[place.property.name] = .value(value) }
+
+    // MARK: Lists
+
+    func elements(_ place: Place) -> [Value] {
+        if case .elements(let elements) = rows[place.row]?.fields[place.property.name] { return elements }
+        return []
+    }
+
+    mutating func set(_ place: Place, _ elements: [Value]) {
+        rows[place.row]?.fields[place.property.name] = .elements(elements)
+    }
+
+    private mutating func editList(
+        _ place: Place, _ write: WriteTransaction, _ random: inout SeededRandom, _ candidates: inout [ObjectLink]
+    ) throws {
+        var list = elements(place)
+        let table = place.table, column = place.column, key = place.key
+        var gone: [Value] = []
+        switch random.below(9) {
+        case 0 ... 2 where isOwned(place.property):
+            let index = random.below(list.count + 1)
+            list.insert(adopt(try write.embeddedInsert(table, column, key, at: index), &candidates), at: index)
+        case 0 ... 2:
+            let values = (0 ..< random.below(4) + 1).map { _ in randomValue(place.property, &random) }
+            let index = random.below(list.count + 1)
+            try LongListTests.withViews(values) { try write.listInsert(table, column, key, at: index, $0) }
+            list.insert(contentsOf: values, at: index)
+        case 3 where !list.isEmpty:
+            let index = random.below(list.count), count = min(random.below(3) + 1, list.count - index)
+            try write.listRemove(table, column, key, at: index, count: count)
+            gone = Array(list[index ..< index + count])
+            list.removeSubrange(index ..< index + count)
+        case 4 where !list.isEmpty:
+            let index = random.below(list.count)
+            if isOwned(place.property) {
+                gone = [list[index]]
+                list[index] = adopt(try write.embeddedSet(table, column, key, at: index), &candidates)
+            } else {
+                let value = randomValue(place.property, &random)
+                try LongListTests.withViews([value]) { try write.listSet(table, column, key, at: index, $0[0]) }
+                list[index] = value
+            }
+        case 5 where !list.isEmpty:
+            let from = random.below(list.count), to = random.below(list.count)
+            try write.listMove(table, column, key, from: from, to: to)
+            list.insert(list.remove(at: from), at: to)
+        case 6 where !list.isEmpty:
+            let first = random.below(list.count), second = random.below(list.count)
+            try write.listSwap(table, column, key, first, second)
+            list.swapAt(first, second)
+        case 7 where random.below(5) == 0:
+            try write.listClear(table, column, key)
+            gone = list
+            list.removeAll()
+        default: return
+        }
+        set(place, list)
+        if isOwned(place.property) { for case .link(let child) in gone { delete(child) } }
+    }
+
+    // MARK: Sets
+
+    private mutating func editSet(
+        _ place: Place, _ write: WriteTransaction, _ random: inout SeededRandom
+    ) throws {
+        var set = elements(place)
+        let table = place.table, column = place.column, key = place.key
+        switch random.below(8) {
+        case 0 ... 3:
+            let value = randomValue(place.property, &random)
+            let result = try value.withView { view throws(DatabaseError) in
+                try write.setInsert(table, column, key, view)
+            }
+            let index = set.firstIndex { $0 >= value } ?? set.count
+            let isThere = index < set.count && set[index] == value
+            #expect(result.index == index && result.inserted == !isThere)
+            if !isThere { set.insert(value, at: index) }
+        case 4, 5:
+            let value = !set.isEmpty && random.chance(60) ? random.pick(set) : randomValue(place.property, &random)
+            let index = try value.withView { view throws(DatabaseError) in
+                try write.setRemove(table, column, key, view)
+            }
+            #expect(index == set.firstIndex { $0 == value })
+            set.removeAll { $0 == value }
+        case 6:
+            var others = (0 ..< random.below(6)).map { _ in randomValue(place.property, &random) }
+            for _ in 0 ..< random.below(4) where !set.isEmpty { others.append(random.pick(set)) }
+            let operation = random.pick([
+                SetOperation.union, .intersection, .subtraction, .symmetricDifference, .assignment,
+            ])
+            try LongListTests.withViews(others) { try write.setCombine(table, column, key, operation, $0) }
+            let other = Self.distinct(others)
+            let shared = set.filter { other.contains($0) }, new = other.filter { !set.contains($0) }
+            let old = set.filter { !other.contains($0) }
+            switch operation {
+            case .union: set += new
+            case .intersection: set = shared
+            case .subtraction: set = old
+            case .symmetricDifference: set = old + new
+            case .assignment: set = shared + new
+            }
+            set.sort()
+        default:
+            guard random.below(5) == 0 else { return }
+            try write.setClear(table, column, key)
+            set.removeAll()
+        }
+        self.set(place, set)
+    }
+
+    private static func distinct(_ values: [Value]) -> [Value] {
+        // Of equal ones any may stay; the store keeps the first.
+        var kept: [Value] = []
+        for value in values where !kept.contains(value) { kept.append(value) }
+        return kept
+    }
+
+    // MARK: Maps
+
+    func map(_ place: Place) -> [String: Value] {
+        if case .map(let map) = rows[place.row]?.fields[place.property.name] { return map }
+        return [:]
+    }
+
+    mutating func set(_ place: Place, _ map: [String: Value]) {
+        rows[place.row]?.fields[place.property.name] = .map(map)
+    }
+
+    static func randomKey(_ random: inout SeededRandom) -> String {
+        random.pick(["", "a", "b", "é", "key", "a longer key %2E", "k\(random.below(30))"])
+    }
+
+    private mutating func editMap(
+        _ place: Place, _ write: WriteTransaction, _ random: inout SeededRandom, _ candidates: inout [ObjectLink]
+    ) throws {
+        var map = map(place)
+        let table = place.table, column = place.column, key = place.key
+        let name = Self.randomKey(&random)
+        var gone: [Value] = []
+        switch random.below(8) {
+        case 0 ... 4:
+            if isOwned(place.property), random.chance(80) {
+                let child = try name.withUTF8Bytes { bytes throws(DatabaseError) in
+                    try write.embeddedMapPut(table, column, key, bytes)
+                }
+                if let old = map[name] { gone = [old] }
+                map[name] = adopt(child, &candidates)
+            } else {
+                let value = isOwned(place.property) ? .null : randomValue(place.property, &random)
+                let inserted = try value.withView { view throws(DatabaseError) in
+                    try name.withUTF8Bytes { bytes throws(DatabaseError) in
+                        try write.mapPut(table, column, key, bytes, view)
+                    }
+                }
+                #expect(inserted == (map[name] == nil))
+                if let old = map[name] { gone = [old] }
+                map[name] = value
+            }
+        case 5, 6:
+            let removed = try name.withUTF8Bytes { bytes throws(DatabaseError) in
+                try write.mapRemove(table, column, key, bytes)
+            }
+            #expect(removed == (map[name] != nil))
+            if let old = map.removeValue(forKey: name) { gone = [old] }
+        default:
+            guard random.below(5) == 0 else { return }
+            try write.mapClear(table, column, key)
+            gone = Array(map.values)
+            map.removeAll()
+        }
+        set(place, map)
+        if isOwned(place.property) { for case .link(let child) in gone { delete(child) } }
+    }
+
+    // MARK: Deletion
+
+    mutating func delete(_ link: ObjectLink) {
+        guard let row = rows.removeValue(forKey: link) else { return }
+        for property in type(link.table).properties where isOwned(property) {
+            for child in Self.links(row.fields[property.name]) { delete(child) }
+        }
+        for other in rows.keys {
+            for property in type(other.table).properties where property.type == .link || property.type == .mixed {
+                guard let field = rows[other]?.fields[property.name], Self.links(field).contains(link) else { continue }
+                rows[other]?.fields[property.name] = Self.without(link, field, property)
+            }
+        }
+    }
+
+    static func links(_ field: Field?) -> [ObjectLink] {
+        switch field {
+        case .value(let value): links(value)
+        case .elements(let elements): elements.flatMap { links($0) }
+        case .map(let map): map.values.flatMap { links($0) }
+        case nil: []
+        }
+    }
+
+    static func links(_ value: Value) -> [ObjectLink] {
+        switch value {
+        case .link(let link): [link]
+        case .list(let elements): elements.flatMap { links($0) }
+        case .map(let entries): entries.flatMap { links($0.value) }
+        default: []
+        }
+    }
+
+    private static func without(_ link: ObjectLink, _ field: Field, _ property: Property) -> Field {
+        switch field {
+        case .value(let value): return .value(without(link, value))
+        case .map(let map): return .map(map.mapValues { without(link, $0) })
+        case .elements(let elements):
+            if property.isSet {
+                return .elements(distinct(elements.filter { $0 != .link(link) }.map { without(link, $0) }).sorted())
+            }
+            return property.type == .link
+                ? .elements(elements.filter { $0 != .link(link) }) : .elements(elements.map { without(link, $0) })
+        }
+    }
+
+    static func without(_ link: ObjectLink, _ value: Value) -> Value {
+        switch value {
+        case .link(let other): other == link ? .null : value
+        case .list(let elements): .list(elements.map { without(link, $0) })
+        case .map(let entries): .map(entries.map { MapEntry(key: $0.key, value: without(link, $0.value)) })
+        default: value
+        }
+    }
+
+    // MARK: Random values
+
+    func randomValue(_ property: Property, _ random: inout SeededRandom) -> Value {
+        if property.type == .mixed { return randomMixed(depth: 3, &random) }
+        if property.isNullable, property.type != .link, random.below(4) == 0 { return .null }
+        if property.type == .link {
+            let targets = keys(thingTable)
+            let mayBeNull = property.collection == .none || property.isMap
+            if targets.isEmpty || (mayBeNull && random.below(4) == 0) { return .null }
+            return .link(random.pick(targets))
+        }
+        return Self.scalar(property.type, &random)
+    }
+
+    static func scalar(_ type: PropertyType, _ random: inout SeededRandom) -> Value {
+        switch type {
+        case .bool: return .bool(random.below(2) == 0)
+        case .int: return .int(random.below(3) == 0 ? Int64(random.below(1_000_000)) << 20 : Int64(random.below(20)))
+        case .float: return .float(Float(random.below(100)) / 8)
+        case .double: return .double(Double(random.below(100)) / 7)
+        case .string:
+            let texts = ["", "a", "é", "Ada \(random.below(50))", String(repeating: "x", count: random.below(300))]
+            return .string(random.pick(texts))
+        case .data: return .data([UInt8](repeating: UInt8(random.below(256)), count: random.below(40)))
+        case .timestamp:
+            return .timestamp(
+                Timestamp(seconds: Int64(random.below(1_000)) - 500, nanoseconds: UInt32(random.below(2) * 123)))
+        case .decimal: return .decimal(Decimal128(Int64(random.below(1_000)) - 500))
+        case .objectID: return .objectID(ObjectID(low: UInt64(random.below(30)), high: UInt64(random.below(3))))
+        case .uuid: return .uuid(UUIDBytes(low: UInt64(random.below(30)), high: UInt64(random.below(3))))
+        case .link, .mixed, .linkingObjects: return .null
+        }
+    }
+
+    func randomMixed(depth: Int, _ random: inout SeededRandom) -> Value {
+        let roll = random.below(18)
+        if roll == 0 { return .null }
+        if roll < 4 {
+            let targets = keys(thingTable)
+            return targets.isEmpty ? .null : .link(random.pick(targets))
+        }
+        if roll < 8, depth > 0 {
+            let count = random.below(4)
+            if random.below(2) == 0 { return .list((0 ..< count).map { _ in randomMixed(depth: depth - 1, &random) }) }
+            var entries: [String: Value] = [:]
+            for _ in 0 ..< count { entries[Self.randomKey(&random)] = randomMixed(depth: depth - 1, &random) }
+            return .map(
+                entries.map { MapEntry(key: $0.key, value: $0.value) }.sorted {
+                    $0.key.utf8.lexicographicallyPrecedes($1.key.utf8)
+                })
+        }
+        let types: [PropertyType] = [
+            .bool, .int, .float, .double, .string, .data, .timestamp, .decimal, .objectID, .uuid,
+        ]
+        return Self.scalar(random.pick(types), &random)
+    }
+}

@@ -1,0 +1,86 @@
+// Random operations on all types and collections beside a naive model, in writes that are committed, cancelled or fail
+// to commit. In each test, clusters of 3 rows cross every boundary there is, and long lists of a few elements have
+// trees.
+import MottePages
+import MotteSchemaModel
+@testable import MotteStorage
+import MotteValues
+import TestSupport
+import Testing
+
+@Suite struct EverythingTests {
+    @Test(arguments: [3, 480])
+    func randomOperationsAgreeWithAModel(rowsPerCluster: Int) throws {
+        try PropertyTest.run(rounds: 3) { random, comment in try run(rowsPerCluster, &random, comment) }
+    }
+
+    private func run(_ rowsPerCluster: Int, _ random: inout SeededRandom, _ comment: String) throws {
+        let folder = TemporaryDirectory()
+        var options = PageStoreOptions(path: folder.file("store.motte"))
+        options.rowsPerCluster = rowsPerCluster
+        let faults = FaultInjection()
+        options.faults = faults
+        let database = try Database.open(options)
+        let snapshot = try database.snapshot()
+        _ = try database.reconcile(try SchemaText.parse(EverythingModel.text), on: snapshot)
+        var model = try EverythingModel(snapshot.schema)
+        let follower = try database.snapshot()
+        for round in 0 ..< 20 {
+            let write = try database.beginWrite(on: snapshot)
+            write.listShape = LongListTests.small
+            let before = model
+            var candidates = Array(model.rows.keys.sorted().shuffled(using: &random).prefix(12))
+            for _ in 0 ..< random.below(250) { try model.step(write, &random, &candidates) }
+            if round % 3 == 0 { try model.check(write, comment) }
+            let roll = random.below(6)
+            if roll == 0 {
+                write.cancel()
+                model = before
+            } else {
+                if roll == 1, write.hasChanges {
+                    faults.failCommit(1)
+                    #expect(throws: DatabaseError.self) { try write.commit() }
+                    for _ in 0 ..< 10 { try model.step(write, &random, &candidates) }
+                }
+                let version = snapshot.version
+                try write.commit()
+                if let changes = try database.changes(from: version, to: snapshot) {
+                    try EverythingModel.checkLog(changes, from: before, to: model, comment)
+                }
+            }
+            try model.check(snapshot, comment)
+            if round % 3 == 1 {
+                _ = try database.advance(follower)
+                try model.check(follower, comment)
+            }
+        }
+        try model.check(try database.snapshot(), comment)
+        try emptyIsEmpty(database, snapshot, model, comment)
+    }
+
+    /// Nothing is left of objects that are gone, apart from what tables are.
+    private func emptyIsEmpty(
+        _ database: Database, _ snapshot: Snapshot, _ model: EverythingModel, _ comment: String
+    ) throws {
+        let write = try database.beginWrite(on: snapshot)
+        for link in model.keys(model.thingTable) { try write.delete(link.table, link.key) }
+        try write.commit()
+        for table in [model.thingTable, model.partTable] {
+            #expect(try snapshot.table(table).liveCount == 0, "\(comment)")
+        }
+        let cursor = try snapshot.pages.makeCursor()
+        var found = try cursor.seek([KeySpace.longLists])
+        while found, cursor.key.first == KeySpace.longLists {
+            Issue.record("a node of a list outlives its object: \([UInt8](cursor.key)); \(comment)")
+            found = try cursor.next()
+        }
+        for table in snapshot.catalog.tables {
+            for column in table.columns {
+                for index in column.indexes {
+                    let view = try snapshot.indexView(index)
+                    #expect(try view.count(0 ... UInt64.max) == 0, "\(column.name); \(comment)")
+                }
+            }
+        }
+    }
+}
