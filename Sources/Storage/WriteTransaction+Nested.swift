@@ -234,7 +234,8 @@ extension Value {
 extension MapEntry {
     /// Entries are sorted by the bytes of their keys.
     fileprivate static func find(_ key: String, in entries: [MapEntry]) -> (index: Int, isThere: Bool) {
-        var low = 0, high = entries.count
+        var low = 0
+        var high = entries.count
         while low < high {
             let middle = (low + high) / 2
             let order = entries[middle].key.withUTF8Bytes { one in

@@ -142,7 +142,8 @@ extension ListEdit {
 
     /// Where a value is in a set, or where it would be.
     func find(_ value: ValueView) throws(DatabaseError) -> (index: Int, isThere: Bool) {
-        var low = 0, high = count
+        var low = 0
+        var high = count
         while low < high {
             let middle = (low + high) / 2
             let order = ValueOrdering.compare(linked(try view(middle)), value)

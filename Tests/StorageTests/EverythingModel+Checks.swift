@@ -25,7 +25,8 @@ extension EverythingModel {
         case (.elements(let one), .elements(let two)):
             one.count == two.count && zip(one, two).allSatisfy { isSame($0, $1) }
         case (.map(let one), .map(let two)):
-            one.count == two.count && one.allSatisfy { entry in two[entry.key].map { isSame(entry.value, $0) } ?? false }
+            one.count == two.count
+                && one.allSatisfy { entry in two[entry.key].map { isSame(entry.value, $0) } ?? false }
         default: false
         }
     }
@@ -145,7 +146,8 @@ extension EverythingModel {
         for type in [new.things, new.parts] {
             let table = try #require(type.tableKey)
             let change = changes.table(table)
-            let before = Set(old.keys(table)), after = Set(new.keys(table))
+            let before = Set(old.keys(table))
+            let after = Set(new.keys(table))
             for row in after.subtracting(before) {
                 #expect(change?.inserted.contains(row.key.rawValue) == true, "\(row); \(comment)")
             }
@@ -155,7 +157,8 @@ extension EverythingModel {
             for row in before.intersection(after) {
                 for property in type.properties {
                     let column = try #require(property.columnKey)
-                    let was = old.rows[row]?.fields[property.name], now = new.rows[row]?.fields[property.name]
+                    let was = old.rows[row]?.fields[property.name]
+                    let now = new.rows[row]?.fields[property.name]
                     if !isSame(was, now) {
                         #expect(
                             change?.column(column)?.contains(row.key.rawValue) == true, "\(property.name); \(comment)")

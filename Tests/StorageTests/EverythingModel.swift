@@ -62,11 +62,15 @@ struct EverythingModel {
 
     // MARK: One random change, done to both
 
-    mutating func step(_ write: WriteTransaction, _ random: inout SeededRandom, _ candidates: inout [ObjectLink]) throws {
+    mutating func step(_ write: WriteTransaction, _ random: inout SeededRandom, _ candidates: inout [ObjectLink]) throws
+    {
         operations += 1
         candidates.removeAll { rows[$0] == nil }
         let roll = random.below(40)
-        if candidates.count < 3 || roll < 2 { return candidates += [try create(write, &random)] }
+        if candidates.count < 3 || roll < 2 {
+            candidates += [try create(write, &random)]
+            return
+        }
         let row = random.pick(candidates)
         if roll == 2, candidates.count > 8 || random.below(8) == 0 {
             try write.delete(row.table, row.key)
@@ -122,7 +126,8 @@ struct EverythingModel {
 
     private mutating func create(_ write: WriteTransaction, _ random: inout SeededRandom) throws -> ObjectLink {
         var row = blank(things)
-        var columns: [ColumnKey] = [], values: [Value] = []
+        var columns: [ColumnKey] = []
+        var values: [Value] = []
         for property in things.properties where property.collection == .none && !isOwned(property) {
             guard property.isPrimaryKey || random.chance(60), let column = property.columnKey else { continue }
             let value = property.isPrimaryKey ? .int(nextID) : randomValue(property, &random)
@@ -192,7 +197,9 @@ struct EverythingModel {
         _ place: Place, _ write: WriteTransaction, _ random: inout SeededRandom, _ candidates: inout [ObjectLink]
     ) throws {
         var list = elements(place)
-        let table = place.table, column = place.column, key = place.key
+        let table = place.table
+        let column = place.column
+        let key = place.key
         var gone: [Value] = []
         switch random.below(9) {
         case 0 ... 2 where isOwned(place.property):
@@ -204,7 +211,8 @@ struct EverythingModel {
             try LongListTests.withViews(values) { try write.listInsert(table, column, key, at: index, $0) }
             list.insert(contentsOf: values, at: index)
         case 3 where !list.isEmpty:
-            let index = random.below(list.count), count = min(random.below(3) + 1, list.count - index)
+            let index = random.below(list.count)
+            let count = min(random.below(3) + 1, list.count - index)
             try write.listRemove(table, column, key, at: index, count: count)
             gone = Array(list[index ..< index + count])
             list.removeSubrange(index ..< index + count)
@@ -219,11 +227,13 @@ struct EverythingModel {
                 list[index] = value
             }
         case 5 where !list.isEmpty:
-            let from = random.below(list.count), to = random.below(list.count)
+            let from = random.below(list.count)
+            let to = random.below(list.count)
             try write.listMove(table, column, key, from: from, to: to)
             list.insert(list.remove(at: from), at: to)
         case 6 where !list.isEmpty:
-            let first = random.below(list.count), second = random.below(list.count)
+            let first = random.below(list.count)
+            let second = random.below(list.count)
             try write.listSwap(table, column, key, first, second)
             list.swapAt(first, second)
         case 7 where random.below(5) == 0:
@@ -242,7 +252,9 @@ struct EverythingModel {
         _ place: Place, _ write: WriteTransaction, _ random: inout SeededRandom
     ) throws {
         var set = elements(place)
-        let table = place.table, column = place.column, key = place.key
+        let table = place.table
+        let column = place.column
+        let key = place.key
         switch random.below(8) {
         case 0 ... 3:
             let value = randomValue(place.property, &random)
@@ -268,7 +280,8 @@ struct EverythingModel {
             ])
             try LongListTests.withViews(others) { try write.setCombine(table, column, key, operation, $0) }
             let other = Self.distinct(others)
-            let shared = set.filter { other.contains($0) }, new = other.filter { !set.contains($0) }
+            let shared = set.filter { other.contains($0) }
+            let new = other.filter { !set.contains($0) }
             let old = set.filter { !other.contains($0) }
             switch operation {
             case .union: set += new
@@ -312,7 +325,9 @@ struct EverythingModel {
         _ place: Place, _ write: WriteTransaction, _ random: inout SeededRandom, _ candidates: inout [ObjectLink]
     ) throws {
         var map = map(place)
-        let table = place.table, column = place.column, key = place.key
+        let table = place.table
+        let column = place.column
+        let key = place.key
         let name = Self.randomKey(&random)
         var gone: [Value] = []
         switch random.below(8) {

@@ -3,10 +3,11 @@
 // trees.
 import MottePages
 import MotteSchemaModel
-@testable import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
+
+@testable import MotteStorage
 
 @Suite struct EverythingTests {
     @Test(arguments: [3, 480])

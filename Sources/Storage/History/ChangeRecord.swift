@@ -171,10 +171,12 @@ package struct ChangeRecord: Sendable {
     }
 
     private static func readColumn(_ reader: inout LogReader) throws(DatabaseError) -> (TableKey, Column) {
-        let table = TableKey(try reader.u32()), column = ColumnKey(try reader.u32())
+        let table = TableKey(try reader.u32())
+        let column = ColumnKey(try reader.u32())
         let hasImages = try reader.byte() != 0
         let count = try reader.count(minimumSize: 1)
-        var keys: [Int64] = [], next: Int64 = 0
+        var keys: [Int64] = []
+        var next: Int64 = 0
         keys.reserveCapacity(count)
         for _ in 0 ..< count { keys.append(try readKey(&reader, after: &next)) }
         guard hasImages else { return (table, Column(column: column, keys: keys, images: [], starts: [])) }
@@ -202,9 +204,11 @@ package struct ChangeRecord: Sendable {
     private static func readOwners<Item>(
         _ reader: inout LogReader, minimumSize: Int, _ read: (inout LogReader) throws(DatabaseError) -> Item
     ) throws(DatabaseError) -> (TableKey, ColumnKey, [(owner: Int64, items: [Item])]) {
-        let table = TableKey(try reader.u32()), column = ColumnKey(try reader.u32())
+        let table = TableKey(try reader.u32())
+        let column = ColumnKey(try reader.u32())
         let count = try reader.count(minimumSize: 2)
-        var owners: [(owner: Int64, items: [Item])] = [], next: Int64 = 0
+        var owners: [(owner: Int64, items: [Item])] = []
+        var next: Int64 = 0
         for _ in 0 ..< count {
             let owner = try readKey(&reader, after: &next)
             let itemCount = try reader.count(minimumSize: minimumSize)
@@ -218,7 +222,8 @@ package struct ChangeRecord: Sendable {
 
     private static func readOperation(_ reader: inout LogReader) throws(DatabaseError) -> ListOperation {
         let kind = ListOperation.Kind(rawValue: try reader.byte())
-        let index = Int(try reader.position()), other = Int(try reader.position())
+        let index = Int(try reader.position())
+        let other = Int(try reader.position())
         switch kind {
         case .insert: return .insert(at: index, count: other)
         case .remove: return .remove(at: index, count: other)

@@ -147,7 +147,8 @@ package struct ChangeSummary: Sendable {
     // MARK: Folding
 
     private static func fold(_ key: TableKey, _ parts: [ChangeRecord.Table]) -> Table? {
-        var inserted = KeyRuns(), deleted = KeyRuns()
+        var inserted = KeyRuns()
+        var deleted = KeyRuns()
         var columnKeys: [ColumnKey: [[Int64]]] = [:]
         var lists: [ListName: [ListOperation]] = [:]
         var maps: [ListName: MapChanges] = [:]
@@ -168,7 +169,9 @@ package struct ChangeSummary: Sendable {
                 nested[ListName(column: values.column, owner: values.owner), default: []] += values.operations
             }
         }
-        let orderedLists = lists.keys.sorted(), orderedMaps = maps.keys.sorted(), orderedNested = nested.keys.sorted()
+        let orderedLists = lists.keys.sorted()
+        let orderedMaps = maps.keys.sorted()
+        let orderedNested = nested.keys.sorted()
         for name in orderedLists + orderedMaps + orderedNested {
             columnKeys[name.column, default: []].append([name.owner])
         }
@@ -215,7 +218,8 @@ package struct ChangeSummary: Sendable {
     }
 
     fileprivate static func search(_ keys: [Int64], _ key: Int64) -> Int? {
-        var low = 0, high = keys.count
+        var low = 0
+        var high = keys.count
         while low < high {
             let middle = (low + high) / 2
             if keys[middle] < key { low = middle + 1 } else { high = middle }

@@ -36,7 +36,8 @@ extension TableView {
     }
 
     private func search(_ column: ColumnKey, _ key: ObjectKey, _ value: ValueView) throws(DatabaseError) -> Int? {
-        var low = 0, high = try listCount(column, key)
+        var low = 0
+        var high = try listCount(column, key)
         while low < high {
             let middle = (low + high) / 2
             let order = ValueOrdering.compare(try listElement(column, key, middle), value)
