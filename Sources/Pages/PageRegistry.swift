@@ -4,10 +4,15 @@
 /// All of it happens under the open-files lock of the shim, which fork() waits for.
 import CMotteShim
 import MotteValues
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 enum PageRegistry {
     // Only touched holding the open-files lock.
-    nonisolated(unsafe) private static var files: [FileIdentity: LMDBPages] = [:]
+    nonisolated(unsafe) private static var files: [FileIdentity: SharedPages] = [:]
     nonisolated(unsafe) private static var memories: [String: MemoryPages] = [:]
     /// Files that one thread has to itself for a while.
     nonisolated(unsafe) private static var reserved: Set<FileIdentity> = []
@@ -15,6 +20,7 @@ enum PageRegistry {
     static func open(_ options: PageStoreOptions) throws(DatabaseError) -> PageStore {
         motte_shim_open_files_lock()
         defer { motte_shim_open_files_unlock() }
+        if let disk = options.disk { return handle(on: try TreePages.open(disk, options), options) }
         switch options.location {
         case .memory(let identifier): return try openMemory(identifier, options)
         case .file(let path): return try openFile(path, options)
@@ -23,8 +29,8 @@ enum PageRegistry {
 
     /// Called holding the lock.
     static func remove(_ pages: SharedPages) {
-        if let pages = pages as? LMDBPages {
-            if files[pages.identity] === pages { files[pages.identity] = nil }
+        if let identity = pages.fileIdentity {
+            if files[identity] === pages { files[identity] = nil }
         } else if let pages = pages as? MemoryPages, let identifier = pages.identifier {
             if memories[identifier] === pages { memories[identifier] = nil }
         }
@@ -69,9 +75,26 @@ enum PageRegistry {
         if let identity = place.identity, reserved.contains(identity) {
             throw DatabaseError(.busy, "'\(path)' is being compacted; open it when that is done", path: path)
         }
-        let pages = try LMDBPages.open(place, options)
-        files[pages.identity] = pages
+        let pages: SharedPages
+        switch try pager(place, options) {
+        case .lmdb: pages = try LMDBPages.open(place, options)
+        case .own: pages = try TreePages.open(place, options)
+        }
+        if let identity = pages.fileIdentity { files[identity] = pages }
         return handle(on: pages, options)
+    }
+
+    /// What the file is; for a new one the option, the environment variable, or LMDB.
+    private static func pager(
+        _ place: FilePlace, _ options: PageStoreOptions
+    ) throws(DatabaseError) -> PageStoreOptions.Pager {
+        if place.sizeBytes > 0 { return try TreePages.isOurs(place) ? .own : .lmdb }
+        if let pager = options.pager { return pager }
+        guard let text = getenv("MOTTE_PAGER").map({ String(cString: $0) }), !text.isEmpty else { return .lmdb }
+        guard let pager = PageStoreOptions.Pager(rawValue: text) else {
+            throw DatabaseError(.invalidArgument, "MOTTE_PAGER is '\(text)'; 'lmdb' or 'own' is meant")
+        }
+        return pager
     }
 
     private static func openMemory(

@@ -15,6 +15,7 @@ import Testing
     private func open(_ path: String, _ change: (inout PageStoreOptions) -> Void = { _ in }) throws -> PageStore {
         var options = PageStoreOptions(path: path)
         options.durability = .none
+        options.pager = .lmdb
         change(&options)
         return try PageStore.open(options)
     }

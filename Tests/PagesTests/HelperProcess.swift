@@ -93,7 +93,7 @@ final class HelperProcess {
         do {
             try run(String(cString: command), String(cString: path))
         } catch let error as DatabaseError {
-            report("error \(error.code)")
+            report("error \(error.code) \(error.message)")
         }
     }
 

@@ -24,7 +24,7 @@ import Testing
                 try agree(snapshot, model, &random, comment)
                 if random.chance(30) { pinned.append((snapshot, model)) }
                 if random.chance(20), !pinned.isEmpty { pinned.remove(at: random.below(pinned.count)) }
-                if form == .file, random.chance(20) {
+                if form.hasFile, random.chance(20) {
                     // Opening again runs the checks of the file, deletions at its end included.
                     pinned = []
                     store.close()

@@ -1,4 +1,4 @@
-// The seam as its users see it, on both forms of store.
+// The seam as its users see it, on every form of store.
 import MottePages
 import MotteValues
 import Testing
@@ -104,7 +104,7 @@ import Testing
     @Test(arguments: StoreForm.allCases)
     func stableValuesKeepTheirAddress(_ form: StoreForm) throws {
         let test = try TestStore(form)
-        let large = [UInt8](repeating: 7, count: 3000)
+        let large = [UInt8](repeating: 7, count: 13_000)
         try test.commit([("large", large), ("small", [1])])
         var address: UnsafeRawPointer?
         do {

@@ -11,8 +11,9 @@ import Musl
 #endif
 
 @Suite(.serialized) struct ProcessTests {
-    @Test func theWriteLockExcludesOtherProcesses() throws {
-        let test = try TestStore(.file)
+    @Test(arguments: StoreForm.files)
+    func theWriteLockExcludesOtherProcesses(_ form: StoreForm) throws {
+        let test = try TestStore(form)
         let helper = try HelperProcess("hold", test.scratch.path())
         #expect(helper.line() == "locked")
 
@@ -24,8 +25,9 @@ import Musl
         try test.store.lockForWriting(timeoutMilliseconds: 10_000).release()
     }
 
-    @Test func theKernelReleasesTheLockOfADeadProcess() throws {
-        let test = try TestStore(.file)
+    @Test(arguments: StoreForm.files)
+    func theKernelReleasesTheLockOfADeadProcess(_ form: StoreForm) throws {
+        let test = try TestStore(form)
         let helper = try HelperProcess("commit-and-die", test.scratch.path())
         #expect(helper.line() == "locked")
 
@@ -37,8 +39,9 @@ import Musl
         lock.release()
     }
 
-    @Test func processesCountTogether() throws {
-        let test = try TestStore(.file)
+    @Test(arguments: StoreForm.files)
+    func processesCountTogether(_ form: StoreForm) throws {
+        let test = try TestStore(form)
         let helpers = try (0 ..< 3).map { _ in try HelperProcess("count", test.scratch.path()) }
         for helper in helpers { #expect(helper.line() == "ready") }
 
@@ -49,8 +52,9 @@ import Musl
         #expect(try test.store.snapshot().version == Version(150))
     }
 
-    @Test func aCommitOfAnotherProcessWakesWaiters() throws {
-        let test = try TestStore(.file)
+    @Test(arguments: StoreForm.files)
+    func aCommitOfAnotherProcessWakesWaiters(_ form: StoreForm) throws {
+        let test = try TestStore(form)
         let helper = try HelperProcess("count", test.scratch.path())
         #expect(helper.line() == "ready")
         helper.goOn()
@@ -62,8 +66,9 @@ import Musl
         }
     }
 
-    @Test func observersAndReadersOfDeadProcessesAreForgotten() throws {
-        let test = try TestStore(.file)
+    @Test(arguments: StoreForm.files)
+    func observersAndReadersOfDeadProcessesAreForgotten(_ form: StoreForm) throws {
+        let test = try TestStore(form)
         let own = try test.store.claimObserverSlot(at: Version(7))
         let helper = try HelperProcess("observe", test.scratch.path())
         #expect(helper.line() == "observing")
@@ -82,8 +87,9 @@ import Musl
     }
 
     /// Sanitizers need more address space than this leaves.
-    @Test(.enabled(if: getenv("MOTTE_TEST_SANITIZER") == nil)) func aSmallAddressSpaceGetsASmallerMap() throws {
-        let test = try TestStore(.file)
+    @Test(.enabled(if: getenv("MOTTE_TEST_SANITIZER") == nil), arguments: StoreForm.files)
+    func aSmallAddressSpaceGetsASmallerMap(_ form: StoreForm) throws {
+        let test = try TestStore(form)
         let helper = try HelperProcess("limit-memory", test.scratch.path())
 
         let line = try #require(helper.line())
@@ -91,8 +97,9 @@ import Musl
         #expect(line == "map \(8 << 30)")
     }
 
-    @Test func aWriteThatDoesNotFitChangesNothing() throws {
-        let test = try TestStore(.file)
+    @Test(arguments: StoreForm.files)
+    func aWriteThatDoesNotFitChangesNothing(_ form: StoreForm) throws {
+        let test = try TestStore(form)
         let helper = try HelperProcess("limit-file", test.scratch.path())
 
         let line = try #require(helper.line())

@@ -1,5 +1,5 @@
-// What every test of the seam starts from: a store of either form, in a directory of its own, and short ways to read
-// it. The same tests run on both forms, so that the memory form can stand for the file in all floors above.
+// What every test of the seam starts from: a store of each form, in a directory of its own, and short ways to read it.
+// The same tests run on all forms, so that any of them can stand for another in all floors above.
 import CMotteShim
 import MottePages
 import MotteValues
@@ -13,8 +13,12 @@ import Testing
 #endif
 
 enum StoreForm: String, CaseIterable, CustomTestStringConvertible {
-    case file, memory
+    /// Under LMDB; in memory; in our own page file; the same pager on a disk in memory, with larger pages.
+    case file, memory, own, disk
     var testDescription: String { rawValue }
+    static let files: [StoreForm] = [.file, .own]
+    var hasFile: Bool { self == .file || self == .own }
+
 }
 
 /// A directory that goes away with its last user.
@@ -74,7 +78,14 @@ struct TestStore {
 
     init(_ form: StoreForm, faults: FaultInjection? = nil) throws {
         scratch = try Scratch()
-        var options = PageStoreOptions(location: form == .file ? .file(scratch.path()) : .memory(identifier: nil))
+        var options: PageStoreOptions
+        switch form {
+        case .file, .own: options = PageStoreOptions(location: .file(scratch.path()))
+        case .memory, .disk: options = PageStoreOptions(location: .memory(identifier: nil))
+        }
+        if form == .disk { options.disk = MemoryDisk() }
+        options.pager = form == .file ? .lmdb : .own
+        if form == .disk { options.pageBytes = 16384 }
         options.faults = faults
         // Tests check contents, not the disk; flushing has a test of its own.
         options.durability = .none

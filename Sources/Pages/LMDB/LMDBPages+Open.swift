@@ -129,7 +129,7 @@ extension LMDBPages {
     }
 
     /// The option, the environment variable, or 16 GiB.
-    private static func chosenMapSize(_ options: PageStoreOptions) throws(DatabaseError) -> Int {
+    static func chosenMapSize(_ options: PageStoreOptions) throws(DatabaseError) -> Int {
         if let size = options.mapSizeBytes {
             guard size > 0 else { throw DatabaseError(.invalidArgument, "mapSizeBytes is \(size); it must be above 0") }
             return size

@@ -48,6 +48,7 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
         signal.begin(at: header.version)
     }
 
+    override var fileIdentity: FileIdentity? { identity }
     override var canWrite: Bool { environment.isWritable && !isReadOnlyForUs }
 
     override func closeFile() {

@@ -17,6 +17,9 @@ package struct PageStatistics: Sendable {
     /// The most the file can grow to while it is open.
     package var mapSizeBytes: Int
     package var waitingWriterCount: Int
+    /// Bytes and flushes of this process's commits since it opened the file; 0 where that is not counted.
+    package var writtenBytes = 0
+    package var flushCount = 0
 
     /// What a compacted copy would take, about.
     package var usedBytes: Int {
@@ -28,6 +31,6 @@ package struct PageStatistics: Sendable {
 /// A pinned version of some process, as the file's reader table has it.
 package struct PageReader: Sendable {
     package var processID: Int32
-    /// LMDB's own transaction number, not a `Version`: good for comparing readers with each other.
+    /// The version; over LMDB its own transaction number: good for comparing readers with each other.
     package var transactionNumber: UInt64
 }

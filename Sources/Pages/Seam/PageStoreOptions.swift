@@ -18,7 +18,20 @@ package struct PageStoreOptions: Sendable {
         case none
     }
 
+    /// What keeps the bytes of a file. Both forms do the same; a file says itself which one it has.
+    package enum Pager: String, Sendable {
+        case lmdb
+        /// Our own tree of checked pages.
+        case own
+    }
+
     package var location: Location
+    /// For tests: our own tree on this disk, which nobody else uses, wherever `location` points.
+    package var disk: (any Disk)?
+    /// For a file that is made by this open. nil: the environment variable MOTTE_PAGER ("lmdb" or "own"), else LMDB.
+    package var pager: Pager?
+    /// Of a new file of our own pager.
+    package var pageBytes = 4096
     /// A missing file is an error instead of a new store.
     package var noCreate = false
     /// This user never writes; the file must exist.

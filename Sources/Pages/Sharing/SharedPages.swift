@@ -31,9 +31,13 @@ class SharedPages: @unchecked Sendable {
 
     var header: FileHeader { get throws(DatabaseError) { throw SharedPages.missing } }
     var canWrite: Bool { false }
+    /// nil for a store without a file.
+    var fileIdentity: FileIdentity? { nil }
     func snapshot() throws(DatabaseError) -> PageSnapshot { throw SharedPages.missing }
     /// The version a snapshot would have, perhaps without taking one.
     func newestVersion() throws(DatabaseError) -> Version { try snapshot().version }
+    /// The same for the holder of the write lock: what a holder before left unannounced counts too.
+    func newestVersionForWriter() throws(DatabaseError) -> Version { try newestVersion() }
     /// Applies the entries as `version`; the caller holds the write lock.
     func apply(_ entries: [PageBatch.Entry], byteCount: Int, _ version: Version) throws(DatabaseError) {
         throw SharedPages.missing
@@ -114,7 +118,7 @@ class SharedPages: @unchecked Sendable {
         beginUse()
         let lock = WriteLock(self)
         // The holder before may have died between its commit and its wake.
-        signal.publish(try newestVersion())
+        signal.publish(try newestVersionForWriter())
         return lock
     }
 

@@ -91,6 +91,35 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         return false
     }
 
+    // MARK: Pins and durability, for our own pager.
+
+    var ownSlot: Int { slot }
+
+    /// Slots that other processes claimed; some of those may have died since.
+    func otherSlots() -> [Int] { (0 ..< SidecarLayout.slotCount).filter { $0 != slot && isTaken($0) } }
+
+    func isAlive(_ other: Int) -> Bool {
+        if other == slot { return true }
+        if motte_shim_test_byte(descriptor, SidecarLayout.slotByte(other)) != 0 { return true }
+        clear(other)
+        return false
+    }
+
+    func process(_ slot: Int) -> Int32 {
+        Int32(truncatingIfNeeded: motte_shim_load64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess)))
+    }
+
+    func pinRow(_ slot: Int) -> UnsafeMutablePointer<UInt64> { word64(SidecarLayout.pinRowOffset(slot)) }
+
+    /// The newest version that some process saw flushed.
+    var durable: UInt64? {
+        let value = motte_shim_load64(word64(SidecarLayout.durableOffset))
+        return value == 0 ? nil : value - 1
+    }
+
+    /// Called holding the write lock.
+    func publishDurable(_ version: UInt64) { motte_shim_store64(word64(SidecarLayout.durableOffset), version + 1) }
+
     // MARK: The write lock.
 
     /// Takes the turnstile, then the lock, then leaves the turnstile: who waits stands in the turnstile, so that a
@@ -280,6 +309,8 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
             guard status == 0 else { throw SystemError.error(status, "lock", path) }
             let offset = SidecarLayout.slotOffset(free)
             motte_shim_store64(word64(offset + SidecarLayout.slotOldest), 0)
+            // A process that died here may have left pins behind.
+            memset(base + SidecarLayout.pinRowOffset(free), 0, SidecarLayout.pinRowBytes)
             motte_shim_store64(word64(offset + SidecarLayout.slotStart), start)
             motte_shim_store64(word64(offset + SidecarLayout.slotNonce), nonce)
             motte_shim_store64(word64(offset + SidecarLayout.slotProcess), UInt64(process))

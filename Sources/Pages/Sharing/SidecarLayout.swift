@@ -8,6 +8,8 @@
 ///       36  u32 counts releases of the write lock: futex word
 ///       40  u64 latest committed version
 ///       48  u32 processes waiting for the write lock
+///       56  u64 latest version known to be durable + 1, 0: none known (our own pager)
+///     8192 + 512 * i: 64 words, the versions that process i pins (our own pager, see `PagePins`)
 ///
 /// Byte locks of the sidecar (of the open file description, so the kernel drops them when the process dies):
 /// 0 write lock, 1 turnstile before it, 2 attached (shared; exclusively: the right to set the sidecar up),
@@ -15,8 +17,8 @@
 /// The contents mean something only while somebody is attached.
 enum SidecarLayout {
     static let magic: UInt64 = 0x5248_5345_5454_4F4D  // "MOTTESHR", little-endian
-    static let number: UInt32 = 1
-    static let byteCount = 8192
+    static let number: UInt32 = 2
+    static let byteCount = pinsOffset + slotCount * pinRowBytes
     static let slotCount = 126
 
     static let magicOffset = 0
@@ -27,8 +29,12 @@ enum SidecarLayout {
     static let releasesOffset = 36
     static let versionOffset = 40
     static let waitersOffset = 48
+    static let durableOffset = 56
+    private static let pinsOffset = 8192
+    static let pinRowBytes = 512
 
     static func slotOffset(_ slot: Int) -> Int { 128 + 64 * slot }
+    static func pinRowOffset(_ slot: Int) -> Int { pinsOffset + pinRowBytes * slot }
     static let slotProcess = 0
     static let slotStart = 8
     static let slotNonce = 16

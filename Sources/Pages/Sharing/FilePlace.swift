@@ -85,6 +85,14 @@ struct FilePlace {
         }
     }
 
+    /// So that a file that was made or renamed is found after a power cut. File systems that cannot do it say so.
+    func flushDirectory() {
+        let descriptor = openDescriptor(FilePlace.split(path).directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        closeDescriptor(descriptor)
+    }
+
     private static func resolve(_ given: String) throws(DatabaseError) -> String {
         guard let resolved = realpath(given, nil) else { throw SystemError.error(errno, "open", given) }
         defer { free(resolved) }

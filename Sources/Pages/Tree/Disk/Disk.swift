@@ -1,0 +1,21 @@
+/// What the page file stands on: bytes at offsets, a flush, a length. Everything the tree promises about power cuts is
+/// promised about this protocol and tested on a simulated disk behind it.
+///
+/// What a disk may do: until `flush` returns, any write since the last one may be missing, present or torn after a cut,
+/// in any order; after it, all of them are there. A call that throws may have done any part of its work.
+import MotteValues
+
+package protocol Disk: AnyObject, Sendable {
+    /// For messages.
+    var path: String { get }
+    func byteCount() throws(DatabaseError) -> Int
+    /// Reads up to the size of `target`; answers how many bytes there were.
+    func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int) throws(DatabaseError) -> Int
+    /// Writes all of `bytes`; the disk grows as needed.
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(DatabaseError)
+    /// Everything written before is durable when this returns.
+    func flush() throws(DatabaseError)
+    /// Grows (with zeros) or cuts off.
+    func resize(to byteCount: Int) throws(DatabaseError)
+    func close()
+}

@@ -1,0 +1,166 @@
+/// The file's pages in this process's memory: page p is at `base + p * pageBytes` for as long as the file is open,
+/// filled in when first asked for. A page is read and checked once per (page, version); after that reading it costs one
+/// atomic load. Because the memory is ours and not a map of the file, a file that is cut short or overwritten under us
+/// is an error of `read` and never a signal, what was checked stays checked, and new pages are built where they stay.
+///
+/// The state word of a page: 0 nothing is there, 1 the writer of this process is building, 2 read but not yet checked,
+/// else the identity of the reference it was checked against. A page is only read again, or built upon, when no pinned
+/// version reaches what it held; so bytes lent from it never change under a snapshot.
+///
+/// Measured against a shared map of the file (80 MB of chunks, warm): the first scan of a process takes longer, later
+/// scans and gets are equal; see docs/RELIABILITY.md. The price is memory: pages touched are copies of the file's.
+import CMotteShim
+import MotteValues
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; pages follow the rule above
+    let base: UnsafeMutableRawPointer
+    let pageBytes: Int
+    /// Pages the reservation has room for.
+    let pageLimit: Int
+    private let states: UnsafeMutablePointer<UInt64>
+    private let pageShift: Int
+    private let disk: any Disk
+    /// Serialises reading pages and the start of building them.
+    private let lock = Lock()
+    /// Where the last read ended: reading on from there is worth reading ahead.
+    private var lastReadEnd = 0
+    private var readAhead = PageImage.leastReadAhead
+
+    private static let empty: UInt64 = 0
+    private static let building: UInt64 = 1
+    private static let unchecked: UInt64 = 2
+    private static let leastReadAhead = 4
+    private static let mostReadAhead = 64
+    static let smallestBytes = 1 << 20
+
+    /// Halves the reservation until the machine grants it.
+    init(_ disk: any Disk, pageBytes: Int, byteCount wanted: Int, atLeast least: Int) throws(DatabaseError) {
+        self.disk = disk
+        self.pageBytes = pageBytes
+        pageShift = pageBytes.trailingZeroBitCount
+        var size = max(wanted, least, pageBytes * 16) / pageBytes * pageBytes
+        while true {
+            if let pages = PageImage.reserve(size) {
+                if let words = PageImage.reserve(size / pageBytes * 8) {
+                    base = pages
+                    states = words.assumingMemoryBound(to: UInt64.self)
+                    pageLimit = size / pageBytes
+                    return
+                }
+                munmap(pages, size)
+            }
+            guard size / 2 >= max(least, PageImage.smallestBytes) else {
+                throw SystemError.error(ENOMEM, "reserve address space for", disk.path)
+            }
+            size = size / 2 / pageBytes * pageBytes
+        }
+    }
+
+    deinit {
+        munmap(base, pageLimit * pageBytes)
+        munmap(states, pageLimit * 8)
+    }
+
+    private static func reserve(_ byteCount: Int) -> UnsafeMutableRawPointer? {
+        let address = mmap(
+            nil, byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+        return address == UnsafeMutableRawPointer(bitPattern: -1) ? nil : address
+    }
+
+    @inline(__always) func address(_ page: Int) -> UnsafeMutableRawPointer { base + page << pageShift }
+
+    // MARK: Reading.
+
+    @inline(__always)
+    func node(_ reference: PageRef, level: Int) throws(DatabaseError) -> TreeNode {
+        if motte_shim_load64(states + reference.page) != reference.identity(level: level) {
+            try load(reference, level: level)
+        }
+        return TreeNode(address(reference.page))
+    }
+
+    @inline(__always)
+    func extent(_ reference: PageRef) throws(DatabaseError) -> UnsafeRawBufferPointer {
+        if motte_shim_load64(states + reference.page) != reference.identity(level: 0) {
+            try load(reference, level: 0)
+        }
+        return UnsafeRawBufferPointer(start: address(reference.page), count: reference.byteCount)
+    }
+
+    @inline(never)
+    private func load(_ reference: PageRef, level: Int) throws(DatabaseError) {
+        let identity = reference.identity(level: level)
+        let count = reference.pageCount(pageBytes)
+        lock.lock()
+        defer { lock.unlock() }
+        if motte_shim_load64(states + reference.page) == identity { return }
+        // Pages read ahead may have been written since: what does not pass is read again before it is judged.
+        let wasRead = (0 ..< count).allSatisfy { motte_shim_load64(states + reference.page + $0) == PageImage.unchecked }
+        if wasRead, isSound(reference, level) {
+            motte_shim_store64(states + reference.page, identity)
+            return
+        }
+        try fill(reference.page, count)
+        guard isSound(reference, level) else { throw PageImage.damaged(reference) }
+        for page in 0 ..< count { motte_shim_store64(states + reference.page + page, PageImage.unchecked) }
+        motte_shim_store64(states + reference.page, identity)
+    }
+
+    static func damaged(_ reference: PageRef) -> DatabaseError {
+        let what = reference.byteCount == 0 ? "node" : "value"
+        return .corrupted("page \(reference.page) is not the \(what) of version \(reference.birth) that belongs there")
+    }
+
+    private func isSound(_ reference: PageRef, _ level: Int) -> Bool {
+        let start = address(reference.page)
+        guard reference.byteCount > 0 else {
+            return TreeNode.isSound(start, reference, level: level, pageBytes: pageBytes, pageLimit: pageLimit)
+        }
+        return motte_shim_crc32c(0, start, reference.byteCount) == reference.checksum
+    }
+
+    /// Reads pages, and some more behind them when reading seems to go on there.
+    private func fill(_ page: Int, _ count: Int) throws(DatabaseError) {
+        readAhead = page == lastReadEnd ? min(readAhead * 2, PageImage.mostReadAhead) : PageImage.leastReadAhead
+        var total = count
+        while total < count + readAhead, page + total < pageLimit,
+            motte_shim_load64(states + page + total) == PageImage.empty
+        {
+            total += 1
+        }
+        lastReadEnd = page + total
+        // Where bytes do not arrive there must be none of an earlier occupant, whose checksum could pass.
+        let bytes = try disk.read(
+            UnsafeMutableRawBufferPointer(start: address(page), count: total * pageBytes), at: page * pageBytes)
+        guard bytes >= count * pageBytes else {
+            memset(address(page), 0, count * pageBytes)
+            throw .corrupted("it ends before page \(page + count - 1), which is in use")
+        }
+        for index in count ..< max(count, bytes / pageBytes) {
+            motte_shim_store64(states + page + index, PageImage.unchecked)
+        }
+    }
+
+    // MARK: Building.
+
+    /// Nobody reads these pages until their version is published; reading ahead keeps off them.
+    func beginBuilding(_ run: PageRun) {
+        lock.lock()
+        defer { lock.unlock() }
+        for page in run.start ..< run.end { motte_shim_store64(states + page, PageImage.building) }
+    }
+
+    func endBuilding(_ reference: PageRef, level: Int) {
+        motte_shim_store64(states + reference.page, reference.identity(level: level))
+    }
+
+    /// What was built there came to nothing.
+    func forget(_ run: PageRun) {
+        for page in run.start ..< run.end { motte_shim_store64(states + page, PageImage.empty) }
+    }
+}

@@ -1,0 +1,72 @@
+/// How the tree points at pages: where they are, in which version they were written, and the checksum of what must be
+/// there. So a page that is old, torn, moved or somebody else's never passes for the one meant, and whoever holds a
+/// root holds the checksum of everything below it.
+///
+///     24 bytes: u64 first page, u64 version of birth, u32 CRC-32C, u32 byte count (0: a node, one page)
+struct PageRef: Equatable {
+    var page: Int
+    var birth: UInt64
+    var checksum: UInt32
+    /// Bytes of an extent; 0 for a node.
+    var byteCount: Int
+
+    static let none = PageRef(page: 0, birth: 0, checksum: 0, byteCount: 0)
+    static let encodedCount = 24
+
+    var isNone: Bool { page == 0 }
+
+    init(page: Int, birth: UInt64, checksum: UInt32, byteCount: Int) {
+        self.page = page
+        self.birth = birth
+        self.checksum = checksum
+        self.byteCount = byteCount
+    }
+
+    /// A page number no file has stands for one too large for us.
+    init(at start: UnsafeRawPointer) {
+        let page = UInt64(littleEndian: start.loadUnaligned(as: UInt64.self))
+        self.page = page < 1 << 44 ? Int(page) : 1 << 44
+        birth = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        checksum = UInt32(littleEndian: start.loadUnaligned(fromByteOffset: 16, as: UInt32.self))
+        byteCount = Int(UInt32(littleEndian: start.loadUnaligned(fromByteOffset: 20, as: UInt32.self)))
+    }
+
+    func store(at start: UnsafeMutableRawPointer) {
+        start.storeBytes(of: UInt64(page).littleEndian, as: UInt64.self)
+        start.storeBytes(of: birth.littleEndian, toByteOffset: 8, as: UInt64.self)
+        start.storeBytes(of: checksum.littleEndian, toByteOffset: 16, as: UInt32.self)
+        start.storeBytes(of: UInt32(byteCount).littleEndian, toByteOffset: 20, as: UInt32.self)
+    }
+
+    func pageCount(_ pageBytes: Int) -> Int { byteCount == 0 ? 1 : (byteCount + pageBytes - 1) / pageBytes }
+
+    /// What the memory image remembers about a page it has checked: this reference and no other. The kind is exact, so
+    /// that bytes checked as a value are never taken for a node.
+    @inline(__always)
+    func identity(level: Int) -> UInt64 {
+        UInt64(checksum) << 32 | (birth & 0x3FF_FFFF) << 6 | UInt64(byteCount == 0 ? level + 1 : 0) << 0 | PageRef.mark
+    }
+
+    /// Keeps identities apart from the small numbers that stand for other states.
+    private static let mark: UInt64 = 1 << 5
+}
+
+/// Pages in a row.
+struct PageRun: Equatable {
+    var start: Int
+    var count: Int
+    var end: Int { start + count }
+}
+
+/// Where things are in every file, whatever its page size. Page 0 is the header, the next ones the root slots.
+enum TreeFormat {
+    static let slotCount = 3
+    static let firstSlotPage = 1
+    static let firstPage = firstSlotPage + slotCount
+    static let defaultPageBytes = 4096
+    static let pageSizes = [4096, 8192, 16384, 32768]
+    /// More levels than 2^44 pages can fill.
+    static let mostLevels = 24
+    /// A value of more bytes than this gets pages of its own.
+    static func largestInline(pageBytes: Int) -> Int { pageBytes / 2 - 64 }
+}

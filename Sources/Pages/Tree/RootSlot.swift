@@ -1,0 +1,118 @@
+/// The record that makes a commit: the root of the tree and of the account of space, in one page that is written last.
+///
+///       0  u32 CRC-32C of the rest of the page          80  PageRef  newest page of the space log, or zero
+///       4  u32 "MTRT"                                  104  u64 entries      112  u64 branch pages
+///       8  u64 version                                 120  u64 leaf pages   128  u64 pages of extents
+///      16  u64 durable version when this was written   136  u16 level of the root node
+///      24  u64 page count: where the file ends         138  u16 bytes of the space log in this page
+///      32  PageRef  root node, or zero                 140  u32 bytes of the space log's pages so far
+///      56  PageRef  checkpoint of space, or zero       144  u64 sequence number, 152  u64 zero
+///                                                      160  the newest part of the space log
+///
+/// A slot counts when its checksum is right and every page born after its durable version, as far as it reaches any, is
+/// sound: references carry checksums, so the walk over just these proves the commit whole. A commit that was flushed
+/// before its slot was written, and a slot that is written again when a file is closed, say so by a durable version
+/// equal to their own: then damage behind them is damage, and not a commit that a power cut kept from happening.
+/// Slots are used in turn, never the one with the last durable version. Of two with one version the later sequence
+/// counts.
+import CMotteShim
+import MotteValues
+
+struct RootSlot: Equatable {
+    var version: UInt64 = 0
+    var durable: UInt64 = 0
+    var pageCount = TreeFormat.firstPage
+    var tree = PageRef.none
+    var level = 0
+    var checkpoint = PageRef.none
+    var logPage = PageRef.none
+    var logPageBytes = 0
+    var entryCount = 0
+    var branchPageCount = 0
+    var leafPageCount = 0
+    var extentPageCount = 0
+    var sequence: UInt64 = 0
+    var log: [UInt8] = []
+    /// Which slot it was read from, or is written to.
+    var slot = 0
+
+    static let magic: UInt32 = 0x5452_544D  // "MTRT", little-endian
+    static let logOffset = 160
+
+    func encoded(pageBytes: Int) -> [UInt8] {
+        var page = [UInt8](repeating: 0, count: pageBytes)
+        page.withUnsafeMutableBytes { page in
+            guard let base = page.baseAddress else { return }
+            func store(_ value: UInt64, _ offset: Int) {
+                base.storeBytes(of: value.littleEndian, toByteOffset: offset, as: UInt64.self)
+            }
+            base.storeBytes(of: RootSlot.magic.littleEndian, toByteOffset: 4, as: UInt32.self)
+            store(version, 8)
+            store(durable, 16)
+            store(UInt64(pageCount), 24)
+            tree.store(at: base + 32)
+            checkpoint.store(at: base + 56)
+            logPage.store(at: base + 80)
+            store(UInt64(entryCount), 104)
+            store(UInt64(branchPageCount), 112)
+            store(UInt64(leafPageCount), 120)
+            store(UInt64(extentPageCount), 128)
+            base.storeBytes(of: UInt16(level).littleEndian, toByteOffset: 136, as: UInt16.self)
+            base.storeBytes(of: UInt16(log.count).littleEndian, toByteOffset: 138, as: UInt16.self)
+            base.storeBytes(of: UInt32(logPageBytes).littleEndian, toByteOffset: 140, as: UInt32.self)
+            store(sequence, 144)
+            log.withUnsafeBytes { bytes in
+                UnsafeMutableRawBufferPointer(rebasing: page[RootSlot.logOffset...]).copyMemory(from: bytes)
+            }
+            base.storeBytes(
+                of: motte_shim_crc32c(0, base + 4, pageBytes - 4).littleEndian, toByteOffset: 0, as: UInt32.self)
+        }
+        return page
+    }
+
+    /// nil when the page is no sound slot.
+    init?(decoding page: UnsafeRawBufferPointer, slot: Int) {
+        guard let base = page.baseAddress, page.count >= 512 else { return nil }
+        func word(_ offset: Int) -> UInt64 {
+            UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        }
+        func half(_ offset: Int) -> Int {
+            Int(UInt16(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt16.self)))
+        }
+        guard UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) == RootSlot.magic,
+            UInt32(littleEndian: base.loadUnaligned(as: UInt32.self))
+                == motte_shim_crc32c(0, base + 4, page.count - 4)
+        else { return nil }
+        version = word(8)
+        durable = word(16)
+        tree = PageRef(at: base + 32)
+        level = half(136)
+        checkpoint = PageRef(at: base + 56)
+        logPage = PageRef(at: base + 80)
+        logPageBytes = Int(UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 140, as: UInt32.self)))
+        sequence = word(144)
+        self.slot = slot
+        // A sound checksum does not make a number sensible: files may come from anywhere.
+        let counts = [word(24), word(104), word(112), word(120), word(128)]
+        guard counts.allSatisfy({ $0 < 1 << 44 }), level < TreeFormat.mostLevels, durable <= version,
+            RootSlot.logOffset + half(138) <= page.count
+        else { return nil }
+        pageCount = Int(counts[0])
+        entryCount = Int(counts[1])
+        branchPageCount = Int(counts[2])
+        leafPageCount = Int(counts[3])
+        extentPageCount = Int(counts[4])
+        log = Array(page[RootSlot.logOffset ..< RootSlot.logOffset + half(138)])
+        let references = [tree, checkpoint, logPage].filter { !$0.isNone }
+        guard pageCount >= TreeFormat.firstPage, tree.byteCount == 0,
+            references.allSatisfy({
+                $0.page >= TreeFormat.firstPage && $0.page + $0.pageCount(page.count) <= pageCount
+            })
+        else { return nil }
+    }
+
+    init() {}
+
+    /// Of two sound slots, which one is the later.
+    func isNewer(than other: RootSlot) -> Bool { (version, sequence) > (other.version, other.sequence) }
+}

@@ -1,0 +1,94 @@
+/// Reading the root slots, and deciding which one counts after nobody had the file open.
+import CMotteShim
+import MotteValues
+
+enum RootSlots {
+    /// The slots whose checksum is right. A slot that is being written may be missing.
+    static func read(_ disk: any Disk, _ pageBytes: Int) throws(DatabaseError) -> [RootSlot] {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: TreeFormat.slotCount * pageBytes, alignment: 16)
+        defer { buffer.deallocate() }
+        let bytes = try disk.read(buffer, at: TreeFormat.firstSlotPage * pageBytes)
+        var slots: [RootSlot] = []
+        for slot in 0 ..< TreeFormat.slotCount where (slot + 1) * pageBytes <= bytes {
+            let page = UnsafeRawBufferPointer(rebasing: buffer[slot * pageBytes ..< (slot + 1) * pageBytes])
+            if let root = RootSlot(decoding: page, slot: slot) { slots.append(root) }
+        }
+        return slots
+    }
+
+    /// The version in each slot, unchecked; 0 where there is none.
+    static func versions(_ disk: any Disk, _ pageBytes: Int) throws(DatabaseError) -> [UInt64] {
+        var versions: [UInt64] = []
+        for slot in 0 ..< TreeFormat.slotCount {
+            var head = (UInt64(0), UInt64(0))
+            let result: Result<Int, DatabaseError> = withUnsafeMutableBytes(of: &head) { bytes in
+                do throws(DatabaseError) {
+                    return .success(try disk.read(bytes, at: (TreeFormat.firstSlotPage + slot) * pageBytes))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            let isThere = try result.get() == 16 && UInt32(truncatingIfNeeded: head.0 >> 32) == RootSlot.magic
+            versions.append(isThere ? UInt64(littleEndian: head.1) : 0)
+        }
+        return versions
+    }
+
+    /// The newest slot that is whole. One that was flushed before it was written is never passed over: what is missing
+    /// there is damage.
+    static func choose(_ disk: any Disk, _ image: PageImage) throws(DatabaseError) -> RootSlot {
+        let slots = try read(disk, image.pageBytes).sorted { $0.isNewer(than: $1) }
+        for slot in slots {
+            if slot.durable == slot.version {
+                try checkSize(slot, image, disk)
+                return slot
+            }
+            if try isWhole(slot, image, disk) { return slot }
+        }
+        throw .corrupted("none of its roots is whole")
+    }
+
+    private static func checkSize(_ slot: RootSlot, _ image: PageImage, _ disk: any Disk) throws(DatabaseError) {
+        let bytes = try disk.byteCount()
+        guard slot.pageCount <= bytes / image.pageBytes else {
+            throw .corrupted("it has \(bytes) bytes and should have \(slot.pageCount) pages of \(image.pageBytes)")
+        }
+    }
+
+    /// Whether everything that was written since the slot's durable version is there.
+    static func isWhole(_ slot: RootSlot, _ image: PageImage, _ disk: any Disk) throws(DatabaseError) -> Bool {
+        guard slot.pageCount <= min(image.pageLimit, try disk.byteCount() / image.pageBytes) else { return false }
+        do throws(DatabaseError) {
+            if !slot.tree.isNone { try walk(slot.tree, slot.level, slot, image) }
+            if !slot.checkpoint.isNone, slot.checkpoint.birth > slot.durable { _ = try image.extent(slot.checkpoint) }
+            var log = slot.logPage
+            while !log.isNone, log.birth > slot.durable, log.page + log.pageCount(image.pageBytes) <= slot.pageCount {
+                let bytes = try image.extent(log)
+                guard let base = bytes.baseAddress, bytes.count >= SpaceLog.pageHeader else { return false }
+                let before = PageRef(at: base)
+                guard before.isNone || before.birth < log.birth else { return false }
+                log = before
+            }
+            return true
+        } catch {
+            if error.code == .corrupted { return false }
+            throw error
+        }
+    }
+
+    private static func walk(
+        _ reference: PageRef, _ level: Int, _ slot: RootSlot, _ image: PageImage
+    ) throws(DatabaseError) {
+        guard reference.birth > slot.durable else { return }
+        let node = try image.node(reference, level: level)
+        for index in 0 ..< node.count {
+            if level > 0 {
+                try walk(node.reference(index), level - 1, slot, image)
+            } else if node.hasReference(index) {
+                let extent = node.reference(index)
+                if extent.birth > slot.durable { _ = try image.extent(extent) }
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+/// How the account of space is kept in the file: a checkpoint with every free run, and behind it what each commit did.
+/// The newest part of that log lies in the root slot; when it is full there, it moves to a page of its own, and when
+/// those pages outweigh a checkpoint, a new checkpoint takes their place. So a small commit writes no page for it.
+///
+///     log      commit { version u64, steps u16, step ... }
+///     step     u8 kind, page u40, count u32; kind 2 also birth u48
+///              1: taken for use   2: died in this version
+///     log page PageRef of the page before, or zero; u32 zero; log
+///     checkpoint  u64 run count; run { page u40, count u24, birth u64, death u64 }, birth = death = 0: free
+///
+/// Steps of a kind ascend. Free pages at the end of the file are dropped without a record: the slot's page count says it.
+import MotteValues
+
+struct SpaceLog {
+    enum Kind: UInt8 {
+        case taken = 1, died
+    }
+
+    static let commitHeader = 10
+    static let runBytes = 24
+    static let pageHeader = PageRef.encodedCount + 4
+
+    /// What one commit does, while it is being made.
+    private(set) var bytes: [UInt8] = []
+    private var stepCount = 0
+
+    init(_ version: UInt64) {
+        SpaceLog.append(version, 8, &bytes)
+        SpaceLog.append(0, 2, &bytes)
+    }
+
+    /// False when a commit has more steps than a record should count: then it needs a checkpoint.
+    var isComplete: Bool { stepCount < 60_000 }
+
+    mutating func take(_ run: PageRun) { step(.taken, run.start, run.count) }
+
+    mutating func die(_ run: PageRun, birth: UInt64) {
+        step(.died, run.start, run.count)
+        SpaceLog.append(birth, 6, &bytes)
+    }
+
+    private mutating func step(_ kind: Kind, _ page: Int, _ count: Int) {
+        guard stepCount < Int(UInt16.max) else { return }
+        stepCount += 1
+        bytes[8] = UInt8(truncatingIfNeeded: stepCount)
+        bytes[9] = UInt8(truncatingIfNeeded: stepCount >> 8)
+        bytes.append(kind.rawValue)
+        SpaceLog.append(UInt64(page), 5, &bytes)
+        SpaceLog.append(UInt64(count), 4, &bytes)
+    }
+
+    private static func append(_ value: UInt64, _ count: Int, _ bytes: inout [UInt8]) {
+        for index in 0 ..< count { bytes.append(UInt8(truncatingIfNeeded: value >> (8 * UInt64(index)))) }
+    }
+
+    // MARK: Reading.
+
+    /// Does to `map` what the commits after `version` did. False: this is no log.
+    static func replay(_ bytes: UnsafeRawBufferPointer, after version: UInt64, _ map: inout SpaceMap) -> Bool {
+        var offset = 0
+        func number(_ count: Int) -> UInt64? {
+            guard offset + count <= bytes.count else { return nil }
+            var value: UInt64 = 0
+            for index in 0 ..< count { value |= UInt64(bytes[offset + index]) << (8 * UInt64(index)) }
+            offset += count
+            return value
+        }
+        while offset < bytes.count {
+            guard let commit = number(8), let steps = number(2) else { return false }
+            for _ in 0 ..< steps {
+                guard let kind = number(1).flatMap({ Kind(rawValue: UInt8($0)) }), let page = number(5),
+                    let count = number(4)
+                else { return false }
+                let run = PageRun(start: Int(page), count: Int(count))
+                var birth: UInt64 = 0
+                if kind == .died {
+                    guard let number = number(6) else { return false }
+                    birth = number
+                }
+                guard commit > version else { continue }
+                switch kind {
+                case .taken:
+                    // Records list pages in order: what the file grew past was left free.
+                    if run.start > map.pageCount {
+                        map.insert([PageRun(start: map.pageCount, count: run.start - map.pageCount)])
+                    }
+                    map.remove(run)
+                    map.pageCount = max(map.pageCount, run.end)
+                case .died:
+                    map.pageCount = max(map.pageCount, run.end)
+                    map.die(run, birth: birth, death: commit)
+                }
+            }
+        }
+        return true
+    }
+
+    // MARK: Checkpoints.
+
+    static func checkpointBytes(_ runCount: Int) -> Int { 8 + runCount * runBytes }
+
+    static func encodeCheckpoint(_ map: SpaceMap, _ target: UnsafeMutableRawBufferPointer) {
+        guard let base = target.baseAddress else { return }
+        var offset = 8
+        func add(_ run: PageRun, _ birth: UInt64, _ death: UInt64) {
+            base.storeBytes(
+                of: (UInt64(run.start) | UInt64(run.count) << 40).littleEndian, toByteOffset: offset, as: UInt64.self)
+            base.storeBytes(of: birth.littleEndian, toByteOffset: offset + 8, as: UInt64.self)
+            base.storeBytes(of: death.littleEndian, toByteOffset: offset + 16, as: UInt64.self)
+            offset += runBytes
+        }
+        for run in map.free {
+            // Counts have 24 bits.
+            for start in stride(from: run.start, to: run.end, by: 0xFF_FFFF) {
+                add(PageRun(start: start, count: min(0xFF_FFFF, run.end - start)), 0, 0)
+            }
+        }
+        for dead in map.dead { add(dead.run, dead.birth, dead.death) }
+        base.storeBytes(of: UInt64((offset - 8) / runBytes).littleEndian, as: UInt64.self)
+    }
+
+    /// nil: this is no checkpoint.
+    static func decodeCheckpoint(_ bytes: UnsafeRawBufferPointer, pageCount: Int) -> SpaceMap? {
+        guard let base = bytes.baseAddress, bytes.count >= 8 else { return nil }
+        let count = UInt64(littleEndian: base.loadUnaligned(as: UInt64.self))
+        guard count <= UInt64((bytes.count - 8) / runBytes) else { return nil }
+        var map = SpaceMap(pageCount: pageCount)
+        var free: [PageRun] = []
+        for index in 0 ..< Int(count) {
+            let offset = 8 + index * runBytes
+            let word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            let run = PageRun(start: Int(word & 0xFF_FFFF_FFFF), count: Int(word >> 40))
+            let birth = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
+            let death = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset + 16, as: UInt64.self))
+            if death == 0 { free.append(run) } else { map.die(run, birth: birth, death: death) }
+        }
+        map.insert(free)
+        return map
+    }
+}

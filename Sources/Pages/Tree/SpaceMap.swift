@@ -1,0 +1,204 @@
+/// Which pages of the file are free, as the writer sees it: pages nobody can reach, and pages that died but may still
+/// be seen by a pinned version or by the last durable one.
+///
+/// A page lives in the versions from its birth until just before its death. It is free as soon as no protected version
+/// lies in that span, whatever older or newer ones are pinned: so space between pinned versions is used again. A run
+/// that is held is kept with the version that holds it and looked at again when that one goes.
+///
+/// Invariants (see `check`):
+///   S1  free runs ascend, do not touch and lie between the root slots and the page count
+///   S2  no page is in two runs, free or dead
+import MotteValues
+
+struct SpaceMap {
+    struct Dead: Equatable {
+        var run: PageRun
+        var birth: UInt64
+        var death: UInt64
+    }
+
+    private(set) var free: [PageRun] = []
+    private(set) var freePageCount = 0
+    /// Died since anyone looked at them.
+    private var pending: [Dead] = []
+    private var held: [UInt64: [Dead]] = [:]
+    var pageCount: Int
+
+    init(pageCount: Int) {
+        self.pageCount = pageCount
+    }
+
+    var dead: [Dead] { pending + held.values.flatMap { $0 } }
+    /// How many runs a checkpoint would list.
+    var runCount: Int { free.count + pending.count + held.values.reduce(0) { $0 + $1.count } }
+
+    mutating func die(_ run: PageRun, birth: UInt64, death: UInt64) {
+        pending.append(Dead(run: run, birth: birth, death: death))
+    }
+
+    /// Frees what no protected version shows any more.
+    mutating func release(_ protected: PagePins.Protected) {
+        for version in Array(held.keys) where version >= protected.from || !protected.versions.contains(version) {
+            pending += held.removeValue(forKey: version) ?? []
+        }
+        guard !pending.isEmpty else { return }
+        var freed: [PageRun] = []
+        for dead in pending {
+            if let holder = protected.holder(birth: dead.birth, death: dead.death) {
+                held[holder, default: []].append(dead)
+            } else {
+                freed.append(dead.run)
+            }
+        }
+        pending = []
+        insert(freed)
+    }
+
+    /// Makes runs free. Many at once are merged in one pass.
+    mutating func insert(_ runs: [PageRun]) {
+        guard runs.count > 8 else {
+            for run in runs { insert(run) }
+            return
+        }
+        var all = free + runs
+        all.sort { $0.start < $1.start }
+        var merged: [PageRun] = []
+        merged.reserveCapacity(all.count)
+        for run in all {
+            if let last = merged.last, last.end == run.start {
+                merged[merged.count - 1].count += run.count
+            } else {
+                merged.append(run)
+            }
+        }
+        free = merged
+        freePageCount += runs.reduce(0) { $0 + $1.count }
+    }
+
+    private mutating func insert(_ run: PageRun) {
+        freePageCount += run.count
+        let index = firstFree(from: run.start)
+        let joinsNext = index < free.count && run.end == free[index].start
+        if index > 0, free[index - 1].end == run.start {
+            free[index - 1].count += run.count
+            if joinsNext {
+                free[index - 1].count += free[index].count
+                free.remove(at: index)
+            }
+        } else if joinsNext {
+            free[index].start = run.start
+            free[index].count += run.count
+        } else {
+            free.insert(run, at: index)
+        }
+    }
+
+    /// Index of the first free run at or after a page.
+    private func firstFree(from page: Int) -> Int {
+        var low = 0, high = free.count
+        while low < high {
+            let middle = (low + high) / 2
+            if free[middle].start < page { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    /// Takes up to `most` pages, at least `least`, from the lowest free run that has as many as wished for, else from
+    /// the longest, else from the end of the file. Whoever wants few pages at a time wishes for a long run, and gets
+    /// its pages side by side.
+    mutating func take(atLeast least: Int, atMost most: Int, wishing wish: Int) -> PageRun {
+        var longest = -1
+        for index in free.indices {
+            if free[index].count >= max(wish, least) {
+                longest = index
+                break
+            }
+            if free[index].count >= least, longest < 0 || free[index].count > free[longest].count { longest = index }
+        }
+        guard longest >= 0 else {
+            // A free run at the very end is the beginning of what is needed.
+            if let last = free.last, last.end == pageCount, least > last.count {
+                free.removeLast()
+                freePageCount -= last.count
+                pageCount = last.start + least
+                return PageRun(start: last.start, count: least)
+            }
+            let run = PageRun(start: pageCount, count: max(least, 1))
+            pageCount += run.count
+            return run
+        }
+        let run = PageRun(start: free[longest].start, count: min(most, free[longest].count))
+        if run.count == free[longest].count {
+            free.remove(at: longest)
+        } else {
+            free[longest].start += run.count
+            free[longest].count -= run.count
+        }
+        freePageCount -= run.count
+        return run
+    }
+
+    /// Free pages at the end leave the file.
+    mutating func dropEnd() {
+        if let last = free.last, last.end == pageCount {
+            pageCount = last.start
+            freePageCount -= last.count
+            free.removeLast()
+        }
+    }
+
+    // MARK: Replaying the log.
+
+    /// Takes pages that a later commit is known to have used, out of whatever run they are in.
+    mutating func remove(_ run: PageRun) {
+        func without(_ other: PageRun) -> [PageRun] {
+            var rest: [PageRun] = []
+            if other.start < run.start { rest.append(PageRun(start: other.start, count: min(other.end, run.start) - other.start)) }
+            if other.end > run.end {
+                let start = max(other.start, run.end)
+                rest.append(PageRun(start: start, count: other.end - start))
+            }
+            return rest
+        }
+        let index = firstFree(from: run.start + 1) - 1
+        if index >= 0, free[index].end >= run.end {
+            free.replaceSubrange(index ... index, with: without(free[index]))
+            freePageCount -= run.count
+            return
+        }
+        free = free.flatMap(without)
+        freePageCount = free.reduce(0) { $0 + $1.count }
+        pending = pending.flatMap { dead in
+            without(dead.run).map { Dead(run: $0, birth: dead.birth, death: dead.death) }
+        }
+        for (holder, runs) in held {
+            held[holder] = runs.flatMap { dead in
+                without(dead.run).map { Dead(run: $0, birth: dead.birth, death: dead.death) }
+            }
+        }
+    }
+
+    mutating func cut(to pageCount: Int) {
+        if pageCount < self.pageCount { remove(PageRun(start: pageCount, count: self.pageCount - pageCount)) }
+        self.pageCount = pageCount
+    }
+
+    /// What is wrong with the map, if anything; S1 and S2.
+    func problem() -> String? {
+        var last = TreeFormat.firstPage - 1, isFirst = true
+        for run in free {
+            guard run.count > 0, run.start > last || isFirst && run.start >= TreeFormat.firstPage,
+                run.end <= pageCount
+            else { return "free pages \(run.start) to \(run.end - 1) are out of order (S1)" }
+            isFirst = false
+            last = run.end
+        }
+        var all = free + dead.map(\.run)
+        all.sort { $0.start < $1.start }
+        for index in all.indices.dropFirst() where all[index].start < all[index - 1].end {
+            return "page \(all[index].start) is free twice (S2)"
+        }
+        return all.allSatisfy { $0.start >= TreeFormat.firstPage && $0.end <= pageCount && $0.count > 0 }
+            ? nil : "a free page lies outside the file (S1)"
+    }
+}

@@ -1,0 +1,179 @@
+/// One commit, from a sorted run of changes to a durable root:
+///
+///     1  pages that no protected version reaches any more become free
+///     2  new nodes and extents are built in the image, on free pages
+///     3  the account of space gets a record of what was taken and what died
+///     4  new pages are written, neighbours in one call
+///     5  the root slot is written
+///     6  one flush makes all of it durable together
+///
+/// A cut before 6 leaves some of 4 and 5: then the slot is torn, or its walk finds a page that is not there, and the
+/// version before counts, none of whose pages was touched. When much was written it is flushed before 5 as well, so
+/// that opening never walks far. A disk that fails in 4 has changed nothing that counts. One that fails in 5 or 6 may
+/// or may not have the commit: the slot is made void, and the store takes no more commits until it is opened anew.
+import CMotteShim
+import MotteValues
+
+struct TreeCommit {
+    /// More pages than this are flushed before the root slot is written.
+    static let mostPagesInOneFlush = 256
+
+    let pages: TreePages
+    let image: PageImage
+    let version: UInt64
+    private var writer: TreeWriter
+
+    /// The state and the slot of the next version.
+    private(set) var next: TreeState
+
+    /// Takes the state's map, so that it is nobody else's.
+    init(_ pages: TreePages, _ state: inout TreeState, _ version: UInt64, byteCount: Int) {
+        self.pages = pages
+        self.version = version
+        image = pages.image
+        var map = state.map
+        state.map = SpaceMap(pageCount: 0)
+        next = state
+        map.release(pages.protectedVersions(of: state.root))
+        map.dropEnd()
+        let wish = min(1024, byteCount / image.pageBytes + 3 * (state.root.level + 1) + 2)
+        writer = TreeWriter(image, PageAllocator(image, map, wishing: wish, pages.path), version: version)
+    }
+
+    mutating func build(_ changes: [PageBatch.Entry], _ header: FileHeader) throws(DatabaseError) {
+        // The header record belongs to every commit, and before all other keys.
+        var batch = PageBatch()
+        batch.put(FileHeader.key, header.encoded())
+        let all = batch.entries + changes
+        let root = next.root
+        let result: Result<(root: PageRef, level: Int), DatabaseError> = all.withUnsafeBufferPointer { all in
+            do throws(DatabaseError) {
+                return .success(try writer.apply(all, to: root.tree, level: root.level))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let (tree, level) = try result.get()
+        next.root.version = version
+        next.root.tree = tree
+        next.root.level = level
+        next.root.entryCount += writer.entryDelta
+        next.root.branchPageCount += writer.branchDelta
+        next.root.leafPageCount += writer.leafDelta
+        next.root.extentPageCount += writer.extentDelta
+        try account()
+        withExtendedLifetime(batch.count) {}
+    }
+
+    /// The slot it goes to, and the version that was durable before.
+    mutating func place(in slot: Int, durable: UInt64) {
+        next.root.slot = slot
+        next.root.durable = durable
+        next.root.sequence += 1
+    }
+
+    mutating func abandon() { writer.allocator.abandon() }
+
+    /// Pages this commit made.
+    var runs: [PageRun] { writer.allocator.sortedRuns }
+    var pageCount: Int { writer.allocator.used.reduce(0) { $0 + $1.count } }
+
+    // MARK: The account of space.
+
+    private mutating func account() throws(DatabaseError) {
+        let room = image.pageBytes - RootSlot.logOffset
+        // What died is sorted first: nodes of one commit lie side by side and take one step of the record.
+        let record = self.record(writer.freed)
+        if record.isComplete, next.root.log.count + record.bytes.count <= room {
+            next.root.log += record.bytes
+        } else if record.isComplete, next.root.logPageBytes + next.root.log.count + record.bytes.count < checkpointLimit {
+            try writeLogPage(record)
+        } else {
+            try writeCheckpoint()
+        }
+        writer.allocator.giveBack()
+        var map = writer.allocator.map
+        map.dropEnd()
+        for dead in TreeCommit.merged(writer.freed) { map.die(dead.run, birth: dead.birth, death: version) }
+        next.map = map
+        next.root.pageCount = map.pageCount
+    }
+
+    /// The log may grow as large as the checkpoint that would replace it.
+    private var checkpointLimit: Int {
+        max(8 * image.pageBytes, SpaceLog.checkpointBytes(writer.allocator.map.runCount))
+    }
+
+    private func record(_ freed: [TreeWriter.Freed]) -> SpaceLog {
+        var record = SpaceLog(version)
+        for run in runs { record.take(run) }
+        for dead in TreeCommit.merged(freed) { record.die(dead.run, birth: dead.birth) }
+        return record
+    }
+
+    static func merged(_ freed: [TreeWriter.Freed]) -> [TreeWriter.Freed] {
+        var merged: [TreeWriter.Freed] = []
+        merged.reserveCapacity(freed.count)
+        for dead in freed.sorted(by: { $0.run.start < $1.run.start }) {
+            if let last = merged.last, last.run.end == dead.run.start, last.birth == dead.birth {
+                merged[merged.count - 1].run.count += dead.run.count
+            } else {
+                merged.append(dead)
+            }
+        }
+        return merged
+    }
+
+    /// The log so far and this commit's record move to pages of their own.
+    private mutating func writeLogPage(_ estimate: SpaceLog) throws(DatabaseError) {
+        // Its own pages are taken by this commit too, so they are taken before the record is written for good.
+        let bytes = SpaceLog.pageHeader + next.root.log.count + estimate.bytes.count + 64
+        let page = try writer.allocator.allocate((bytes + image.pageBytes - 1) / image.pageBytes)
+        let record = self.record(writer.freed)
+        var content = [UInt8](repeating: 0, count: SpaceLog.pageHeader)
+        let before = next.root.logPage
+        content.withUnsafeMutableBytes { bytes in
+            if let base = bytes.baseAddress { before.store(at: base) }
+        }
+        content += next.root.log + record.bytes
+        let reference = seal(content, page, (bytes + image.pageBytes - 1) / image.pageBytes)
+        next.root.logPage = reference
+        next.root.logPageBytes = next.root.logPageBytes + content.count
+        next.root.log = []
+        next.logPages.append(reference)
+    }
+
+    private mutating func writeCheckpoint() throws(DatabaseError) {
+        for page in next.logPages { writer.freeExtent(page) }
+        if !next.root.checkpoint.isNone { writer.freeExtent(next.root.checkpoint) }
+        writer.allocator.giveBack()
+        let dead = TreeCommit.merged(writer.freed)
+        // Taking its own pages can split one run; giving back what is left of it can add one.
+        let bound = SpaceLog.checkpointBytes(writer.allocator.map.runCount + dead.count + 4 + writer.allocator.map.pageCount >> 24)
+        let count = (bound + image.pageBytes - 1) / image.pageBytes
+        let page = try writer.allocator.allocate(count)
+        writer.allocator.giveBack()
+        var map = writer.allocator.map
+        map.dropEnd()
+        for dead in dead { map.die(dead.run, birth: dead.birth, death: version) }
+        var content = [UInt8](repeating: 0, count: bound)
+        content.withUnsafeMutableBytes { SpaceLog.encodeCheckpoint(map, $0) }
+        next.root.checkpoint = seal(content, page, count)
+        next.root.logPage = .none
+        next.root.logPageBytes = 0
+        next.root.log = []
+        next.logPages = []
+    }
+
+    private func seal(_ content: [UInt8], _ page: Int, _ count: Int) -> PageRef {
+        let target = UnsafeMutableRawBufferPointer(start: image.address(page), count: count * image.pageBytes)
+        target.initializeMemory(as: UInt8.self, repeating: 0)
+        target.copyBytes(from: content)
+        // All of its pages belong to it, also those that stayed empty.
+        let byteCount = max(content.count, (count - 1) * image.pageBytes + 1)
+        let reference = PageRef(
+            page: page, birth: version, checksum: motte_shim_crc32c(0, target.baseAddress, byteCount), byteCount: byteCount)
+        image.endBuilding(reference, level: 0)
+        return reference
+    }
+}

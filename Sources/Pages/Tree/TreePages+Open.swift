@@ -1,0 +1,212 @@
+/// From a path to an open file: what it is, who else has it open, which root counts; and the first version of a new one.
+import CMotteShim
+import MotteValues
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+extension TreePages {
+    /// Whether a file's first bytes are those of our own pager.
+    static func isOurs(_ place: FilePlace) throws(DatabaseError) -> Bool {
+        guard place.sizeBytes > 0 else { return false }
+        let disk = try FileDisk(place.path, isWritable: false, making: nil)
+        defer { disk.close() }
+        return try firstBytes(disk).withBytes { bytes throws(DatabaseError) in FileHead.hasMagic(bytes) }
+    }
+
+    private static func firstBytes(_ disk: any Disk) throws(DatabaseError) -> [UInt8] {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileHead.byteCount, alignment: 16)
+        defer { buffer.deallocate() }
+        let count = try disk.read(buffer, at: 0)
+        return Array(buffer[..<count])
+    }
+
+    /// Called holding the open-files lock.
+    static func open(_ place: FilePlace, _ options: PageStoreOptions) throws(DatabaseError) -> TreePages {
+        if options.immutable {
+            let disk = try FileDisk(place.path, isWritable: false, making: nil)
+            return try open(disk, nil, try identity(place), isWritable: false, options)
+        }
+        // Before anything is made beside a file that may be somebody else's.
+        if place.sizeBytes > 0 {
+            let disk = try FileDisk(place.path, isWritable: false, making: nil)
+            defer { disk.close() }
+            _ = try head(disk)
+        }
+        try place.checkFileSystem()
+        let sidecar = try Sidecar(
+            attaching: place.sidecarPath, mode: place.mode, timeoutMilliseconds: options.openTimeoutMilliseconds)
+        do throws(DatabaseError) {
+            // One process at a time opens: so none meets a file that another is still making.
+            guard try sidecar.lockForOpening(Deadline(milliseconds: options.openTimeoutMilliseconds)) else {
+                throw DatabaseError(
+                    .timeout, "another process is opening '\(place.path)' for too long", path: place.path)
+            }
+            defer { sidecar.unlockForOpening() }
+            return try open(place, sidecar, options)
+        } catch {
+            sidecar.detach()
+            throw error
+        }
+    }
+
+    private static func open(
+        _ given: FilePlace, _ sidecar: Sidecar, _ options: PageStoreOptions
+    ) throws(DatabaseError) -> TreePages {
+        var place = try given.refreshed(options)
+        if place.sizeBytes == 0 {
+            try make(place, options)
+            place = try given.refreshed(options)
+        }
+        let isWritable = place.isWritable
+        let disk = try FileDisk(place.path, isWritable: isWritable, making: nil)
+        return try open(disk, sidecar, try identity(place), isWritable: isWritable, options)
+    }
+
+    private static func identity(_ place: FilePlace) throws(DatabaseError) -> FileIdentity {
+        guard let identity = place.identity else { throw SystemError.error(ENOENT, "open", place.path) }
+        return identity
+    }
+
+    /// A disk that nobody else uses, as tests do. An empty one is made into a store.
+    static func open(_ disk: any Disk, _ options: PageStoreOptions) throws(DatabaseError) -> TreePages {
+        if try disk.byteCount() == 0 { try format(disk, options) }
+        return try open(disk, nil, nil, isWritable: !options.readOnly, options)
+    }
+
+    /// Takes over the disk, also when it throws; the sidecar only when it does not.
+    private static func open(
+        _ disk: any Disk, _ sidecar: Sidecar?, _ identity: FileIdentity?, isWritable: Bool, _ options: PageStoreOptions
+    ) throws(DatabaseError) -> TreePages {
+        do throws(DatabaseError) {
+            let head = try head(disk)
+            if let sidecar, !sidecar.checkFile(head.uuid) {
+                throw DatabaseError(
+                    .busy, "'\(disk.path)' was replaced while the file before it is open; close that first",
+                    path: disk.path)
+            }
+            let size = try disk.byteCount()
+            let image = try PageImage(
+                disk, pageBytes: head.pageBytes, byteCount: try LMDBPages.chosenMapSize(options), atLeast: size)
+            let root = try newestRoot(disk, image, sidecar)
+            let header = try FileHeader(reading: root, image, disk.path)
+            guard header.fileUUID == head.uuid, header.pageBytes == head.pageBytes,
+                header.version.rawValue == root.version
+            else { throw .corrupted("its header record belongs to another file") }
+            guard !header.isReadOnlyForUs || options.readOnly || options.immutable else {
+                throw DatabaseError(
+                    .unsupportedFormat, "'\(disk.path)' uses features this library can only read; open it read-only",
+                    path: disk.path)
+            }
+            let versions = try RootSlots.versions(disk, head.pageBytes)
+            return TreePages(
+                Parts(
+                    disk: disk, image: image, root: root, header: header, slotVersions: versions, sidecar: sidecar,
+                    identity: identity, isWritable: isWritable), options)
+        } catch {
+            disk.close()
+            throw error
+        }
+    }
+
+    private static func head(_ disk: any Disk) throws(DatabaseError) -> FileHead {
+        let path = disk.path
+        return try firstBytes(disk).withBytes { bytes throws(DatabaseError) in
+            try FileHead(decoding: bytes, path: path)
+        }
+    }
+
+    /// Where others are at work the newest root is the one they announced; it is whole, and would not hold still for a
+    /// walk. Where nobody is, the file has to say itself what it holds.
+    private static func newestRoot(
+        _ disk: any Disk, _ image: PageImage, _ sidecar: Sidecar?
+    ) throws(DatabaseError) -> RootSlot {
+        if let sidecar, sidecar.otherSlots().contains(where: { sidecar.isAlive($0) }) {
+            let signal = sidecar.makeSignal()
+            for _ in 0 ..< 10_000 {
+                let published = signal.published.rawValue
+                let slots = try RootSlots.read(disk, image.pageBytes).filter { $0.version <= published }
+                if let newest = slots.max(by: { $1.isNewer(than: $0) }), newest.version == published { return newest }
+            }
+        }
+        return try RootSlots.choose(disk, image)
+    }
+
+    // MARK: New files.
+
+    /// Under another name first: so a file is there whole or not at all.
+    private static func make(_ place: FilePlace, _ options: PageStoreOptions) throws(DatabaseError) {
+        guard !options.noCreate, !options.readOnly, place.isWritable else {
+            throw DatabaseError(.notAMotteFile, "'\(place.path)' is not a Motte file", path: place.path)
+        }
+        let newPath = place.path + "-new"
+        // What is there is left from a maker that died: only the holder of the opening lock makes one.
+        unlink(newPath)
+        let disk = try FileDisk(newPath, isWritable: true, making: place.mode)
+        defer { disk.close() }
+        do throws(DatabaseError) {
+            try format(disk, options)
+            guard rename(newPath, place.path) == 0 else { throw SystemError.error(errno, "make", place.path) }
+        } catch {
+            unlink(newPath)
+            throw error
+        }
+        if options.durability == .full { place.flushDirectory() }
+    }
+
+    /// Head, root and one leaf with the header record.
+    static func format(_ disk: any Disk, _ options: PageStoreOptions) throws(DatabaseError) {
+        guard TreeFormat.pageSizes.contains(options.pageBytes) else {
+            throw DatabaseError(
+                .invalidArgument, "pageBytes is \(options.pageBytes); 4096, 8192, 16384 or 32768 are possible")
+        }
+        let header = try FileHeader.new(rowsPerCluster: options.rowsPerCluster, pageBytes: options.pageBytes)
+        let image = try PageImage(
+            disk, pageBytes: options.pageBytes, byteCount: PageImage.smallestBytes, atLeast: PageImage.smallestBytes)
+        var batch = PageBatch()
+        batch.put(FileHeader.key, header.encoded())
+        let allocator = PageAllocator(image, SpaceMap(pageCount: TreeFormat.firstPage), wishing: 1, disk.path)
+        var writer = TreeWriter(image, allocator, version: 0)
+        let entries = batch.entries
+        let result: Result<(root: PageRef, level: Int), DatabaseError> = entries.withUnsafeBufferPointer { entries in
+            do throws(DatabaseError) {
+                return .success(try writer.apply(entries, to: .none, level: 0))
+            } catch {
+                return .failure(error)
+            }
+        }
+        withExtendedLifetime(batch.count) {}
+        var slot = RootSlot()
+        slot.tree = try result.get().root
+        slot.entryCount = 1
+        slot.leafPageCount = 1
+        slot.pageCount = slot.tree.page + 1
+        let pageBytes = options.pageBytes
+        try disk.write(
+            UnsafeRawBufferPointer(start: image.address(slot.tree.page), count: pageBytes),
+            at: slot.tree.page * pageBytes)
+        try slot.encoded(pageBytes: pageBytes).withBytes { bytes throws(DatabaseError) in
+            try disk.write(bytes, at: TreeFormat.firstSlotPage * pageBytes)
+        }
+        try FileHead(pageBytes: pageBytes, uuid: header.fileUUID).encoded().withBytes { bytes throws(DatabaseError) in
+            try disk.write(bytes, at: 0)
+        }
+        if options.durability == .full { try disk.flush() }
+    }
+}
+
+extension FileHeader {
+    /// The header record below a root.
+    init(reading root: RootSlot, _ image: PageImage, _ path: String) throws(DatabaseError) {
+        var reference = root.tree
+        guard !reference.isNone else { throw .corrupted("the header record is missing") }
+        for level in stride(from: root.level, to: 0, by: -1) {
+            reference = try image.node(reference, level: level).reference(0)
+        }
+        let leaf = try image.node(reference, level: 0)
+        guard leaf.key(0).elementsEqual(FileHeader.key) else { throw .corrupted("the header record is missing") }
+        try self.init(decoding: try TreeSnapshot.value(leaf, 0, image).bytes, path: path)
+    }
+}

@@ -1,0 +1,366 @@
+/// A store in a file of our own: a copy-on-write tree of checked pages, committed with one flush.
+///
+/// What a process knows is the newest root and the image of the pages; what processes share is in the sidecar: write
+/// lock, published and durable version, pins. A version is visible to others once it is published, which is after it
+/// was flushed; so nobody acts on what a power cut may still take back, unless the options ask for that.
+import CMotteShim
+import MotteValues
+
+// @unchecked: 'known' and 'current' are only touched holding 'lock', the writer's part only holding the write lock.
+final class TreePages: SharedPages, @unchecked Sendable {
+    let disk: any Disk
+    let image: PageImage
+    let pins: PagePins
+    let identity: FileIdentity?
+    let durability: PageStoreOptions.Durability
+    private let sidecar: Sidecar?
+    private let isWritable: Bool
+    private let lock = Lock()
+    /// The newest root that may be shown.
+    private var known: RootSlot
+    private weak var current: TreeSnapshot?
+
+    // The writer's part.
+    private var state: TreeState?
+    /// The version in each slot, as last seen or written.
+    private var slotVersions: [UInt64]
+    /// The newest version known to be on the disk for good; without a sidecar, else it is in there.
+    private var ownDurable: UInt64?
+    private var isPoisoned = false
+    private var lastFlush = Deadline(milliseconds: 0)
+    private var writtenBytes = 0
+    private var flushCount = 0
+    private var cachedHeader: FileHeader?
+
+    /// Without flushing, this long at most between two flushes that bound what a power cut can take.
+    private static let relaxedFlushMilliseconds: Int64 = 5_000
+
+    struct Parts {
+        var disk: any Disk
+        var image: PageImage
+        var root: RootSlot
+        var header: FileHeader
+        var slotVersions: [UInt64]
+        var sidecar: Sidecar?
+        var identity: FileIdentity?
+        var isWritable: Bool
+    }
+
+    /// Takes over the parts.
+    init(_ parts: Parts, _ options: PageStoreOptions) {
+        disk = parts.disk
+        image = parts.image
+        known = parts.root
+        slotVersions = parts.slotVersions
+        let sidecar = parts.sidecar
+        self.sidecar = sidecar
+        identity = parts.identity
+        durability = options.durability
+        isWritable = parts.isWritable && !parts.header.isReadOnlyForUs
+        pins = PagePins(sidecar)
+        super.init(
+            path: parts.disk.path, signal: sidecar?.makeSignal() ?? PrivateSignalWords().makeSignal(),
+            observers: ObserverPositions { sidecar?.publishOldestObserved($0) }, faults: options.faults)
+        signal.begin(at: parts.header.version)
+    }
+
+    override var fileIdentity: FileIdentity? { identity }
+    override var canWrite: Bool { isWritable }
+
+    override func closeFile() {
+        seal()
+        disk.close()
+        sidecar?.detach()
+    }
+
+    // MARK: Reading.
+
+    override var header: FileHeader {
+        get throws(DatabaseError) {
+            guard let record = try snapshot().get(FileHeader.key) else {
+                throw .corrupted("the header record is missing")
+            }
+            return try FileHeader(decoding: record.bytes, path: path)
+        }
+    }
+
+    override func snapshot() throws(DatabaseError) -> PageSnapshot {
+        try checkProcess()
+        lock.lock()
+        defer { lock.unlock() }
+        while true {
+            try refresh()
+            if let current, current.root.tree == known.tree, current.root.version == known.version { return current }
+            let pin = pins.claim(known.version)
+            // Whoever published in between may not have seen the pin; see `PagePins`.
+            if sidecar != nil, signal.published.rawValue > known.version {
+                pins.release(pin)
+                continue
+            }
+            let snapshot = TreeSnapshot(known, pin, self)
+            beginUse()
+            current = snapshot
+            return snapshot
+        }
+    }
+
+    override func newestVersion() throws(DatabaseError) -> Version {
+        lock.lock()
+        defer { lock.unlock() }
+        try refresh()
+        return Version(known.version)
+    }
+
+    /// Looks into the file when another process has published something newer. Called holding 'lock'.
+    private func refresh() throws(DatabaseError) {
+        guard sidecar != nil else { return }
+        for _ in 0 ..< 10_000 {
+            let published = signal.published.rawValue
+            if known.version >= published { return }
+            // Slots beyond the published version belong to a commit that is not flushed yet.
+            let slots = try RootSlots.read(disk, image.pageBytes).filter { $0.version <= published }
+            guard let newest = slots.max(by: { $1.isNewer(than: $0) }), newest.version > known.version else { continue }
+            try checkSize(newest)
+            known = newest
+        }
+        throw .corrupted("version \(signal.published.rawValue) is announced but not there")
+    }
+
+    private func checkSize(_ root: RootSlot) throws(DatabaseError) {
+        guard root.pageCount <= image.pageLimit else {
+            throw DatabaseError(
+                .mapFull,
+                "'\(path)' has grown beyond the address space reserved for it here; open it with a larger"
+                    + " 'mapSizeBytes' (or MOTTE_MAP_SIZE) in every process", path: path)
+        }
+    }
+
+    func protectedVersions(of root: RootSlot) -> PagePins.Protected {
+        pins.protected(and: durable.map { [root.version, $0] } ?? [root.version])
+    }
+
+    // MARK: Writing.
+
+    override func lockAcrossProcesses(
+        _ deadline: Deadline, _ cancellation: WaitCancellation?
+    ) throws(DatabaseError) -> Bool {
+        try sidecar?.lockForWriting(deadline, cancellation) ?? true
+    }
+
+    override func unlockAcrossProcesses() {
+        sidecar?.unlockForWriting()
+    }
+
+    /// Whoever held the lock before may have died between its root and its announcement.
+    override func newestVersionForWriter() throws(DatabaseError) -> Version {
+        lock.lock()
+        defer { lock.unlock() }
+        guard sidecar != nil else { return Version(known.version) }
+        slotVersions = try RootSlots.versions(disk, image.pageBytes)
+        if !isPoisoned, slotVersions.max() != known.version {
+            let slots = try RootSlots.read(disk, image.pageBytes)
+            if let newest = slots.max(by: { $1.isNewer(than: $0) }), newest.version > known.version {
+                try checkSize(newest)
+                let isPublished = newest.version <= signal.published.rawValue
+                if isPublished { known = newest } else if try RootSlots.isWhole(newest, image, disk) { known = newest }
+            }
+        }
+        return Version(known.version)
+    }
+
+    override func apply(
+        _ entries: [PageBatch.Entry], byteCount: Int, _ version: Version
+    ) throws(DatabaseError) {
+        guard !isPoisoned else {
+            throw DatabaseError(
+                .inputOutput,
+                "an earlier commit to '\(path)' failed half-way; close it everywhere and open it again", path: path)
+        }
+        lock.lock()
+        let root = known
+        lock.unlock()
+        try checkFollows(version, Version(root.version))
+        try makeDurable(root)
+        let header = try newestHeader(root).advanced(to: version)
+        var state = try takeState(root)
+        var commit = TreeCommit(self, &state, version.rawValue, byteCount: byteCount)
+        do throws(DatabaseError) {
+            try commit.build(entries, header)
+            try write(&commit, after: root)
+        } catch {
+            commit.abandon()
+            throw error
+        }
+        cachedHeader = header
+        self.state = commit.next
+        lock.lock()
+        known = commit.next.root
+        lock.unlock()
+        giveBackEnd(commit.next.root)
+    }
+
+    private func newestHeader(_ root: RootSlot) throws(DatabaseError) -> FileHeader {
+        if let cachedHeader, cachedHeader.version.rawValue == root.version, state != nil { return cachedHeader }
+        return try header
+    }
+
+    /// The account of space, read anew when another process has committed or a commit of ours failed.
+    private func takeState(_ root: RootSlot) throws(DatabaseError) -> TreeState {
+        if let kept = state, kept.root.version == root.version, kept.root.tree == root.tree {
+            state = nil
+            return kept
+        }
+        state = nil
+        return try TreeState(reading: root, image)
+    }
+
+    private func write(_ commit: inout TreeCommit, after root: RootSlot) throws(DatabaseError) {
+        for run in commit.runs {
+            let bytes = UnsafeRawBufferPointer(start: image.address(run.start), count: run.count * image.pageBytes)
+            try disk.write(bytes, at: run.start * image.pageBytes)
+            writtenBytes += bytes.count
+        }
+        let isLarge = durability == .full && commit.pageCount > TreeCommit.mostPagesInOneFlush
+        if isLarge { try flush(poisoning: nil) }
+        commit.place(in: freeSlot(root), durable: isLarge ? commit.version : durable ?? 0)
+        let slot = commit.next.root
+        try putSlot(slot)
+        if durability == .full {
+            try flush(poisoning: slot)
+            durable = slot.version
+        }
+    }
+
+    /// Neither the newest root nor the last durable one is ever written over.
+    private func freeSlot(_ root: RootSlot) -> Int {
+        let candidates = (0 ..< TreeFormat.slotCount).filter {
+            $0 != root.slot && (slotVersions[$0] != durable || durable == root.version)
+        }
+        return candidates.min { slotVersions[$0] < slotVersions[$1] } ?? (root.slot + 1) % TreeFormat.slotCount
+    }
+
+    private func putSlot(_ slot: RootSlot) throws(DatabaseError) {
+        let page = slot.encoded(pageBytes: image.pageBytes)
+        do throws(DatabaseError) {
+            try page.withBytes { bytes throws(DatabaseError) in
+                try disk.write(bytes, at: (TreeFormat.firstSlotPage + slot.slot) * image.pageBytes)
+            }
+        } catch {
+            poison(slot)
+            throw error
+        }
+        writtenBytes += page.count
+        slotVersions[slot.slot] = slot.version
+    }
+
+    /// A flush that failed says nothing about what is on the disk, and the next one may succeed without having written
+    /// it: so nothing is built on it.
+    private func flush(poisoning slot: RootSlot?) throws(DatabaseError) {
+        do throws(DatabaseError) {
+            try disk.flush()
+            flushCount += 1
+        } catch {
+            poison(slot)
+            throw error
+        }
+    }
+
+    private func poison(_ slot: RootSlot?) {
+        isPoisoned = true
+        guard let slot else { return }
+        // So that other processes, and this one when it opens the file again, do not find what was never acknowledged.
+        let void = [UInt8](repeating: 0, count: image.pageBytes)
+        do throws(DatabaseError) {
+            try void.withBytes { bytes throws(DatabaseError) in
+                try disk.write(bytes, at: (TreeFormat.firstSlotPage + slot.slot) * image.pageBytes)
+            }
+        } catch {
+            // The disk takes nothing any more. Whether the commit counts is then decided when the file is opened.
+            return
+        }
+        slotVersions[slot.slot] = 0
+    }
+
+    /// Pages at the end that no version needs leave the file, once that is worth a system call. A failure costs space.
+    private func giveBackEnd(_ root: RootSlot) {
+        guard durable == root.version else { return }
+        let needed = root.pageCount * image.pageBytes
+        do throws(DatabaseError) {
+            let size = try disk.byteCount()
+            if size - needed > max(1 << 20, needed / 8) { try disk.resize(to: needed) }
+        } catch {
+            return
+        }
+    }
+
+    // MARK: Durability.
+
+    private var durable: UInt64? {
+        get { sidecar == nil ? ownDurable : sidecar?.durable }
+        set {
+            ownDurable = newValue
+            if let newValue { sidecar?.publishDurable(newValue) }
+        }
+    }
+
+    /// Before a commit: the version it builds on is on the disk for good, so that its pages alone decide what counts.
+    private func makeDurable(_ root: RootSlot) throws(DatabaseError) {
+        let isKnown = durable == root.version
+        if isKnown || durability == .relaxed && durable != nil && lastFlush.remaining(atMost: 1) > 0 { return }
+        try flush(poisoning: nil)
+        durable = root.version
+        lastFlush = Deadline(milliseconds: TreePages.relaxedFlushMilliseconds)
+    }
+
+    /// Says in a second slot that the newest version is whole: if it is found otherwise later, that is damage. The
+    /// slot before it stays, so nothing is at stake; and a file in use by others is left alone.
+    private func seal() {
+        guard canWrite, !isPoisoned, known.durable != known.version else { return }
+        do throws(DatabaseError) {
+            if let sidecar {
+                guard try sidecar.lockForWriting(Deadline(milliseconds: 0), nil) else { return }
+            }
+            defer { sidecar?.unlockForWriting() }
+            guard try newestVersionForWriter().rawValue == known.version else { return }
+            try makeDurableForSealing()
+            var slot = known
+            slot.slot = freeSlot(known)
+            slot.durable = slot.version
+            slot.sequence += 1
+            try putSlot(slot)
+        } catch {
+            // Not sealed: as if the process had been killed.
+            return
+        }
+    }
+
+    private func makeDurableForSealing() throws(DatabaseError) {
+        if durable == known.version { return }
+        try flush(poisoning: nil)
+        durable = known.version
+    }
+
+    // MARK: Inspection.
+
+    override func oldestObservedVersion() throws(DatabaseError) -> Version? {
+        sidecar.map { $0.oldestObserved() } ?? observers.oldestPosition
+    }
+
+    override func statistics() throws(DatabaseError) -> PageStatistics {
+        let version = try newestVersion()
+        lock.lock()
+        let root = known
+        lock.unlock()
+        var statistics = PageStatistics(
+            version: version, entryCount: root.entryCount, pageBytes: image.pageBytes, pageCount: root.pageCount,
+            branchPageCount: root.branchPageCount, leafPageCount: root.leafPageCount,
+            overflowPageCount: root.extentPageCount, treeDepth: root.tree.isNone ? 0 : root.level + 1,
+            fileBytes: try disk.byteCount(), mapSizeBytes: image.pageLimit * image.pageBytes,
+            waitingWriterCount: waitingWriterCount)
+        statistics.writtenBytes = writtenBytes
+        statistics.flushCount = flushCount
+        return statistics
+    }
+
+    override func readers() throws(DatabaseError) -> [PageReader] { pins.list() }
+}

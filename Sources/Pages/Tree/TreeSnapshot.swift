@@ -1,0 +1,166 @@
+/// A version of the tree: a root, and the pin that keeps what it reaches from being overwritten. Reading takes no lock:
+/// nodes never change, and the image says with one load whether a page is there.
+import MotteValues
+
+final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: never changes
+    let pages: TreePages
+    let root: RootSlot
+    let image: PageImage
+    private let pin: PagePins.Pin
+
+    /// Takes over the pin and a user count of `pages`.
+    init(_ root: RootSlot, _ pin: PagePins.Pin, _ pages: TreePages) {
+        self.pages = pages
+        self.root = root
+        self.pin = pin
+        image = pages.image
+        super.init(version: Version(root.version))
+    }
+
+    deinit {
+        // A forked child must not touch its parent's pins.
+        guard pages.isOfThisProcess else { return }
+        pages.pins.release(pin)
+        pages.endUse()
+    }
+
+    override func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
+        try pages.checkProcess()
+        guard !key.isEmpty, !root.tree.isNone else { return nil }
+        var reference = root.tree
+        var level = root.level
+        while level > 0 {
+            let node = try image.node(reference, level: level)
+            reference = node.reference(node.child(for: key))
+            level -= 1
+        }
+        let leaf = try image.node(reference, level: 0)
+        let index = leaf.lowerBound(key)
+        guard index < leaf.count, ValueOrdering.compareBytes(leaf.key(index), key) == 0 else { return nil }
+        return try TreeSnapshot.value(leaf, index, image)
+    }
+
+    override func makeCursor() throws(DatabaseError) -> PageCursor {
+        try pages.checkProcess()
+        return TreeCursor(self)
+    }
+
+    @inline(__always)
+    static func value(_ leaf: TreeNode, _ index: Int, _ image: PageImage) throws(DatabaseError) -> PageBytes {
+        let entry = leaf.entry(index)
+        let keyCount = Int(entry.loadUnaligned(as: UInt16.self))
+        let mark = entry.loadUnaligned(fromByteOffset: 2, as: UInt16.self)
+        let start = entry + TreeNode.entryHeader + keyCount
+        if mark != TreeNode.referenceMark {
+            return PageBytes(bytes: UnsafeRawBufferPointer(start: start, count: Int(mark)), isStable: false)
+        }
+        return PageBytes(bytes: try image.extent(PageRef(at: start)), isStable: true)
+    }
+}
+
+/// A place in a snapshot: the nodes from the root down to a leaf, and the entry taken in each.
+final class TreeCursor: PageCursor {
+    private struct Step {
+        var node: TreeNode
+        var index: Int
+    }
+
+    private let snapshot: TreeSnapshot
+    private let image: PageImage
+    /// From the root down; empty before the first successful move.
+    private var path: [Step] = []
+    private var isOfThisProcess: Bool { snapshot.pages.isOfThisProcess }
+
+    init(_ snapshot: TreeSnapshot) {
+        self.snapshot = snapshot
+        image = snapshot.image
+    }
+
+    override func seek(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
+        guard var target = try descend(to: key), let last = target.indices.last else { return false }
+        if target[last].index == target[last].node.count {
+            // Past the end of this leaf: the next entry of all begins the next one.
+            target[last].index -= 1
+            guard try step(&target, by: 1) else { return false }
+        }
+        return try show(target)
+    }
+
+    override func seekLast(atMost key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
+        guard !key.isEmpty, var target = try descend(to: key), let last = target.indices.last else { return false }
+        let leaf = target[last]
+        let isExact =
+            leaf.index < leaf.node.count && ValueOrdering.compareBytes(leaf.node.key(leaf.index), key) == 0
+        if !isExact {
+            guard try step(&target, by: -1) else { return false }
+        }
+        return try show(target)
+    }
+
+    override func next() throws(DatabaseError) -> Bool { try move(by: 1) }
+    override func previous() throws(DatabaseError) -> Bool { try move(by: -1) }
+
+    private func move(by distance: Int) throws(DatabaseError) -> Bool {
+        guard let last = path.indices.last else { return false }
+        try snapshot.pages.checkProcess()
+        // Within the leaf nothing but the entry changes.
+        let index = path[last].index + distance
+        if index >= 0, index < path[last].node.count {
+            let leaf = path[last].node
+            value = try TreeSnapshot.value(leaf, index, image)
+            key = leaf.key(index)
+            path[last].index = index
+            return true
+        }
+        var target = path
+        guard try step(&target, by: distance) else { return false }
+        return try show(target)
+    }
+
+    /// Down to the first entry at or after `key` in the leaf that would have it; one past the leaf's end if need be.
+    private func descend(to key: UnsafeRawBufferPointer) throws(DatabaseError) -> [Step]? {
+        try snapshot.pages.checkProcess()
+        var reference = snapshot.root.tree
+        guard !reference.isNone else { return nil }
+        var steps: [Step] = []
+        steps.reserveCapacity(snapshot.root.level + 1)
+        for level in stride(from: snapshot.root.level, to: 0, by: -1) {
+            let node = try image.node(reference, level: level)
+            let index = node.child(for: key)
+            steps.append(Step(node: node, index: index))
+            reference = node.reference(index)
+        }
+        let leaf = try image.node(reference, level: 0)
+        steps.append(Step(node: leaf, index: leaf.lowerBound(key)))
+        return steps
+    }
+
+    /// One entry on or back, over the edges of nodes.
+    private func step(_ steps: inout [Step], by distance: Int) throws(DatabaseError) -> Bool {
+        var depth = steps.count - 1
+        while depth >= 0 {
+            let index = steps[depth].index + distance
+            if index >= 0, index < steps[depth].node.count {
+                steps[depth].index = index
+                break
+            }
+            depth -= 1
+        }
+        guard depth >= 0 else { return false }
+        while depth + 1 < steps.count {
+            let child = try image.node(
+                steps[depth].node.reference(steps[depth].index), level: snapshot.root.level - depth - 1)
+            depth += 1
+            steps[depth] = Step(node: child, index: distance > 0 ? 0 : child.count - 1)
+        }
+        return true
+    }
+
+    private func show(_ steps: [Step]) throws(DatabaseError) -> Bool {
+        guard let leaf = steps.last else { return false }
+        value = try TreeSnapshot.value(leaf.node, leaf.index, image)
+        key = leaf.node.key(leaf.index)
+        path = steps
+        return true
+    }
+}

@@ -1,0 +1,59 @@
+/// What a writer knows about the newest version besides its root: the account of space, read back from checkpoint and
+/// log, and which pages that account itself lies on.
+import MotteValues
+
+struct TreeState {
+    var root: RootSlot
+    var map: SpaceMap
+    /// Pages of the space log, oldest first.
+    var logPages: [PageRef]
+
+    init(root: RootSlot, map: SpaceMap, logPages: [PageRef]) {
+        self.root = root
+        self.map = map
+        self.logPages = logPages
+    }
+
+    init(reading root: RootSlot, _ image: PageImage) throws(DatabaseError) {
+        self.root = root
+        map = SpaceMap(pageCount: TreeFormat.firstPage)
+        logPages = []
+        if !root.checkpoint.isNone {
+            let bytes = try image.extent(root.checkpoint)
+            guard let decoded = SpaceLog.decodeCheckpoint(bytes, pageCount: root.pageCount) else {
+                throw TreeState.damaged
+            }
+            map = decoded
+        }
+        try readLog(image)
+        let isLog = root.log.withUnsafeBytes { SpaceLog.replay($0, after: 0, &map) }
+        guard isLog else { throw TreeState.damaged }
+        map.cut(to: root.pageCount)
+        if let problem = map.problem() { throw .corrupted(problem) }
+    }
+
+    private mutating func readLog(_ image: PageImage) throws(DatabaseError) {
+        var pages: [PageRef] = []
+        var reference = root.logPage
+        while !reference.isNone {
+            // Each is younger than the one before it: so the chain has an end.
+            if let last = pages.last, reference.birth >= last.birth { throw TreeState.damaged }
+            guard reference.page + reference.pageCount(image.pageBytes) <= root.pageCount,
+                reference.page >= TreeFormat.firstPage, reference.byteCount >= SpaceLog.pageHeader
+            else { throw TreeState.damaged }
+            pages.append(reference)
+            let bytes = try image.extent(reference)
+            guard let base = bytes.baseAddress else { throw TreeState.damaged }
+            reference = PageRef(at: base)
+        }
+        logPages = pages.reversed()
+        for page in logPages {
+            let bytes = try image.extent(page)
+            let isLog = SpaceLog.replay(
+                UnsafeRawBufferPointer(rebasing: bytes[SpaceLog.pageHeader...]), after: 0, &map)
+            guard isLog else { throw TreeState.damaged }
+        }
+    }
+
+    private static var damaged: DatabaseError { .corrupted("the account of its free pages cannot be read") }
+}

@@ -1,0 +1,427 @@
+/// Applies a sorted run of changes to a tree that never changes: writes the nodes on the way to each change anew, from
+/// the leaves up, and shares the rest with the versions before.
+///
+/// Each level has a row of entries on their way into new nodes. A node that has changes below it is taken apart and its
+/// entries join the row of its level; where the next node has none, the row is made into nodes and the untouched one is
+/// passed on by reference. So neighbours that change in one commit are filled as one, and the run of a bulk load fills
+/// node after node. A row that shrank to less than a quarter of a node takes an untouched neighbour in.
+import CMotteShim
+import MotteValues
+
+struct TreeWriter {
+    struct Item {
+        var key: UnsafeRawPointer
+        var keyCount: Int
+        /// Inline bytes of a leaf's value; for a reference nothing.
+        var value: UnsafeRawPointer?
+        var valueCount: Int
+        var reference: PageRef
+        /// A child that was not touched, as long as it stands at the end of its row.
+        var isUntouched: Bool
+
+        var keyBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: key, count: keyCount) }
+        var isInline: Bool { reference.isNone }
+        /// Bytes in a node, alignment reckoned at its mean.
+        var cost: Int {
+            TreeNode.slotBytes + TreeNode.entryHeader + keyCount + (isInline ? valueCount + 8 : PageRef.encodedCount)
+        }
+    }
+
+    /// One level's entries on their way.
+    private struct Row {
+        var items: [Item] = []
+        var head = 0
+        var bytes = 0
+        /// Entries that the nodes taken apart had, entries that came, and those of them that are new; since the flush.
+        var oldCount = 0
+        var addedCount = 0
+        var newCount = 0
+        /// An old entry came after a new one: this is not appending.
+        var isMixed = false
+        var hasEmitted = false
+
+        var count: Int { items.count - head }
+    }
+
+    struct Freed {
+        var run: PageRun
+        var birth: UInt64
+    }
+
+    private let image: PageImage
+    private let version: UInt64
+    private let pageBytes: Int
+    private let capacity: Int
+    private let largestInline: Int
+    private var rows: [Row] = [Row()]
+    var allocator: PageAllocator
+    private(set) var freed: [Freed] = []
+    private(set) var entryDelta = 0
+    private(set) var branchDelta = 0
+    private(set) var leafDelta = 0
+    private(set) var extentDelta = 0
+
+    init(_ image: PageImage, _ allocator: PageAllocator, version: UInt64) {
+        self.image = image
+        self.allocator = allocator
+        self.version = version
+        pageBytes = image.pageBytes
+        capacity = pageBytes - TreeNode.headerBytes
+        largestInline = TreeFormat.largestInline(pageBytes: pageBytes)
+    }
+
+    /// The root and its level after the changes. Entries ascend strictly.
+    mutating func apply(
+        _ changes: UnsafeBufferPointer<PageBatch.Entry>, to root: PageRef, level: Int
+    ) throws(DatabaseError) -> (root: PageRef, level: Int) {
+        while rows.count <= level + 1 { rows.append(Row()) }
+        if root.isNone {
+            for change in changes where !change.isDelete { try insert(change) }
+        } else {
+            try rewrite(root, level, changes)
+        }
+        for lower in 0 ..< level { try flush(lower) }
+        return try finish(from: level)
+    }
+
+    /// Closes the levels from the old root's on, until one node has all of it.
+    private mutating func finish(from level: Int) throws(DatabaseError) -> (root: PageRef, level: Int) {
+        var level = level
+        while level < TreeFormat.mostLevels {
+            if rows.count <= level + 1 { rows.append(Row()) }
+            let row = rows[level]
+            if level > 0, row.count == 1, !row.hasEmitted {
+                return try shortened(row.items[row.head].reference, level - 1)
+            }
+            if row.count == 0, rows[level + 1].count == 0 { return (PageRef.none, 0) }
+            try flush(level)
+            level += 1
+            if rows[level].count == 1, !rows[level].hasEmitted {
+                return try shortened(rows[level].items[rows[level].head].reference, level - 1)
+            }
+        }
+        throw DatabaseError(.internal, "the tree of pages grew too high")
+    }
+
+    /// A root with one child is not needed.
+    private mutating func shortened(_ root: PageRef, _ level: Int) throws(DatabaseError) -> (root: PageRef, level: Int) {
+        var root = root, level = level
+        while level > 0 {
+            let node = try image.node(root, level: level)
+            guard node.count == 1 else { break }
+            free(root, level: level)
+            root = node.reference(0)
+            level -= 1
+        }
+        return (root, level)
+    }
+
+    // MARK: Down.
+
+    private mutating func rewrite(
+        _ reference: PageRef, _ level: Int, _ changes: UnsafeBufferPointer<PageBatch.Entry>
+    ) throws(DatabaseError) {
+        let node = try image.node(reference, level: level)
+        free(reference, level: level)
+        rows[level].oldCount += node.count
+        guard level > 0 else { return try merge(node, changes) }
+        var child = 0, position = 0
+        while position < changes.count {
+            let target = max(child, node.child(for: changes[position].key))
+            try pass(node, child ..< target, level)
+            var end = changes.count
+            if target + 1 < node.count { end = TreeWriter.firstIndex(changes, from: position, atLeast: node.key(target + 1)) }
+            // Of keys that are out of order (a file made by somebody) each still goes somewhere.
+            end = max(end, position + 1)
+            try rewrite(
+                node.reference(target), level - 1, UnsafeBufferPointer(rebasing: changes[position ..< end]))
+            child = target + 1
+            position = end
+        }
+        try pass(node, child ..< node.count, level)
+    }
+
+    /// Children without changes go on as they are, unless the row before them needs filling up.
+    private mutating func pass(_ node: TreeNode, _ children: Range<Int>, _ level: Int) throws(DatabaseError) {
+        for child in children {
+            let reference = node.reference(child)
+            if isUnderfull(level - 1) {
+                try rewrite(reference, level - 1, UnsafeBufferPointer(start: nil, count: 0))
+                continue
+            }
+            for lower in 0 ..< level { try flush(lower) }
+            let key = node.key(child)
+            guard let start = key.baseAddress else { continue }
+            add(
+                Item(
+                    key: start, keyCount: key.count, value: nil, valueCount: 0, reference: reference, isUntouched: true),
+                level, isNew: false)
+        }
+    }
+
+    /// Index of the first change at or above `key`.
+    private static func firstIndex(
+        _ changes: UnsafeBufferPointer<PageBatch.Entry>, from start: Int, atLeast key: UnsafeRawBufferPointer
+    ) -> Int {
+        // Usually near: so steps that double, then halves.
+        var step = 1, low = start
+        while low + step < changes.count, ValueOrdering.compareBytes(changes[low + step].key, key) < 0 {
+            low += step
+            step *= 2
+        }
+        var high = min(low + step, changes.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if ValueOrdering.compareBytes(changes[middle].key, key) < 0 { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    private mutating func merge(
+        _ leaf: TreeNode, _ changes: UnsafeBufferPointer<PageBatch.Entry>
+    ) throws(DatabaseError) {
+        var old = 0
+        for change in changes {
+            let place = leaf.lowerBound(change.key)
+            while old < place {
+                keep(leaf, old)
+                old += 1
+            }
+            let isThere = place < leaf.count && old == place && ValueOrdering.compareBytes(leaf.key(place), change.key) == 0
+            if isThere {
+                drop(leaf, place)
+                old += 1
+            }
+            if !change.isDelete { try insert(change, isReplacing: isThere) }
+        }
+        while old < leaf.count {
+            keep(leaf, old)
+            old += 1
+        }
+    }
+
+    private mutating func keep(_ leaf: TreeNode, _ index: Int) {
+        add(TreeWriter.item(leaf, index), 0, isNew: false)
+    }
+
+    private static func item(_ node: TreeNode, _ index: Int) -> Item {
+        let entry = node.entry(index)
+        let keyCount = Int(entry.loadUnaligned(as: UInt16.self))
+        let mark = entry.loadUnaligned(fromByteOffset: 2, as: UInt16.self)
+        let start = entry + TreeNode.entryHeader
+        if mark == TreeNode.referenceMark {
+            return Item(
+                key: start, keyCount: keyCount, value: nil, valueCount: 0, reference: PageRef(at: start + keyCount),
+                isUntouched: false)
+        }
+        return Item(
+            key: start, keyCount: keyCount, value: start + keyCount, valueCount: Int(mark), reference: .none,
+            isUntouched: false)
+    }
+
+    private mutating func drop(_ leaf: TreeNode, _ index: Int) {
+        entryDelta -= 1
+        let item = TreeWriter.item(leaf, index)
+        if !item.isInline { free(item.reference, level: 0) }
+    }
+
+    private mutating func insert(_ change: PageBatch.Entry, isReplacing: Bool = false) throws(DatabaseError) {
+        entryDelta += 1
+        var item = Item(
+            key: change.start, keyCount: Int(change.keyCount), value: change.start + Int(change.keyCount),
+            valueCount: change.valueCount, reference: .none, isUntouched: false)
+        if change.valueCount > largestInline || item.cost * 2 > capacity {
+            item.reference = try writeExtent(change.value)
+            extentDelta += item.reference.pageCount(pageBytes)
+        }
+        add(item, 0, isNew: !isReplacing)
+        try emitFull(0)
+    }
+
+    /// Puts bytes on pages of their own.
+    mutating func writeExtent(_ value: UnsafeRawBufferPointer) throws(DatabaseError) -> PageRef {
+        let count = (value.count + pageBytes - 1) / pageBytes
+        let page = try allocator.allocate(count)
+        let target = UnsafeMutableRawBufferPointer(start: image.address(page), count: count * pageBytes)
+        target.copyMemory(from: value)
+        // Nothing of what was there before goes into the file.
+        UnsafeMutableRawBufferPointer(rebasing: target[value.count...]).initializeMemory(as: UInt8.self, repeating: 0)
+        let reference = PageRef(
+            page: page, birth: version, checksum: motte_shim_crc32c(0, value.baseAddress, value.count),
+            byteCount: value.count)
+        image.endBuilding(reference, level: 0)
+        return reference
+    }
+
+    /// A node or an extent is no part of the version that is being made.
+    private mutating func free(_ reference: PageRef, level: Int) {
+        let count = reference.pageCount(pageBytes)
+        freed.append(Freed(run: PageRun(start: reference.page, count: count), birth: reference.birth))
+        if reference.byteCount > 0 {
+            extentDelta -= count
+        } else if level > 0 {
+            branchDelta -= 1
+        } else {
+            leafDelta -= 1
+        }
+    }
+
+    /// What else this commit leaves behind: pages of the account of space.
+    mutating func freeExtent(_ reference: PageRef) {
+        freed.append(
+            Freed(run: PageRun(start: reference.page, count: reference.pageCount(pageBytes)), birth: reference.birth))
+    }
+
+    // MARK: Up.
+
+    private mutating func add(_ item: Item, _ level: Int, isNew: Bool) {
+        rows[level].items.append(item)
+        rows[level].bytes += item.cost
+        rows[level].addedCount += 1
+        if isNew {
+            rows[level].newCount += 1
+        } else if rows[level].newCount > 0 {
+            rows[level].isMixed = true
+        }
+    }
+
+    /// Nodes that are certainly full leave the row; two nodes' worth stays, to be shared out evenly at the end.
+    private mutating func emitFull(_ level: Int) throws(DatabaseError) {
+        while rows[level].bytes > 2 * capacity + pageBytes {
+            try emit(level, rows[level].items.count, upTo: capacity)
+        }
+    }
+
+    /// Less than a quarter of a node, and less than there was.
+    private func isUnderfull(_ level: Int) -> Bool {
+        let row = rows[level]
+        return row.count > 0 && !row.hasEmitted && row.bytes < capacity / 4
+            && row.addedCount < row.oldCount
+    }
+
+    /// Makes nodes of the row. What is left over is shared out, unless it grew at its end only, as when keys ascend.
+    private mutating func flush(_ level: Int) throws(DatabaseError) {
+        guard rows[level].count > 0 else {
+            rows[level] = Row()
+            return
+        }
+        if isUnderfull(level) { try takeInTheNodeBefore(level) }
+        try emitFull(level)
+        let isAppending = rows[level].newCount > 0 && !rows[level].isMixed
+        let pages = (rows[level].bytes + capacity - 1) / capacity
+        var target = isAppending || pages <= 1 ? capacity : rows[level].bytes / pages + 1
+        if fits(level) { target = Int.max }
+        while rows[level].count > 0 { try emit(level, rows[level].items.count, upTo: target) }
+        rows[level] = Row()
+    }
+
+    private mutating func takeInTheNodeBefore(_ level: Int) throws(DatabaseError) {
+        guard level + 1 < rows.count, let last = rows[level + 1].items.last, rows[level + 1].count > 0, last.isUntouched
+        else { return }
+        rows[level + 1].items.removeLast()
+        rows[level + 1].bytes -= last.cost
+        let node = try image.node(last.reference, level: level)
+        free(last.reference, level: level)
+        var before: [Item] = []
+        for index in 0 ..< node.count {
+            before.append(TreeWriter.item(node, index))
+            rows[level].bytes += before[index].cost
+        }
+        // Children of branches stay untouched, but are no longer next to what may still shrink.
+        rows[level].items = before + rows[level].items[rows[level].head...]
+        rows[level].head = 0
+        rows[level].isMixed = true
+    }
+
+    /// Whether one node has room for the row.
+    private func fits(_ level: Int) -> Bool {
+        var top = pageBytes
+        let row = rows[level]
+        for index in row.head ..< row.items.count {
+            top = TreeWriter.place(row.items[index], below: top)
+            if top < TreeNode.headerBytes + TreeNode.slotBytes * (index - row.head + 1) { return false }
+        }
+        return true
+    }
+
+    /// Where an entry begins that ends at `top`.
+    @inline(__always)
+    private static func place(_ item: Item, below top: Int) -> Int {
+        if item.isInline { return ((top - item.valueCount) & ~15) - item.keyCount - TreeNode.entryHeader }
+        return top - PageRef.encodedCount - item.keyCount - TreeNode.entryHeader
+    }
+
+    /// Writes one node with entries from the head of the row, until it has `target` bytes or is full.
+    private mutating func emit(_ level: Int, _ end: Int, upTo target: Int) throws(DatabaseError) {
+        let page = try allocator.allocate(1)
+        let base = image.address(page)
+        UnsafeMutableRawBufferPointer(start: base, count: pageBytes).initializeMemory(as: UInt8.self, repeating: 0)
+        let head = rows[level].head
+        var index = head, top = pageBytes, bytes = 0
+        rows[level].items.withUnsafeBufferPointer { items in
+            while index < end {
+                let item = items[index]
+                let start = TreeWriter.place(item, below: top)
+                let count = index - head
+                if start < TreeNode.headerBytes + TreeNode.slotBytes * (count + 1) { break }
+                if count > 0, bytes >= target { break }
+                TreeWriter.write(item, at: base + start)
+                base.storeBytes(
+                    of: UInt16(start), toByteOffset: TreeNode.headerBytes + TreeNode.slotBytes * count, as: UInt16.self)
+                top = start
+                bytes += item.cost
+                index += 1
+            }
+        }
+        guard index > head else { throw DatabaseError(.internal, "an entry does not fit a node") }
+        let reference = seal(base, page, level, index - head)
+        if level == 0 { leafDelta += 1 } else { branchDelta += 1 }
+        rows[level].bytes -= bytes
+        rows[level].head = index
+        rows[level].hasEmitted = true
+        if rows[level].head > 4096 {
+            rows[level].items.removeSubrange(..<rows[level].head)
+            rows[level].head = 0
+        }
+        try addParent(reference, level + 1)
+    }
+
+    private mutating func addParent(_ reference: PageRef, _ level: Int) throws(DatabaseError) {
+        if rows.count <= level { rows.append(Row()) }
+        let key = TreeNode(image.address(reference.page)).key(0)
+        guard let start = key.baseAddress else { return }
+        add(
+            Item(
+                key: start, keyCount: key.count, value: nil, valueCount: 0, reference: reference, isUntouched: false),
+            level, isNew: true)
+        try emitFull(level)
+    }
+
+    private static func write(_ item: Item, at target: UnsafeMutableRawPointer) {
+        target.storeBytes(of: UInt16(item.keyCount), as: UInt16.self)
+        target.storeBytes(
+            of: item.isInline ? UInt16(item.valueCount) : TreeNode.referenceMark, toByteOffset: 2, as: UInt16.self)
+        let keyStart = target + TreeNode.entryHeader
+        keyStart.copyMemory(from: item.key, byteCount: item.keyCount)
+        if !item.isInline {
+            item.reference.store(at: keyStart + item.keyCount)
+        } else if let value = item.value, item.valueCount > 0 {
+            (keyStart + item.keyCount).copyMemory(from: value, byteCount: item.valueCount)
+        }
+    }
+
+    /// The header of a node whose entries are written.
+    private func seal(_ base: UnsafeMutableRawPointer, _ page: Int, _ level: Int, _ count: Int) -> PageRef {
+        base.storeBytes(of: UInt8(level), toByteOffset: 4, as: UInt8.self)
+        base.storeBytes(of: UInt16(count), toByteOffset: 6, as: UInt16.self)
+        base.storeBytes(of: UInt64(page), toByteOffset: 8, as: UInt64.self)
+        base.storeBytes(of: version, toByteOffset: 16, as: UInt64.self)
+        base.storeBytes(of: TreeNode.magic, toByteOffset: 24, as: UInt32.self)
+        let checksum = TreeNode.checksum(base, pageBytes)
+        base.storeBytes(of: checksum, as: UInt32.self)
+        assert(TreeNode.isWellFormed(base, pageBytes: pageBytes, pageLimit: image.pageLimit), "T1 to T4")
+        let reference = PageRef(page: page, birth: version, checksum: checksum, byteCount: 0)
+        image.endBuilding(reference, level: level)
+        return reference
+    }
+}
