@@ -4,10 +4,11 @@
 /// All of it happens under the open-files lock of the shim, which fork() waits for.
 import CMotteShim
 import MotteValues
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 enum PageRegistry {

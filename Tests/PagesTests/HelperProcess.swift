@@ -5,10 +5,11 @@ import MottePages
 import MotteValues
 import TestSupport
 import Testing
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 final class HelperProcess {
@@ -18,10 +19,12 @@ final class HelperProcess {
     private var buffered: [UInt8] = []
 
     init(_ command: String, _ path: String) throws {
-        var up: [Int32] = [0, 0], down: [Int32] = [0, 0]
+        var up: [Int32] = [0, 0]
+        var down: [Int32] = [0, 0]
         #expect(pipe(&up) == 0 && pipe(&down) == 0)
         // Both ends clear of 3 and 4, which they become in the child.
-        let childOut = fcntl(up[1], F_DUPFD_CLOEXEC, 100), childIn = fcntl(down[0], F_DUPFD_CLOEXEC, 100)
+        let childOut = fcntl(up[1], F_DUPFD_CLOEXEC, 100)
+        let childIn = fcntl(down[0], F_DUPFD_CLOEXEC, 100)
         reports = fcntl(up[0], F_DUPFD_CLOEXEC, 100)
         orders = fcntl(down[1], F_DUPFD_CLOEXEC, 100)
         for descriptor in up + down { close(descriptor) }
@@ -47,7 +50,8 @@ final class HelperProcess {
         for name in ["PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR"] {
             if let value = getenv(name) { environment.append("\(name)=\(String(cString: value))") }
         }
-        var argv = arguments.map { strdup($0) } + [nil], envp = environment.map { strdup($0) } + [nil]
+        var argv = arguments.map { strdup($0) } + [nil]
+        var envp = environment.map { strdup($0) } + [nil]
         defer { for text in argv + envp { free(text) } }
         try #require(posix_spawn(&process, executable, &actions, nil, &argv, &envp) == 0)
     }

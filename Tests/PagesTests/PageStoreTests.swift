@@ -160,7 +160,8 @@ import Testing
 
     @Test(arguments: StoreForm.allCases)
     func committingNeedsTheLockOfThisStore(_ form: StoreForm) throws {
-        let test = try TestStore(form), other = try TestStore(form)
+        let test = try TestStore(form)
+        let other = try TestStore(form)
         let foreign = try other.store.lockForWriting(timeoutMilliseconds: 0)
         let released = try test.store.lockForWriting(timeoutMilliseconds: 0)
         released.release()
@@ -192,7 +193,8 @@ import Testing
 
     @Test func namedMemoryStoresAreSharedUntilTheLastCloses() throws {
         let options = PageStoreOptions(location: .memory(identifier: "shared-by-name"))
-        let first = try PageStore.open(options), second = try PageStore.open(options)
+        let first = try PageStore.open(options)
+        let second = try PageStore.open(options)
         try first.commitNext([("a", [1])])
 
         #expect(try second.snapshot().value("a") == [1])

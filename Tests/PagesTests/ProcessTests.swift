@@ -4,10 +4,11 @@ import MottePages
 import MotteValues
 import TestSupport
 import Testing
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 @Suite(.serialized) struct ProcessTests {
@@ -112,7 +113,8 @@ import Musl
     func aForkedChildIsRefused(_ form: StoreForm) throws {
         let test = try TestStore(form)
         try test.commit([("a", [1])])
-        let snapshot = try test.store.snapshot(), cursor = try snapshot.makeCursor()
+        let snapshot = try test.store.snapshot()
+        let cursor = try snapshot.makeCursor()
         _ = try cursor.seek([])
         // Swift hides fork; the child only asks and leaves.
         let address = try #require(dlsym(nil, "fork"))

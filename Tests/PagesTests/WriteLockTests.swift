@@ -4,10 +4,11 @@ import MotteValues
 import Synchronization
 import TestSupport
 import Testing
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 @Suite struct WriteLockTests {
@@ -40,11 +41,12 @@ import Musl
 
         var threads: [Thread] = []
         for number in 0 ..< 4 {
-            threads.append(Thread {
-                guard let mine = try? store.lockForWriting(timeoutMilliseconds: 10_000) else { return }
-                order.withLock { $0.append(number) }
-                mine.release()
-            })
+            threads.append(
+                Thread {
+                    guard let mine = try? store.lockForWriting(timeoutMilliseconds: 10_000) else { return }
+                    order.withLock { $0.append(number) }
+                    mine.release()
+                })
             while try store.statistics().waitingWriterCount <= number { usleep(1000) }
         }
         lock.release()

@@ -7,7 +7,13 @@ package final class FaultInjection: @unchecked Sendable {  // @unchecked: the st
     private var commits = 0
     private var failures: [Int: ErrorCode] = [:]
 
-    package init() {}
+    /// A deliberate mistake of our own pager, to see that tests find such a one: pages of the versions that must be
+    /// kept are used again. Set before opening.
+    package let reusesPagesTooEarly: Bool
+
+    package init(reusesPagesTooEarly: Bool = false) {
+        self.reusesPagesTooEarly = reusesPagesTooEarly
+    }
 
     /// Commits seen so far, failed ones included.
     package var commitCount: Int {

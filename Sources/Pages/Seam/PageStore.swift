@@ -111,6 +111,10 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     /// Versions pinned by any process, after the entries of dead ones were cleared.
     package func readers() throws(DatabaseError) -> [PageReader] { try pages().readers() }
 
+    /// Reads every page in use and answers what is wrong; empty also where the form keeps no checksums of pages. Waits
+    /// for writers.
+    package func check() throws(DatabaseError) -> [PageProblem] { try pages().check() }
+
     private func pages() throws(DatabaseError) -> SharedPages {
         // A fork may have copied the lock while a thread held it that the child does not have: so this comes first.
         guard motte_shim_fork_generation() == forkGeneration else { throw SharedPages.forked(path) }

@@ -46,6 +46,8 @@ class SharedPages: @unchecked Sendable {
     func readers() throws(DatabaseError) -> [PageReader] { [] }
     /// From the oldest version that any process has pinned to the newest.
     func liveVersionCount() throws(DatabaseError) -> Int { 1 }
+    /// What is wrong with the pages of the newest version; a form that cannot tell says nothing.
+    func check() throws(DatabaseError) -> [PageProblem] { [] }
     func oldestObservedVersion() throws(DatabaseError) -> Version? { observers.oldestPosition }
     func lockAcrossProcesses(_ deadline: Deadline, _ cancellation: WaitCancellation?) throws(DatabaseError) -> Bool {
         true

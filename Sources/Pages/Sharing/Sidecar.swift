@@ -4,10 +4,11 @@
 /// up anew, so nothing in it outlives its users, and a machine that lost power needs no repair of it.
 import CMotteShim
 import MotteValues
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touched atomically, the rest is constant
@@ -53,7 +54,8 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
 
     /// The first to know the file's UUID writes it down; another file under the same name is then found out.
     func checkFile(_ uuid: FileHeader.UUID) -> Bool {
-        let high = word64(SidecarLayout.uuidOffset), low = word64(SidecarLayout.uuidOffset + 8)
+        let high = word64(SidecarLayout.uuidOffset)
+        let low = word64(SidecarLayout.uuidOffset + 8)
         if motte_shim_load64(high) == 0 {
             motte_shim_store64(low, uuid.low)
             _ = motte_shim_compare_exchange64(high, 0, uuid.high)
@@ -159,7 +161,8 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     ) throws(DatabaseError) -> Bool {
         var status = motte_shim_lock_byte(descriptor, byte, Int32(MOTTE_SHIM_EXCLUSIVE))
         guard status == EAGAIN else { return try isTaken(status) }
-        let releases = word32(SidecarLayout.releasesOffset), waiters = word32(SidecarLayout.waitersOffset)
+        let releases = word32(SidecarLayout.releasesOffset)
+        let waiters = word32(SidecarLayout.waitersOffset)
         _ = motte_shim_add32(waiters, 1)
         defer { _ = motte_shim_add32(waiters, UInt32.max) }
         while true {
@@ -288,7 +291,9 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
             _ = motte_shim_lock_byte(descriptor, SidecarLayout.claimByte, Int32(MOTTE_SHIM_UNLOCK))
             announceRelease()
         }
-        let process = getpid(), start = motte_shim_process_start(process), nonce = motte_shim_image_nonce()
+        let process = getpid()
+        let start = motte_shim_process_start(process)
+        let nonce = motte_shim_image_nonce()
         for other in 0 ..< SidecarLayout.slotCount where isTaken(other) {
             if motte_shim_test_byte(descriptor, SidecarLayout.slotByte(other)) == 0 {
                 clear(other)

@@ -30,7 +30,8 @@ struct FileHead {
             page.storeBytes(of: UInt32(pageBytes).littleEndian, toByteOffset: 12, as: UInt32.self)
             page.storeBytes(of: uuid.high.littleEndian, toByteOffset: 24, as: UInt64.self)
             page.storeBytes(of: uuid.low.littleEndian, toByteOffset: 32, as: UInt64.self)
-            page.storeBytes(of: motte_shim_crc32c(0, page.baseAddress, 60).littleEndian, toByteOffset: 60, as: UInt32.self)
+            page.storeBytes(
+                of: motte_shim_crc32c(0, page.baseAddress, 60).littleEndian, toByteOffset: 60, as: UInt32.self)
         }
         return page
     }
@@ -47,7 +48,8 @@ struct FileHead {
         else { throw .corrupted("the checksum of its first page is wrong") }
         guard major == FileHead.major, bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self) == 0 else {
             throw DatabaseError(
-                .unsupportedFormat, "'\(path)' has page format \(major), which this library does not know; update Motte",
+                .unsupportedFormat,
+                "'\(path)' has page format \(major), which this library does not know; update Motte",
                 path: path)
         }
         pageBytes = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 12, as: UInt32.self)))

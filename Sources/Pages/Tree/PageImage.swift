@@ -11,10 +11,11 @@
 /// scans and gets are equal; see docs/RELIABILITY.md. The price is memory: pages touched are copies of the file's.
 import CMotteShim
 import MotteValues
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; pages follow the rule above
@@ -100,7 +101,9 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         defer { lock.unlock() }
         if motte_shim_load64(states + reference.page) == identity { return }
         // Pages read ahead may have been written since: what does not pass is read again before it is judged.
-        let wasRead = (0 ..< count).allSatisfy { motte_shim_load64(states + reference.page + $0) == PageImage.unchecked }
+        let wasRead = (0 ..< count).allSatisfy {
+            motte_shim_load64(states + reference.page + $0) == PageImage.unchecked
+        }
         if wasRead, isSound(reference, level) {
             motte_shim_store64(states + reference.page, identity)
             return
@@ -121,7 +124,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         guard reference.byteCount > 0 else {
             return TreeNode.isSound(start, reference, level: level, pageBytes: pageBytes, pageLimit: pageLimit)
         }
-        return motte_shim_crc32c(0, start, reference.byteCount) == reference.checksum
+        return motte_shim_page_checksum(start, reference.byteCount) == reference.checksum
     }
 
     /// Reads pages, and some more behind them when reading seems to go on there.

@@ -8,10 +8,11 @@
 /// then looks at the pins. Whichever comes second sees the other, so a page is never taken from under a reader.
 import CMotteShim
 import MotteValues
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, the rest is only touched holding 'lock'
@@ -30,7 +31,8 @@ final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, th
         /// A pinned version that shows what lived from `birth` until just before `death`; nil if none does.
         func holder(birth: UInt64, death: UInt64) -> UInt64? {
             if from < death { return from }
-            var low = 0, high = versions.count
+            var low = 0
+            var high = versions.count
             while low < high {
                 let middle = (low + high) / 2
                 if versions[middle] < birth { low = middle + 1 } else { high = middle }

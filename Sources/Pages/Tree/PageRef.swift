@@ -2,11 +2,11 @@
 /// there. So a page that is old, torn, moved or somebody else's never passes for the one meant, and whoever holds a
 /// root holds the checksum of everything below it.
 ///
-///     24 bytes: u64 first page, u64 version of birth, u32 CRC-32C, u32 byte count (0: a node, one page)
+///     24 bytes: u64 checksum, u48 first page, u48 version of birth, u32 byte count (0: a node, one page)
 struct PageRef: Equatable {
     var page: Int
     var birth: UInt64
-    var checksum: UInt32
+    var checksum: UInt64
     /// Bytes of an extent; 0 for a node.
     var byteCount: Int
 
@@ -15,7 +15,7 @@ struct PageRef: Equatable {
 
     var isNone: Bool { page == 0 }
 
-    init(page: Int, birth: UInt64, checksum: UInt32, byteCount: Int) {
+    init(page: Int, birth: UInt64, checksum: UInt64, byteCount: Int) {
         self.page = page
         self.birth = birth
         self.checksum = checksum
@@ -24,17 +24,18 @@ struct PageRef: Equatable {
 
     /// A page number no file has stands for one too large for us.
     init(at start: UnsafeRawPointer) {
-        let page = UInt64(littleEndian: start.loadUnaligned(as: UInt64.self))
+        checksum = UInt64(littleEndian: start.loadUnaligned(as: UInt64.self))
+        let page = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 8, as: UInt64.self)) & PageRef.lowest48
         self.page = page < 1 << 44 ? Int(page) : 1 << 44
-        birth = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-        checksum = UInt32(littleEndian: start.loadUnaligned(fromByteOffset: 16, as: UInt32.self))
+        birth = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 12, as: UInt64.self)) >> 16
         byteCount = Int(UInt32(littleEndian: start.loadUnaligned(fromByteOffset: 20, as: UInt32.self)))
     }
 
     func store(at start: UnsafeMutableRawPointer) {
-        start.storeBytes(of: UInt64(page).littleEndian, as: UInt64.self)
-        start.storeBytes(of: birth.littleEndian, toByteOffset: 8, as: UInt64.self)
-        start.storeBytes(of: checksum.littleEndian, toByteOffset: 16, as: UInt32.self)
+        start.storeBytes(of: checksum.littleEndian, as: UInt64.self)
+        start.storeBytes(
+            of: (UInt64(page) | birth << 48).littleEndian, toByteOffset: 8, as: UInt64.self)
+        start.storeBytes(of: UInt32(truncatingIfNeeded: birth >> 16).littleEndian, toByteOffset: 16, as: UInt32.self)
         start.storeBytes(of: UInt32(byteCount).littleEndian, toByteOffset: 20, as: UInt32.self)
     }
 
@@ -44,8 +45,10 @@ struct PageRef: Equatable {
     /// that bytes checked as a value are never taken for a node.
     @inline(__always)
     func identity(level: Int) -> UInt64 {
-        UInt64(checksum) << 32 | (birth & 0x3FF_FFFF) << 6 | UInt64(byteCount == 0 ? level + 1 : 0) << 0 | PageRef.mark
+        checksum << 6 | UInt64(byteCount == 0 ? level + 1 : 0) | PageRef.mark
     }
+
+    private static let lowest48: UInt64 = 0xFFFF_FFFF_FFFF
 
     /// Keeps identities apart from the small numbers that stand for other states.
     private static let mark: UInt64 = 1 << 5

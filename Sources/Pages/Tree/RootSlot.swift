@@ -1,13 +1,13 @@
 /// The record that makes a commit: the root of the tree and of the account of space, in one page that is written last.
 ///
-///       0  u32 CRC-32C of the rest of the page          80  PageRef  newest page of the space log, or zero
-///       4  u32 "MTRT"                                  104  u64 entries      112  u64 branch pages
-///       8  u64 version                                 120  u64 leaf pages   128  u64 pages of extents
-///      16  u64 durable version when this was written   136  u16 level of the root node
-///      24  u64 page count: where the file ends         138  u16 bytes of the space log in this page
-///      32  PageRef  root node, or zero                 140  u32 bytes of the space log's pages so far
-///      56  PageRef  checkpoint of space, or zero       144  u64 sequence number, 152  u64 zero
-///                                                      160  the newest part of the space log
+///       0  u64 checksum of the rest of the page         64  PageRef  checkpoint of space, or zero
+///       8  u32 "MTRT"                                   88  PageRef  newest page of the space log, or zero
+///      12  u16 level of the root node                  112  u64 entries      120  u64 branch pages
+///      14  u16 bytes of the space log in this page     128  u64 leaf pages   136  u64 pages of extents
+///      16  u64 version                                 144  u64 sequence number
+///      24  u64 durable version when this was written   152  u32 bytes of the space log's pages so far
+///      32  u64 page count: where the file ends         156  u32 zero
+///      40  PageRef  root node, or zero                 160  the newest part of the space log
 ///
 /// A slot counts when its checksum is right and every page born after its durable version, as far as it reaches any, is
 /// sound: references carry checksums, so the walk over just these proves the commit whole. A commit that was flushed
@@ -46,26 +46,25 @@ struct RootSlot: Equatable {
             func store(_ value: UInt64, _ offset: Int) {
                 base.storeBytes(of: value.littleEndian, toByteOffset: offset, as: UInt64.self)
             }
-            base.storeBytes(of: RootSlot.magic.littleEndian, toByteOffset: 4, as: UInt32.self)
-            store(version, 8)
-            store(durable, 16)
-            store(UInt64(pageCount), 24)
-            tree.store(at: base + 32)
-            checkpoint.store(at: base + 56)
-            logPage.store(at: base + 80)
-            store(UInt64(entryCount), 104)
-            store(UInt64(branchPageCount), 112)
-            store(UInt64(leafPageCount), 120)
-            store(UInt64(extentPageCount), 128)
-            base.storeBytes(of: UInt16(level).littleEndian, toByteOffset: 136, as: UInt16.self)
-            base.storeBytes(of: UInt16(log.count).littleEndian, toByteOffset: 138, as: UInt16.self)
-            base.storeBytes(of: UInt32(logPageBytes).littleEndian, toByteOffset: 140, as: UInt32.self)
+            base.storeBytes(of: RootSlot.magic.littleEndian, toByteOffset: 8, as: UInt32.self)
+            store(version, 16)
+            store(durable, 24)
+            store(UInt64(pageCount), 32)
+            tree.store(at: base + 40)
+            checkpoint.store(at: base + 64)
+            logPage.store(at: base + 88)
+            store(UInt64(entryCount), 112)
+            store(UInt64(branchPageCount), 120)
+            store(UInt64(leafPageCount), 128)
+            store(UInt64(extentPageCount), 136)
+            base.storeBytes(of: UInt16(level).littleEndian, toByteOffset: 12, as: UInt16.self)
+            base.storeBytes(of: UInt16(log.count).littleEndian, toByteOffset: 14, as: UInt16.self)
+            base.storeBytes(of: UInt32(logPageBytes).littleEndian, toByteOffset: 152, as: UInt32.self)
             store(sequence, 144)
             log.withUnsafeBytes { bytes in
                 UnsafeMutableRawBufferPointer(rebasing: page[RootSlot.logOffset...]).copyMemory(from: bytes)
             }
-            base.storeBytes(
-                of: motte_shim_crc32c(0, base + 4, pageBytes - 4).littleEndian, toByteOffset: 0, as: UInt32.self)
+            store(motte_shim_page_checksum(base + 8, pageBytes - 8), 0)
         }
         return page
     }
@@ -79,30 +78,29 @@ struct RootSlot: Equatable {
         func half(_ offset: Int) -> Int {
             Int(UInt16(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt16.self)))
         }
-        guard UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) == RootSlot.magic,
-            UInt32(littleEndian: base.loadUnaligned(as: UInt32.self))
-                == motte_shim_crc32c(0, base + 4, page.count - 4)
+        guard UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 8, as: UInt32.self)) == RootSlot.magic,
+            word(0) == motte_shim_page_checksum(base + 8, page.count - 8)
         else { return nil }
-        version = word(8)
-        durable = word(16)
-        tree = PageRef(at: base + 32)
-        level = half(136)
-        checkpoint = PageRef(at: base + 56)
-        logPage = PageRef(at: base + 80)
-        logPageBytes = Int(UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 140, as: UInt32.self)))
+        version = word(16)
+        durable = word(24)
+        tree = PageRef(at: base + 40)
+        level = half(12)
+        checkpoint = PageRef(at: base + 64)
+        logPage = PageRef(at: base + 88)
+        logPageBytes = Int(UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 152, as: UInt32.self)))
         sequence = word(144)
         self.slot = slot
         // A sound checksum does not make a number sensible: files may come from anywhere.
-        let counts = [word(24), word(104), word(112), word(120), word(128)]
+        let counts = [word(32), word(112), word(120), word(128), word(136)]
         guard counts.allSatisfy({ $0 < 1 << 44 }), level < TreeFormat.mostLevels, durable <= version,
-            RootSlot.logOffset + half(138) <= page.count
+            RootSlot.logOffset + half(14) <= page.count
         else { return nil }
         pageCount = Int(counts[0])
         entryCount = Int(counts[1])
         branchPageCount = Int(counts[2])
         leafPageCount = Int(counts[3])
         extentPageCount = Int(counts[4])
-        log = Array(page[RootSlot.logOffset ..< RootSlot.logOffset + half(138)])
+        log = Array(page[RootSlot.logOffset ..< RootSlot.logOffset + half(14)])
         let references = [tree, checkpoint, logPage].filter { !$0.isNone }
         guard pageCount >= TreeFormat.firstPage, tree.byteCount == 0,
             references.allSatisfy({

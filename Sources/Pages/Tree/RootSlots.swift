@@ -21,7 +21,7 @@ enum RootSlots {
     static func versions(_ disk: any Disk, _ pageBytes: Int) throws(DatabaseError) -> [UInt64] {
         var versions: [UInt64] = []
         for slot in 0 ..< TreeFormat.slotCount {
-            var head = (UInt64(0), UInt64(0))
+            var head = (UInt64(0), UInt64(0), UInt64(0))
             let result: Result<Int, DatabaseError> = withUnsafeMutableBytes(of: &head) { bytes in
                 do throws(DatabaseError) {
                     return .success(try disk.read(bytes, at: (TreeFormat.firstSlotPage + slot) * pageBytes))
@@ -29,8 +29,8 @@ enum RootSlots {
                     return .failure(error)
                 }
             }
-            let isThere = try result.get() == 16 && UInt32(truncatingIfNeeded: head.0 >> 32) == RootSlot.magic
-            versions.append(isThere ? UInt64(littleEndian: head.1) : 0)
+            let isThere = try result.get() == 24 && UInt32(truncatingIfNeeded: head.1) == RootSlot.magic
+            versions.append(isThere ? UInt64(littleEndian: head.2) : 0)
         }
         return versions
     }

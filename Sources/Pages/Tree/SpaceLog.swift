@@ -6,14 +6,17 @@
 ///     step     u8 kind, page u40, count u32; kind 2 also birth u48
 ///              1: taken for use   2: died in this version
 ///     log page PageRef of the page before, or zero; u32 zero; log
-///     checkpoint  u64 run count; run { page u40, count u24, birth u64, death u64 }, birth = death = 0: free
+///     checkpoint  u64 run count; u64 page count; run { page u40, count u24, birth u64, death u64 }; birth 0 and
+///                 death 0: free
 ///
-/// Steps of a kind ascend. Free pages at the end of the file are dropped without a record: the slot's page count says it.
+/// Steps of a kind ascend. Free pages at the end of the file are dropped without a record: the slot's page count
+/// says it.
 import MotteValues
 
 struct SpaceLog {
     enum Kind: UInt8 {
-        case taken = 1, died
+        case taken = 1
+        case died
     }
 
     static let commitHeader = 10
@@ -97,11 +100,12 @@ struct SpaceLog {
 
     // MARK: Checkpoints.
 
-    static func checkpointBytes(_ runCount: Int) -> Int { 8 + runCount * runBytes }
+    static let checkpointHeader = 16
+    static func checkpointBytes(_ runCount: Int) -> Int { checkpointHeader + runCount * runBytes }
 
     static func encodeCheckpoint(_ map: SpaceMap, _ target: UnsafeMutableRawBufferPointer) {
         guard let base = target.baseAddress else { return }
-        var offset = 8
+        var offset = checkpointHeader
         func add(_ run: PageRun, _ birth: UInt64, _ death: UInt64) {
             base.storeBytes(
                 of: (UInt64(run.start) | UInt64(run.count) << 40).littleEndian, toByteOffset: offset, as: UInt64.self)
@@ -116,18 +120,20 @@ struct SpaceLog {
             }
         }
         for dead in map.dead { add(dead.run, dead.birth, dead.death) }
-        base.storeBytes(of: UInt64((offset - 8) / runBytes).littleEndian, as: UInt64.self)
+        base.storeBytes(of: UInt64((offset - checkpointHeader) / runBytes).littleEndian, as: UInt64.self)
+        base.storeBytes(of: UInt64(map.pageCount).littleEndian, toByteOffset: 8, as: UInt64.self)
     }
 
     /// nil: this is no checkpoint.
-    static func decodeCheckpoint(_ bytes: UnsafeRawBufferPointer, pageCount: Int) -> SpaceMap? {
-        guard let base = bytes.baseAddress, bytes.count >= 8 else { return nil }
+    static func decodeCheckpoint(_ bytes: UnsafeRawBufferPointer) -> SpaceMap? {
+        guard let base = bytes.baseAddress, bytes.count >= checkpointHeader else { return nil }
         let count = UInt64(littleEndian: base.loadUnaligned(as: UInt64.self))
-        guard count <= UInt64((bytes.count - 8) / runBytes) else { return nil }
-        var map = SpaceMap(pageCount: pageCount)
+        let pageCount = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        guard count <= UInt64((bytes.count - checkpointHeader) / runBytes), pageCount < 1 << 44 else { return nil }
+        var map = SpaceMap(pageCount: Int(pageCount))
         var free: [PageRun] = []
         for index in 0 ..< Int(count) {
-            let offset = 8 + index * runBytes
+            let offset = checkpointHeader + index * runBytes
             let word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
             let run = PageRun(start: Int(word & 0xFF_FFFF_FFFF), count: Int(word >> 40))
             let birth = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))

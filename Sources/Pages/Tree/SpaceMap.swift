@@ -95,7 +95,8 @@ struct SpaceMap {
 
     /// Index of the first free run at or after a page.
     private func firstFree(from page: Int) -> Int {
-        var low = 0, high = free.count
+        var low = 0
+        var high = free.count
         while low < high {
             let middle = (low + high) / 2
             if free[middle].start < page { low = middle + 1 } else { high = middle }
@@ -153,7 +154,9 @@ struct SpaceMap {
     mutating func remove(_ run: PageRun) {
         func without(_ other: PageRun) -> [PageRun] {
             var rest: [PageRun] = []
-            if other.start < run.start { rest.append(PageRun(start: other.start, count: min(other.end, run.start) - other.start)) }
+            if other.start < run.start {
+                rest.append(PageRun(start: other.start, count: min(other.end, run.start) - other.start))
+            }
             if other.end > run.end {
                 let start = max(other.start, run.end)
                 rest.append(PageRun(start: start, count: other.end - start))
@@ -185,7 +188,8 @@ struct SpaceMap {
 
     /// What is wrong with the map, if anything; S1 and S2.
     func problem() -> String? {
-        var last = TreeFormat.firstPage - 1, isFirst = true
+        var last = TreeFormat.firstPage - 1
+        var isFirst = true
         for run in free {
             guard run.count > 0, run.start > last || isFirst && run.start >= TreeFormat.firstPage,
                 run.end <= pageCount

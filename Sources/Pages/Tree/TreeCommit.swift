@@ -86,7 +86,8 @@ struct TreeCommit {
         let record = self.record(writer.freed)
         if record.isComplete, next.root.log.count + record.bytes.count <= room {
             next.root.log += record.bytes
-        } else if record.isComplete, next.root.logPageBytes + next.root.log.count + record.bytes.count < checkpointLimit {
+        } else if record.isComplete, next.root.logPageBytes + next.root.log.count + record.bytes.count < checkpointLimit
+        {
             try writeLogPage(record)
         } else {
             try writeCheckpoint()
@@ -149,7 +150,8 @@ struct TreeCommit {
         writer.allocator.giveBack()
         let dead = TreeCommit.merged(writer.freed)
         // Taking its own pages can split one run; giving back what is left of it can add one.
-        let bound = SpaceLog.checkpointBytes(writer.allocator.map.runCount + dead.count + 4 + writer.allocator.map.pageCount >> 24)
+        let bound = SpaceLog.checkpointBytes(
+            writer.allocator.map.runCount + dead.count + 4 + writer.allocator.map.pageCount >> 24)
         let count = (bound + image.pageBytes - 1) / image.pageBytes
         let page = try writer.allocator.allocate(count)
         writer.allocator.giveBack()
@@ -172,7 +174,8 @@ struct TreeCommit {
         // All of its pages belong to it, also those that stayed empty.
         let byteCount = max(content.count, (count - 1) * image.pageBytes + 1)
         let reference = PageRef(
-            page: page, birth: version, checksum: motte_shim_crc32c(0, target.baseAddress, byteCount), byteCount: byteCount)
+            page: page, birth: version, checksum: motte_shim_page_checksum(target.baseAddress, byteCount),
+            byteCount: byteCount)
         image.endBuilding(reference, level: 0)
         return reference
     }

@@ -1,9 +1,9 @@
 /// One node of the tree: a page with sorted entries. Leaves hold values or point at them, branches point at nodes.
 ///
-///      0  u32 CRC-32C of the rest of the page     8  u64 page number
-///      4  u8 level, 0: leaf                      16  u64 version of birth
-///      5  u8 zero                                24  u32 "MTND"
-///      6  u16 entry count                        28  u32 zero
+///      0  u64 checksum of the rest of the page    16  u64 page number
+///      8  u32 "MTND"                             24  u64 version of birth
+///     12  u16 level, 0: leaf
+///     14  u16 entry count
 ///     32  u16 offset of each entry, in key order
 ///     entry: u16 key bytes, u16 value bytes (0xFFFF: a reference follows), key, value or PageRef
 ///
@@ -29,11 +29,11 @@ struct TreeNode {
 
     @inline(__always) init(_ base: UnsafeRawPointer) { self.base = base }
 
-    @inline(__always) var count: Int { Int(base.load(fromByteOffset: 6, as: UInt16.self)) }
-    var level: Int { Int(base.load(fromByteOffset: 4, as: UInt8.self)) }
-    var checksum: UInt32 { base.load(as: UInt32.self) }
-    var page: UInt64 { base.load(fromByteOffset: 8, as: UInt64.self) }
-    var birth: UInt64 { base.load(fromByteOffset: 16, as: UInt64.self) }
+    @inline(__always) var count: Int { Int(base.load(fromByteOffset: 14, as: UInt16.self)) }
+    var level: Int { Int(base.load(fromByteOffset: 12, as: UInt16.self)) }
+    var checksum: UInt64 { base.load(as: UInt64.self) }
+    var page: UInt64 { base.load(fromByteOffset: 16, as: UInt64.self) }
+    var birth: UInt64 { base.load(fromByteOffset: 24, as: UInt64.self) }
 
     @inline(__always)
     func entry(_ index: Int) -> UnsafeRawPointer {
@@ -62,7 +62,8 @@ struct TreeNode {
     /// Index of the first entry whose key is at or after `key`.
     @inline(__always)
     func lowerBound(_ key: UnsafeRawBufferPointer) -> Int {
-        var low = 0, high = count
+        var low = 0
+        var high = count
         while low < high {
             let middle = (low + high) / 2
             if ValueOrdering.compareBytes(self.key(middle), key) < 0 { low = middle + 1 } else { high = middle }
@@ -73,7 +74,8 @@ struct TreeNode {
     /// Index of the child that has `key` if any has.
     @inline(__always)
     func child(for key: UnsafeRawBufferPointer) -> Int {
-        var low = 1, high = count
+        var low = 1
+        var high = count
         while low < high {
             let middle = (low + high) / 2
             if ValueOrdering.compareBytes(self.key(middle), key) <= 0 { low = middle + 1 } else { high = middle }
@@ -83,8 +85,8 @@ struct TreeNode {
 
     // MARK: Checking what a disk gave.
 
-    static func checksum(_ base: UnsafeRawPointer, _ pageBytes: Int) -> UInt32 {
-        motte_shim_crc32c(0, base + 4, pageBytes - 4)
+    static func checksum(_ base: UnsafeRawPointer, _ pageBytes: Int) -> UInt64 {
+        motte_shim_page_checksum(base + 8, pageBytes - 8)
     }
 
     /// Whether the page is the node that `reference` means. `pageLimit`: page numbers from here on are impossible.
@@ -102,7 +104,7 @@ struct TreeNode {
     static func isWellFormed(_ base: UnsafeRawPointer, pageBytes: Int, pageLimit: Int) -> Bool {
         let node = TreeNode(base)
         let lowest = headerBytes + slotBytes * node.count
-        guard base.load(fromByteOffset: 24, as: UInt32.self) == magic, node.level < TreeFormat.mostLevels,
+        guard base.load(fromByteOffset: 8, as: UInt32.self) == magic, node.level < TreeFormat.mostLevels,
             node.count > 0, lowest <= pageBytes
         else { return false }
         for index in 0 ..< node.count {

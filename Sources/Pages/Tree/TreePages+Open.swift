@@ -1,10 +1,12 @@
-/// From a path to an open file: what it is, who else has it open, which root counts; and the first version of a new one.
+/// From a path to an open file: what it is, who else has it open, which root counts; and the first version of a new
+/// one.
 import CMotteShim
 import MotteValues
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 extension TreePages {

@@ -136,7 +136,8 @@ final class TreePages: SharedPages, @unchecked Sendable {
     }
 
     func protectedVersions(of root: RootSlot) -> PagePins.Protected {
-        pins.protected(and: durable.map { [root.version, $0] } ?? [root.version])
+        if faults?.reusesPagesTooEarly == true { return PagePins.Protected(versions: []) }
+        return pins.protected(and: durable.map { [root.version, $0] } ?? [root.version])
     }
 
     // MARK: Writing.
@@ -363,4 +364,15 @@ final class TreePages: SharedPages, @unchecked Sendable {
     }
 
     override func readers() throws(DatabaseError) -> [PageReader] { pins.list() }
+
+    /// Holds the write lock, so that the newest version stays the newest while it is walked.
+    override func check() throws(DatabaseError) -> [PageProblem] {
+        let writing = canWrite ? try lockForWriting(Deadline(milliseconds: 10_000), nil) : nil
+        defer { writing?.release() }
+        let snapshot = try snapshot()
+        guard let snapshot = snapshot as? TreeSnapshot else { return [] }
+        var check = TreeCheck(image, snapshot.root)
+        try check.run(isQuiet: writing != nil)
+        return check.problems
+    }
 }

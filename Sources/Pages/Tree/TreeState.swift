@@ -16,11 +16,12 @@ struct TreeState {
 
     init(reading root: RootSlot, _ image: PageImage) throws(DatabaseError) {
         self.root = root
-        map = SpaceMap(pageCount: TreeFormat.firstPage)
+        // The first version of a file has one page.
+        map = SpaceMap(pageCount: TreeFormat.firstPage + 1)
         logPages = []
         if !root.checkpoint.isNone {
             let bytes = try image.extent(root.checkpoint)
-            guard let decoded = SpaceLog.decodeCheckpoint(bytes, pageCount: root.pageCount) else {
+            guard let decoded = SpaceLog.decodeCheckpoint(bytes) else {
                 throw TreeState.damaged
             }
             map = decoded

@@ -104,8 +104,10 @@ struct TreeWriter {
     }
 
     /// A root with one child is not needed.
-    private mutating func shortened(_ root: PageRef, _ level: Int) throws(DatabaseError) -> (root: PageRef, level: Int) {
-        var root = root, level = level
+    private mutating func shortened(_ root: PageRef, _ level: Int) throws(DatabaseError) -> (root: PageRef, level: Int)
+    {
+        var root = root
+        var level = level
         while level > 0 {
             let node = try image.node(root, level: level)
             guard node.count == 1 else { break }
@@ -125,12 +127,15 @@ struct TreeWriter {
         free(reference, level: level)
         rows[level].oldCount += node.count
         guard level > 0 else { return try merge(node, changes) }
-        var child = 0, position = 0
+        var child = 0
+        var position = 0
         while position < changes.count {
             let target = max(child, node.child(for: changes[position].key))
             try pass(node, child ..< target, level)
             var end = changes.count
-            if target + 1 < node.count { end = TreeWriter.firstIndex(changes, from: position, atLeast: node.key(target + 1)) }
+            if target + 1 < node.count {
+                end = TreeWriter.firstIndex(changes, from: position, atLeast: node.key(target + 1))
+            }
             // Of keys that are out of order (a file made by somebody) each still goes somewhere.
             end = max(end, position + 1)
             try rewrite(
@@ -152,10 +157,9 @@ struct TreeWriter {
             for lower in 0 ..< level { try flush(lower) }
             let key = node.key(child)
             guard let start = key.baseAddress else { continue }
-            add(
-                Item(
-                    key: start, keyCount: key.count, value: nil, valueCount: 0, reference: reference, isUntouched: true),
-                level, isNew: false)
+            let item = Item(
+                key: start, keyCount: key.count, value: nil, valueCount: 0, reference: reference, isUntouched: true)
+            add(item, level, isNew: false)
         }
     }
 
@@ -164,7 +168,8 @@ struct TreeWriter {
         _ changes: UnsafeBufferPointer<PageBatch.Entry>, from start: Int, atLeast key: UnsafeRawBufferPointer
     ) -> Int {
         // Usually near: so steps that double, then halves.
-        var step = 1, low = start
+        var step = 1
+        var low = start
         while low + step < changes.count, ValueOrdering.compareBytes(changes[low + step].key, key) < 0 {
             low += step
             step *= 2
@@ -187,7 +192,8 @@ struct TreeWriter {
                 keep(leaf, old)
                 old += 1
             }
-            let isThere = place < leaf.count && old == place && ValueOrdering.compareBytes(leaf.key(place), change.key) == 0
+            let isThere =
+                place < leaf.count && old == place && ValueOrdering.compareBytes(leaf.key(place), change.key) == 0
             if isThere {
                 drop(leaf, place)
                 old += 1
@@ -247,7 +253,7 @@ struct TreeWriter {
         // Nothing of what was there before goes into the file.
         UnsafeMutableRawBufferPointer(rebasing: target[value.count...]).initializeMemory(as: UInt8.self, repeating: 0)
         let reference = PageRef(
-            page: page, birth: version, checksum: motte_shim_crc32c(0, value.baseAddress, value.count),
+            page: page, birth: version, checksum: motte_shim_page_checksum(value.baseAddress, value.count),
             byteCount: value.count)
         image.endBuilding(reference, level: 0)
         return reference
@@ -357,7 +363,9 @@ struct TreeWriter {
         let base = image.address(page)
         UnsafeMutableRawBufferPointer(start: base, count: pageBytes).initializeMemory(as: UInt8.self, repeating: 0)
         let head = rows[level].head
-        var index = head, top = pageBytes, bytes = 0
+        var index = head
+        var top = pageBytes
+        var bytes = 0
         rows[level].items.withUnsafeBufferPointer { items in
             while index < end {
                 let item = items[index]
@@ -412,13 +420,13 @@ struct TreeWriter {
 
     /// The header of a node whose entries are written.
     private func seal(_ base: UnsafeMutableRawPointer, _ page: Int, _ level: Int, _ count: Int) -> PageRef {
-        base.storeBytes(of: UInt8(level), toByteOffset: 4, as: UInt8.self)
-        base.storeBytes(of: UInt16(count), toByteOffset: 6, as: UInt16.self)
-        base.storeBytes(of: UInt64(page), toByteOffset: 8, as: UInt64.self)
-        base.storeBytes(of: version, toByteOffset: 16, as: UInt64.self)
-        base.storeBytes(of: TreeNode.magic, toByteOffset: 24, as: UInt32.self)
+        base.storeBytes(of: TreeNode.magic, toByteOffset: 8, as: UInt32.self)
+        base.storeBytes(of: UInt16(level), toByteOffset: 12, as: UInt16.self)
+        base.storeBytes(of: UInt16(count), toByteOffset: 14, as: UInt16.self)
+        base.storeBytes(of: UInt64(page), toByteOffset: 16, as: UInt64.self)
+        base.storeBytes(of: version, toByteOffset: 24, as: UInt64.self)
         let checksum = TreeNode.checksum(base, pageBytes)
-        base.storeBytes(of: checksum, as: UInt32.self)
+        base.storeBytes(of: checksum, as: UInt64.self)
         assert(TreeNode.isWellFormed(base, pageBytes: pageBytes, pageLimit: image.pageLimit), "T1 to T4")
         let reference = PageRef(page: page, birth: version, checksum: checksum, byteCount: 0)
         image.endBuilding(reference, level: level)

@@ -1,10 +1,11 @@
 /// A disk that is a file.
 import CMotteShim
 import MotteValues
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 final class FileDisk: Disk {
@@ -15,7 +16,8 @@ final class FileDisk: Disk {
     init(_ path: String, isWritable: Bool, making mode: mode_t?) throws(DatabaseError) {
         self.path = path
         let access = isWritable ? O_RDWR : O_RDONLY
-        descriptor = mode.map { open(path, access | O_CLOEXEC | O_CREAT, $0) } ?? openDescriptor(path, access | O_CLOEXEC)
+        descriptor =
+            mode.map { open(path, access | O_CLOEXEC | O_CREAT, $0) } ?? openDescriptor(path, access | O_CLOEXEC)
         guard descriptor >= 0 else { throw SystemError.error(errno, "open", path) }
     }
 

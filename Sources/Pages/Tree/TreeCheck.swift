@@ -1,0 +1,129 @@
+/// Looks at everything a page file has and says what is wrong with it: the slots, each node and value below the newest
+/// root, keys across nodes, and the account of space against the pages that are really in use.
+///
+/// Invariants of the whole, besides those of nodes (T1 to T4) and of the account (S1, S2):
+///   T5  keys of a node lie within what its parent says
+///   T6  no page is reached twice
+///   T7  the slot's counts are right
+///   S3  every page is reached, or free, or died in a version that is known; none is two of these
+import MotteValues
+
+package struct PageProblem: Sendable, Equatable, CustomStringConvertible {
+    /// The page it is about, if it is about one.
+    package var page: Int?
+    package var description: String
+}
+
+struct TreeCheck {
+    private let image: PageImage
+    private let root: RootSlot
+    private(set) var problems: [PageProblem] = []
+    private var owner: [UInt8]
+    private var counts = (entries: 0, branches: 0, leaves: 0, extents: 0)
+    private static let mostProblems = 1000
+
+    init(_ image: PageImage, _ root: RootSlot) {
+        self.image = image
+        self.root = root
+        owner = [UInt8](repeating: 0, count: root.pageCount)
+    }
+
+    /// `isQuiet`: nobody writes, so that the account can be compared with the pages.
+    mutating func run(isQuiet: Bool) throws(DatabaseError) {
+        if !root.tree.isNone { try visit(root.tree, root.level, nil, nil) }
+        if counts.entries != root.entryCount || counts.branches != root.branchPageCount
+            || counts.leaves != root.leafPageCount || counts.extents != root.extentPageCount
+        {
+            // With a damaged node the rest cannot be counted.
+            if problems.isEmpty { note(nil, "its root counts other numbers of entries or pages than there are (T7)") }
+        }
+        if isQuiet { try checkSpace() }
+    }
+
+    private mutating func note(_ page: Int?, _ what: String) {
+        if problems.count < TreeCheck.mostProblems { problems.append(PageProblem(page: page, description: what)) }
+    }
+
+    private mutating func claim(_ reference: PageRef) -> Bool {
+        let end = reference.page + reference.pageCount(image.pageBytes)
+        guard reference.page >= TreeFormat.firstPage, end <= root.pageCount else {
+            note(reference.page, "page \(reference.page) is used but lies outside the file's \(root.pageCount) pages")
+            return false
+        }
+        for page in reference.page ..< end {
+            if owner[page] != 0 { note(page, "page \(page) is used twice (T6)") }
+            owner[page] = 1
+        }
+        return true
+    }
+
+    private mutating func visit(
+        _ reference: PageRef, _ level: Int, _ low: UnsafeRawBufferPointer?, _ high: UnsafeRawBufferPointer?
+    ) throws(DatabaseError) {
+        guard claim(reference) else { return }
+        guard let node = try node(reference, level) else { return }
+        if level == 0 { counts.leaves += 1 } else { counts.branches += 1 }
+        if let low, ValueOrdering.compareBytes(node.key(0), low) < 0 {
+            note(reference.page, "page \(reference.page) has keys below its parent's (T5)")
+        }
+        if let high, ValueOrdering.compareBytes(node.key(node.count - 1), high) >= 0 {
+            note(reference.page, "page \(reference.page) has keys beyond its parent's (T5)")
+        }
+        for index in 0 ..< node.count {
+            if level > 0 {
+                let end = index + 1 < node.count ? node.key(index + 1) : high
+                try visit(node.reference(index), level - 1, index > 0 ? node.key(index) : low, end)
+                continue
+            }
+            counts.entries += 1
+            guard node.hasReference(index) else { continue }
+            let extent = node.reference(index)
+            counts.extents += extent.pageCount(image.pageBytes)
+            guard claim(extent) else { continue }
+            do throws(DatabaseError) {
+                _ = try image.extent(extent)
+            } catch {
+                try noteDamage(extent, error)
+            }
+        }
+    }
+
+    /// Damage is noted, anything else ends the check.
+    private mutating func noteDamage(_ reference: PageRef, _ error: DatabaseError) throws(DatabaseError) {
+        guard error.code == .corrupted else { throw error }
+        note(reference.page, error.message)
+    }
+
+    private mutating func node(_ reference: PageRef, _ level: Int) throws(DatabaseError) -> TreeNode? {
+        do throws(DatabaseError) {
+            return try image.node(reference, level: level)
+        } catch {
+            try noteDamage(reference, error)
+            return nil
+        }
+    }
+
+    private mutating func checkSpace() throws(DatabaseError) {
+        let state: TreeState
+        do throws(DatabaseError) {
+            state = try TreeState(reading: root, image)
+        } catch {
+            guard error.code == .corrupted else { throw error }
+            note(nil, error.message)
+            return
+        }
+        for page in state.logPages { _ = claim(page) }
+        if !root.checkpoint.isNone { _ = claim(root.checkpoint) }
+        for run in state.map.free + state.map.dead.map(\.run) {
+            for page in run.start ..< run.end {
+                if owner[page] == 1 { note(page, "page \(page) is in use and counted as free (S3)") }
+                owner[page] = 2
+            }
+        }
+        // What a damaged node reaches cannot be told from what nobody reaches.
+        guard problems.isEmpty else { return }
+        for page in TreeFormat.firstPage ..< root.pageCount where owner[page] == 0 {
+            note(page, "page \(page) is neither in use nor free (S3)")
+        }
+    }
+}

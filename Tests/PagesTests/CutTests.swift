@@ -1,0 +1,278 @@
+// Power cuts: whatever of the unflushed writes arrived, the store opens to a version at least as new as the last
+// one that was acknowledged, whole. And the tests are shown to find a flush that is missing and a page used again too early.
+import MottePages
+import MotteValues
+import TestSupport
+import Testing
+
+typealias Contents = [String: [UInt8]]
+
+/// A store on a simulated disk, what each of its versions holds, and after which call each was acknowledged.
+final class CutRun {
+    var disk: SimulatedDisk
+    private(set) var store: PageStore?
+    private(set) var models: [UInt64: Contents] = [0: [:]]
+    private(set) var acknowledged: [(operation: Int, version: UInt64)] = [(0, 0)]
+    private let durability: PageStoreOptions.Durability
+    private let faults: FaultInjection?
+
+    init(
+        _ disk: SimulatedDisk, _ durability: PageStoreOptions.Durability = .full, faults: FaultInjection? = nil
+    ) throws {
+        self.disk = disk
+        self.durability = durability
+        self.faults = faults
+        store = try CutRun.open(disk, durability, faults)
+    }
+
+    static func open(
+        _ disk: any Disk, _ durability: PageStoreOptions.Durability = .full, _ faults: FaultInjection? = nil
+    ) throws -> PageStore {
+        var options = PageStoreOptions(location: .memory(identifier: nil))
+        options.disk = disk
+        options.durability = durability
+        options.faults = faults
+        options.mapSizeBytes = 16 << 20
+        return try PageStore.open(options)
+    }
+
+    /// The bytes of a new store, as every run begins with.
+    static func newStore() throws -> [UInt8] {
+        let disk = MemoryDisk()
+        try open(disk).close()
+        return disk.contents
+    }
+
+    func commit(_ changes: [(String, [UInt8]?)]) throws {
+        guard let store else { return }
+        let before = try store.snapshot().version.rawValue
+        var model = models[before] ?? [:]
+        for (key, value) in changes { model[key] = value }
+        // Before the call: after a cut in the middle of it the version may be there.
+        models[before + 1] = model
+        try store.commitNext(changes)
+        acknowledged.append((disk.operations.count, before + 1))
+    }
+
+    func reopen() throws {
+        store?.close()
+        store = try CutRun.open(disk, durability, faults)
+    }
+
+    func close() {
+        store?.close()
+        store = nil
+    }
+
+    /// What is wrong after a cut behind the first `end` calls that left `bytes`; nil when all is well.
+    func complaint(_ bytes: [UInt8], cutAt end: Int, goesOn: Bool = true) -> String? {
+        let least = durability == .full ? acknowledged.last { $0.operation <= end }?.version ?? 0 : 0
+        do {
+            let store = try CutRun.open(MemoryDisk(bytes))
+            defer { store.close() }
+            let snapshot = try store.snapshot()
+            let version = snapshot.version.rawValue
+            guard version >= least else { return "version \(version) after \(least) was acknowledged" }
+            guard let model = models[version] else { return "version \(version), which never was" }
+            guard try CutRun.contents(snapshot) == model else { return "version \(version) is not what was committed" }
+            let problems = try store.check()
+            if let problem = problems.first { return "version \(version): \(problem)" }
+            guard goesOn else { return nil }
+            try store.commitNext([("after", [1])])
+            if let problem = try store.check().first { return "after version \(version): \(problem)" }
+            return try store.snapshot().value("after") == [1] ? nil : "a commit after the cut is not there"
+        } catch let error as DatabaseError {
+            return "\(error.code): \(error.message)"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    static func contents(_ snapshot: PageSnapshot) throws -> Contents {
+        var found: Contents = [:]
+        for entry in try snapshot.contents() { found[String(decoding: entry.key, as: UTF8.self)] = entry.value }
+        return found
+    }
+}
+
+@Suite struct CutTests {
+    private static let large = [UInt8](repeating: 7, count: 5000)
+
+    /// A small alphabet that has what commits are made of: values in leaves and on pages, replaced, removed, many.
+    private static let alphabet: [[(String, [UInt8]?)]] = [
+        [("a", [1])],
+        [("a", large), ("z", [2])],
+        [("a", nil)],
+        [("b", [UInt8](repeating: 3, count: 9000)), ("a", [4])],
+        (0 ..< 9).map { ("m\($0)", [UInt8](repeating: UInt8($0), count: 900)) },
+        [],
+    ]
+
+    @Test func everyCutOfEveryShortSequence() throws {
+        let start = try CutRun.newStore()
+        let letters = CutTests.alphabet.count
+        var cuts = 0
+        for length in 1 ... 3 {
+            for number in 0 ..< (0 ..< length).reduce(1, { product, _ in product * letters }) {
+                var sequence: [Int] = []
+                var rest = number
+                for _ in 0 ..< length {
+                    sequence.append(rest % letters)
+                    rest /= letters
+                }
+                let run = try CutRun(SimulatedDisk(start))
+                for letter in sequence {
+                    // The empty letter is closing and opening again.
+                    if CutTests.alphabet[letter].isEmpty {
+                        try run.reopen()
+                    } else {
+                        try run.commit(CutTests.alphabet[letter])
+                    }
+                }
+                // Cuts before the last commit are those of shorter sequences.
+                let first = run.acknowledged.dropLast().last?.operation ?? 0
+                for end in first ... run.disk.operations.count {
+                    for bytes in run.disk.outcomes(at: end) {
+                        cuts += 1
+                        // Going on is tried on some, which ones does not matter.
+                        let complaint = run.complaint(bytes, cutAt: end, goesOn: cuts % 5 == 0)
+                        #expect(complaint == nil, "letters \(sequence), cut after \(end) calls")
+                        if complaint != nil { return }
+                    }
+                }
+                run.close()
+            }
+        }
+        #expect(cuts > 3000)
+    }
+
+    @Test func aNewStoreIsThereWholeOrNotAtAll() throws {
+        let disk = SimulatedDisk()
+        let run = try CutRun(disk)
+        for end in 0 ... disk.operations.count {
+            for bytes in disk.outcomes(at: end) where end == disk.operations.count {
+                #expect(run.complaint(bytes, cutAt: end) == nil)
+            }
+        }
+    }
+
+    /// A batch of a few random changes, now and then of many.
+    private func batch(_ random: inout SeededRandom) -> [(String, [UInt8]?)] {
+        (0 ..< random.below(random.chance(10) ? 60 : 6)).map { _ in
+            let key = "k\(random.below(random.chance(50) ? 8 : 60))"
+            if random.chance(30) { return (key, nil) }
+            let size = random.pick([0, 10, 200, 1900, 3000, 4096, 9000])
+            return (key, [UInt8](repeating: UInt8(truncatingIfNeeded: random.next()), count: size))
+        }
+    }
+
+    /// Answers what went wrong, if anything.
+    private func randomRun(
+        _ random: inout SeededRandom, _ start: [UInt8], _ durability: PageStoreOptions.Durability = .full,
+        faults: FaultInjection? = nil, ignoringFlushes: Bool = false
+    ) throws -> String? {
+        let disk = SimulatedDisk(start)
+        disk.ignoresFlushes = ignoringFlushes
+        let run = try CutRun(disk, durability, faults: faults)
+        defer { run.close() }
+        var pinned: [(snapshot: PageSnapshot, contents: Contents)] = []
+        for _ in 0 ..< 3 + random.below(20) {
+            try run.commit(batch(&random))
+            if random.chance(10), pinned.isEmpty { try run.reopen() }
+            guard let store = run.store else { break }
+            if random.chance(25) {
+                let snapshot = try store.snapshot()
+                pinned.append((snapshot, run.models[snapshot.version.rawValue] ?? [:]))
+            }
+            if random.chance(25), !pinned.isEmpty { pinned.remove(at: random.below(pinned.count)) }
+        }
+        for (snapshot, contents) in pinned where try CutRun.contents(snapshot) != contents {
+            return "the pinned version \(snapshot.version.rawValue) has changed"
+        }
+        for _ in 0 ..< 4 {
+            let end = random.below(disk.operations.count + 1)
+            let bytes = disk.outcome(at: end, &random)
+            if let complaint = run.complaint(bytes, cutAt: end) { return "cut after \(end) calls: \(complaint)" }
+        }
+        return nil
+    }
+
+    @Test func randomRunsSurviveRandomCuts() throws {
+        let start = try CutRun.newStore()
+        try PropertyTest.run(rounds: 300) { random, comment in
+            let complaint = try randomRun(&random, start)
+            #expect(complaint == nil, "\(comment)")
+        }
+    }
+
+    /// Without flushes commits may be lost, but what is found is some version, whole.
+    @Test func relaxedRunsSurviveRandomCutsAsSomeVersion() throws {
+        let start = try CutRun.newStore()
+        try PropertyTest.run(rounds: 200) { random, comment in
+            let complaint = try randomRun(&random, start, .relaxed)
+            #expect(complaint == nil, "\(comment)")
+        }
+    }
+
+    @Test func aMissingFlushIsFound() throws {
+        let start = try CutRun.newStore()
+        var random = SeededRandom(seed: 1)
+        let found = try (0 ..< 60).contains { _ in try randomRun(&random, start, ignoringFlushes: true) != nil }
+        #expect(found)
+    }
+
+    @Test func aPageUsedAgainTooEarlyIsFound() throws {
+        let start = try CutRun.newStore()
+        var random = SeededRandom(seed: 1)
+        let faults = FaultInjection(reusesPagesTooEarly: true)
+        var found = false
+        for _ in 0 ..< 60 where !found {
+            do {
+                found = try randomRun(&random, start, faults: faults) != nil
+            } catch is DatabaseError {
+                // Damaged before the cut.
+                found = true
+            }
+        }
+        #expect(found)
+    }
+
+    /// Each call of a commit fails in each way: the store goes on or says that it must be opened anew, and either way
+    /// what was acknowledged is there.
+    @Test func failingCallsLoseNothing() throws {
+        let start = try CutRun.newStore()
+        var failures = 0
+        var refusals = 0
+        for fault in SimulatedDisk.Fault.allCases {
+            for call in 0 ..< 14 {
+                let disk = SimulatedDisk(start)
+                disk.failing = (call, fault)
+                let run = try CutRun(disk)
+                for letter in [1, 4, 3, 0] {
+                    do {
+                        try run.commit(CutTests.alphabet[letter])
+                    } catch let error as DatabaseError {
+                        #expect([.inputOutput, .diskFull].contains(error.code))
+                        failures += 1
+                        let version = try #require(try run.store?.snapshot().version.rawValue)
+                        #expect(version == run.acknowledged.last?.version, "\(fault) at \(call)")
+                        do {
+                            try run.commit(CutTests.alphabet[letter])
+                        } catch let error as DatabaseError {
+                            #expect(error.message.contains("open it again"))
+                            refusals += 1
+                            try run.reopen()
+                        }
+                    }
+                }
+                run.close()
+                let end = disk.operations.count
+                for bytes in disk.outcomes(at: end) {
+                    let complaint = run.complaint(bytes, cutAt: end)
+                    #expect(complaint == nil, "\(fault) at call \(call)")
+                }
+            }
+        }
+        #expect(failures > 20 && refusals > 5)
+    }
+}
