@@ -43,7 +43,7 @@ enum PageRegistry {
     ) throws(DatabaseError) -> ExclusiveAttachment {
         motte_shim_open_files_lock()
         defer { motte_shim_open_files_unlock() }
-        try FileCheck.check(place.path)
+        if try TreePages.isOurs(place) { try TreePages.checkHead(place) } else { try FileCheck.check(place.path) }
         try place.checkFileSystem()
         try place.linkSharedPath()
         let isOpenHere = files[identity]?.isOfThisProcess == true || reserved.contains(identity)
@@ -91,11 +91,7 @@ enum PageRegistry {
     ) throws(DatabaseError) -> PageStoreOptions.Pager {
         if place.sizeBytes > 0 { return try TreePages.isOurs(place) ? .own : .lmdb }
         if let pager = options.pager { return pager }
-        guard let text = getenv("MOTTE_PAGER").map({ String(cString: $0) }), !text.isEmpty else { return .lmdb }
-        guard let pager = PageStoreOptions.Pager(rawValue: text) else {
-            throw DatabaseError(.invalidArgument, "MOTTE_PAGER is '\(text)'; 'lmdb' or 'own' is meant")
-        }
-        return pager
+        return try PageStoreOptions.Pager.chosen()
     }
 
     private static func openMemory(
@@ -121,5 +117,16 @@ enum PageRegistry {
         guard case .file(let path) = options.location, options.mayUseSpoolFile else { return .memory }
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         return SpoolPlan(memoryBytes: options.writeMemoryBytes, folder: folder)
+    }
+}
+
+extension PageStoreOptions.Pager {
+    /// What new files are kept in when nothing else is said.
+    static func chosen() throws(DatabaseError) -> PageStoreOptions.Pager {
+        guard let text = getenv("MOTTE_PAGER").map({ String(cString: $0) }), !text.isEmpty else { return .lmdb }
+        guard let pager = PageStoreOptions.Pager(rawValue: text) else {
+            throw DatabaseError(.invalidArgument, "MOTTE_PAGER is '\(text)'; 'lmdb' or 'own' is meant")
+        }
+        return pager
     }
 }

@@ -46,7 +46,9 @@ extension PageStore {
         _ place: FilePlace, _ options: PageStoreOptions, _ decide: (Int, Int) -> Bool,
         _ progress: ((PageProgress) -> Void)?
     ) throws(DatabaseError) -> CompactionOutcome? {
-        let pages = try LMDBPages.openUnshared(place, options)
+        let isOurs = try TreePages.isOurs(place)
+        let pages: SharedPages =
+            isOurs ? try TreePages.openUnshared(place, options) : try LMDBPages.openUnshared(place, options)
         pages.beginUse()
         var isOpen = true
         defer { if isOpen { pages.endUse() } }
@@ -55,7 +57,7 @@ extension PageStore {
         let temporary = place.path + ".compacting"
         try PageCopy.write(
             try pages.snapshot(), try pages.header, entries: statistics.entryCount, bytes: statistics.fileBytes,
-            to: temporary, mode: place.mode, progress: progress)
+            to: temporary, as: isOurs ? .own : .lmdb, mode: place.mode, progress: progress)
         pages.endUse()
         isOpen = false
         try PageCopy.replace(place.path, by: temporary)

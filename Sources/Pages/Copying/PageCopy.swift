@@ -30,10 +30,14 @@ enum PageCopy {
     /// Writes `snapshot` to a new file at `temporary`, durably. `header` is that of the source.
     static func write(
         _ snapshot: PageSnapshot, _ header: FileHeader, entries total: Int, bytes: Int, to temporary: String,
-        mode: mode_t, progress: ((PageProgress) -> Void)?
+        as pager: PageStoreOptions.Pager, mode: mode_t, progress: ((PageProgress) -> Void)?
     ) throws(DatabaseError) {
         unlink(temporary)
         do throws(DatabaseError) {
+            if pager == .own {
+                try writeTree(snapshot, header, total, bytes, temporary, mode, progress)
+                return
+            }
             let environment = try LMDBEnvironment(
                 temporary, isWritable: true, sidecar: nil, mode: mode, mapSizeBytes: bytes * 2 + spareMapBytes,
                 durability: .none)
@@ -47,6 +51,36 @@ enum PageCopy {
             unlink(temporary)
             throw error
         }
+    }
+
+    private static func writeTree(
+        _ snapshot: PageSnapshot, _ header: FileHeader, _ total: Int, _ bytes: Int, _ temporary: String, _ mode: mode_t,
+        _ progress: ((PageProgress) -> Void)?
+    ) throws(DatabaseError) {
+        var copied = header
+        copied.historyEpoch = try .random()
+        if !TreeFormat.pageSizes.contains(copied.pageBytes) { copied.pageBytes = TreeFormat.defaultPageBytes }
+        var tree = try TreeCopy(temporary, mode: mode, copied, atMost: bytes * 2 + spareMapBytes)
+        defer { tree.close() }
+        let cursor = try snapshot.makeCursor()
+        var batch = PageBatch()
+        batch.put(FileHeader.key, copied.encoded())
+        var done = 0
+        var found = try FileHeader.key.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
+        while found || !batch.isEmpty {
+            while found, batch.byteCount < batchBytes {
+                switch cursor.key.first {
+                case KeySpace.header, KeySpace.changeLog: break
+                default: batch.put(cursor.key, cursor.value.bytes)
+                }
+                done += 1
+                found = try cursor.next()
+            }
+            try tree.append(batch)
+            batch = PageBatch()
+            progress?(PageProgress(done: done, total: max(done, total)))
+        }
+        try tree.finish()
     }
 
     private static func fill(
@@ -78,6 +112,12 @@ enum PageCopy {
             try environment.checkCommit(mdb_txn_commit(transaction), batch.byteCount)
             progress?(PageProgress(done: done, total: max(done, total)))
         }
+    }
+
+    /// A copy is kept as its source is; what is in memory becomes a file as any new one does.
+    static func pager(of snapshot: PageSnapshot) throws(DatabaseError) -> PageStoreOptions.Pager {
+        if snapshot is TreeSnapshot { return .own }
+        return snapshot is LMDBSnapshot ? .lmdb : try PageStoreOptions.Pager.chosen()
     }
 
     /// Gives a finished file its name; `.invalidArgument` when there is something already.
@@ -122,7 +162,8 @@ enum PageCopy {
 extension PageStore {
     /// Writes a version of this store to a new file, while others go on reading and writing.
     package func copy(
-        _ snapshot: PageSnapshot, to path: String, progress: ((PageProgress) -> Void)? = nil
+        _ snapshot: PageSnapshot, to path: String, as pager: PageStoreOptions.Pager? = nil,
+        progress: ((PageProgress) -> Void)? = nil
     ) throws(DatabaseError) {
         // The header as that version has it.
         guard let record = try snapshot.get(FileHeader.key) else { throw .corrupted("the header record is missing") }
@@ -130,9 +171,11 @@ extension PageStore {
         let statistics = try self.statistics()
         guard access(path, F_OK) != 0 else { throw PageCopy.exists(path) }
         let temporary = "\(path).copying-\(getpid())-\(UInt32.random(in: 0 ... .max))"
+        var form = try PageCopy.pager(of: snapshot)
+        if let pager { form = pager }
         try PageCopy.write(
-            snapshot, header, entries: statistics.entryCount, bytes: statistics.fileBytes, to: temporary, mode: 0o644,
-            progress: progress)
+            snapshot, header, entries: statistics.entryCount, bytes: statistics.fileBytes, to: temporary,
+            as: form, mode: 0o644, progress: progress)
         try PageCopy.name(temporary, path)
     }
 

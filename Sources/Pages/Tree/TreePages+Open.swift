@@ -27,17 +27,11 @@ extension TreePages {
 
     /// Called holding the open-files lock.
     static func open(_ place: FilePlace, _ options: PageStoreOptions) throws(DatabaseError) -> TreePages {
-        if options.immutable {
-            let disk = try FileDisk(place.path, isWritable: false, making: nil)
-            return try open(disk, nil, try identity(place), isWritable: false, options)
-        }
+        if options.immutable { return try openUnshared(place, options) }
         // Before anything is made beside a file that may be somebody else's.
-        if place.sizeBytes > 0 {
-            let disk = try FileDisk(place.path, isWritable: false, making: nil)
-            defer { disk.close() }
-            _ = try head(disk)
-        }
+        if place.sizeBytes > 0 { try checkHead(place) }
         try place.checkFileSystem()
+        try place.linkSharedPath()
         let sidecar = try Sidecar(
             attaching: place.sidecarPath, mode: place.mode, timeoutMilliseconds: options.openTimeoutMilliseconds)
         do throws(DatabaseError) {
@@ -52,6 +46,18 @@ extension TreePages {
             sidecar.detach()
             throw error
         }
+    }
+
+    /// For who has the file to itself: no locks, nothing shared, not in the registry.
+    static func openUnshared(_ place: FilePlace, _ options: PageStoreOptions) throws(DatabaseError) -> TreePages {
+        let disk = try FileDisk(place.path, isWritable: false, making: nil)
+        return try open(disk, nil, try identity(place), isWritable: false, options)
+    }
+
+    static func checkHead(_ place: FilePlace) throws(DatabaseError) {
+        let disk = try FileDisk(place.path, isWritable: false, making: nil)
+        defer { disk.close() }
+        _ = try head(disk)
     }
 
     private static func open(

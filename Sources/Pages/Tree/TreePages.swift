@@ -307,7 +307,8 @@ final class TreePages: SharedPages, @unchecked Sendable {
     /// Before a commit: the version it builds on is on the disk for good, so that its pages alone decide what counts.
     private func makeDurable(_ root: RootSlot) throws(DatabaseError) {
         let isKnown = durable == root.version
-        if isKnown || durability == .relaxed && durable != nil && lastFlush.remaining(atMost: 1) > 0 { return }
+        if isKnown || durability == .none { return }
+        if durability == .relaxed, durable != nil, lastFlush.remaining(atMost: 1) > 0 { return }
         try flush(poisoning: nil)
         durable = root.version
         lastFlush = Deadline(milliseconds: TreePages.relaxedFlushMilliseconds)
@@ -361,6 +362,12 @@ final class TreePages: SharedPages, @unchecked Sendable {
         statistics.writtenBytes = writtenBytes
         statistics.flushCount = flushCount
         return statistics
+    }
+
+    override func liveVersionCount() throws(DatabaseError) -> Int {
+        let newest = try newestVersion().rawValue
+        let oldest = pins.protected(and: [newest])
+        return 1 + Int(clamping: newest - min(oldest.versions.first ?? newest, oldest.from, newest))
     }
 
     override func readers() throws(DatabaseError) -> [PageReader] { pins.list() }

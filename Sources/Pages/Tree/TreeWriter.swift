@@ -246,8 +246,11 @@ struct TreeWriter {
 
     /// Puts bytes on pages of their own.
     mutating func writeExtent(_ value: UnsafeRawBufferPointer) throws(DatabaseError) -> PageRef {
+        fillExtent(try allocator.allocate((value.count + pageBytes - 1) / pageBytes), value)
+    }
+
+    func fillExtent(_ page: Int, _ value: UnsafeRawBufferPointer) -> PageRef {
         let count = (value.count + pageBytes - 1) / pageBytes
-        let page = try allocator.allocate(count)
         let target = UnsafeMutableRawBufferPointer(start: image.address(page), count: count * pageBytes)
         target.copyMemory(from: value)
         // Nothing of what was there before goes into the file.

@@ -1,0 +1,88 @@
+/// A version written out as a page file of its own: sorted entries, so nodes are full and nothing is free.
+import MotteValues
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+struct TreeCopy {
+    private let disk: FileDisk
+    private let image: PageImage
+    private let header: FileHeader
+    private var writer: TreeWriter
+    private var root = PageRef.none
+    private var level = 0
+    private var written = 0
+
+    /// Makes the file, which must not be there. `header` is that of the copy.
+    init(_ path: String, mode: mode_t, _ header: FileHeader, atMost byteCount: Int) throws(DatabaseError) {
+        disk = try FileDisk(path, isWritable: true, making: mode)
+        self.header = header
+        do throws(DatabaseError) {
+            image = try PageImage(
+                disk, pageBytes: header.pageBytes, byteCount: byteCount, atLeast: PageImage.smallestBytes)
+        } catch {
+            disk.close()
+            throw error
+        }
+        let allocator = PageAllocator(
+            image, SpaceMap(pageCount: TreeFormat.firstPage), wishing: TreeCommit.mostPagesInOneFlush, path)
+        writer = TreeWriter(image, allocator, version: header.version.rawValue)
+    }
+
+    /// Batches ascend, and the header record is in the first.
+    mutating func append(_ batch: borrowing PageBatch) throws(DatabaseError) {
+        let entries = batch.effectiveEntries()
+        let (root, level) = (self.root, self.level)
+        let result: Result<(root: PageRef, level: Int), DatabaseError> = entries.withUnsafeBufferPointer { entries in
+            do throws(DatabaseError) {
+                return .success(try writer.apply(entries, to: root, level: level))
+            } catch {
+                return .failure(error)
+            }
+        }
+        (self.root, self.level) = try result.get()
+    }
+
+    /// Writes it all, durably.
+    mutating func finish() throws(DatabaseError) {
+        var slot = RootSlot()
+        slot.version = header.version.rawValue
+        slot.durable = slot.version
+        slot.tree = root
+        slot.level = level
+        slot.entryCount = writer.entryDelta
+        slot.branchPageCount = writer.branchDelta
+        slot.leafPageCount = writer.leafDelta
+        slot.extentPageCount = writer.extentDelta
+        // The few nodes that one batch made and the next one made again are free.
+        writer.allocator.giveBack()
+        let bound = SpaceLog.checkpointBytes(writer.allocator.map.runCount + writer.freed.count + 4)
+        var content = [UInt8](repeating: 0, count: bound)
+        let page = try writer.allocator.allocate((bound + image.pageBytes - 1) / image.pageBytes)
+        writer.allocator.giveBack()
+        var map = writer.allocator.map
+        map.insert(writer.freed.map(\.run))
+        map.dropEnd()
+        content.withUnsafeMutableBytes { SpaceLog.encodeCheckpoint(map, $0) }
+        slot.checkpoint = content.withUnsafeBytes { writer.fillExtent(page, $0) }
+        slot.pageCount = map.pageCount
+        let pageBytes = image.pageBytes
+        for run in writer.allocator.sortedRuns {
+            try disk.write(
+                UnsafeRawBufferPointer(start: image.address(run.start), count: run.count * pageBytes),
+                at: run.start * pageBytes)
+        }
+        if try disk.byteCount() < slot.pageCount * pageBytes { try disk.resize(to: slot.pageCount * pageBytes) }
+        try slot.encoded(pageBytes: pageBytes).withBytes { bytes throws(DatabaseError) in
+            try disk.write(bytes, at: TreeFormat.firstSlotPage * pageBytes)
+        }
+        let head = FileHead(pageBytes: pageBytes, uuid: header.fileUUID).encoded()
+        try head.withBytes { bytes throws(DatabaseError) in try disk.write(bytes, at: 0) }
+        try disk.flush()
+    }
+
+    func close() { disk.close() }
+}
