@@ -4,11 +4,10 @@ import MotteValues
 import Synchronization
 import TestSupport
 import Testing
-
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 @Suite struct WriteLockTests {
@@ -41,12 +40,11 @@ import Testing
 
         var threads: [Thread] = []
         for number in 0 ..< 4 {
-            threads.append(
-                Thread {
-                    guard let mine = try? store.lockForWriting(timeoutMilliseconds: 10_000) else { return }
-                    order.withLock { $0.append(number) }
-                    mine.release()
-                })
+            threads.append(Thread {
+                guard let mine = try? store.lockForWriting(timeoutMilliseconds: 10_000) else { return }
+                order.withLock { $0.append(number) }
+                mine.release()
+            })
             while try store.statistics().waitingWriterCount <= number { usleep(1000) }
         }
         lock.release()
