@@ -1,4 +1,5 @@
-/// Embedded objects: rows of their class's table that belong to one parent each, through a single link, a list or a map.
+/// Embedded objects: rows of their class's table that belong to one parent each, through a single link, a list or a
+/// map.
 /// They come into being through their parent only, and go when it goes or lets go of them.
 import MotteColumns
 import MotteSchemaModel

@@ -1,4 +1,5 @@
-/// Timestamps as ISO 8601 text, both ways, by integers: exact to the nanosecond and fast enough for every cell of a file.
+/// Timestamps as ISO 8601 text, both ways, by integers: exact to the nanosecond and fast enough for every cell of a
+/// file.
 ///
 ///     2013-01-01   2013-01-01T10:00:00Z   2013-01-01 10:00:00.25+02:00
 ///

@@ -3,7 +3,7 @@
 ///     bit 127 sign | 14 bits exponent + 6176 | 113 bits coefficient       value = coefficient x 10^exponent
 ///     bits 126...123 all set: infinite (bit 122 clear) or not a number
 ///
-/// Equality, order and hash go by the number, not by its form: 1.0 equals 1.00, -0 equals 0. NaN equals NaN and is below
+/// Equality, order and hash go by the number, not by its form: 1.0 equals 1.00, -0 equals 0. NaN equals NaN, below
 /// all numbers. Results are rounded half to even. A coefficient of more than 34 digits, which no operation makes, is 0.
 package struct Decimal128: Sendable {
     package let low: UInt64

@@ -30,7 +30,10 @@ import Testing
         ("A { x: list<int> key }", "A.x is a list and cannot be the primary key"),
         ("A { x: bool key }", "A.x has type bool; a primary key is an int, string, objectId or uuid"),
         ("A { x: list<int> indexed }", "A.x is a list and cannot be indexed"),
-        ("A { x: double indexed }", "A.x has type double; bool, int, string, timestamp, objectId, uuid and mixed can be indexed"),
+        (
+            "A { x: double indexed }",
+            "A.x has type double; bool, int, string, timestamp, objectId, uuid and mixed can be indexed"
+        ),
     ])
     func ruleIsReported(text: String, message: String) throws {
         let schema = try SchemaText.parse(text)

@@ -5,7 +5,8 @@
 ///
 ///     u32 format (1, 2) | u32 crc32c of what follows | u64 schema version | u64 changed in (commit version)
 ///     u32 next table key | u32 next index key | u32 table count
-///     table:   u32 key | text name | u32 next column key | u32 flags (1 embedded; not in format 1) | u32 column count | columns | u32 inverse count | inverses
+///     table:   u32 key | text name | u32 next column key | u32 flags (1 embedded; not in format 1)
+///              u32 column count | columns | u32 inverse count | inverses
 ///     column:  u32 key | text name | u8 type | u8 collection | u8 flags (1 nullable, 2 primary key, 4 indexed,
 ///              8 the keys of the map before it)
 ///              u32 target table (0: none; of mixed values the index of the links in them) | u32 index key (0: none)
