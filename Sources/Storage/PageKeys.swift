@@ -49,6 +49,11 @@ enum PageKeys {
         [make(0x04, table.rawValue, column.key.rawValue), make(0x06, table.rawValue, column.key.rawValue)]
     }
 
+    /// What the keys of pages begin with that belong to single rows.
+    static func pagesOfRows(of table: TableKey) -> [[UInt8]] {
+        everything(of: table).filter { ![0x02, 0x03, 0x04, 0x05].contains($0[0]) }
+    }
+
     /// What all keys of a table's pages begin with, apart from its indexes.
     static func everything(of table: TableKey) -> [[UInt8]] {
         [0x02, 0x03, 0x04, 0x05, 0x06].map { make($0, table.rawValue) }

@@ -34,6 +34,10 @@ extension WriteTransaction {
             tail = nil
         }
         let table = writer.layout.key
+        if writer.isCleared {
+            // First of all: rows that came later put theirs again.
+            for prefix in PageKeys.pagesOfRows(of: table) { try deleteAll(with: prefix, from: &batch) }
+        }
         let tailIndex = writer.tailRowCount > 0 ? writer.regularCount : -1
         for (cluster, overlay) in writer.dirty.enumerated() {
             guard let overlay, cluster != tailIndex else { continue }
@@ -46,6 +50,15 @@ extension WriteTransaction {
             batch.delete(PageKeys.tail(table))
         }
         batch.put(PageKeys.tableState(table), writer.stamp(version.rawValue).encoded(for: table))
+    }
+
+    private func deleteAll(with prefix: [UInt8], from batch: inout PageBatch) throws(DatabaseError) {
+        let cursor = try base.pages.makeCursor()
+        var found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
+        while found, cursor.key.starts(with: prefix) {
+            batch.delete(cursor.key)
+            found = try cursor.next()
+        }
     }
 
     /// nil where the tail has no rows or has not been touched.

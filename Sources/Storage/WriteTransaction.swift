@@ -75,7 +75,8 @@ package final class WriteTransaction: RowSource {
     }
 
     override func indexView(_ key: IndexKey) throws(DatabaseError) -> IndexView {
-        IndexView(base.reader(key), deltas[key])
+        let delta = deltas[key]
+        return IndexView(delta?.isCleared == true ? nil : base.reader(key), delta)
     }
 
     /// `isUnique` for primary keys, whose pending entries are found through a hash table.

@@ -186,8 +186,12 @@ package class LiveCollection {
     package func deleteObjects() throws(DatabaseError) -> Int {
         guard let target else { throw notObjects() }
         _ = try session.requireWrite()
+        if let wholeTable { return try session.deleteAll(wholeTable) }
         return try session.delete(target, try keys())
     }
+
+    /// The class whose objects this is all of.
+    var wholeTable: TableKey? { nil }
 
     // MARK: Errors
 

@@ -25,7 +25,7 @@ package final class LiveResults: LiveCollection {
         self.source = source
         self.stages = stages
         self.valueStages = valueStages
-        if case .table(let table) = source, stages.isEmpty { wholeTable = table } else { wholeTable = nil }
+        if case .table(let table) = source, stages.isEmpty { allOfTable = table } else { allOfTable = nil }
         super.init(
             session, .results, elementType: source.elementType, isElementNullable: source.isElementNullable,
             target: source.target)
@@ -45,7 +45,8 @@ package final class LiveResults: LiveCollection {
     }
 
     /// All objects of the class, as they are stored.
-    private let wholeTable: TableKey?
+    override var wholeTable: TableKey? { allOfTable }
+    private let allOfTable: TableKey?
 
     // MARK: Deriving
 

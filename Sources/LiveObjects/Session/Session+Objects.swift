@@ -126,6 +126,10 @@ extension Session {
         try requireWrite().delete(table, key)
     }
 
+    /// Deletes every object of a class and says how many there were.
+    @discardableResult
+    package func deleteAll(_ table: TableKey) throws(DatabaseError) -> Int { try requireWrite().deleteAll(table) }
+
     /// Deletes those that exist and says how many did.
     package func delete(_ table: TableKey, _ keys: [Int64]) throws(DatabaseError) -> Int {
         let write = try requireWrite()

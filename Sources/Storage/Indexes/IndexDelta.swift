@@ -41,6 +41,7 @@ package final class IndexDelta {
 
     /// `isUnique` for primary keys: hardly any two entries share a value, and single values are looked up all the time.
     package init(isUnique: Bool = false) {
+        self.isUnique = isUnique
         spaces = .allocate(capacity: 2)
         spaces.initialize(to: Space(isUnique: isUnique))
         (spaces + 1).initialize(to: Space(isUnique: false))
@@ -51,7 +52,17 @@ package final class IndexDelta {
         spaces.deallocate()
     }
 
-    package var isEmpty: Bool { values.isEmpty && nulls.isEmpty }
+    package var isEmpty: Bool { !isCleared && values.isEmpty && nulls.isEmpty }
+
+    /// Everything the index held when the write began, and what the write has added so far, is gone.
+    package private(set) var isCleared = false
+    private let isUnique: Bool
+
+    package func clear() {
+        isCleared = true
+        spaces[0] = Space(isUnique: isUnique)
+        spaces[1] = Space(isUnique: false)
+    }
 
     /// Adds and removes recorded so far; says how large the commit will be.
     package var changeCount: Int { values.added.count + values.removed.count + nulls.added.count + nulls.removed.count }

@@ -12,6 +12,12 @@ package enum IndexMerge {
         _ delta: IndexDelta, to index: IndexKey, over pages: PageSnapshot, into batch: inout PageBatch,
         blockBytes: Int = IndexBlockEncoder.defaultBlockBytes
     ) throws(DatabaseError) {
+        if delta.isCleared {
+            try drop(index, over: pages, into: &batch)
+            build(delta.values.net().adds, .values(index), into: &batch, blockBytes: blockBytes)
+            build(delta.nulls.net().adds, .nulls(index), into: &batch, blockBytes: blockBytes)
+            return
+        }
         if !delta.values.isEmpty {
             let (adds, removes) = delta.values.net()
             try apply(adds, removes, to: .values(index), over: pages, into: &batch, blockBytes: blockBytes)
@@ -19,6 +25,21 @@ package enum IndexMerge {
         if !delta.nulls.isEmpty {
             let (adds, removes) = delta.nulls.net()
             try apply(adds, removes, to: .nulls(index), over: pages, into: &batch, blockBytes: blockBytes)
+        }
+    }
+
+    /// Full blocks of sorted entries, for a space that has none.
+    private static func build(
+        _ entries: ContiguousArray<IndexEntry>, _ space: IndexSpace, into batch: inout PageBatch, blockBytes: Int
+    ) {
+        let encoder = IndexBlockEncoder(blockBytes: blockBytes)
+        entries.withUnsafeBufferPointer { entries in
+            var start = 0
+            for end in encoder.cut(entries, fillingUp: true) {
+                let key = space.pageKey(start == 0 ? .lowest : entries[start])
+                batch.put(key, encoder.encode(UnsafeBufferPointer(rebasing: entries[start ..< end]), pageKey: key))
+                start = end
+            }
         }
     }
 

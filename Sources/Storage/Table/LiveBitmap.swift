@@ -20,6 +20,10 @@ struct LiveBitmap {
         extend(to: rowCount, from: 0)
     }
 
+    init(allDead rowCount: Int) {
+        self.init(rowCount: rowCount, words: [UInt64](repeating: 0, count: (rowCount + 63) / 64))
+    }
+
     private init(rowCount: Int, words: [UInt64]) {
         self.rowCount = rowCount
         self.words = words

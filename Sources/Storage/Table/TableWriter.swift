@@ -253,6 +253,28 @@ final class TableWriter {
         state.liveCount -= 1
     }
 
+    // MARK: Deleting all
+
+    /// Every row was deleted: long lists and other pages of single rows are deleted by prefix when this is committed.
+    private(set) var isCleared = false
+
+    func isOpen(_ cluster: Int) -> Bool { openCluster != nil && overlay(cluster) === openCluster }
+
+    /// A fresh overlay instead of the one there may be.
+    func replace(_ cluster: Int) -> DirtyCluster {
+        let made = DirtyCluster(
+            firstKey: firstKey(cluster), rowCount: rowCount(cluster), live: nil, columnCount: layout.columns.count)
+        install(made, at: cluster)
+        return made
+    }
+
+    func forgetRows() {
+        longLists.removeAll()
+        state.liveCount = 0
+        isCleared = true
+        touched = true
+    }
+
     func stamp(_ version: UInt64) -> TableState {
         var stamped = state
         stamped.modifiedIn = version
