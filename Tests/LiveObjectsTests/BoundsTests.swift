@@ -10,7 +10,7 @@ import Testing
 @Suite struct BoundsTests {
     @Test func aThousandClassesAreReadWhenTheyAreUsed() throws {
         let classes = (0 ..< 1_000).map { number in
-            "Class\(number) { id: int primary, name: string indexed, next: link<Class\((number + 1) % 1_000)>? }"
+            "Class\(number) { id: int key, name: string indexed, next: link<Class\((number + 1) % 1_000)> }"
         }
         let store = TestStore(.file, schema: classes.joined(separator: "\n"))
         let first = try store.open()
@@ -54,7 +54,7 @@ import Testing
 
     @Test func manyExistingObjectsAreUpserted() throws {
         let count = TestScale.times(20_000)
-        let session = try TestStore(rowsPerCluster: 480, schema: "Row { id: int primary, number: int }").open()
+        let session = try TestStore(rowsPerCluster: 480, schema: "Row { id: int key, number: int }").open()
         let type = try session.schema.type(named: "Row")
         let table = try session.tableKey("Row")
         let columns = try ["id", "number"].map { try #require(type.property(named: $0)?.columnKey) }

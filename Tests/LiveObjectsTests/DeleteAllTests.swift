@@ -9,9 +9,9 @@ import Testing
 
 @Suite struct DeleteAllTests {
     private let schema = """
-        Person { id: int primary, name: string indexed, friend: link<Person>?, dog: link<Dog>?, dogs: list<Dog>,
+        Person { id: int key, name: string indexed, friend: link<Person>, dog: link<Dog>, dogs: list<Dog>,
             tags: list<string> }
-        Dog { name: string?, owner: link<Person>?, walkers: list<Person>, other: link<Dog>? }
+        Dog { name: string?, owner: link<Person>, walkers: list<Person>, other: link<Dog> }
         """
 
     /// The same in both stores, apart from how people are deleted.
@@ -43,25 +43,27 @@ import Testing
             let left = try StoreDump.text(fast)
             let right = try StoreDump.text(slow)
             #expect(left == right)
-            for query in ["name == 'long enough to be hashed'", "name == 'n1'", "ANY tags == 't'", "dog != nil"] {
-                #expect(
-                    try fast.objects("Person").filter(query).allKeys == slow.objects("Person").filter(query).allKeys)
-            }
-            for query in ["owner != nil", "ANY walkers.name == 'n1'", "other.owner != nil"] {
-                #expect(try fast.objects("Dog").filter(query).allKeys == slow.objects("Dog").filter(query).allKeys)
+            let ofPeople = ["name == 'long enough to be hashed'", "name == 'n1'", "ANY tags == 't'", "dog != nil"]
+            let ofDogs = ["owner != nil", "ANY walkers.name == 'n1'", "other.owner != nil"]
+            for (name, queries) in [("Person", ofPeople), ("Dog", ofDogs)] {
+                for query in queries {
+                    let found = try fast.objects(name).filter(query).allKeys
+                    let expected = try slow.objects(name).filter(query).allKeys
+                    #expect(found == expected, "\(query)")
+                }
             }
         }
     }
 
     @Test(arguments: [3, 480])
     func itEndsWhereDeletingOneByOneDoes(_ rowsPerCluster: Int) throws {
-        try PropertyTest.run(rounds: 8) { random, _ in
+        try PropertyTest.run(rounds: 4) { random, _ in
             let twins = try Twins(schema: schema, rowsPerCluster: rowsPerCluster)
             var nextID = 0
             for _ in 0 ..< 6 {
                 let seed = random.next()
                 let first = nextID
-                nextID += 1 + random.below(rowsPerCluster == 3 ? 30 : 1_200)
+                nextID += 1 + random.below(rowsPerCluster == 3 ? 30 : 700)
                 let last = nextID
                 let splits = random.chance(50)
                 let deletesFirst = random.chance(30)
@@ -89,7 +91,7 @@ import Testing
                     if which != 1 {
                         for session in twins.both {
                             var random = SeededRandom(seed: again)
-                            try fill(session, first ..< first + 5, &random)
+                            try fill(session, first ..< min(first + 5, last), &random)
                         }
                     } else {
                         for session in twins.both {
@@ -107,8 +109,8 @@ import Testing
                     try twins.deleteAll("Person")
                     try twins.commit()
                 }
-                #expect(
-                    try twins.fast.objects("Person").filter("id >= 0").count() == twins.fast.objects("Person").count())
+                let count = try twins.fast.objects("Person").count()
+                #expect(try twins.fast.objects("Person").filter("id >= 0").count() == count)
             }
         }
     }
@@ -160,7 +162,7 @@ import Testing
             }
         }
         let before = session.counters.read().chunksDecoded
-        let logged = try session.inWrite {
+        let logged = try session.inWrite { () throws -> UInt64 in
             #expect(try session.deleteAll(table) == count)
             return session.counters.read().chunksDecoded - before
         }
