@@ -25,6 +25,8 @@ enum PageKeys {
         make(0x04, table.rawValue, column.rawValue, UInt32(truncatingIfNeeded: cluster))
     }
 
+    static func chunks(_ table: TableKey) -> [UInt8] { make(0x04, table.rawValue) }
+
     static func liveBitmap(_ table: TableKey, _ cluster: Int) -> [UInt8] {
         make(0x05, table.rawValue, UInt32(truncatingIfNeeded: cluster))
     }

@@ -178,6 +178,8 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
         return statistics
     }
 
+    override var latestTransactionNumber: UInt64 { UInt64(environment.lastTransactionNumber) }
+
     override func liveVersionCount() throws(DatabaseError) -> Int {
         let newest = environment.lastTransactionNumber
         let oldest = try readers().map(\.transactionNumber).min() ?? UInt64(newest)

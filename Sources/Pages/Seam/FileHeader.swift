@@ -83,7 +83,7 @@ package struct FileHeader: Sendable, Equatable {
     }
 
     /// Reads a record; `path` is for messages.
-    init(decoding bytes: UnsafeRawBufferPointer, path: String) throws(DatabaseError) {
+    package init(decoding bytes: UnsafeRawBufferPointer, path: String) throws(DatabaseError) {
         guard FileHeader.hasMagic(bytes) else {
             throw DatabaseError(.notAMotteFile, "'\(path)' is not a Motte file", path: path)
         }

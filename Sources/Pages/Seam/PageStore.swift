@@ -9,6 +9,12 @@
 import CMotteShim
 import MotteValues
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is only touched holding 'lock'
     private let lock = Lock()
     private var user: SharedPages?
@@ -107,6 +113,12 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
 
     /// How many versions lie between the oldest one that any process has pinned and the newest, both included.
     package func liveVersionCount() throws(DatabaseError) -> Int { try pages().liveVersionCount() }
+
+    /// The number that `PageReader` counts in, of the newest version.
+    package func latestTransactionNumber() throws(DatabaseError) -> UInt64 { try pages().latestTransactionNumber }
+
+    /// The process that calls.
+    package static var thisProcess: Int32 { getpid() }
 
     /// Versions pinned by any process, after the entries of dead ones were cleared.
     package func readers() throws(DatabaseError) -> [PageReader] { try pages().readers() }

@@ -44,6 +44,7 @@ class SharedPages: @unchecked Sendable {
     }
     func statistics() throws(DatabaseError) -> PageStatistics { throw SharedPages.missing }
     func readers() throws(DatabaseError) -> [PageReader] { [] }
+    var latestTransactionNumber: UInt64 { 0 }
     /// From the oldest version that any process has pinned to the newest.
     func liveVersionCount() throws(DatabaseError) -> Int { 1 }
     /// What is wrong with the pages of the newest version; a form that cannot tell says nothing.

@@ -38,6 +38,19 @@ final class TableDirectory {
         lists = Array(repeating: [], count: layout.columns.count)
     }
 
+    /// For a table whose state cannot be read.
+    init(
+        _ layout: TableLayout, pages: PageSnapshot, rowsPerCluster: Int, counters: Counters, state: TableState
+    ) {
+        self.layout = layout
+        self.pages = pages
+        self.rowsPerCluster = rowsPerCluster
+        self.counters = counters
+        self.state = state
+        columns = Array(repeating: [], count: layout.columns.count)
+        lists = Array(repeating: [], count: layout.columns.count)
+    }
+
     static func readState(_ table: TableKey, _ pages: PageSnapshot) throws(DatabaseError) -> TableState {
         let found = try PageKeys.tableState(table).withBytes { key throws(DatabaseError) in try pages.get(key) }
         guard let found else { return TableState() }

@@ -1,0 +1,278 @@
+/// Every object that can still be read of a damaged file, one by one, with the properties that can be read.
+///
+/// Nothing is believed that is not needed: a chunk that fails its checksum loses its properties of those objects and no
+/// others, live bitmaps that are damaged count as "all live", a table's state is made up from the chunks if it has to be,
+/// and a schema that cannot be read is made up too, with numbers for names.
+import MotteColumns
+import MottePages
+import MotteSchemaModel
+import MotteValues
+
+package enum SalvagedContent {
+    case value(Value)
+    case elements([Value])
+    /// In the order of the keys.
+    case entries([(key: String, value: Value)])
+}
+
+package struct SalvagedObject {
+    package let className: String
+    package let key: Int64
+    package let properties: [(name: String, content: SalvagedContent)]
+}
+
+package struct SalvageReport: Sendable {
+    package internal(set) var objects = 0
+    /// Sentences about what could not be read.
+    package internal(set) var losses: [String] = []
+}
+
+extension Database {
+    /// Calls `visit` with each object of the newest version; what it throws ends the walk.
+    package func salvage(
+        progress: ((MaintenanceProgress) -> Void)? = nil,
+        _ visit: (SalvagedObject) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) -> SalvageReport {
+        let newest = try pages.snapshot()
+        var losses: [String] = []
+        let catalog: Catalog
+        do throws(DatabaseError) {
+            guard let record = try newest.get(PageKeys.catalog) else {
+                throw .corrupted("the stored schema is missing")
+            }
+            catalog = try Catalog.decode(record.bytes)
+        } catch {
+            losses.append("the schema: \(VerificationWalk.plain(error)); classes and properties go by their numbers")
+            catalog = try Catalog.guessed(from: newest)
+        }
+        let source = Snapshot(
+            pages: newest, catalog: catalog, counters: counters, rowsPerCluster: try pages.header.rowsPerCluster)
+        var walk = SalvageWalk(source, losses, progress)
+        return try walk.run(visit)
+    }
+}
+
+private struct SalvageWalk {
+    let source: Snapshot
+    var report = SalvageReport()
+    let progress: ((MaintenanceProgress) -> Void)?
+
+    init(_ source: Snapshot, _ losses: [String], _ progress: ((MaintenanceProgress) -> Void)?) {
+        self.source = source
+        report.losses = losses
+        self.progress = progress
+    }
+
+    mutating func run(_ visit: (SalvagedObject) throws(DatabaseError) -> Void) throws(DatabaseError) -> SalvageReport {
+        let tables = source.catalog.tables
+        for (number, table) in tables.enumerated() {
+            do throws(DatabaseError) {
+                let view = try view(of: table)
+                for cluster in 0 ..< view.clusterCount { try salvage(view, cluster, visit) }
+            } catch {
+                // Errors of damaged bytes are caught where they are met; what comes here is the visitor's.
+                guard error.code == .corrupted || error.code == .unsupportedFormat else { throw error }
+                report.losses.append("class \(table.name): \(VerificationWalk.plain(error))")
+            }
+            progress?(MaintenanceProgress(done: number + 1, total: tables.count))
+        }
+        return report
+    }
+
+    private mutating func view(of table: StoredTable) throws(DatabaseError) -> TableView {
+        do throws(DatabaseError) {
+            // A state that is missing altogether reads as an empty class.
+            if try source.pages.get(PageKeys.tableState(table.key)) == nil, try source.hasChunks(table.key) {
+                throw .corrupted("it is missing")
+            }
+            return try source.table(table.key)
+        } catch {
+            report.losses.append(
+                "the state of class \(table.name): \(VerificationWalk.plain(error)); its objects are counted anew")
+            let state = try source.guessedState(of: table)
+            let directory = TableDirectory(
+                TableLayout(table, catalog: source.catalog), pages: source.pages,
+                rowsPerCluster: source.rowsPerCluster, counters: source.counters, state: state)
+            return TableView(directory: directory, writer: nil, source: source)
+        }
+    }
+
+    private mutating func salvage(
+        _ view: TableView, _ cluster: Int, _ visit: (SalvagedObject) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        let name = view.type.name
+        let first = view.directory.firstKey(cluster)
+        let count = view.directory.rowCount(cluster)
+        var keys: [Int64]
+        do throws(DatabaseError) { keys = try liveKeys(view, cluster) } catch {
+            report.losses.append(
+                "which objects of \(name) from \(first) are deleted: \(VerificationWalk.plain(error)); all are taken")
+            keys = Array(first ..< first + Int64(count))
+        }
+        guard !keys.isEmpty else { return }
+        var columns: [(slot: Int, chunk: ColumnChunk?)] = []
+        for (slot, column) in view.layout.columns.enumerated() {
+            do throws(DatabaseError) {
+                if column.collection == .none {
+                    columns.append((slot, try view.directory.chunk(slot, cluster)))
+                } else {
+                    _ = try view.directory.listChunk(slot, cluster)
+                    columns.append((slot, nil))
+                }
+            } catch {
+                report.losses.append(
+                    "\(name).\(column.name) of objects \(first) to \(first + Int64(count) - 1): "
+                        + VerificationWalk.plain(error))
+            }
+        }
+        guard !columns.isEmpty else { return }
+        for key in keys {
+            var properties: [(String, SalvagedContent)] = []
+            for (slot, chunk) in columns {
+                let column = view.layout.columns[slot]
+                if let chunk {
+                    properties.append((column.name, .value(Self.value(chunk, Int(key - first), column))))
+                } else if let content = elements(view, slot, cluster, key) {
+                    properties.append((column.name, content))
+                }
+            }
+            report.objects += 1
+            try visit(SalvagedObject(className: name, key: key, properties: properties))
+        }
+    }
+
+    /// With the bitmap of this cluster alone: a damaged one must not bring back what others say is deleted.
+    private func liveKeys(_ view: TableView, _ cluster: Int) throws(DatabaseError) -> [Int64] {
+        if let rows = try? view.cluster(cluster) { return rows.liveKeys }
+        let first = view.directory.firstKey(cluster)
+        let count = view.directory.rowCount(cluster)
+        let all = first ..< first + Int64(count)
+        let bitmap: LiveBitmap
+        if cluster < view.directory.regularCount {
+            let key = PageKeys.liveBitmap(view.key, cluster)
+            guard let found = try source.pages.get(key) else { return Array(all) }
+            bitmap = try LiveBitmap.decode(found.bytes, key: key, limit: count)
+        } else {
+            let key = PageKeys.tail(view.key)
+            guard let tail = try source.pages.get(key) else { return [] }
+            let directory = try Tail.decode(tail.bytes, pageKey: key)
+            guard !directory.live.isEmpty else { return Array(all) }
+            bitmap = try LiveBitmap.decode(
+                UnsafeRawBufferPointer(rebasing: tail.bytes[directory.live]), key: key, limit: count)
+        }
+        return all.filter { Int($0 - first) < bitmap.rowCount && bitmap.isLive(Int($0 - first)) }
+    }
+
+    private static func value(_ chunk: ColumnChunk, _ row: Int, _ column: StoredColumn) -> Value {
+        var view = chunk.view(row)
+        if view.kindNumber == ValueKind.link.rawValue { view.aux = column.target?.rawValue ?? 0 }
+        return view.owned
+    }
+
+    /// As many elements as can be read; of a long list with a damaged part those before it.
+    private mutating func elements(_ view: TableView, _ slot: Int, _ cluster: Int, _ key: Int64) -> SalvagedContent? {
+        let column = view.layout.columns[slot]
+        var values: [Value] = []
+        do throws(DatabaseError) {
+            let chunk = try view.directory.listChunk(slot, cluster)
+            let row = Int(key - view.directory.firstKey(cluster))
+            if chunk.isExternal(row) {
+                let count = chunk.elementCount(row)
+                try view.directory.longList(slot, ObjectKey(key)).forEach(0 ..< count, of: count) { part, range in
+                    for element in range { values.append(Self.value(part, element, column)) }
+                }
+            } else {
+                for element in chunk.range(row) { values.append(Self.value(chunk.elements, element, column)) }
+            }
+        } catch {
+            report.losses.append(
+                "\(view.type.name).\(column.name) of object \(key) after \(values.count) elements: "
+                    + VerificationWalk.plain(error))
+        }
+        return .elements(values)
+    }
+}
+
+extension Snapshot {
+    fileprivate func hasChunks(_ table: TableKey) throws(DatabaseError) -> Bool {
+        let prefix = PageKeys.chunks(table)
+        let cursor = try pages.makeCursor()
+        let found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
+        if found, cursor.key.starts(with: prefix) { return true }
+        return try pages.get(PageKeys.tail(table)) != nil
+    }
+
+    /// From the chunks and the tail that are there; all rows count as live.
+    fileprivate func guessedState(of table: StoredTable) throws(DatabaseError) -> TableState {
+        var state = TableState()
+        let prefix = PageKeys.chunks(table.key)
+        let cursor = try pages.makeCursor()
+        var found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
+        while found, cursor.key.starts(with: prefix) {
+            if cursor.key.count == 13 {
+                let cluster = cursor.key[9 ..< 13].reduce(Int64(0)) { $0 << 8 | Int64($1) }
+                let rows = Catalog.rowCount(inChunk: cursor.value.bytes)
+                state.nextKey = max(state.nextKey, cluster * Int64(rowsPerCluster) + Int64(rows))
+            }
+            found = try cursor.next()
+        }
+        state.tailFirstKey = state.nextKey
+        let key = PageKeys.tail(table.key)
+        if let tail = try pages.get(key), let directory = try? Tail.decode(tail.bytes, pageKey: key) {
+            state.tailFirstKey = directory.firstKey
+            state.nextKey = max(state.nextKey, directory.firstKey + Int64(directory.rowCount))
+        }
+        state.nextKey = min(state.nextKey, TableState.keyLimit)
+        state.liveCount = max(0, state.nextKey - 1)
+        return state
+    }
+}
+
+extension Catalog {
+    /// What chunks and tails say of a schema that is lost. Links lead nowhere, since their classes are not in chunks.
+    fileprivate static func guessed(from pages: PageSnapshot) throws(DatabaseError) -> Catalog {
+        var tables: [UInt32: [UInt32: (kind: ColumnKind, isList: Bool)]] = [:]
+        func number(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> UInt32 {
+            bytes[offset ..< offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
+        }
+        func add(_ table: UInt32, _ column: UInt32, _ chunk: UnsafeRawBufferPointer) {
+            guard let first = chunk.first, let kind = ColumnKind(rawValue: first & 0x3F) else { return }
+            tables[table, default: [:]][column] = (kind, first & 0x40 != 0)
+        }
+        let cursor = try pages.makeCursor()
+        var found = try PageKeys.catalog.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
+        while found, let space = cursor.key.first, space <= KeySpace.chunks {
+            if space == KeySpace.chunks, cursor.key.count == 13 {
+                add(number(cursor.key, 1), number(cursor.key, 5), cursor.value.bytes)
+            } else if space == KeySpace.tails, cursor.key.count == 5 {
+                let table = number(cursor.key, 1)
+                let directory = try? Tail.decode(cursor.value.bytes, pageKey: [UInt8](cursor.key))
+                for column in directory?.columns ?? [] {
+                    add(table, column.key.rawValue, UnsafeRawBufferPointer(rebasing: cursor.value.bytes[column.bytes]))
+                }
+            }
+            found = try cursor.next()
+        }
+        return Catalog(
+            schemaVersion: 0, changedIn: 0, nextTableKey: (tables.keys.max() ?? 0) + 1, nextIndexKey: 1,
+            tables: tables.keys.sorted().map { guessed($0, tables[$0] ?? [:]) })
+    }
+
+    private static func guessed(_ table: UInt32, _ columns: [UInt32: (kind: ColumnKind, isList: Bool)]) -> StoredTable {
+        StoredTable(
+            key: TableKey(table), name: "table\(table)", nextColumnKey: (columns.keys.max() ?? 0) + 1,
+            columns: columns.keys.sorted().compactMap { key in
+                guard let column = columns[key], let type = PropertyType(rawValue: UInt32(column.kind.rawValue)) else {
+                    return nil
+                }
+                return StoredColumn(
+                    key: ColumnKey(key), name: "column\(key)", type: type, collection: column.isList ? .list : .none,
+                    isNullable: true, isPrimaryKey: false, isIndexed: false, target: nil, index: nil, kind: column.kind)
+            }, inverses: [])
+    }
+
+    fileprivate static func rowCount(inChunk bytes: UnsafeRawBufferPointer) -> UInt32 {
+        guard bytes.count >= 16 else { return 0 }
+        return bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self).littleEndian
+    }
+}

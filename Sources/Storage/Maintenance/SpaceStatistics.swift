@@ -1,0 +1,137 @@
+/// Where a file's bytes are, and who keeps old versions of it.
+import CMotteShim
+import MottePages
+import MotteSchemaModel
+import MotteValues
+
+package struct SpaceStatistics: Sendable {
+    package struct ClassSpace: Sendable {
+        package let name: String
+        package let objects: Int
+        /// Values of single properties and of short lists; tails, states and live bitmaps with them.
+        package var chunkBytes = 0
+        package var longListBytes = 0
+        package var indexBytes = 0
+        package var largeValueBytes = 0
+        package var bytes: Int { chunkBytes + longListBytes + indexBytes + largeValueBytes }
+    }
+
+    package var classes: [ClassSpace] = []
+    package var logBytes = 0
+    package var logRecords = 0
+    /// Keys and values that no class, index or log has.
+    package var otherBytes = 0
+    package var fileBytes = 0
+    /// Pages that later commits will use.
+    package var freeBytes = 0
+    package var version = Version(0)
+}
+
+/// A version that somebody shows.
+package struct ReaderStatistics: Sendable {
+    package let processID: Int32
+    package let isThisProcess: Bool
+    package let version: Version
+    /// How many commits it is behind.
+    package let versionsBehind: Int
+    /// Since when there has been a newer version; nil for the newest, and where the change log no longer says.
+    package let behindForNanoseconds: Int64?
+}
+
+extension Database {
+    /// Counts keys and values of every page; a walk over the file's keys.
+    package func spaceStatistics(
+        progress: ((MaintenanceProgress) -> Void)? = nil
+    ) throws(DatabaseError) -> SpaceStatistics {
+        let shown = try snapshot()
+        let page = try pages.statistics()
+        var statistics = SpaceStatistics()
+        statistics.version = shown.version
+        statistics.fileBytes = page.fileBytes
+        statistics.freeBytes = page.freeBytes
+        var classOfTable: [UInt32: Int] = [:]
+        var classOfIndex: [UInt32: Int] = [:]
+        for (position, table) in shown.catalog.tables.enumerated() {
+            statistics.classes.append(
+                SpaceStatistics.ClassSpace(name: table.name, objects: try shown.table(table.key).liveCount))
+            classOfTable[table.key.rawValue] = position
+            for column in table.columns { if let index = column.index { classOfIndex[index.rawValue] = position } }
+        }
+        let cursor = try shown.pages.makeCursor()
+        var found = try FileHeader.key.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
+        var done = 0
+        while found {
+            statistics.add(cursor.key, cursor.key.count + cursor.value.bytes.count, classOfTable, classOfIndex)
+            done += 1
+            if done & 0xFFFF == 0 { progress?(MaintenanceProgress(done: done, total: max(done, page.entryCount))) }
+            found = try cursor.next()
+        }
+        progress?(MaintenanceProgress(done: done, total: done))
+        return statistics
+    }
+
+    /// Every version that some process has pinned, the oldest first.
+    package func readerStatistics() throws(DatabaseError) -> [ReaderStatistics] {
+        let newest = try pages.snapshot()
+        let newestNumber = try pages.latestTransactionNumber()
+        let now = motte_shim_wall_time_ns()
+        let own = PageStore.thisProcess
+        var statistics: [ReaderStatistics] = []
+        for reader in try pages.readers() {
+            // Commits are numbered one by one by the pager too.
+            let behind = UInt64(max(0, Int64(newestNumber) - Int64(clamping: reader.transactionNumber)))
+            let version = Version(newest.version.rawValue - min(behind, newest.version.rawValue))
+            let next = Version(version.rawValue + 1)
+            var age: Int64?
+            if behind > 0,
+                let record = try HistoryLog.records(from: version, to: next, snapshot: newest)?.first
+            {
+                age = now - record.wallTimeNanoseconds
+            }
+            statistics.append(
+                ReaderStatistics(
+                    processID: reader.processID, isThisProcess: reader.processID == own, version: version,
+                    versionsBehind: Int(behind), behindForNanoseconds: age))
+        }
+        return statistics.sorted { $0.version < $1.version }
+    }
+}
+
+extension SpaceStatistics {
+    fileprivate mutating func add(
+        _ key: UnsafeRawBufferPointer, _ bytes: Int, _ classOfTable: [UInt32: Int], _ classOfIndex: [UInt32: Int]
+    ) {
+        let number = key.count >= 5 ? key[1 ..< 5].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } : 0
+        switch key.first {
+        case KeySpace.tableStates, KeySpace.tails, KeySpace.chunks, KeySpace.liveBitmaps:
+            if let position = classOfTable[number] {
+                classes[position].chunkBytes += bytes
+            } else {
+                otherBytes += bytes
+            }
+        case KeySpace.longLists:
+            if let position = classOfTable[number] {
+                classes[position].longListBytes += bytes
+            } else {
+                otherBytes += bytes
+            }
+        case 0x08:
+            if let position = classOfTable[number] {
+                classes[position].largeValueBytes += bytes
+            } else {
+                otherBytes += bytes
+            }
+        case KeySpace.indexBlocks:
+            // The top bit marks the blocks of nulls.
+            if let position = classOfIndex[number & 0x7FFF_FFFF] {
+                classes[position].indexBytes += bytes
+            } else {
+                otherBytes += bytes
+            }
+        case KeySpace.changeLog:
+            logBytes += bytes
+            logRecords += 1
+        default: otherBytes += bytes
+        }
+    }
+}

@@ -1,0 +1,287 @@
+/// Everything in a file looked at and compared with everything else: schema, states, live rows, chunks, lists, links,
+/// indexes, change log, and that no page belongs to nothing. What is wrong is said in sentences, and the walk goes on.
+///
+/// Not covered is damage inside the pager's own pages, which the pager believes. Memory is about 16 bytes per index
+/// entry of the largest index.
+import MotteColumns
+import MottePages
+import MotteSchemaModel
+import MotteValues
+
+package struct VerificationReport: Sendable {
+    /// Sentences, in the order of the walk; empty when all is well.
+    package internal(set) var problems: [String] = []
+    /// Further problems that were counted and not kept.
+    package internal(set) var moreProblems = 0
+    package internal(set) var classes = 0
+    package internal(set) var objects = 0
+    package internal(set) var chunks = 0
+    package internal(set) var indexEntries = 0
+    package internal(set) var logRecords = 0
+
+    package var isSound: Bool { problems.isEmpty }
+
+    package var text: String {
+        let sum =
+            "\(classes) classes, \(objects) objects, \(chunks) chunks, \(indexEntries) index entries, "
+            + "\(logRecords) log records"
+        guard !isSound else { return "sound: " + sum }
+        let more = moreProblems > 0 ? ["and \(moreProblems) more"] : []
+        return ([String(problems.count + moreProblems) + " problems in " + sum] + problems + more)
+            .joined(separator: "\n")
+    }
+}
+
+extension Snapshot {
+    package func verify(
+        limit: Int = 200, progress: ((MaintenanceProgress) -> Void)? = nil
+    ) throws(DatabaseError) -> VerificationReport {
+        var walk = VerificationWalk(self, limit: limit, progress: progress)
+        walk.run()
+        return walk.report
+    }
+}
+
+struct VerificationWalk {
+    let source: Snapshot
+    let limit: Int
+    let progress: ((MaintenanceProgress) -> Void)?
+    var report = VerificationReport()
+    private var done = 0
+    private var total = 0
+
+    init(_ source: Snapshot, limit: Int, progress: ((MaintenanceProgress) -> Void)?) {
+        // A copy: what was checked before must not be taken as checked.
+        self.source = source.copy()
+        self.limit = limit
+        self.progress = progress
+    }
+
+    mutating func run() {
+        checkHeader()
+        checkSchema()
+        total = source.catalog.tables.reduce(0) { $0 + $1.columns.count } + 2
+        for table in source.catalog.tables {
+            report.classes += 1
+            attempt("class \(table.name)") { (walk) throws(DatabaseError) in try walk.check(table) }
+        }
+        checkLog()
+        step()
+        attempt("the pages") { (walk) throws(DatabaseError) in
+            for problem in try walk.source.strayPages() { walk.note(problem) }
+        }
+        step()
+    }
+
+    mutating func note(_ problem: String) {
+        if report.problems.count < limit { report.problems.append(problem) } else { report.moreProblems += 1 }
+    }
+
+    /// An error of `body` becomes a problem.
+    mutating func attempt(_ what: String, _ body: (inout Self) throws(DatabaseError) -> Void) {
+        do throws(DatabaseError) { try body(&self) } catch { note("\(what): \(Self.plain(error))") }
+    }
+
+    static func plain(_ error: DatabaseError) -> String {
+        let start = "the file is damaged: "
+        let end = "; run 'motte verify' and restore from a copy"
+        var text = Substring(error.message)
+        if text.hasPrefix(start) { text = text.dropFirst(start.count) }
+        if text.hasSuffix(end) { text = text.dropLast(end.count) }
+        return String(text)
+    }
+
+    private mutating func step() {
+        done += 1
+        progress?(MaintenanceProgress(done: done, total: total))
+    }
+
+    // MARK: The file as a whole
+
+    private mutating func checkHeader() {
+        attempt("the header") { (walk) throws(DatabaseError) in
+            guard let record = try walk.source.pages.get(FileHeader.key) else {
+                return walk.note("the header is missing")
+            }
+            let header = try FileHeader(decoding: record.bytes, path: "")
+            if header.version != walk.source.version {
+                walk.note("the header says version \(header.version.rawValue), not \(walk.source.version.rawValue)")
+            }
+        }
+    }
+
+    private mutating func checkSchema() {
+        attempt("the schema") { (walk) throws(DatabaseError) in
+            if let record = try walk.source.pages.get(PageKeys.catalog) { _ = try Catalog.decode(record.bytes) }
+            _ = try walk.source.schema.validated()
+            var indexes: Set<IndexKey> = []
+            for table in walk.source.catalog.tables {
+                for column in table.columns {
+                    if let index = column.index, !indexes.insert(index).inserted {
+                        walk.note("\(table.name).\(column.name) shares its index with another property")
+                    }
+                    if let target = column.target, walk.source.catalog.table(target) == nil {
+                        walk.note("\(table.name).\(column.name) links to a class that is not there")
+                    }
+                }
+            }
+        }
+    }
+
+    private mutating func checkLog() {
+        attempt("the change log") { (walk) throws(DatabaseError) in
+            let pages = walk.source.pages
+            guard let oldest = try HistoryLog.oldestVersion(in: pages) else {
+                // A copy has none before its first commit.
+                return
+            }
+            let from = Version(oldest.rawValue - 1)
+            guard let records = try HistoryLog.records(from: from, to: pages.version, snapshot: pages) else {
+                return walk.note("the change log has a gap between \(oldest.rawValue) and \(pages.version.rawValue)")
+            }
+            walk.report.logRecords = records.count
+        }
+    }
+
+    // MARK: One class
+
+    private mutating func check(_ table: StoredTable) throws(DatabaseError) {
+        let view = try source.table(table.key)
+        report.objects += view.liveCount
+        try checkLiveRows(view)
+        try checkState(view)
+        for (slot, column) in table.columns.enumerated() {
+            let name = "\(table.name).\(column.name)"
+            var entries = column.index == nil ? nil : ColumnEntries()
+            for cluster in 0 ..< view.clusterCount {
+                attempt("\(name), objects from \(view.directory.firstKey(cluster))") { (walk) throws(DatabaseError) in
+                    try walk.check(view, slot, cluster, &entries)
+                }
+            }
+            if let index = column.index, let entries {
+                attempt("the index of \(name)") { (walk) throws(DatabaseError) in
+                    try walk.check(index, entries, name)
+                }
+            }
+            attempt(name) { (walk) throws(DatabaseError) in try walk.checkReach(view, column) }
+            step()
+        }
+    }
+
+    private mutating func checkState(_ view: TableView) throws(DatabaseError) {
+        guard let record = try source.pages.get(PageKeys.tableState(view.key)) else { return }
+        if record.bytes.suffix(4).contains(where: { $0 != 0 }) {
+            note("the state of class \(view.type.name) has bytes where there are none")
+        }
+    }
+
+    /// Chunks and long lists of objects that never were, or are no more.
+    private mutating func checkReach(_ view: TableView, _ column: StoredColumn) throws(DatabaseError) {
+        let name = "\(view.type.name).\(column.name)"
+        let cursor = try source.pages.makeCursor()
+        let end = PageKeys.chunk(view.key, column.key, Int(UInt32.max))
+        let first = PageKeys.chunk(view.key, column.key, 0)
+        let hasChunk = try end.withBytes { key throws(DatabaseError) in try cursor.seekLast(atMost: key) }
+        if hasChunk, cursor.key.count == first.count, cursor.key.starts(with: first.prefix(9)) {
+            let cluster = cursor.key.suffix(4).reduce(0) { $0 << 8 | Int($1) }
+            if cluster >= view.directory.regularCount { note("\(name) has values of objects that never were") }
+        }
+        var next = PageKeys.longList(view.key, column.key, ObjectKey(0), 0)
+        let prefix = Array(next.prefix(9))
+        while try next.withBytes({ key throws(DatabaseError) in try cursor.seek(key) }),
+            cursor.key.starts(with: prefix),
+            cursor.key.count >= 17
+        {
+            let owner = ObjectKey(cursor.key[9 ..< 17].reduce(Int64(0)) { $0 << 8 | Int64($1) })
+            if try view.locate(owner) == nil {
+                note("\(name) has a long list of object \(owner.rawValue), which does not exist")
+            }
+            next = PageKeys.longList(view.key, column.key, ObjectKey(owner.rawValue &+ 1), 0)
+        }
+    }
+
+    private mutating func checkLiveRows(_ view: TableView) throws(DatabaseError) {
+        var live = 0
+        for cluster in 0 ..< view.clusterCount { live += try view.cluster(cluster).liveCount }
+        if live != view.liveCount {
+            note("class \(view.type.name) has \(live) objects, its state says \(view.liveCount)")
+        }
+    }
+
+    private mutating func check(
+        _ view: TableView, _ slot: Int, _ cluster: Int, _ entries: inout ColumnEntries?
+    ) throws(DatabaseError) {
+        let rows = try view.cluster(cluster)
+        let column = view.layout.columns[slot]
+        guard rows.liveCount > 0 else {
+            if cluster < view.directory.regularCount, try source.hasChunk(view.key, column.key, cluster) {
+                note("a cluster of \(view.type.name) without objects still has values of \(column.name) (C3)")
+            }
+            return
+        }
+        report.chunks += 1
+        guard column.collection == .none else {
+            return try checkCollections(view, slot, rows, cluster, &entries)
+        }
+        let chunk = try view.chunk(slot: slot, cluster)
+        for key in rows.liveKeys {
+            let value = chunk.view(Int(key - rows.firstKey))
+            if value.isNull, !column.isNullable { note("\(place(view, slot, key)) is null and must not be") }
+            try check(value, view, slot, key)
+            if column.isLink {
+                if !value.isNull { entries?.add(IndexValue.link(to: value.linkValue.key), key) }
+            } else {
+                entries?.add(IndexValue(value), key)
+            }
+        }
+    }
+
+    private mutating func checkCollections(
+        _ view: TableView, _ slot: Int, _ rows: ClusterView, _ cluster: Int, _ entries: inout ColumnEntries?
+    ) throws(DatabaseError) {
+        let column = view.layout.columns[slot]
+        for key in rows.liveKeys {
+            var found: [IndexValue] = []
+            var elements = 0
+            do throws(DatabaseError) {
+                try view.listValues(column.key, ObjectKey(key)) { (chunk, range) throws(DatabaseError) in
+                    for element in range {
+                        elements += 1
+                        let value = chunk.view(element)
+                        try self.check(value, view, slot, key)
+                        if column.isLink, !value.isNull {
+                            found.append(IndexValue.link(to: ObjectKey(chunk.link(element))))
+                        }
+                    }
+                }
+                if elements != (try view.listCount(column.key, ObjectKey(key))) {
+                    note("\(place(view, slot, key)) has \(elements) elements, which is not what it says")
+                }
+            } catch { note("\(place(view, slot, key)): \(Self.plain(error))") }
+            for value in found { entries?.add(value, key) }
+        }
+    }
+
+    /// A value by itself: text is text, links lead somewhere.
+    private mutating func check(
+        _ value: ValueView, _ view: TableView, _ slot: Int, _ key: Int64
+    ) throws(DatabaseError) {
+        switch value.kind {
+        case .string:
+            if !UTF8Validation.isValid(value.bytes) { note("\(place(view, slot, key)) has text that is not UTF-8") }
+        case .timestamp:
+            if value.aux >= 1_000_000_000 { note("\(place(view, slot, key)) has a second of too many nanoseconds") }
+        case .link:
+            guard let target = view.layout.columns[slot].target else { return }
+            let linked = value.linkValue.key
+            if try source.table(target).locate(linked) == nil {
+                note("\(place(view, slot, key)) links to object \(linked.rawValue), which does not exist")
+            }
+        default: break
+        }
+    }
+
+    private func place(_ view: TableView, _ slot: Int, _ key: Int64) -> String {
+        "\(view.type.name).\(view.layout.columns[slot].name) of object \(key)"
+    }
+}

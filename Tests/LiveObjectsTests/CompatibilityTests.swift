@@ -1,0 +1,132 @@
+// Files that earlier releases wrote (Tests/Compatibility) are read as they were meant, can be written, and are then
+// files like any other. And files of releases to come are refused in words.
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+@Suite struct CompatibilityTests {
+    let directory = TemporaryDirectory()
+
+    static let folder: String = {
+        var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
+        parts.removeLast(2)
+        return parts.joined(separator: "/") + "/Compatibility/"
+    }()
+
+    static func bytes(_ path: String) throws -> [UInt8] {
+        let file = try #require(fopen(path, "rb"), "\(path)")
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = fread(&buffer, 1, buffer.count, file)
+            if count == 0 { return bytes }
+            bytes += buffer[..<count]
+        }
+    }
+
+    /// A copy that may be written.
+    func copy(_ format: String) throws -> String {
+        let path = directory.file(format + ".motte")
+        let file = try #require(fopen(path, "wb"))
+        let bytes = try Self.bytes(Self.folder + format + "/store.motte")
+        #expect(fwrite(bytes, 1, bytes.count, file) == bytes.count)
+        fclose(file)
+        return path
+    }
+
+    func expected(_ format: String) throws -> [String] {
+        String(decoding: try Self.bytes(Self.folder + format + "/store.txt"), as: UTF8.self)
+            .split(separator: "\n").map(String.init)
+    }
+
+    @Test(arguments: ["1.0"])
+    func filesOfEarlierReleasesAreRead(format: String) throws {
+        var options = SessionOptions(path: try copy(format))
+        options.isReadOnly = true
+        let session = try Session.open(options)
+        let found = try CompatibilityText.lines(session)
+        let expected = try expected(format)
+        #expect(found.count == expected.count)
+        for (line, wanted) in zip(found, expected) where line != wanted {
+            Issue.record("found \(line)\nwanted \(wanted)")
+            break
+        }
+        #expect(try session.schemaVersion == 3)
+        let all = try session.tableKey("All")
+        #expect(try session.find(all, primaryKey: .int(-29))?.key == ObjectKey(3))
+        #expect(try session.objects("All").filter("s == 'more than seven bytes' AND li.@count > 0").count() > 0)
+        #expect(try session.objects("Many").filter("n >= 1000").count() == 99)
+        #expect(try session.database.strayPages() == [])
+    }
+
+    @Test(arguments: ["1.0"])
+    func filesOfEarlierReleasesAreWritten(format: String) throws {
+        let path = try copy(format)
+        var options = SessionOptions(path: path)
+        options.isDurable = false
+        let session = try Session.open(options)
+        let all = try session.tableKey("All")
+        func list(_ key: Int64, _ name: String) throws -> LiveList {
+            let object = try #require(try session.object(all, at: ObjectKey(key)))
+            return try #require(try object.collection(name) as? LiveList)
+        }
+        var wanted: [String: [Value]] = [:]
+        let places: [(Int64, String)] = [(3, "li"), (4, "lin"), (5, "ls"), (6, "ll"), (7, "li")]
+        try session.inWrite {
+            for (key, name) in places {
+                let list = try list(key, name)
+                var values = try list.allValues
+                let first = values[0]
+                try list.insert(first.withView { $0 }, at: 1)
+                values.insert(first, at: 1)
+                try list.remove(at: values.count - 5, count: 3)
+                values.removeSubrange(values.count - 5 ..< values.count - 2)
+                try list.append(first)
+                values.append(first)
+                try list.move(from: 0, to: values.count / 2)
+                let moved = values.remove(at: 0)
+                values.insert(moved, at: (values.count + 1) / 2)
+                wanted["\(name)\(key)"] = values
+                #expect(try list.allValues == values, "\(name)")
+            }
+            for number in 0 ..< 500 { try session.add("Many", ["n": .int(Int64(number))]) }
+            try session.object(all, at: ObjectKey(12))?.delete()
+        }
+        try session.close()
+        let again = try Session.open(options)
+        for (key, name) in places {
+            let object = try #require(try again.object(all, at: ObjectKey(key)))
+            var values = try #require(wanted["\(name)\(key)"])
+            if name == "ll" { values.removeAll { $0 == .link(ObjectLink(table: all, key: ObjectKey(12))) } }
+            #expect(try object.collection(name).allValues == values, "\(name)")
+        }
+        #expect(try again.objects("Many").count() == 1100 - 484 + 1 + 500)
+        #expect(try again.database.strayPages() == [])
+    }
+
+    @Test func olderFilesAreMigrated() throws {
+        var options = SessionOptions(
+            path: try copy("1.0"),
+            schema: try SchemaText.parse(
+                "All { id: int key, n: int?, s: string?, li: list<int>, other: list<All> } Many { n: int indexed }"))
+        options.schemaVersion = 4
+        options.migration.renames.renameProperty(of: "All", from: "in", to: "n")
+        options.migration.renames.renameProperty(of: "All", from: "ll", to: "other")
+        options.migration.deletedTypes = ["Named", "Empty"]
+        let session = try Session.open(options)
+        #expect(try session.objects("Many").filter("n == 1000").count() == 1)
+        let object = try #require(try session.object(session.tableKey("All"), at: ObjectKey(6)))
+        #expect(try object.collection("other").count() > 580)
+        #expect(try session.database.strayPages() == [])
+    }
+}

@@ -1,0 +1,55 @@
+// Everything in a store as text that does not depend on how the engine prints values, so that what one release wrote
+// can be compared with what another reads.
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteValues
+
+package enum CompatibilityText {
+    package static func lines(_ session: Session) throws -> [String] {
+        var lines: [String] = []
+        for type in try session.schema.objectTypes {
+            lines.append("class \(type.name): " + type.properties.map(SchemaText.print).joined(separator: ", "))
+            let table = try session.tableKey(type.name)
+            let objects = try session.objects(type.name)
+            for position in 0 ..< (try objects.count()) {
+                let key = try objects.key(at: position)
+                guard let object = try session.object(table, at: key) else { continue }
+                var line = "#\(key.rawValue)"
+                for property in type.properties {
+                    line += " \(property.name)="
+                    if property.type == .linkingObjects || property.collection != .none {
+                        let values = try object.collection(property.name)
+                        let texts = try (0 ..< values.count()).map { text(try values.value(at: $0).owned) }
+                        line += "[" + texts.joined(separator: ",") + "]"
+                    } else {
+                        line += text(try object.get(property.name))
+                    }
+                }
+                lines.append(line)
+            }
+        }
+        return lines
+    }
+
+    /// Only kinds of format 1.0; further ones are a matter of further files.
+    private static func text(_ value: Value) -> String {
+        if case .bool(let value) = value { return value ? "true" : "false" }
+        if case .int(let value) = value { return "i\(value)" }
+        if case .float(let value) = value { return "f" + String(value.bitPattern, radix: 16) }
+        if case .double(let value) = value { return "d" + String(value.bitPattern, radix: 16) }
+        if case .string(let value) = value { return "s" + hex(Array(value.utf8)) }
+        if case .data(let value) = value { return "x" + hex(value) }
+        if case .timestamp(let value) = value { return "t\(value.seconds):\(value.nanoseconds)" }
+        if case .link(let value) = value { return "l\(value.table.rawValue)#\(value.key.rawValue)" }
+        return value.isNull ? "null" : "?"
+    }
+
+    private static func hex(_ bytes: [UInt8]) -> String {
+        // Long runs would make the expectations larger than the file.
+        guard bytes.count <= 64 else {
+            let hash = bytes.reduce(UInt64(14_695_981_039_346_656_037)) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }
+            return "\(bytes.count)*\(hash)"
+        }
+        return bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+}
