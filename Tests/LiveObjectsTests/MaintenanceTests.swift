@@ -41,7 +41,9 @@ import Testing
         }
         try session.inWrite {
             let tags = try #require(try people[7].collection("tags") as? LiveList)
-            for tag in 0 ..< 2000 { try tags.append(.string("long \(tag)")) }
+            try "long text".withUTF8Bytes { text in
+                try typed { try tags.append([ValueView](repeating: .string(text), count: 2000)) }
+            }
             for gone in [3, 30, 31, 32, 33, 34, 35, 79] { try people[gone].delete() }
         }
         // The last object is in the tail.
@@ -100,7 +102,7 @@ import Testing
         let (_, session) = try store()
         let all = try (1 ... 0x7F).flatMap { try entries(session.database.pages.snapshot(), $0) }
         #expect(Set(all.map { $0.key[0] }).isSuperset(of: [1, 2, 3, 4, 5, 6, 7, 0x7F]))
-        try PropertyTest.run(rounds: 60) { random, comment in
+        try PropertyTest.run(rounds: 20) { random, comment in
             let (store, session) = try self.store()
             let victim = random.pick(all)
             try damage(session) { _, batch in
@@ -184,7 +186,7 @@ import Testing
     }
 
     @Test func damageLosesOnlyWhatItHits() throws {
-        try PropertyTest.run(rounds: 60) { random, comment in
+        try PropertyTest.run(rounds: 20) { random, comment in
             let (_, session) = try self.store()
             let (whole, _) = try salvaged(session)
             var hit: [[UInt8]] = []
@@ -204,6 +206,8 @@ import Testing
             for (name, objects) in whole {
                 for (key, properties) in objects {
                     guard let found = rest[name]?[key] else {
+                        // Nothing of an object of two properties is left when both are hit.
+                        if name == "Dog", hit.count(where: { $0[0] == 4 && $0[4] == 2 }) > 1 { continue }
                         Issue.record("\(name) \(key) is lost, \(hit), \(comment): \(report.losses)")
                         return
                     }
@@ -241,7 +245,7 @@ import Testing
         #expect(statistics.classes.map(\.name) == ["Person", "Dog"])
         #expect(statistics.classes.map(\.objects) == [72, 81])
         let person = statistics.classes[0]
-        #expect(person.chunkBytes > 72 * 20 && person.longListBytes > 2000 * 5 && person.indexBytes > 72 * 6)
+        #expect(person.chunkBytes > 72 * 20 && person.longListBytes > 2000 && person.indexBytes > 72 * 6)
         #expect(statistics.classes[1].longListBytes == 0)
         #expect(statistics.logRecords > 0 && statistics.logBytes > 0)
         let sum = statistics.classes.reduce(0) { $0 + $1.bytes } + statistics.logBytes + statistics.otherBytes

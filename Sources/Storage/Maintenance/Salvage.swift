@@ -194,6 +194,12 @@ private struct SalvageWalk {
 }
 
 extension Snapshot {
+    private static func rowCount(_ bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer) -> Int? {
+        guard let first = bytes.first, let kind = ColumnKind(rawValue: first & 0x3F) else { return nil }
+        if first & 0x40 != 0 { return (try? ListChunk(validating: bytes, elementKind: kind, key: key))?.count }
+        return (try? ColumnChunk(validating: bytes, kind: kind, key: key))?.count
+    }
+
     fileprivate func hasChunks(_ table: TableKey) throws(DatabaseError) -> Bool {
         let prefix = PageKeys.chunks(table)
         let cursor = try pages.makeCursor()
@@ -211,8 +217,10 @@ extension Snapshot {
         while found, cursor.key.starts(with: prefix) {
             if cursor.key.count == 13 {
                 let cluster = cursor.key[9 ..< 13].reduce(Int64(0)) { $0 << 8 | Int64($1) }
-                let rows = Catalog.rowCount(inChunk: cursor.value.bytes)
-                state.nextKey = max(state.nextKey, cluster * Int64(rowsPerCluster) + Int64(rows))
+                // Only of a chunk that is whole.
+                if let rows = Self.rowCount(cursor.value.bytes, key: cursor.key) {
+                    state.nextKey = max(state.nextKey, cluster * Int64(rowsPerCluster) + Int64(rows))
+                }
             }
             found = try cursor.next()
         }
@@ -271,8 +279,4 @@ extension Catalog {
             }, inverses: [])
     }
 
-    fileprivate static func rowCount(inChunk bytes: UnsafeRawBufferPointer) -> UInt32 {
-        guard bytes.count >= 16 else { return 0 }
-        return bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self).littleEndian
-    }
 }
