@@ -28,6 +28,11 @@ package struct SchemaDifference: Sendable {
         }
     }
 
+    package struct EmbeddingChange: Sendable {
+        package let className: String
+        package let becomesEmbedded: Bool
+    }
+
     package private(set) var addedTypes: [ObjectType] = []
     package private(set) var addedProperties: [AddedProperty] = []
     /// Stored properties that the declaration marks as indexed and the file does not.
@@ -40,6 +45,8 @@ package struct SchemaDifference: Sendable {
     package private(set) var changedProperties: [ChangedProperty] = []
     /// Stored indexes that are not declared; a migration drops them, opening alone does not.
     package private(set) var droppedIndexes: [PropertyName] = []
+    /// Classes that become embedded, or ordinary again.
+    package private(set) var embeddingChanges: [EmbeddingChange] = []
     package private(set) var conflicts: [String] = []
 
     /// Both schemas are valid.
@@ -72,6 +79,14 @@ package struct SchemaDifference: Sendable {
     }
 
     private mutating func compare(_ stored: ObjectType, with declared: ObjectType) {
+        if stored.isEmbedded != declared.isEmbedded {
+            let name = declared.name
+            conflicts.append(
+                declared.isEmbedded
+                    ? "class \(name) is an ordinary class in the file and declared as embedded"
+                    : "class \(name) is embedded in the file and declared as an ordinary class")
+            embeddingChanges.append(EmbeddingChange(className: name, becomesEmbedded: declared.isEmbedded))
+        }
         for property in declared.properties {
             if let storedProperty = stored.property(named: property.name) {
                 compare(storedProperty, with: property, in: declared.name)

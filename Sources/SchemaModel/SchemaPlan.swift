@@ -60,7 +60,12 @@ extension SchemaDifference {
 
     /// What a migration does beside additions. `deleting` are classes of the file that go with their objects.
     package func migrationLines(deleting: [String] = []) -> [String] {
-        var lines = changedProperties.flatMap(lines)
+        var lines = embeddingChanges.map {
+            $0.becomesEmbedded
+                ? "class \($0.className) becomes embedded: objects without a parent go, shared ones are duplicated"
+                : "class \($0.className) becomes an ordinary class"
+        }
+        lines += changedProperties.flatMap(self.lines)
         lines += undeclaredProperties.map { "\($0.className).\($0.propertyName) is removed with its values" }
         lines += droppedIndexes.map { "\($0.className).\($0.propertyName) loses its index" }
         lines += undeclaredTypes.map { name in

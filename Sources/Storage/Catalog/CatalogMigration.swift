@@ -17,6 +17,10 @@ struct CatalogMigration {
     let newPrimaryKeys: [(table: TableKey, column: ColumnKey)]
     /// Columns that have become optional: rows older than the column keep its former default.
     let relaxed: [(table: TableKey, column: ColumnKey)]
+    /// Ordinary classes until their objects have one parent each.
+    let becomingEmbedded: [TableKey]
+    /// Classes that can only go when nothing links to their objects any more: mixed values may.
+    let deletedLate: [String]
     let obsoletePages: [[UInt8]]
     /// Tables from which a column went: their tails are rewritten without it.
     let shortened: Set<TableKey>
@@ -33,8 +37,17 @@ struct CatalogMigration {
             schemaVersion: stored.schemaVersion, changedIn: stored.changedIn, nextTableKey: stored.nextTableKey,
             nextIndexKey: stored.nextIndexKey, tables: builder.tables)
         let difference = SchemaDifference(stored: renamed.schema, declared: declared)
-        let doomed = deleting.filter { declared[$0] == nil }
-        for name in doomed { work.drop(type: name, in: &builder) }
+        let doomed = deleting.filter { declared[$0] == nil && renamed.schema[$0] != nil }
+        let hasMixed = stored.tables.contains { $0.columns.contains { $0.type == .mixed } }
+        if !hasMixed { for name in doomed { work.drop(type: name, in: &builder) } }
+        for change in difference.embeddingChanges {
+            let position = try builder.position(of: change.className)
+            if change.becomesEmbedded {
+                work.becomingEmbedded.append(builder.tables[position].key)
+            } else {
+                builder.tables[position].isEmbedded = false
+            }
+        }
         try work.apply(difference, to: &builder)
         work.arrange(declared, in: &builder)
         work.dropStrayInverses(in: &builder)
@@ -44,7 +57,8 @@ struct CatalogMigration {
         return CatalogMigration(
             catalog: builder.finish(schemaVersion: schemaVersion).catalog, plan: plan,
             indexesToBuild: builder.indexesToBuild.filter { work.isCurrent($0, in: builder) },
-            newPrimaryKeys: work.newPrimaryKeys, relaxed: work.relaxed, obsoletePages: work.obsolete,
+            newPrimaryKeys: work.newPrimaryKeys, relaxed: work.relaxed,
+            becomingEmbedded: work.becomingEmbedded, deletedLate: hasMixed ? doomed : [], obsoletePages: work.obsolete,
             shortened: work.shortened)
     }
 }
@@ -54,6 +68,7 @@ private struct MigrationWork {
     let previous: Catalog?
     var newPrimaryKeys: [(table: TableKey, column: ColumnKey)] = []
     var relaxed: [(table: TableKey, column: ColumnKey)] = []
+    var becomingEmbedded: [TableKey] = []
     var obsolete: [[UInt8]] = []
     var shortened: Set<TableKey> = []
 
@@ -77,6 +92,11 @@ private struct MigrationWork {
             else { continue }
             let table = builder.tables[position].key
             builder.tables[position].columns[slot].name = rename.to
+            if let keys = builder.tables[position].columns[slot].keyColumn,
+                let keySlot = builder.tables[position].columns.firstIndex(where: { $0.key == keys })
+            {
+                builder.tables[position].columns[keySlot].name = rename.to + ".@keys"
+            }
             for other in builder.tables.indices {
                 for inverse in builder.tables[other].inverses.indices
                 where builder.tables[other].inverses[inverse].originTable == table
@@ -105,8 +125,10 @@ private struct MigrationWork {
     }
 
     private mutating func remove(_ column: StoredColumn, at position: Int, in builder: inout CatalogBuilder) {
-        builder.tables[position].columns.removeAll { $0.key == column.key }
-        forget(column, of: builder.tables[position].key)
+        // A map goes with its keys.
+        let gone = builder.tables[position].columns.filter { $0.key == column.key || $0.key == column.keyColumn }
+        builder.tables[position].columns.removeAll { $0.key == column.key || $0.key == column.keyColumn }
+        for column in gone { forget(column, of: builder.tables[position].key) }
         shortened.insert(builder.tables[position].key)
     }
 
@@ -254,8 +276,12 @@ private struct MigrationWork {
                 builder.tables[position].columns[slot].isIndexed =
                     type.property(named: builder.tables[position].columns[slot].name)?.isIndexed ?? false
             }
-            builder.tables[position].columns.sort {
-                (order[NameKey($0.name)] ?? 0) < (order[NameKey($1.name)] ?? 0)
+            // Keys of maps are no properties and stay right behind their maps.
+            let keys = builder.tables[position].columns.filter(\.isMapKeys)
+            var properties = builder.tables[position].columns.filter { !$0.isMapKeys }
+            properties.sort { (order[NameKey($0.name)] ?? 0) < (order[NameKey($1.name)] ?? 0) }
+            builder.tables[position].columns = properties.flatMap { column in
+                [column] + keys.filter { $0.key == column.keyColumn }
             }
         }
     }

@@ -136,7 +136,7 @@ package final class SchemaMigration {
         }
         guard write.schema[name] != nil else { return false }
         guard isUntouched else {
-            try write.dropTable(named: name)
+            if !current.deletedLate.contains(where: { $0.hasSameBytes(as: name) }) { try write.dropTable(named: name) }
             return true
         }
         try replan(renames, deleting + [name])
@@ -184,6 +184,8 @@ package final class SchemaMigration {
     /// Everything that has to wait for the rows' final values. The write is then ready to commit.
     package func finish() throws(DatabaseError) {
         guard let state = write.migration else { return }
+        for name in current.deletedLate { try write.dropTable(named: name) }
+        try embed(current.becomingEmbedded)
         for table in current.shortened { try write.rewriteTail(table) }
         try buildIndexes(state)
         for (table, column) in current.newPrimaryKeys { try write.checkDistinct(table, column) }

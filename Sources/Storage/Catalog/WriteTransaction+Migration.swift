@@ -100,7 +100,11 @@ extension WriteTransaction {
             guard rows.liveCount > 0 else { continue }
             let chunk = try view.chunk(slot: slot, cluster)
             for key in rows.liveKeys {
-                entries.append((IndexOrder(IndexValue(chunk.view(Int(key - rows.firstKey)))), key))
+                entries.append(
+                    (
+                        IndexOrder(
+                            IndexValue(chunk.view(Int(key - rows.firstKey)), of: view.layout.columns[slot].type)), key
+                    ))
             }
         }
         entries.sort { $0.order < $1.order }

@@ -1,7 +1,7 @@
 /// Every object that can still be read of a damaged file, one by one, with the properties that can be read.
 ///
 /// Nothing is believed that is not needed: a chunk that fails its checksum loses its properties of those objects and no
-/// others, live bitmaps that are damaged count as "all live", a table's state is made up from the chunks if it has to be,
+/// others, live bitmaps that are damaged count as "all live", a table's state is made up from its chunks if need be,
 /// and a schema that cannot be read is made up too, with numbers for names.
 import MotteColumns
 import MottePages
@@ -111,7 +111,7 @@ private struct SalvageWalk {
         }
         guard !keys.isEmpty else { return }
         var columns: [(slot: Int, chunk: ColumnChunk?)] = []
-        for (slot, column) in view.layout.columns.enumerated() {
+        for (slot, column) in view.layout.columns.enumerated() where !column.isMapKeys {
             do throws(DatabaseError) {
                 if column.collection == .none {
                     columns.append((slot, try view.directory.chunk(slot, cluster)))
@@ -165,12 +165,25 @@ private struct SalvageWalk {
 
     private static func value(_ chunk: ColumnChunk, _ row: Int, _ column: StoredColumn) -> Value {
         var view = chunk.view(row)
-        if view.kindNumber == ValueKind.link.rawValue { view.aux = column.target?.rawValue ?? 0 }
+        if view.kindNumber == ValueKind.link.rawValue, let target = column.target { view.aux = target.rawValue }
         return view.owned
     }
 
     /// As many elements as can be read; of a long list with a damaged part those before it.
     private mutating func elements(_ view: TableView, _ slot: Int, _ cluster: Int, _ key: Int64) -> SalvagedContent? {
+        let column = view.layout.columns[slot]
+        let values = self.values(view, slot, cluster, key)
+        guard let keys = column.keyColumn, let keySlot = try? view.layout.slot(keys) else { return .elements(values) }
+        let names = self.values(view, keySlot, cluster, key)
+        // Where some are lost, the others still pair up from the beginning.
+        return .entries(
+            zip(names, values).map { name, value in
+                if case .string(let text) = name { return (text, value) }
+                return ("", value)
+            })
+    }
+
+    private mutating func values(_ view: TableView, _ slot: Int, _ cluster: Int, _ key: Int64) -> [Value] {
         let column = view.layout.columns[slot]
         var values: [Value] = []
         do throws(DatabaseError) {
@@ -189,7 +202,7 @@ private struct SalvageWalk {
                 "\(view.type.name).\(column.name) of object \(key) after \(values.count) elements: "
                     + VerificationWalk.plain(error))
         }
-        return .elements(values)
+        return values
     }
 }
 

@@ -55,7 +55,7 @@ extension Database {
             statistics.classes.append(
                 SpaceStatistics.ClassSpace(name: table.name, objects: try shown.table(table.key).liveCount))
             classOfTable[table.key.rawValue] = position
-            for column in table.columns { if let index = column.index { classOfIndex[index.rawValue] = position } }
+            for column in table.columns { for index in column.indexes { classOfIndex[index.rawValue] = position } }
         }
         let cursor = try shown.pages.makeCursor()
         var found = try FileHeader.key.withBytes { key throws(DatabaseError) in try cursor.seek(key) }

@@ -17,7 +17,7 @@ extension Snapshot {
             }
             for column in table.columns {
                 known += PageKeys.everything(of: table.key, column)
-                if let index = column.index { known += IndexSpace.everything(of: index) }
+                for index in column.indexes { known += IndexSpace.everything(of: index) }
             }
         }
         known.sort { $0.lexicographicallyPrecedes($1) }

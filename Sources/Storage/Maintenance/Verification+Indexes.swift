@@ -50,7 +50,7 @@ extension VerificationWalk {
             report.indexEntries += batch.keys.count
             for slot in batch.keys.indices {
                 let entry = IndexEntry(value: batch.values[slot], key: UInt64(bitPattern: batch.keys[slot]))
-                if let last, entry < last { return note("the index of \(name) is out of order") }
+                if let last, entry < last { return note("the \(name) is out of order") }
                 last = entry
                 while position < rows.values.count, rows.values[position] < entry {
                     comparison.lacks(rows.values[position])
@@ -74,7 +74,7 @@ extension VerificationWalk {
         guard comparison.missing + comparison.surplus > 0 else { return }
         let key = comparison.example.map { ", the first for object \($0)" } ?? ""
         note(
-            "the index of \(name) lacks \(comparison.missing) entries and has \(comparison.surplus) that belong to "
+            "the \(name) lacks \(comparison.missing) entries and has \(comparison.surplus) that belong to "
                 + "nothing\(key)")
     }
 

@@ -150,17 +150,18 @@ struct VerificationWalk {
         report.objects += view.liveCount
         try checkLiveRows(view)
         try checkState(view)
+        if table.isEmbedded { try checkOwners(view) }
         for (slot, column) in table.columns.enumerated() {
             let name = "\(table.name).\(column.name)"
-            var entries = column.index == nil ? nil : ColumnEntries()
+            var entries = RowEntries(column)
             for cluster in 0 ..< view.clusterCount {
                 attempt("\(name), objects from \(view.directory.firstKey(cluster))") { (walk) throws(DatabaseError) in
                     try walk.check(view, slot, cluster, &entries)
                 }
             }
-            if let index = column.index, let entries {
-                attempt("the index of \(name)") { (walk) throws(DatabaseError) in
-                    try walk.check(index, entries, name)
+            for (index, rows, what) in entries.all {
+                attempt("the \(what) of \(name)") { (walk) throws(DatabaseError) in
+                    try walk.check(index, rows, "\(what) of \(name)")
                 }
             }
             attempt(name) { (walk) throws(DatabaseError) in try walk.checkReach(view, column) }
@@ -206,82 +207,5 @@ struct VerificationWalk {
         if live != view.liveCount {
             note("class \(view.type.name) has \(live) objects, its state says \(view.liveCount)")
         }
-    }
-
-    private mutating func check(
-        _ view: TableView, _ slot: Int, _ cluster: Int, _ entries: inout ColumnEntries?
-    ) throws(DatabaseError) {
-        let rows = try view.cluster(cluster)
-        let column = view.layout.columns[slot]
-        guard rows.liveCount > 0 else {
-            if cluster < view.directory.regularCount, try source.hasChunk(view.key, column.key, cluster) {
-                note("a cluster of \(view.type.name) without objects still has values of \(column.name) (C3)")
-            }
-            return
-        }
-        report.chunks += 1
-        guard column.collection == .none else {
-            return try checkCollections(view, slot, rows, cluster, &entries)
-        }
-        let chunk = try view.chunk(slot: slot, cluster)
-        for key in rows.liveKeys {
-            let value = chunk.view(Int(key - rows.firstKey))
-            if value.isNull, !column.isNullable { note("\(place(view, slot, key)) is null and must not be") }
-            try check(value, view, slot, key)
-            if column.isLink {
-                if !value.isNull { entries?.add(IndexValue.link(to: value.linkValue.key), key) }
-            } else {
-                entries?.add(IndexValue(value), key)
-            }
-        }
-    }
-
-    private mutating func checkCollections(
-        _ view: TableView, _ slot: Int, _ rows: ClusterView, _ cluster: Int, _ entries: inout ColumnEntries?
-    ) throws(DatabaseError) {
-        let column = view.layout.columns[slot]
-        for key in rows.liveKeys {
-            var found: [IndexValue] = []
-            var elements = 0
-            do throws(DatabaseError) {
-                try view.listValues(column.key, ObjectKey(key)) { (chunk, range) throws(DatabaseError) in
-                    for element in range {
-                        elements += 1
-                        let value = chunk.view(element)
-                        try self.check(value, view, slot, key)
-                        if column.isLink, !value.isNull {
-                            found.append(IndexValue.link(to: ObjectKey(chunk.link(element))))
-                        }
-                    }
-                }
-                if elements != (try view.listCount(column.key, ObjectKey(key))) {
-                    note("\(place(view, slot, key)) has \(elements) elements, which is not what it says")
-                }
-            } catch { note("\(place(view, slot, key)): \(Self.plain(error))") }
-            for value in found { entries?.add(value, key) }
-        }
-    }
-
-    /// A value by itself: text is text, links lead somewhere.
-    private mutating func check(
-        _ value: ValueView, _ view: TableView, _ slot: Int, _ key: Int64
-    ) throws(DatabaseError) {
-        switch value.kind {
-        case .string:
-            if !UTF8Validation.isValid(value.bytes) { note("\(place(view, slot, key)) has text that is not UTF-8") }
-        case .timestamp:
-            if value.aux >= 1_000_000_000 { note("\(place(view, slot, key)) has a second of too many nanoseconds") }
-        case .link:
-            guard let target = view.layout.columns[slot].target else { return }
-            let linked = value.linkValue.key
-            if try source.table(target).locate(linked) == nil {
-                note("\(place(view, slot, key)) links to object \(linked.rawValue), which does not exist")
-            }
-        default: break
-        }
-    }
-
-    private func place(_ view: TableView, _ slot: Int, _ key: Int64) -> String {
-        "\(view.type.name).\(view.layout.columns[slot].name) of object \(key)"
     }
 }

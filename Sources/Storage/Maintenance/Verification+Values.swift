@@ -1,0 +1,142 @@
+/// The values of one column of one cluster: each by itself, in its collection, and as entries for the column's indexes.
+import MotteColumns
+import MotteSchemaModel
+import MotteValues
+
+/// What the rows of a column say that its indexes must hold.
+struct RowEntries {
+    private let column: StoredColumn
+    private var values = ColumnEntries()
+    private var links = ColumnEntries()
+
+    init(_ column: StoredColumn) { self.column = column }
+
+    mutating func add(_ value: ValueView, _ key: Int64) {
+        if column.index != nil {
+            if !column.isLink {
+                if column.collection == .none { values.add(IndexValue(value, of: column.type), key) }
+            } else if !value.isNull {
+                values.add(IndexValue.link(to: value.linkValue.key), key)
+            }
+        }
+        if column.linkIndex != nil { MixedLinks.forEach(value) { links.add(IndexValue.mixedLink(to: $0), key) } }
+    }
+
+    var all: [(index: IndexKey, rows: ColumnEntries, what: String)] {
+        var all: [(IndexKey, ColumnEntries, String)] = []
+        if let index = column.index { all.append((index, values, "index")) }
+        if let index = column.linkIndex { all.append((index, links, "index of links")) }
+        return all
+    }
+}
+
+extension VerificationWalk {
+    mutating func check(
+        _ view: TableView, _ slot: Int, _ cluster: Int, _ entries: inout RowEntries
+    ) throws(DatabaseError) {
+        let rows = try view.cluster(cluster)
+        let column = view.layout.columns[slot]
+        guard rows.liveCount > 0 else {
+            if cluster < view.directory.regularCount, try source.hasChunk(view.key, column.key, cluster) {
+                note("a cluster of \(view.type.name) without objects still has values of \(column.name) (C3)")
+            }
+            return
+        }
+        report.chunks += 1
+        guard column.collection == .none else {
+            for key in rows.liveKeys { try checkCollection(view, slot, key, &entries) }
+            return
+        }
+        let chunk = try view.chunk(slot: slot, cluster)
+        for key in rows.liveKeys {
+            let value = chunk.view(Int(key - rows.firstKey))
+            if value.isNull, !column.isNullable { note("\(place(view, slot, key)) is null and must not be") }
+            try check(value, view, slot, key)
+            entries.add(value, key)
+        }
+    }
+
+    private mutating func checkCollection(
+        _ view: TableView, _ slot: Int, _ key: Int64, _ entries: inout RowEntries
+    ) throws(DatabaseError) {
+        let column = view.layout.columns[slot]
+        // Sets and the keys of maps ascend.
+        let isOrdered = column.collection == .set || column.isMapKeys
+        var count = 0
+        var last: Value?
+        var isInOrder = true
+        do throws(DatabaseError) {
+            try view.listValues(column.key, ObjectKey(key)) { (chunk, range) throws(DatabaseError) in
+                for element in range {
+                    count += 1
+                    let value = chunk.view(element)
+                    try self.check(value, view, slot, key)
+                    if isOrdered {
+                        let owned = value.owned
+                        if let last, Value.compare(last, owned) >= 0 { isInOrder = false }
+                        last = owned
+                    }
+                    entries.add(value, key)
+                }
+            }
+            if count != (try view.listCount(column.key, ObjectKey(key))) {
+                note("\(place(view, slot, key)) has \(count) elements, which is not what it says")
+            }
+            if let keys = column.keyColumn, try view.listCount(keys, ObjectKey(key)) != count {
+                note("\(place(view, slot, key)) has \(count) values and another number of keys")
+            }
+        } catch { note("\(place(view, slot, key)): \(Self.plain(error))") }
+        if !isInOrder { note("\(place(view, slot, key)) is not in order, or has something twice") }
+    }
+
+    /// A value by itself: text is text, links lead somewhere.
+    private mutating func check(
+        _ value: ValueView, _ view: TableView, _ slot: Int, _ key: Int64
+    ) throws(DatabaseError) {
+        switch value.kind {
+        case .string:
+            if !UTF8Validation.isValid(value.bytes) { note("\(place(view, slot, key)) has text that is not UTF-8") }
+        case .timestamp:
+            if value.aux >= 1_000_000_000 { note("\(place(view, slot, key)) has a second of too many nanoseconds") }
+        case .link:
+            // A column of links says once where they lead; mixed values say it each.
+            let target = view.layout.columns[slot].target ?? value.linkValue.table
+            try checkLink(ObjectLink(table: target, key: value.linkValue.key), view, slot, key)
+        case .list, .map:
+            var links: [ObjectLink] = []
+            MixedLinks.forEach(value) { links.append($0) }
+            for link in links { try checkLink(link, view, slot, key) }
+        default: break
+        }
+    }
+
+    private mutating func checkLink(
+        _ link: ObjectLink, _ view: TableView, _ slot: Int, _ key: Int64
+    ) throws(DatabaseError) {
+        guard source.catalog.table(link.table) != nil else {
+            return note("\(place(view, slot, key)) links to a class that does not exist")
+        }
+        if try source.table(link.table).locate(link.key) == nil {
+            note("\(place(view, slot, key)) links to object \(link.key.rawValue), which does not exist")
+        }
+    }
+
+    /// Embedded objects belong to one parent each.
+    mutating func checkOwners(_ view: TableView) throws(DatabaseError) {
+        for cluster in 0 ..< view.clusterCount {
+            for key in try view.cluster(cluster).liveKeys {
+                var owners = 0
+                for (origin, column) in view.layout.incoming {
+                    owners += try view.backlinkCount(origin: origin, column.key, ObjectKey(key))
+                }
+                if owners != 1 {
+                    note("object \(key) of the embedded class \(view.type.name) has \(owners) parents instead of one")
+                }
+            }
+        }
+    }
+
+    private func place(_ view: TableView, _ slot: Int, _ key: Int64) -> String {
+        "\(view.type.name).\(view.layout.columns[slot].name) of object \(key)"
+    }
+}
