@@ -29,10 +29,26 @@ extension WriteTransaction {
         _ = try fitted(table, column, value)
     }
 
+    /// Whether `mapPut` would accept key and value.
+    package func checkPut(
+        _ table: TableKey, _ column: ColumnKey, _ mapKey: UnsafeRawBufferPointer, _ value: ValueView
+    ) throws(DatabaseError) {
+        let layout = try self.table(table).layout
+        try ValueCheck.checkMapKey(mapKey, layout.columns[try layout.slot(column)], layout.stored)
+        _ = try fitted(table, column, value)
+    }
+
     func primaryKeyIsFixed(_ table: StoredTable, _ column: StoredColumn) -> DatabaseError {
         DatabaseError(
             .primaryKeyIsFixed,
             "the primary key \(table.name).\(column.name) can't be changed after an object is inserted",
             className: table.name, propertyName: column.name)
+    }
+}
+
+extension TableView {
+    /// The hidden column with the keys of a map.
+    package func mapKeyColumn(_ column: ColumnKey) throws(DatabaseError) -> ColumnKey? {
+        layout.columns[try layout.slot(column)].keyColumn
     }
 }

@@ -107,6 +107,20 @@ extension LiveCollection {
     package var allValues: [Value] { get throws { try (0 ..< count()).map { try value(at: $0).owned } } }
 }
 
+extension LiveSet {
+    /// True if it is new.
+    @discardableResult
+    package func put(_ value: Value) throws -> Bool {
+        try value.withView { view throws(DatabaseError) in try insert(view).inserted }
+    }
+
+    /// False if it was not there.
+    @discardableResult
+    package func drop(_ value: Value) throws -> Bool {
+        try value.withView { view throws(DatabaseError) in try remove(view) }
+    }
+}
+
 extension Value {
     package static func link(_ object: LiveObject) -> Value { .link(object.link) }
 }

@@ -27,14 +27,14 @@ extension LiveCollection {
     package func aggregate(_ operation: AggregateOperation, _ column: ColumnKey? = nil) throws(DatabaseError) -> Value {
         let (type, name) = try typeForReading(column)
         if target != nil, column == nil, operation == .count { return .int(Int64(try count())) }
-        let isNumber = type.isNumeric
+        let isNumber = type.isNumeric || type == .mixed
         let isOrdered = isNumber || type == .timestamp
         switch operation {
         case .count: break
         case .min, .max: guard isOrdered else { throw unfit(operation, name, type) }
         case .sum, .average: guard isNumber else { throw unfit(operation, name, type) }
         }
-        if let column, let total = try vectorized(operation, column) { return total }
+        if let column, type != .mixed, type != .decimal, let total = try vectorized(operation, column) { return total }
         var total = Total(type)
         try forEachRun(column, from: 0, limit: .max) { chunk, rows, _ in total.add(chunk, rows, operation) }
         return try total.result(operation, name)
@@ -53,9 +53,10 @@ extension LiveCollection {
             throw DatabaseError(
                 .unknownProperty, "\(type.name) has no property with key \(column.rawValue)", className: type.name)
         }
-        guard !property.isList else {
+        guard !property.isCollection else {
             throw DatabaseError(
-                .wrongType, "\(type.name).\(property.name) is a list; this reads properties of one value",
+                .wrongType,
+                "\(type.name).\(property.name) is a \(property.collection.name); this reads properties of one value",
                 className: type.name, propertyName: property.name)
         }
         return (property.type, property.name)
@@ -97,8 +98,13 @@ extension LiveCollection {
                     if timeMost ?? value < value || timeMost == nil { timeMost = value }
                 case .decimal: add(chunk.view(row))
                 case .mixed:
+                    // All of it is ordered; sums and averages are of the numbers in it.
                     let value = chunk.view(row)
-                    if value.kind?.isNumeric == true { add(value) } else { count -= 1 }
+                    if value.kind?.isNumeric == true || operation == .min || operation == .max {
+                        add(value)
+                    } else if operation != .count {
+                        count -= 1
+                    }
                 case .bool, .string, .data, .link, .objectID, .uuid, .linkingObjects: break
                 }
             }
@@ -109,7 +115,8 @@ extension LiveCollection {
             case .int: decimalSum = decimalSum.adding(Decimal128(value.intValue))
             case .float: decimalSum = decimalSum.adding(Decimal128(Double(value.floatValue)))
             case .double: decimalSum = decimalSum.adding(Decimal128(value.doubleValue))
-            default: decimalSum = decimalSum.adding(value.decimalValue)
+            case .decimal: decimalSum = decimalSum.adding(value.decimalValue)
+            default: break
             }
             let owned = value.owned
             if anyLeast.map({ owned < $0 }) ?? true { anyLeast = owned }

@@ -115,6 +115,30 @@ extension LiveCollection {
         }
     }
 
+    /// Decimals and UUIDs (16 bytes each) or object ids (12), one behind the other as they are stored; zeros for null.
+    package func readFixed(
+        _ column: ColumnKey?, width: Int, first: Int, count: Int, into output: UnsafeMutableRawPointer,
+        validity: UnsafeMutablePointer<UInt8>?
+    ) throws(DatabaseError) -> Int {
+        let types: [PropertyType] = width == 12 ? [.objectID] : [.decimal, .uuid]
+        guard width == 12 || width == 16 else {
+            throw DatabaseError(.invalidArgument, "values of fixed width have 12 or 16 bytes, not \(width)")
+        }
+        return try read(column, types, first, count, validity) { chunk, rows, base in
+            for row in rows {
+                let place = output + (base + row - rows.lowerBound) * width
+                let value = chunk.isNull(row) ? ValueView.null : chunk.view(row)
+                place.storeBytes(of: value.low.littleEndian, as: UInt64.self)
+                if width == 16 {
+                    (place + 8).storeBytes(of: value.high.littleEndian, as: UInt64.self)
+                } else {
+                    (place + 8).storeBytes(
+                        of: UInt32(truncatingIfNeeded: value.high).littleEndian, as: UInt32.self)
+                }
+            }
+        }
+    }
+
     /// Several properties of any types; the value of property p of element i goes to [i * rowStride + p *
     /// columnStride].
     package func readValues(

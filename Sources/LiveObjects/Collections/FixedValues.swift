@@ -14,12 +14,14 @@ package final class FixedValues: @unchecked Sendable {
 
     func append(_ value: ValueView) {
         var copy = value
-        if value.kind == .string || value.kind == .data {
+        switch value.kind {
+        case .string, .data, .list, .map:
             let bytes = value.bytes
             let buffer = UnsafeMutableRawPointer.allocate(byteCount: max(bytes.count, 1), alignment: 1)
             if let start = bytes.baseAddress { buffer.copyMemory(from: start, byteCount: bytes.count) }
             buffers.append(buffer)
             copy.low = UInt64(UInt(bitPattern: buffer))
+        default: break
         }
         views.append(copy)
     }

@@ -13,6 +13,11 @@ package class LiveCollection {
         case list = 1
         case results = 2
         case backlinks = 3
+        case set = 4
+        case map = 5
+        /// In a mixed value.
+        case nestedList = 6
+        case nestedMap = 7
     }
 
     package let session: Session
@@ -81,9 +86,13 @@ package class LiveCollection {
 
     // MARK: Elements
 
-    /// The object at a position; nil for one of a snapshot that was deleted meanwhile.
+    /// The object at a position; nil for one of a snapshot that was deleted meanwhile, for null, and for a mixed value
+    /// that is no link.
     package func object(at index: Int) throws(DatabaseError) -> LiveObject? {
-        guard let target else { throw notObjects() }
+        guard let target else {
+            guard elementType == .mixed else { throw notObjects() }
+            return try session.object(linkedBy: try value(at: index))
+        }
         let key = try key(at: index)
         let exists = try session.lentTable(target).read { table throws(DatabaseError) in try table.locate(key) != nil }
         return exists ? try session.handle(target, key) : nil

@@ -40,7 +40,7 @@ package final class LiveResults: LiveCollection {
     package override var isSnapshot: Bool {
         switch source {
         case .fixed, .fixedValues: stages.isEmpty && valueStages.isEmpty
-        case .table, .list, .backlinks: false
+        case .table, .list, .nested, .backlinks: false
         }
     }
 

@@ -6,7 +6,10 @@ import MotteValues
 package enum ResultsSource {
     /// All objects of a class, in the order of their keys.
     case table(TableKey)
-    case list(LiveList)
+    /// The elements of a list or set, or the values of a map.
+    case list(LiveElements)
+    /// A list or map inside a mixed value.
+    case nested(LiveNested)
     case backlinks(LiveBacklinks)
     /// A snapshot of objects.
     case fixed(TableKey, [Int64])
@@ -17,6 +20,7 @@ package enum ResultsSource {
         switch self {
         case .table, .backlinks, .fixed: .link
         case .list(let list): list.elementType
+        case .nested: .mixed
         case .fixedValues(_, let type, _): type
         }
     }
@@ -25,6 +29,7 @@ package enum ResultsSource {
         switch self {
         case .table, .backlinks, .fixed: false
         case .list(let list): list.isElementNullable
+        case .nested: true
         case .fixedValues(_, _, let isNullable): isNullable
         }
     }
@@ -34,7 +39,7 @@ package enum ResultsSource {
         case .table(let table), .fixed(let table, _): table
         case .list(let list): list.target
         case .backlinks(let backlinks): backlinks.target
-        case .fixedValues: nil
+        case .fixedValues, .nested: nil
         }
     }
 
@@ -43,6 +48,7 @@ package enum ResultsSource {
         switch self {
         case .table, .fixed, .fixedValues: true
         case .list(let list): list.isValid
+        case .nested(let nested): nested.isValid
         case .backlinks(let backlinks): backlinks.isValid
         }
     }
@@ -57,10 +63,14 @@ package enum ResultsSource {
             keys.reserveCapacity(positions.count)
             try positions.appendKeys(0 ..< positions.count, view, to: &keys)
             return keys
-        case .list(let list): return list.isValid ? try list.keys() : []
+        case .list(let list):
+            guard list.isValid else { return [] }
+            let keys = try list.keys()
+            // Of maps, the keys whose objects were deleted.
+            return keys.contains(-1) ? keys.filter { $0 >= 0 } : keys
         case .backlinks(let backlinks): return try backlinks.keys()
         case .fixed(_, let keys): return keys
-        case .fixedValues: return []
+        case .fixedValues, .nested: return []
         }
     }
 
@@ -68,6 +78,7 @@ package enum ResultsSource {
     func valueCount() throws(DatabaseError) -> Int {
         switch self {
         case .list(let list): list.isValid ? try list.count() : 0
+        case .nested(let nested): nested.isValid ? try nested.count() : 0
         case .fixedValues(let values, _, _): values.count
         case .table, .backlinks, .fixed: 0
         }
@@ -77,6 +88,7 @@ package enum ResultsSource {
     func value(at index: Int) throws(DatabaseError) -> ValueView {
         switch self {
         case .list(let list): try list.value(at: index)
+        case .nested(let nested): try nested.value(at: index)
         case .fixedValues(let values, _, _): values[index]
         case .table, .backlinks, .fixed: .null
         }
@@ -88,7 +100,9 @@ package enum ResultsSource {
             return self
         case .list(let list):
             let owner = LiveObject(session: session, table: list.owner.table, key: list.owner.key, birth: 0)
-            return .list(try owner.list(list.column))
+            return .list(try list.counterpart(of: owner))
+        case .nested(let nested):
+            return .nested(try nested.frozen(in: session))
         case .backlinks(let backlinks):
             let owner = LiveObject(session: session, table: backlinks.owner.table, key: backlinks.owner.key, birth: 0)
             return .backlinks(try owner.backlinks(origin: backlinks.origin, backlinks.column))

@@ -41,7 +41,7 @@ package struct LiveObject {
 
     /// The table, for an object that can be read.
     @inline(__always)
-    private func view() throws(DatabaseError) -> TableView {
+    func view() throws(DatabaseError) -> TableView {
         let source = try session.source()
         if birth != 0 { try checkBirth() }
         return try source.table(table)
@@ -54,7 +54,7 @@ package struct LiveObject {
     }
 
     @inline(__always)
-    private func writable() throws(DatabaseError) -> WriteTransaction {
+    func writable() throws(DatabaseError) -> WriteTransaction {
         let write = try session.requireWrite()
         if birth != 0 { try checkBirth() }
         return write
@@ -125,36 +125,7 @@ package struct LiveObject {
     /// Links to it become null, and it disappears from lists.
     package func delete() throws(DatabaseError) { try writable().delete(table, key) }
 
-    // MARK: Collections
-
-    package func list(_ column: ColumnKey) throws(DatabaseError) -> LiveList {
-        let view = try view()
-        guard try exists() else { throw deleted(view.type) }
-        return try LiveList(owner: self, column: column, type: view.type)
-    }
-
-    /// The objects that link here through `origin`'s column.
-    package func backlinks(origin: TableKey, _ column: ColumnKey) throws(DatabaseError) -> LiveBacklinks {
-        let view = try view()
-        guard try exists() else { throw deleted(view.type) }
-        return try LiveBacklinks(owner: self, origin: origin, column: column)
-    }
-
-    /// The collection of a list or inverse property.
-    package func collection(_ name: String) throws(DatabaseError) -> LiveCollection {
-        let type = try type
-        let property = try type.requiredProperty(named: name)
-        if property.type == .linkingObjects {
-            let schema = try session.schema
-            guard let source = property.target.flatMap({ schema[$0] }), let origin = source.tableKey,
-                let column = property.origin.flatMap({ source.property(named: $0) })?.columnKey
-            else { throw DatabaseError(.internal, "the inverse \(type.name).\(name) has no origin") }
-            return try backlinks(origin: origin, column)
-        }
-        return try list(try column(named: name))
-    }
-
-    private func deleted(_ type: ObjectType) -> DatabaseError {
+    func deleted(_ type: ObjectType) -> DatabaseError {
         DatabaseError(
             .objectDeleted, "this \(type.name) has been deleted; check isValid before reading it", className: type.name)
     }

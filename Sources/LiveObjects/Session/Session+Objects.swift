@@ -23,6 +23,12 @@ extension Session {
         return try handle(table, key)
     }
 
+    /// What a value links to; nil for null, other values, and what has been deleted.
+    package func object(linkedBy value: ValueView) throws(DatabaseError) -> LiveObject? {
+        guard value.kind == .link, try schema[value.linkValue.table] != nil else { return nil }
+        return try object(value.linkValue.table, at: value.linkValue.key)
+    }
+
     /// A handle to a row that is known to exist, marked when the row is of the open write.
     func handle(_ table: TableKey, _ key: ObjectKey) throws(DatabaseError) -> LiveObject {
         var birth: UInt32 = 0

@@ -44,6 +44,9 @@ package final class Session: @unchecked Sendable {
     /// Its write belongs to a migration, which alone ends it.
     private var isMigrating = false
 
+    /// Lists and maps in mixed values that somebody holds: they follow each write to its end.
+    var nestedPlaces: [WeakNested] = []
+
     private weak var lastFrozen: Session?
     private var lastFrozenVersion = Version(0)
 
@@ -389,8 +392,10 @@ package final class Session: @unchecked Sendable {
     package func commit() throws(DatabaseError) -> Version {
         let transaction = try requireWrite()
         try checkIsNotMigrating("commit")
+        for place in nestedPlaces { try place.nested?.writeWillEnd() }
         forgetTables()
         let version = try transaction.commit()
+        for place in nestedPlaces { place.nested?.writeWasCommitted(as: version) }
         endWrite()
         try hook?.deliver(self, at: .commit)
         return version
@@ -402,6 +407,7 @@ package final class Session: @unchecked Sendable {
         forgetTables()
         transaction.cancel()
         cancelledWrites.insert(writeSerial)
+        for place in nestedPlaces { place.nested?.writeWasCancelled(writeSerial) }
         endWrite()
     }
 

@@ -17,6 +17,9 @@ package final class ChangeRecorder {
 
     package init(policy: ChangeLogPolicy = ChangeLogPolicy()) { self.policy = policy }
 
+    /// Edits in and around nested lists and maps in the order they were made, of new objects too.
+    var journal: [NestedJournalEntry] = []
+
     package var isEmpty: Bool { tables.isEmpty && !changesSchema }
 
     package func schemaChanged() { changesSchema = true }
@@ -80,6 +83,7 @@ package final class ChangeRecorder {
     package func nestedChanged(
         _ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ operation: NestedOperation
     ) {
+        journal.append(NestedJournalEntry(table: table, column: column, owner: owner, edit: .nested(operation)))
         let recorded = self.table(table)
         guard recorded.isOld(owner) else { return }
         recorded.nestedColumn(column).append(owner.rawValue, operation)

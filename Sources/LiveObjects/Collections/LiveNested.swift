@@ -1,0 +1,285 @@
+/// A list or map inside a mixed value, at any depth: read and edited element by element, and followed while others
+/// around it come and go.
+///
+/// When it, or something it is in, is replaced or removed, or the object deleted, everything but `isValid` answers
+/// `.objectDeleted`, for good. Maps are in the order of their keys' bytes and as collections consist of their values.
+import MotteColumns
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+package final class LiveNested: LiveCollection {
+    let root: NestedRoot
+    package let isMap: Bool
+    private var place: NestedPlace
+    /// Committed version that `place` is for, and its state then.
+    private var version: Version
+    private var committed: NestedPlace
+    /// The write whose edits have been followed, up to `followed`.
+    private var writeSerial: UInt32 = 0
+    private var followed = 0
+    /// The write it was opened in, 0 for none.
+    private let birth: UInt32
+
+    package var owner: LiveObject { root.owner }
+    package var column: ColumnKey { root.column }
+
+    /// nil where there is no list or map.
+    static func open(_ root: NestedRoot, _ path: NestedPath) throws(DatabaseError) -> LiveNested? {
+        guard let value = try root.value(at: path) else { return nil }
+        switch value.kind {
+        case .list: return try LiveNested(root, path, isMap: false)
+        case .map: return try LiveNested(root, path, isMap: true)
+        default: return nil
+        }
+    }
+
+    private init(_ root: NestedRoot, _ path: NestedPath, isMap: Bool) throws(DatabaseError) {
+        let session = root.owner.session
+        self.root = root
+        self.isMap = isMap
+        place = NestedPlace(path: path)
+        committed = place
+        version = try session.version
+        if let write = session.write {
+            writeSerial = session.writeSerial
+            followed = write.nestedJournal.count
+            birth = writeSerial
+        } else {
+            birth = 0
+        }
+        super.init(
+            session, isMap ? .nestedMap : .nestedList, elementType: .mixed, isElementNullable: true, target: nil)
+        if !session.isFrozen { session.follow(self) }
+    }
+
+    // MARK: Following
+
+    /// Where it is now; nil once it is gone.
+    package func path() throws(DatabaseError) -> NestedPath? {
+        try catchUp()
+        return place.isGone ? nil : place.path
+    }
+
+    private func catchUp() throws(DatabaseError) {
+        try session.check()
+        if session.isFrozen || place.isGone { return }
+        if writeSerial == 0 || session.write == nil { try followLog() }
+        guard let write = session.write else { return }
+        if writeSerial != session.writeSerial {
+            writeSerial = session.writeSerial
+            followed = 0
+            committed = place
+        }
+        let journal = write.nestedJournal
+        guard followed < journal.count else { return }
+        for entry in journal[followed...] where entry.isFor(owner.table, column, owner.key) { follow(entry) }
+        followed = journal.count
+    }
+
+    private func follow(_ entry: NestedJournalEntry) {
+        switch entry.edit {
+        case .nested(let operation): place.follow(operation)
+        case .list(let operation): place.follow(operation)
+        case .removedKey(let key): place.follow(removedKey: key)
+        }
+    }
+
+    /// Versions that the session has moved over since.
+    private func followLog() throws(DatabaseError) {
+        let shown = try session.committedSnapshot()
+        guard shown.version != version else { return }
+        if let summary = try session.database.changes(from: version, to: shown) {
+            place.follow(summary, root)
+        } else {
+            // Nobody knows what happened in between.
+            place.isGone = true
+        }
+        version = shown.version
+    }
+
+    /// The session's write is being committed: what it did is followed while its journal is there.
+    func writeWillEnd() throws(DatabaseError) { try catchUp() }
+
+    func writeWasCommitted(as version: Version) {
+        writeSerial = 0
+        self.version = version
+    }
+
+    func writeWasCancelled(_ serial: UInt32) {
+        if birth == serial {
+            place.isGone = true
+        } else if writeSerial == serial {
+            place = committed
+        }
+        writeSerial = 0
+    }
+
+    // MARK: Looking
+
+    private func document() throws(DatabaseError) -> NestedDocument {
+        try catchUp()
+        guard !place.isGone, try owner.exists(), let value = try root.value(at: place.path),
+            value.kind == (isMap ? .map : .list)
+        else {
+            throw DatabaseError(
+                .objectDeleted, "this nested \(isMap ? "map" : "list") has been replaced or removed; open it again")
+        }
+        return NestedDocument(trusted: value.bytes)
+    }
+
+    package override var isValid: Bool { (try? document()) != nil }
+
+    package override func count() throws(DatabaseError) -> Int { try document().count }
+
+    package override func value(at index: Int) throws(DatabaseError) -> ValueView {
+        let document = try document()
+        guard index >= 0, index < document.count else { throw outOfBounds(index, document.count) }
+        return document.value(at: index)
+    }
+
+    /// UTF-8, borrowed until the session's view epoch moves. Only of maps.
+    package func mapKey(at index: Int) throws(DatabaseError) -> UnsafeRawBufferPointer {
+        try requireMap(true)
+        let document = try document()
+        guard index >= 0, index < document.count else { throw outOfBounds(index, document.count) }
+        return document.key(at: index)
+    }
+
+    package func position(of mapKey: UnsafeRawBufferPointer) throws(DatabaseError) -> Int? {
+        try requireMap(true)
+        let found = try document().find(mapKey)
+        return found.isThere ? found.index : nil
+    }
+
+    /// nil if there is no such key; null is a value.
+    package func get(_ mapKey: UnsafeRawBufferPointer) throws(DatabaseError) -> ValueView? {
+        guard let index = try position(of: mapKey) else { return nil }
+        return try value(at: index)
+    }
+
+    package func get(_ key: String) throws(DatabaseError) -> Value? {
+        try key.withUTF8Bytes { bytes throws(DatabaseError) in try get(bytes)?.owned }
+    }
+
+    /// The list or map that is an element or value of this one; nil if it is something else.
+    package func nested(at index: Int) throws(DatabaseError) -> LiveNested? {
+        let value = try value(at: index)
+        guard value.kind == .list || value.kind == .map else { return nil }
+        let step: NestedStep =
+            isMap ? .key(String(decoding: try mapKey(at: index), as: UTF8.self)) : .index(index)
+        return try LiveNested.open(root, place.path + [step])
+    }
+
+    package func nested(_ key: String) throws(DatabaseError) -> LiveNested? {
+        let index = try key.withUTF8Bytes { bytes throws(DatabaseError) in try position(of: bytes) }
+        return try index.flatMap { index throws(DatabaseError) in try nested(at: index) }
+    }
+
+    /// Everything in it, owned.
+    package func contents() throws(DatabaseError) -> Value {
+        let bytes = try document().bytes
+        return isMap ? ValueView.map(bytes).owned : ValueView.list(bytes).owned
+    }
+
+    override func forEachRun(
+        _ column: ColumnKey?, from first: Int, limit: Int,
+        _ body: (ColumnChunk, Range<Int>, Int) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        guard column == nil else { throw notObjects() }
+        try results().forEachRun(nil, from: first, limit: limit, body)
+    }
+
+    override func resultsSource() throws(DatabaseError) -> ResultsSource {
+        _ = try document()
+        return .nested(self)
+    }
+
+    package override func freeze() throws(DatabaseError) -> LiveCollection {
+        isFrozen ? self : try frozen(in: try session.sharedFrozen())
+    }
+
+    func frozen(in frozen: Session) throws(DatabaseError) -> LiveNested {
+        _ = try document()
+        let owner = LiveObject(session: frozen, table: owner.table, key: owner.key, birth: 0)
+        let root = NestedRoot(owner: owner, column: column, collection: root.collection)
+        guard let same = try LiveNested.open(root, place.path) else {
+            throw DatabaseError(.internal, "a frozen version lacks what the live one has")
+        }
+        return same
+    }
+
+    // MARK: Changing
+
+    @discardableResult
+    private func edit(_ edit: NestedEdit, inMap: Bool) throws(DatabaseError) -> Bool {
+        let write = try session.requireWrite()
+        try requireMap(inMap)
+        _ = try document()
+        return try write.nestedEdit(owner.table, column, owner.key, path: place.path, edit: edit)
+    }
+
+    package func set(_ index: Int, to value: Value) throws(DatabaseError) {
+        try edit(.set(at: index, value), inMap: false)
+    }
+
+    /// `index` may be the count.
+    package func insert(_ value: Value, at index: Int) throws(DatabaseError) {
+        try edit(.insert(at: index, value), inMap: false)
+    }
+
+    package func append(_ value: Value) throws(DatabaseError) { try edit(.append(value), inMap: false) }
+
+    /// Afterwards the element stands at `target`.
+    package func move(from index: Int, to target: Int) throws(DatabaseError) {
+        try edit(.move(from: index, to: target), inMap: false)
+    }
+
+    package func remove(at index: Int, count: Int = 1) throws(DatabaseError) {
+        try edit(.remove(at: index, count: count), inMap: false)
+    }
+
+    package func put(_ key: String, _ value: Value) throws(DatabaseError) { try edit(.put(key, value), inMap: true) }
+
+    /// False if there is no such key.
+    @discardableResult
+    package func remove(_ key: String) throws(DatabaseError) -> Bool {
+        try edit(.removeKey(key), inMap: true)
+    }
+
+    package func clear() throws(DatabaseError) { try edit(.clear, inMap: isMap) }
+
+    private func requireMap(_ wanted: Bool) throws(DatabaseError) {
+        guard wanted != isMap else { return }
+        throw DatabaseError(
+            .wrongType, wanted ? "this is a nested list; it has no keys" : "this is a nested map; name a key")
+    }
+}
+
+extension LiveElements {
+    /// The list or map that an element is; nil if it is something else.
+    package func nested(at index: Int) throws(DatabaseError) -> LiveNested? {
+        let value = try value(at: index)
+        guard value.kind == .list || value.kind == .map else { return nil }
+        if let map = self as? LiveMap {
+            return try LiveNested.open(
+                NestedRoot(owner: owner, column: column, collection: .map), [.key(try map.keyText(at: index))])
+        }
+        return try LiveNested.open(NestedRoot(owner: owner, column: column, collection: .list), [.index(index)])
+    }
+}
+
+// MARK: The session's part
+
+struct WeakNested {
+    weak var nested: LiveNested?
+}
+
+extension Session {
+    func follow(_ nested: LiveNested) {
+        if nestedPlaces.count >= 32, nestedPlaces.count & (nestedPlaces.count - 1) == 0 {
+            nestedPlaces.removeAll { $0.nested == nil }
+        }
+        nestedPlaces.append(WeakNested(nested: nested))
+    }
+}
