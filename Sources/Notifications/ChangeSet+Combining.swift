@@ -29,6 +29,7 @@ extension ChangeSet {
             sum.modificationsNew.append(pair.new)
         }
         sum.properties = Self.merged(properties, next.properties)
+        if hasKeys || next.hasKeys { sum.addKeys(from: self, next, first, second) }
         return sum
     }
 

@@ -46,6 +46,11 @@ package struct ChangeSet: Sendable {
     package var modificationsOld: [Int] = []
     package var modificationsNew: [Int] = []
     package var properties: [PropertyChange] = []
+    /// Of maps: the keys at `deletions`, `insertions` and `modificationsNew`, in their order. The last change set, with
+    /// the owner gone, has no keys.
+    package var keyDeletions: [String] = []
+    package var keyInsertions: [String] = []
+    package var keyModifications: [String] = []
 
     package init(_ kind: Kind, from: Version, to: Version) {
         self.kind = kind
@@ -68,6 +73,9 @@ extension ChangeSet: CustomStringConvertible {
         if !deletions.isEmpty { parts.append("-\(deletions)") }
         if !insertions.isEmpty { parts.append("+\(insertions)") }
         if !modificationsOld.isEmpty { parts.append("~\(modificationsOld)~\(modificationsNew)") }
+        if !(keyDeletions + keyInsertions + keyModifications).isEmpty {
+            parts.append("keys -\(keyDeletions)+\(keyInsertions)~\(keyModifications)")
+        }
         if !properties.isEmpty { parts.append("properties \(properties.map(\.column.rawValue))") }
         return parts.joined(separator: " ")
     }

@@ -1,4 +1,4 @@
-/// Lists and backlinks: what they share with results, and how each is compared with what it was.
+/// Lists, sets and backlinks: what they share with results, and how each is compared with what it was.
 ///
 /// A collection is remembered as little as possible: a list by its count, because the log has its edits; backlinks by
 /// their keys, which are looked up again when a link of their property changed.
@@ -35,11 +35,12 @@ class CollectionObserver: Observer {
     }
 }
 
+/// Of lists, and of sets, whose edits are logged in the same way.
 final class ListObserver: CollectionObserver {
-    private let list: LiveList
+    private let list: LiveElements
     private var oldCount = 0
 
-    init(_ list: LiveList) throws(DatabaseError) {
+    init(_ list: LiveElements) throws(DatabaseError) {
         self.list = list
         try super.init(list.session)
     }
@@ -116,9 +117,10 @@ final class BacklinksObserver: CollectionObserver {
         guard let summary = try context.summary() else { return try restart() }
         let modified = try context.modified(backlinks.origin)
         let changes = summary.table(backlinks.origin)
-        let linksChanged = changes.map { changes in
-            !changes.inserted.isEmpty || !changes.deleted.isEmpty || changes.column(backlinks.column) != nil
-        } ?? false
+        let linksChanged =
+            changes.map { changes in
+                !changes.inserted.isEmpty || !changes.deleted.isEmpty || changes.column(backlinks.column) != nil
+            } ?? false
         if !linksChanged, modified.isEmpty { return nil }
         let keys = linksChanged ? try backlinks.keys() : oldKeys
         defer { oldKeys = keys }

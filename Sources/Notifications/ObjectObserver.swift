@@ -40,7 +40,7 @@ final class ObjectObserver: Observer {
     private func change(
         _ column: ColumnKey, _ property: Property, _ summary: ChangeSummary?
     ) throws(DatabaseError) -> ChangeSet.PropertyChange {
-        if property.isList {
+        if property.isCollection {
             return ChangeSet.PropertyChange(column: column, old: .null, new: .null, isOldKnown: false)
         }
         let new = try object.get(column).owned

@@ -44,6 +44,9 @@ extension LiveCollection {
 
     private func observer() throws(DatabaseError) -> Observer {
         if let list = self as? LiveList { return try ListObserver(list) }
+        if let set = self as? LiveSet { return try ListObserver(set) }
+        if let map = self as? LiveMap { return try MapObserver(map) }
+        if let nested = self as? LiveNested { return try NestedObserver(nested) }
         if let backlinks = self as? LiveBacklinks { return try BacklinksObserver(backlinks) }
         if let results = self as? LiveResults, let target { return try ResultsObserver(results, target: target) }
         return try ValuesObserver(self)

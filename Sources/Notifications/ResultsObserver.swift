@@ -234,6 +234,11 @@ extension ResultsSource {
             guard let changes = summary.table(list.owner.table) else { return false }
             let owner = list.owner.key.rawValue
             return changes.deleted.contains(owner) || changes.list(list.column, owner) != nil
+                || changes.map(list.valuesColumn, owner) != nil
+        case .nested(let nested):
+            guard let changes = summary.table(nested.owner.table) else { return false }
+            let owner = nested.owner.key.rawValue
+            return changes.deleted.contains(owner) || changes.column(nested.column)?.contains(owner) == true
         case .backlinks(let backlinks):
             return summary.table(backlinks.origin) != nil
                 || summary.table(backlinks.owner.table)?.deleted.contains(backlinks.owner.key.rawValue) == true

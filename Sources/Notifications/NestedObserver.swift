@@ -1,0 +1,124 @@
+/// Lists and maps inside mixed values: edits at their own path are theirs, edits further in modify the element that
+/// leads there, and when something they are in is replaced, they end.
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+final class NestedObserver: CollectionObserver {
+    private let nested: LiveNested
+    private var place: NestedPlace
+    private var oldCount = 0
+    /// Of a map.
+    private var oldKeys: [String] = []
+
+    init(_ nested: LiveNested) throws(DatabaseError) {
+        self.nested = nested
+        place = NestedPlace(path: try nested.path() ?? [])
+        try super.init(nested.session)
+    }
+
+    override func initialState() throws(DatabaseError) -> ChangeSet {
+        var changes = try super.initialState()
+        guard nested.isValid, let path = try nested.path() else {
+            changes.isSourceDeleted = true
+            return changes
+        }
+        place = NestedPlace(path: path)
+        try remember()
+        return changes
+    }
+
+    private func remember() throws(DatabaseError) {
+        oldCount = try nested.count()
+        guard nested.isMap else { return }
+        oldKeys = []
+        for index in 0 ..< oldCount { oldKeys.append(String(decoding: try nested.mapKey(at: index), as: UTF8.self)) }
+    }
+
+    override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
+        guard context.moved else { return nil }
+        version = context.to
+        guard nested.isValid, let path = try nested.path() else { return ended(oldCount, context) }
+        guard let summary = try context.summary() else { return try restart() }
+        let owner = nested.owner.key.rawValue
+        let table = summary.table(nested.owner.table)
+        var edits = NestedEdits(ListReplay(count: oldCount))
+        for operation in table?.nested(nested.column, owner)?.operations ?? [] {
+            edits.apply(operation, place.path)
+            place.follow(operation)
+        }
+        place = NestedPlace(path: path)
+        guard edits.isTouched else { return nil }
+        return nested.isMap ? try mapChanges(edits, context) : try listChanges(edits, context)
+    }
+
+    private func listChanges(_ edits: NestedEdits, _ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
+        oldCount = try nested.count()
+        guard !edits.replay.isBroken, edits.replay.count == oldCount else {
+            throw .corrupted("the change log of a nested list does not add up to the list")
+        }
+        return changeSet(edits.replay.difference { _ in false }, context)
+    }
+
+    private func mapChanges(_ edits: NestedEdits, _ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
+        let before = oldKeys
+        try remember()
+        var changes = ChangeSet(.collection, from: context.from, to: context.to)
+        var left = 0
+        var right = 0
+        func isBelow(_ key: String, _ other: String) -> Bool { key.utf8.lexicographicallyPrecedes(other.utf8) }
+        while left < before.count || right < oldKeys.count {
+            if right == oldKeys.count || (left < before.count && isBelow(before[left], oldKeys[right])) {
+                changes.deletions.append(left)
+                changes.keyDeletions.append(before[left])
+                left += 1
+            } else if left == before.count || isBelow(oldKeys[right], before[left]) {
+                changes.insertions.append(right)
+                changes.keyInsertions.append(oldKeys[right])
+                right += 1
+            } else {
+                if edits.touchesAllKeys || edits.keys.contains([UInt8](before[left].utf8)) {
+                    changes.modificationsOld.append(left)
+                    changes.modificationsNew.append(right)
+                    changes.keyModifications.append(before[left])
+                }
+                left += 1
+                right += 1
+            }
+        }
+        return changes.isEmpty ? nil : changes
+    }
+}
+
+/// What a commit did to one nested list or map.
+private struct NestedEdits {
+    var replay: ListReplay
+    var keys: Set<[UInt8]> = []
+    var touchesAllKeys = false
+    var isTouched = false
+
+    init(_ replay: ListReplay) { self.replay = replay }
+
+    mutating func apply(_ operation: NestedOperation, _ path: NestedPath) {
+        guard operation.path.starts(with: path) else { return }
+        isTouched = true
+        guard operation.path.count == path.count else {
+            switch operation.path[path.count] {
+            case .index(let index): replay.set(at: index, count: 1)
+            case .key(let key): keys.insert([UInt8](key.utf8))
+            }
+            return
+        }
+        switch operation.change {
+        case .replaced: break
+        case .inserted(let index, let count): replay.insert(at: index, count: count)
+        case .removed(let index, let count): replay.remove(at: index, count: count)
+        case .set(let index): replay.set(at: index, count: 1)
+        case .keyInserted(let key), .keyModified(let key), .keyRemoved(let key): keys.insert([UInt8](key.utf8))
+        case .cleared(let count):
+            replay.remove(at: 0, count: count)
+            touchesAllKeys = true
+        }
+    }
+}
