@@ -15,11 +15,13 @@ package struct Property: Sendable {
     package var origin: String?
     /// nil before it is stored, and always for `linkingObjects`.
     package var columnKey: ColumnKey?
+    /// Of a stored map: the column of its keys, in step with the values.
+    package var keyColumn: ColumnKey?
 
     package init(
         name: String, type: PropertyType, collection: CollectionKind = .none, isNullable: Bool = false,
         isPrimaryKey: Bool = false, isIndexed: Bool = false, target: String? = nil, origin: String? = nil,
-        columnKey: ColumnKey? = nil
+        columnKey: ColumnKey? = nil, keyColumn: ColumnKey? = nil
     ) {
         self.name = name
         self.type = type
@@ -30,6 +32,7 @@ package struct Property: Sendable {
         self.target = target
         self.origin = origin
         self.columnKey = columnKey
+        self.keyColumn = keyColumn
     }
 
     package var isList: Bool { collection == .list }

@@ -181,6 +181,22 @@ extension Decimal128: Comparable, Hashable {
         return sign * compareMagnitudes(left, right)
     }
 
+    /// Two words whose order, the first one first, is that of the numbers; equal for equal ones.
+    package var orderKey: (UInt64, UInt64) {
+        if isNaN { return (0, 0) }
+        var key: UInt128 = 0
+        if isInfinite {
+            key = UInt128.max >> 1
+        } else if coefficient != 0 {
+            // All 34 digits, so that the exponent tells how long the number is.
+            let shift = Self.digitLimit - Self.digits(coefficient)
+            let length = UInt128(exponent - shift - Self.leastExponent + 64)
+            key = length << 113 | coefficient * Self.powers[shift]
+        }
+        let whole = isNegative && key != 0 ? (1 << 127) - key : (1 << 127) + key
+        return (UInt64(truncatingIfNeeded: whole >> 64), UInt64(truncatingIfNeeded: whole))
+    }
+
     private var sign: Int { isZero ? 0 : isNegative ? -1 : 1 }
 
     /// Of numbers other than 0 and NaN.
@@ -225,45 +241,5 @@ extension Decimal128: Comparable, Hashable {
         }
         if power >= 0 { right.multiply(by: 2, times: power) } else { left.multiply(by: 2, times: -power) }
         return sign * Naturals.compare(left, right)
-    }
-}
-
-/// A whole number of any size, for the one comparison that needs it.
-private struct Naturals {
-    private var words: [UInt32] = []
-
-    init(_ value: UInt128) {
-        var rest = value
-        while rest > 0 {
-            words.append(UInt32(truncatingIfNeeded: rest))
-            rest >>= 32
-        }
-    }
-
-    mutating func multiply(by factor: UInt32, times: Int) {
-        // Nine tens or thirty twos a step.
-        let step = factor == 10 ? 9 : 30
-        var power: UInt32 = 1
-        for _ in 0 ..< step { power *= factor }
-        for _ in 0 ..< times / step { multiply(power) }
-        for _ in 0 ..< times % step { multiply(factor) }
-    }
-
-    private mutating func multiply(_ factor: UInt32) {
-        var carry: UInt64 = 0
-        for index in words.indices {
-            let product = UInt64(words[index]) * UInt64(factor) + carry
-            words[index] = UInt32(truncatingIfNeeded: product)
-            carry = product >> 32
-        }
-        if carry > 0 { words.append(UInt32(carry)) }
-    }
-
-    static func compare(_ left: Naturals, _ right: Naturals) -> Int {
-        if left.words.count != right.words.count { return left.words.count < right.words.count ? -1 : 1 }
-        for (one, two) in zip(left.words.reversed(), right.words.reversed()) where one != two {
-            return one < two ? -1 : 1
-        }
-        return 0
     }
 }

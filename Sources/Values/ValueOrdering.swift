@@ -13,8 +13,8 @@
 package enum ValueOrdering {
     /// Negative, zero or positive as `left` is below, equal to or above `right`.
     package static func compare(_ left: ValueView, _ right: ValueView) -> Int {
-        let family = rank(left)
-        let otherFamily = rank(right)
+        let family = Self.family(left)
+        let otherFamily = Self.family(right)
         guard family == otherFamily else { return family < otherFamily ? -1 : 1 }
         switch left.kind {
         case .bool: return order(left.low, right.low)
@@ -31,7 +31,7 @@ package enum ValueOrdering {
 
     /// Whether one can be above or below the other: values of one family, and not a number beside NaN.
     package static func areComparable(_ left: ValueView, _ right: ValueView) -> Bool {
-        rank(left) == rank(right) && isNaN(left) == isNaN(right)
+        family(left) == family(right) && isNaN(left) == isNaN(right)
     }
 
     package static func isNaN(_ view: ValueView) -> Bool {
@@ -117,7 +117,8 @@ package enum ValueOrdering {
         left < right ? -1 : left == right ? 0 : 1
     }
 
-    private static func rank(_ view: ValueView) -> Int {
+    /// Position of the value's kind in the order of kinds; numbers share one.
+    package static func family(_ view: ValueView) -> Int {
         switch view.kind {
         case .null, nil: 0
         case .bool: 1

@@ -21,7 +21,7 @@ import Testing
         ("age == {1}", .queryInvalid, 7, "braces"),
         ("age IN 1", .queryInvalid, 7, "braces"),
         ("1 == 2", .queryInvalid, 2, "must be a property"),
-        ("age[c] == 1", .querySyntax, 3, "expected"),
+        ("age[c] == 1", .querySyntax, 4, "expected"),
         ("age ==[c] 1", .queryInvalid, 4, "Person.age is int; only strings"),
         ("age BEGINSWITH 'x'", .queryInvalid, 4, "BEGINSWITH is for strings"),
         ("photo LIKE 'x'", .queryInvalid, 6, "LIKE is for strings"),

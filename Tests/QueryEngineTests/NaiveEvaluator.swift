@@ -57,6 +57,7 @@ struct NaiveEvaluator {
             if rest.isEmpty { return Reached(values: [value], isMany: false, type: .link) }
             if case .link(let link) = value { return reach(target, link.key.rawValue, rest) }
             return reach(target, nil, rest)
+        case (_, .map(let entries)): return Reached(values: entries.map(\.value), isMany: true, type: property.type)
         case (_, .list(let values)): return Reached(values: values, isMany: true, type: property.type)
         case (_, .value(let value)): return Reached(values: [value], isMany: false, type: property.type)
         }
@@ -75,13 +76,14 @@ struct NaiveEvaluator {
                 switch cell {
                 case .value(let value): if value == wanted { linking.append(me) }
                 case .list(let values): for value in values where value == wanted { linking.append(me) }
+                case .map: break
                 }
             }
             return .list(linking)
         }
         guard let key, let cell = rows[type.name]?[key]?[property.name] else {
             // Behind a null link: single values are null, collections empty.
-            return property.isList ? .list([]) : .value(.null)
+            return property.isCollection ? .list([]) : .value(.null)
         }
         return cell
     }
@@ -117,9 +119,23 @@ struct NaiveEvaluator {
         _ path: Predicate.Path, _ sign: Predicate.Operator, _ constant: Predicate.Operand, _ ignoresCase: Bool,
         _ name: String, _ key: Int64
     ) -> Bool {
-        let reached = reach(name, key, path.names[...])
-        if let function = path.collectionOperator {
-            let value = hasNullPrefix(path, name, key) ? Value.null : Self.aggregate(function, reached.values)
+        var reached = reach(name, key, path.names[...])
+        if !path.subscripts.isEmpty || path.aspect != nil
+            || (path.collectionOperator == .count && reached.type == .mixed && !reached.isMany)
+        {
+            // The subscript of a collection only says that all of its elements are meant.
+            let subscripts = isCollection(path, name) ? path.subscripts.dropFirst() : path.subscripts[...]
+            reached.values = reached.values.flatMap { inside($0, subscripts) }
+            if path.collectionOperator == .count {
+                reached.values = reached.values.map(Self.nestedCount)
+                reached.type = .int
+            } else if path.aspect == .type {
+                reached.values = reached.values.map { .string($0.kind.name) }
+                reached.type = .string
+            }
+        } else if let function = path.collectionOperator {
+            let value =
+                hasNullPrefix(path, name, key) ? Value.null : Self.aggregate(function, reached.values, reached.type)
             return holds(sign, value, constant, nil, false)
         }
         switch path.quantifier {
@@ -127,6 +143,50 @@ struct NaiveEvaluator {
         case .any?: return reached.values.contains { holds(sign, $0, constant, reached.type, ignoresCase) }
         case .all?: return reached.values.allSatisfy { holds(sign, $0, constant, reached.type, ignoresCase) }
         case .some(.none): return !reached.values.contains { holds(sign, $0, constant, reached.type, ignoresCase) }
+        }
+    }
+
+    private func isCollection(_ path: Predicate.Path, _ name: String) -> Bool {
+        var type = schema[name]
+        for part in path.names.dropLast() {
+            type = type?.property(named: part.text)?.target.flatMap { schema[$0] }
+        }
+        return type?.property(named: path.names.last?.text ?? "")?.isCollection ?? false
+    }
+
+    private func inside(_ value: Value, _ subscripts: ArraySlice<Predicate.Subscript>) -> [Value] {
+        guard let first = subscripts.first else { return [value] }
+        let rest = subscripts.dropFirst()
+        func element(_ index: Int) -> [Value] {
+            guard case .list(let elements) = value else { return [.null] }
+            let place = index < 0 ? elements.count + index : index
+            return elements.indices.contains(place) ? inside(elements[place], rest) : [.null]
+        }
+        func entry(_ key: String) -> [Value] {
+            guard case .map(let entries) = value else { return [.null] }
+            return entries.first { $0.key == key }.map { inside($0.value, rest) } ?? [.null]
+        }
+        switch first {
+        case .index(let index): return element(index)
+        case .key(let key): return entry(key.text)
+        case .argument(let number, _):
+            if case .value(.int(let index)) = arguments[number] { return element(Int(index)) }
+            if case .value(.string(let key)) = arguments[number] { return entry(key) }
+            return [.null]
+        case .all:
+            switch value {
+            case .list(let elements): return elements.flatMap { inside($0, rest) }
+            case .map(let entries): return entries.flatMap { inside($0.value, rest) }
+            default: return []
+            }
+        }
+    }
+
+    private static func nestedCount(_ value: Value) -> Value {
+        switch value {
+        case .list(let elements): .int(Int64(elements.count))
+        case .map(let entries): .int(Int64(entries.count))
+        default: .null
         }
     }
 
@@ -142,9 +202,13 @@ struct NaiveEvaluator {
         return false
     }
 
-    static func aggregate(_ function: Predicate.CollectionOperator, _ all: [Value]) -> Value {
+    static func aggregate(
+        _ function: Predicate.CollectionOperator, _ all: [Value], _ type: PropertyType
+    ) -> Value {
         if function == .count { return .int(Int64(all.count)) }
-        let values = all.filter { !$0.isNull }
+        // Of mixed values only the numbers take part.
+        let values = all.filter { !$0.isNull && (type != .mixed || $0.kind.isNumeric) }
+        let isDecimal = type == .decimal || type == .mixed
         switch function {
         case .count: return .int(Int64(all.count))
         case .min: return values.min() ?? .null
@@ -153,11 +217,21 @@ struct NaiveEvaluator {
             var whole: Int128 = 0
             var floating = 0.0
             var isFloating = false
+            var decimal = Decimal128.zero
             for value in values {
-                if case .int(let value) = value { whole += Int128(value) } else {
+                switch value {
+                case .int(let value): whole += Int128(value)
+                case .decimal(let value): decimal = decimal.adding(value)
+                default:
                     isFloating = true
                     floating += number(value)
                 }
+            }
+            if isDecimal {
+                let ints = Decimal128(parsing: "\(whole)") ?? .nan
+                let total = decimal.adding(ints).adding(Decimal128(floating))
+                if function == .sum { return .decimal(total) }
+                return values.isEmpty ? .null : .decimal(total.dividing(by: Decimal128(Int64(values.count))))
             }
             if function == .sum {
                 return isFloating ? .double(floating) : Int64(exactly: whole).map(Value.int) ?? .double(Double(whole))
@@ -171,6 +245,7 @@ struct NaiveEvaluator {
         case .int(let value): Double(value)
         case .float(let value): Double(value)
         case .double(let value): value
+        case .decimal(let value): value.doubleValue
         default: .nan
         }
     }
@@ -229,6 +304,9 @@ struct NaiveEvaluator {
         var constant = constant
         if type == .float { constant = .float(Float(number(constant))) }
         if type == .double { constant = .double(number(constant)) }
+        if type == .decimal, constant.kind != .decimal {
+            constant = .decimal(Decimal128(parsing: "\(number(constant))") ?? .nan)
+        }
         switch sign {
         case .beginsWith, .endsWith, .contains, .like: return textHolds(sign, value, constant, ignoresCase)
         case .equal, .notEqual:
@@ -248,6 +326,10 @@ struct NaiveEvaluator {
             default: return false
             }
         }
+        let areFamily = left.withView { left in
+            right.withView { ValueOrdering.family(left) == ValueOrdering.family($0) }
+        }
+        if !areFamily { return sign == .notEqual }
         switch sign {
         case .equal: return left == right
         case .notEqual: return left != right
@@ -263,6 +345,7 @@ struct NaiveEvaluator {
         switch value {
         case .double(let value): value.isNaN
         case .float(let value): value.isNaN
+        case .decimal(let value): value.isNaN
         default: false
         }
     }

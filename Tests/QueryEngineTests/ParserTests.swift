@@ -31,6 +31,15 @@ import Testing
         ("a == 1 SORT(b ASC, c.d desc, e) LIMIT(3)", "a == 1 SORT(b ASC, c.d DESC, e ASC) LIMIT(3)"),
         ("sort(b)", "SORT(b ASC)"), ("LIMIT($0)", "LIMIT($0)"),
         ("limit == 3 AND sort", "`limit` == 3 AND `sort` == true"),
+        ("any['k'] == 1", "`any`[\"k\"] == 1"), ("ANY a[0][*].@count > 1", "ANY a[0][*].@count > 1"),
+        ("a[FIRST] == a[last]", "a[0] == a[-1]"), ("a[$0] == $1", "a[$0] == $1"), ("a[%@] == %@", "a[$0] == $1"),
+        ("ANY m.@allKeys == 'x'", "ANY m.@keys == \"x\""), ("m.@keys.@count > 1", "m.@keys.@count > 1"),
+        ("a['k'].@type IN {'int', 'list'}", "a[\"k\"].@type IN {\"int\", \"list\"}"),
+        ("ANY m.@values > 1", "ANY m.@values > 1"), ("d == decimal(1.50)", "d == decimal(1.50)"),
+        ("d > DECIMAL(-1e400)", "d > decimal(-1E400)"), ("d == decimal(NaN)", "d == decimal(NaN)"),
+        ("o == oid(507F1f77bcf86cd799439011)", "o == oid(507f1f77bcf86cd799439011)"),
+        ("u == uuid(123E4567-e89b-12d3-a456-426614174000)", "u == uuid(123e4567-e89b-12d3-a456-426614174000)"),
+        ("uuid == oid AND decimal", "uuid == oid AND decimal == true"),
     ]
 
     @Test(arguments: forms) func readsAndPrints(text: String, canonical: String) throws {
@@ -51,6 +60,9 @@ import Testing
         ("a BETWEEN {1}", .querySyntax, 10),
         ("a BETWEEN 1", .querySyntax, 11), ("a BETWEEN b", .querySyntax, 10), ("a IN {b}", .querySyntax, 6),
         ("a == 99999999999999999999", .querySyntax, 5), ("a == 1e999", .querySyntax, 5), ("a == .5", .querySyntax, 5),
+        ("a == decimal(x)", .querySyntax, 5), ("a == oid(12)", .querySyntax, 5), ("a == uuid(12", .querySyntax, 5),
+        ("a[] == 1", .querySyntax, 2), ("a[1.5] == 1", .querySyntax, 2), ("a['k' == 1", .querySyntax, 6),
+        ("a['k'].b == 1", .unsupported, 7), ("a.@keys.b == 1", .querySyntax, 8), ("SELF['k'] == 1", .querySyntax, 4),
         ("a == 5x", .querySyntax, 5), ("a.@foo == 1", .querySyntax, 2), ("a.@count.b == 1", .querySyntax, 2),
         ("a.@sum.@min == 1", .querySyntax, 7), ("a ==[d] 'x'", .unsupported, 5), ("a ==[x] 'x'", .querySyntax, 5),
         ("a <[c] 'x'", .queryInvalid, 3), ("a DISTINCT(b)", .unsupported, 2), ("DISTINCT(b)", .unsupported, 0),

@@ -85,12 +85,28 @@ enum RandomPredicate {
         var path = Predicate.Path((0 ..< random.below(4)).map { _ in random.pick(names) })
         if random.chance(20) { path.quantifier = random.pick(Predicate.Quantifier.allCases) }
         if random.chance(20) { path.collectionOperator = random.pick(Predicate.CollectionOperator.allCases) }
+        guard !path.names.isEmpty else { return path }
+        while random.chance(15) {
+            switch random.below(4) {
+            case 0: path.subscripts.append(.key(.init(random.pick(names + ["", "\"", "*"]), position: .none)))
+            case 1: path.subscripts.append(.index(random.pick([0, 1, -1, .max, .min])))
+            case 2: path.subscripts.append(.argument(random.below(5)))
+            default: path.subscripts.append(.all)
+            }
+        }
+        if random.chance(10) {
+            path.aspect = random.pick(Predicate.Aspect.allCases)
+            if path.collectionOperator != .count { path.collectionOperator = nil }
+        }
         return path
     }
 
     private static func value(_ random: inout SeededRandom) -> Predicate.Operand {
         let numbers: [Double] = [0, -0.0, 1.5, -1e300, 2.5e-308, 123456789.125, .infinity, -.infinity, .nan, 1e16, 0.1]
-        switch random.below(9) {
+        switch random.below(12) {
+        case 9: return .constant(.decimal(random.pick([.nan, .infinity, .zero, Decimal128(0.1), Decimal128(-1e300)])))
+        case 10: return .constant(.objectID(ObjectID(low: random.next(), high: random.next())))
+        case 11: return .constant(.uuid(UUIDBytes(low: random.next(), high: random.next())))
         case 0: return .argument(random.below(12))
         case 1: return .constant(.null)
         case 2: return .constant(.bool(random.chance(50)))

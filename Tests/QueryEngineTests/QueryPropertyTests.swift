@@ -107,7 +107,7 @@ import Testing
         _ note: Comment
     ) throws {
         let properties = try world.type(name).properties.filter {
-            $0.isStored && !$0.isList && ($0.type.isNumeric || $0.type == .timestamp)
+            $0.isStored && !$0.isCollection && ($0.type.isNumeric || $0.type == .timestamp || $0.type == .mixed)
         }
         guard !properties.isEmpty else { return }
         let property = random.pick(properties)
@@ -117,8 +117,10 @@ import Testing
             if case .value(let value)? = world.rows[name]?[$0]?[property.name], !value.isNull { return value }
             return nil
         }
-        var expected = NaiveEvaluator.aggregate(function, values)
-        if property.type != .int, function == .sum { expected = .double(NaiveEvaluator.number(expected)) }
+        var expected = NaiveEvaluator.aggregate(function, values, property.type)
+        if property.type == .float || property.type == .double, function == .sum {
+            expected = .double(NaiveEvaluator.number(expected))
+        }
         let column = try #require(property.columnKey)
         let isTooLarge = property.type == .int && function == .sum && expected.kind == .double
         // Floating sums depend on the order of addition.

@@ -10,7 +10,10 @@ import Testing
 final class QueryWorld {
     enum Cell {
         case value(Value)
+        /// Of sets ascending and without repetitions.
         case list([Value])
+        /// By ascending keys.
+        case map([MapEntry])
     }
 
     let database: Database
@@ -80,7 +83,8 @@ final class QueryWorld {
     }
 
     private static func initial(_ property: Property) -> Cell {
-        if property.isList { return .list([]) }
+        if property.isMap { return .map([]) }
+        if property.isCollection { return .list([]) }
         if property.isNullable { return .value(.null) }
         let value: Value =
             switch property.type {
@@ -102,8 +106,25 @@ final class QueryWorld {
     func set(_ name: String, _ key: Int64, _ property: String, _ cell: Cell) throws {
         let write = try #require(self.write)
         let table = try table(name)
-        let column = try #require(try type(name).property(named: property)?.columnKey)
+        let declared = try #require(try type(name).property(named: property))
+        let column = try #require(declared.columnKey)
         switch cell {
+        case .map(let entries):
+            try write.mapClear(table, column, ObjectKey(key))
+            for entry in entries {
+                try entry.key.withUTF8Bytes { bytes throws(DatabaseError) in
+                    try entry.value.withView { view throws(DatabaseError) in
+                        _ = try write.mapPut(table, column, ObjectKey(key), bytes, view)
+                    }
+                }
+            }
+        case .list(let values) where declared.isSet:
+            try write.setClear(table, column, ObjectKey(key))
+            for value in values {
+                try value.withView { view throws(DatabaseError) in
+                    _ = try write.setInsert(table, column, ObjectKey(key), view)
+                }
+            }
         case .value(let value):
             try value.withView { view throws(DatabaseError) in try write.set(table, column, ObjectKey(key), to: view) }
         case .list(let values):

@@ -16,18 +16,28 @@ struct RandomQueries {
         var bodies: [String: [String]] = [:]
         for name in classes {
             var properties: [String] = []
-            switch random.below(3) {
+            switch random.below(4) {
             case 0: properties.append("id: int key")
             case 1: properties.append("id: string key")
+            case 2: properties.append("id: uuid key")
             default: break
             }
-            let types = ["bool", "int", "float", "double", "string", "data", "timestamp", "int", "string"]
+            let types = [
+                "bool", "int", "float", "double", "string", "data", "timestamp", "int", "string",
+                "decimal", "objectId", "uuid", "mixed", "mixed",
+            ]
+            let indexed = ["bool", "int", "string", "timestamp", "objectId", "uuid", "mixed"]
             for (index, type) in types.enumerated() {
-                let mark = ["bool", "int", "string", "timestamp"].contains(type) && random.chance(40) ? " indexed" : ""
+                let mark = indexed.contains(type) && random.chance(40) ? " indexed" : ""
                 properties.append("p\(index): \(type)\(random.chance(60) ? "?" : "")\(mark)")
             }
-            for (index, type) in ["int", "string", "double", "timestamp"].enumerated() where random.chance(60) {
+            let elements = ["int", "string", "double", "timestamp", "decimal", "uuid", "mixed"]
+            for (index, type) in elements.enumerated() where random.chance(60) {
                 properties.append("l\(index): list<\(type)\(random.chance(50) ? "?" : "")>")
+            }
+            for (index, type) in ["int", "string", "mixed"].enumerated() {
+                if random.chance(40) { properties.append("s\(index): set<\(type)>") }
+                if random.chance(40) { properties.append("m\(index): map<\(type)>") }
             }
             for index in 0 ..< 2 + random.below(2) {
                 let target = random.pick(classes)
@@ -58,7 +68,8 @@ struct RandomQueries {
                 cells[key.name] = .value(
                     key.type == .int
                         ? .int(Int64(number) * 7)
-                        : .string("key \(number)"))
+                        : key.type == .uuid
+                            ? .uuid(UUIDBytes(low: UInt64(number), high: 1)) : .string("key \(number)"))
             }
             try world.create(name, cells)
         }
@@ -70,7 +81,7 @@ struct RandomQueries {
     func change(_ world: QueryWorld, _ name: String, _ key: Int64, _ random: inout SeededRandom, percent: Int) throws {
         for property in try world.type(name).properties
         where property.isStored && !property.isPrimaryKey && random.chance(percent) {
-            if property.isList {
+            if property.isCollection {
                 var count = random.chance(40) ? 0 : random.below(5)
                 if random.chance(1) { count = 250 + random.below(400) }
                 var values: [Value] = []
@@ -78,6 +89,12 @@ struct RandomQueries {
                     let value = value(world, property, &random)
                     if !value.isNull || (property.isNullable && property.type != .link) { values.append(value) }
                 }
+                if property.isMap {
+                    let entries = zip(Self.keys.sorted(), values).map { MapEntry(key: $0.0, value: $0.1) }
+                    try world.set(name, key, property.name, .map(entries))
+                    continue
+                }
+                if property.isSet { values = Set(values).sorted() }
                 try world.set(name, key, property.name, .list(values))
             } else {
                 try world.set(name, key, property.name, .value(value(world, property, &random)))
@@ -121,9 +138,30 @@ struct RandomQueries {
         case .decimal: .decimal(Decimal128(random.pick(doubles)))
         case .objectID: .objectID(ObjectID(low: UInt64(random.below(4)), high: 0))
         case .uuid: .uuid(UUIDBytes(low: UInt64(random.below(4)), high: 0))
-        case .mixed: plain(random.pick([.bool, .int, .double, .string, .decimal]), &random)
+        case .mixed:
+            random.chance(25)
+                ? nested(&random, depth: 1)
+                : plain(
+                    random.pick([.bool, .int, .double, .string, .decimal, .data, .uuid, .timestamp]), &random)
         case .link, .linkingObjects: .null
         }
+    }
+
+    static let keys = ["k", "x", "", "key"]
+
+    private static func nested(_ random: inout SeededRandom, depth: Int) -> Value {
+        var values: [Value] = []
+        for _ in 0 ..< random.below(4) {
+            let isDeeper = depth < 3 && random.chance(40)
+            values.append(
+                random.chance(10)
+                    ? .null
+                    : isDeeper
+                        ? nested(&random, depth: depth + 1)
+                        : plain(random.pick([.int, .double, .string, .decimal]), &random))
+        }
+        if random.chance(50) { return .list(values) }
+        return .map(zip(keys, values).map { MapEntry(key: $0.0, value: $0.1) })
     }
 
     // MARK: Queries
@@ -179,11 +217,11 @@ struct RandomQueries {
         var names: [String] = []
         var collections = 0
         while true {
-            let choices = type.properties.filter { !toOne || !($0.isList || $0.type == .linkingObjects) }
+            let choices = type.properties.filter { !toOne || !($0.isCollection || $0.type == .linkingObjects) }
             guard !choices.isEmpty else { return nil }
             let property = random.pick(choices)
             names.append(property.name)
-            let isMany = property.isList || property.type == .linkingObjects
+            let isMany = property.isCollection || property.type == .linkingObjects
             if isMany { collections += 1 }
             if property.target != nil, names.count < 4, random.chance(75) {
                 type = try world.type(property.target ?? "")
@@ -205,6 +243,9 @@ struct RandomQueries {
         var path = Predicate.Path(walk.names)
         let property = walk.property
         if random.chance(10), let pair = try pair(world, name, &random) { return pair }
+        if property.type == .mixed, walk.collections == 0 || random.chance(30), random.chance(40) {
+            return inside(world, walk, path, &random, &state)
+        }
         if walk.collections == 1, random.chance(40), let aggregate = aggregate(walk, &path, &random) {
             return aggregate
         }
@@ -216,8 +257,8 @@ struct RandomQueries {
         constantSource.isNullable = random.chance(20)
         var signs: [Predicate.Operator] = [.equal, .notEqual, .in]
         if !isObject { signs += [.less, .lessOrEqual, .greater, .greaterOrEqual] }
-        if type.isNumeric || type == .timestamp { signs.append(.between) }
-        if type == .string || type == .data { signs += [.beginsWith, .endsWith, .contains] }
+        if type.isNumeric || type == .timestamp || type == .mixed { signs.append(.between) }
+        if type == .string || type == .data || type == .mixed { signs += [.beginsWith, .endsWith, .contains] }
         if type == .string { signs.append(.like) }
         let sign = random.pick(signs)
         var ignoresCase = false
@@ -238,6 +279,9 @@ struct RandomQueries {
         case .like where random.chance(70):
             let patterns = ["*", "?", "a*", "*b", "a?", "*a*b*", "", "A\\*", "??", "*é", "Ü*"]
             right = operand(.string(random.pick(patterns)), &random, &state)
+        case .beginsWith, .endsWith, .contains:
+            if type == .mixed { constantSource.type = .string }
+            right = operand(constant(world, constantSource, &random), &random, &state)
         default:
             right = operand(constant(world, constantSource, &random), &random, &state)
             let canMirror = sign.rawValue < Predicate.Operator.between.rawValue
@@ -252,6 +296,46 @@ struct RandomQueries {
         return .comparison(.init(.path(path), sign, right, ignoresCase: ignoresCase))
     }
 
+    /// What mixed values hold.
+    private func inside(
+        _ world: QueryWorld, _ walk: Walk, _ written: Predicate.Path, _ random: inout SeededRandom, _ state: inout State
+    ) -> Predicate {
+        var path = written
+        var isMany = walk.collections > 0
+        if walk.property.isCollection {
+            path.subscripts.append(.all)
+            isMany = true
+        }
+        for _ in 0 ..< random.below(3) {
+            switch random.below(4) {
+            case 0: path.subscripts.append(.key(.init(random.pick(Self.keys), position: .none)))
+            case 1: path.subscripts.append(.index(random.below(4) - 2))
+            case 2:
+                path.subscripts.append(.all)
+                isMany = true
+            default:
+                state.arguments.append(.value(random.chance(50) ? .int(0) : .string(random.pick(Self.keys))))
+                path.subscripts.append(.argument(state.arguments.count - 1))
+            }
+        }
+        var constant = Self.plain(random.pick([.int, .double, .string, .decimal, .mixed]), &random)
+        var signs: [Predicate.Operator] = [.equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual]
+        if isMany { path.quantifier = random.pick(Predicate.Quantifier.allCases) }
+        switch random.below(5) {
+        case 0:
+            path.aspect = .type
+            constant = .string(random.pick(["int", "string", "null", "list", "map", "decimal"]))
+            signs = [.equal, .notEqual]
+        case 1 where !path.subscripts.isEmpty || !walk.property.isCollection:
+            path.collectionOperator = .count
+            constant = .int(Int64(random.below(4)))
+        default: break
+        }
+        if random.chance(10) { constant = .null }
+        if path.quantifier == nil, isMany { path.quantifier = .any }
+        return .comparison(.init(.path(path), random.pick(signs), operand(constant, &random, &state)))
+    }
+
     private func constant(_ world: QueryWorld, _ property: Property, _ random: inout SeededRandom) -> Value {
         switch value(world, property, &random) {
         // Ints are compared with whole doubles too, floating columns with ints.
@@ -263,13 +347,15 @@ struct RandomQueries {
     }
 
     private func operand(_ value: Value, _ random: inout SeededRandom, _ state: inout State) -> Predicate.Operand {
-        if random.chance(50) { return .constant(value) }
+        if random.chance(50), value.kind != .list, value.kind != .map { return .constant(value) }
         state.arguments.append(.value(value))
         return .argument(state.arguments.count - 1)
     }
 
     private func list(_ values: [Value], _ random: inout SeededRandom, _ state: inout State) -> Predicate.Operand {
-        if random.chance(50) { return .list(values.map { .constant($0) }) }
+        if random.chance(50), !values.contains(where: { $0.kind == .list || $0.kind == .map }) {
+            return .list(values.map { .constant($0) })
+        }
         state.arguments.append(.list(values))
         return .argument(state.arguments.count - 1)
     }
@@ -281,7 +367,9 @@ struct RandomQueries {
             else { continue }
             let (one, two) = (left.property, right.property)
             let isLinks = one.type == .link && two.type == .link && one.target.hasSameBytes(as: two.target)
-            guard isLinks || (one.type != .link && one.type == two.type) || (one.type.isNumeric && two.type.isNumeric)
+            let isMixed = one.type == .mixed && two.type != .link || two.type == .mixed && one.type != .link
+            guard isLinks || isMixed || (one.type != .link && one.type == two.type)
+                || (one.type.isNumeric && two.type.isNumeric)
             else { continue }
             let signs: [Predicate.Operator] =
                 isLinks
@@ -294,10 +382,10 @@ struct RandomQueries {
 
     private func aggregate(_ walk: Walk, _ path: inout Predicate.Path, _ random: inout SeededRandom) -> Predicate? {
         let property = walk.property
-        let endsInCollection = property.isList || property.type == .linkingObjects
+        let endsInCollection = property.isCollection || property.type == .linkingObjects
         var functions: [Predicate.CollectionOperator] = endsInCollection ? [.count] : []
         if property.target == nil {
-            if property.type.isNumeric { functions += [.min, .max, .sum, .avg] }
+            if property.type.isNumeric || property.type == .mixed { functions += [.min, .max, .sum, .avg] }
             if property.type == .timestamp { functions += [.min, .max] }
         }
         guard !functions.isEmpty else { return nil }

@@ -48,7 +48,7 @@ extension Binder {
         let isTime = function != .count && bound.type == .timestamp
         switch value {
         case .null: break
-        case .int, .float, .double:
+        case .int, .float, .double, .decimal:
             guard !isTime else { throw mismatch(bound, value, operand) }
         case .timestamp:
             guard isTime else { throw aggregateMismatch(function, value, operand) }
@@ -72,6 +72,13 @@ extension Binder {
     ) throws(DatabaseError) -> (BoundAggregate.Collection, prefix: ArraySlice<PathStep>) {
         let name = "@\(function.rawValue)"
         let many = bound.steps.indices.filter { !bound.steps[$0].isToOne }
+        if case .keys(let column, _) = bound.end, function == .count {
+            guard many.isEmpty else { throw failure("\(name) works on one list, this path has two", at: position) }
+            return (.elements(column, .string), bound.steps[...])
+        }
+        if case .access = bound.end {
+            throw failure("\(name) does not work inside values; only @count does", at: position)
+        }
         if case .elements(let column, let type, _) = bound.end {
             guard many.isEmpty else { throw failure("\(name) works on one list, this path has two", at: position) }
             try requireSummable(function, type, bound, at: position)
@@ -102,9 +109,9 @@ extension Binder {
         switch function {
         case .count: return
         case .min, .max:
-            if type.isNumeric || type == .timestamp { return }
+            if type.isNumeric || type == .timestamp || type == .mixed { return }
         case .sum, .avg:
-            if type.isNumeric { return }
+            if type.isNumeric || type == .mixed { return }
         }
         throw failure("\(bound.name) is \(type.name), which @\(function.rawValue) does not work on", at: position)
     }

@@ -52,7 +52,7 @@ extension Binder {
             type = "a link to \(target)"
             if case .link(let link) = value { what += " to " + (resolver.schema[link.table]?.name ?? "no known class") }
         }
-        if path.type == .int, case .double = value { what += " with a fraction" }
+        if path.type == .int, value.kind == .double || value.kind == .decimal { what += " with a fraction" }
         return failure("\(path.name) is \(type), but \(what)", at: operand.position, code)
     }
 
@@ -60,7 +60,7 @@ extension Binder {
         _ path: BoundPath, _ sign: Predicate.Operator, _ constant: Predicate.Operand, ignoresCase: Bool,
         at position: SourcePosition
     ) throws(DatabaseError) -> ColumnTest {
-        if ignoresCase, path.type != .string {
+        if ignoresCase, path.type != .string, path.type != .mixed {
             throw failure("\(path.name) is \(path.type.name); only strings have upper and lower case", at: position)
         }
         switch sign {
@@ -99,13 +99,14 @@ extension Binder {
         if value.isNull { return .comparingNull(op, path.type) }
         guard case .string(let text) = value else { throw mismatch(path, value, operand) }
         let matcher = text.withUTF8Bytes { TextMatcher(.equal, $0, ignoresCase: true) }
-        return op == .notEqual ? .not(.match(matcher)) : .match(matcher)
+        let test = path.type == .mixed ? ColumnTest.matchAmongMixed(matcher, .string) : .match(matcher)
+        return op == .notEqual ? .not(test) : test
     }
 
     private func range(
         _ path: BoundPath, _ operand: Predicate.Operand, at position: SourcePosition
     ) throws(DatabaseError) -> ColumnTest {
-        guard path.type.isNumeric || path.type == .timestamp else {
+        guard path.type.isNumeric || path.type == .timestamp || path.type == .mixed else {
             throw failure("\(path.name) is \(path.type.name); BETWEEN is for numbers and timestamps", at: position)
         }
         let bounds = try members(operand)
@@ -123,7 +124,7 @@ extension Binder {
         _ path: BoundPath, _ sign: Predicate.Operator, _ operand: Predicate.Operand, ignoresCase: Bool,
         at position: SourcePosition
     ) throws(DatabaseError) -> ColumnTest {
-        guard path.type == .string || (path.type == .data && sign != .like) else {
+        guard path.type == .string || path.type == .mixed || (path.type == .data && sign != .like) else {
             throw failure("\(path.name) is \(path.type.name); \(sign.text) is for strings", at: position)
         }
         let mode: TextMatcher.Mode = switch sign {
@@ -140,6 +141,14 @@ extension Binder {
                 // An empty text is in no other, as in the peers; only LIKE means it literally.
                 bytes.isEmpty && sign != .like ? .never : .match(TextMatcher(mode, bytes, ignoresCase: ignoresCase))
             }
+        case (.string(let text), .mixed):
+            return text.withUTF8Bytes { bytes in
+                bytes.isEmpty && sign != .like
+                    ? .never : .matchAmongMixed(TextMatcher(mode, bytes, ignoresCase: ignoresCase), .string)
+            }
+        case (.data(let data), .mixed) where sign != .like:
+            let matcher = data.withBytes { TextMatcher(mode, $0, ignoresCase: false) }
+            return data.isEmpty ? .never : .matchAmongMixed(matcher, .data)
         case (.data(let data), .data):
             return data.isEmpty ? .never : .match(data.withBytes { TextMatcher(mode, $0, ignoresCase: false) })
         default: throw mismatch(path, value, operand)

@@ -86,10 +86,11 @@ struct Binder {
     private func bindPaths(
         _ left: Predicate.Path, _ comparison: Predicate.Comparison, _ right: Predicate.Path
     ) throws(DatabaseError) -> BoundPredicate {
-        guard left.collectionOperator == nil, right.collectionOperator == nil else {
+        let leftPath = try resolver.resolve(left, from: table)
+        let rightPath = try resolver.resolve(right, from: table)
+        guard leftPath.isRead(left), rightPath.isRead(right) else {
             throw failure("an operator such as @sum is compared with a value", at: comparison.position)
         }
-        let leftPath = try resolver.resolve(left, from: table), rightPath = try resolver.resolve(right, from: table)
         guard !leftPath.isToMany, !rightPath.isToMany, left.quantifier == nil, right.quantifier == nil else {
             throw failure("a path through a list is compared with a value", at: comparison.position)
         }
@@ -97,9 +98,10 @@ struct Binder {
             throw failure("\(comparison.operator.text) needs a value on its right", at: comparison.position)
         }
         let isOrdered = sign != .equal && sign != .notEqual
-        let fits = leftPath.type == .link
+        let fits = leftPath.type == .link && rightPath.type != .mixed
             ? rightPath.type == .link && leftPath.targetTable == rightPath.targetTable && !isOrdered
             : leftPath.type == rightPath.type || (leftPath.type.isNumeric && rightPath.type.isNumeric)
+                || leftPath.type == .mixed || rightPath.type == .mixed
         guard fits else {
             throw failure(
                 "\(leftPath.name) is \(leftPath.type.name) and \(rightPath.name) is \(rightPath.type.name); "
@@ -115,7 +117,7 @@ struct Binder {
         at position: SourcePosition
     ) throws(DatabaseError) -> BoundPredicate {
         let bound = try resolver.resolve(path, from: table)
-        if path.collectionOperator != nil {
+        if !bound.isRead(path) {
             return try bindAggregate(path, bound, sign, constant, at: position)
         }
         guard bound.isToMany || path.quantifier == nil else {
@@ -164,6 +166,8 @@ struct Binder {
         switch path.end {
         case .column(let column, let type, _): return (.column(column, type, test), test.holdsForNull)
         case .elements(let column, let type, _): return (.anyElement(column, type, test), false)
+        case .keys(let column, let keys): return (.anyKey(column, keys: keys, test), false)
+        case .access(let access): return (.access(access, test), access.nullPasses(test))
         case .object: return (.constant(false), false)
         }
     }

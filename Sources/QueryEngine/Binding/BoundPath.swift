@@ -7,12 +7,25 @@ import MotteSchemaModel
 import MotteStorage
 import MotteValues
 
+extension Predicate.Path {
+    /// Whether it ends inside the property, and not with it.
+    func goesInside(_ property: Property) -> Bool {
+        if !subscripts.isEmpty { return true }
+        switch aspect {
+        case .keys, .type: return true
+        // Those of a map are what the map is without saying so.
+        case .values: return !property.isMap
+        case nil: return collectionOperator == .count && property.type == .mixed && !property.isCollection
+        }
+    }
+}
+
 /// One step of a path, from objects of `origin` to objects of `target`.
 package struct PathStep: Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
         case link
         case list
-        /// Against the direction of a link or list column of `target` (`isList` says which).
+        /// Against the direction of a link or collection column of `target` (`isList` says which).
         case inverse(isList: Bool)
     }
 
@@ -31,6 +44,10 @@ package struct BoundPath: Sendable {
         case column(ColumnKey, PropertyType, isNullable: Bool)
         /// The values in a list of the last object.
         case elements(ColumnKey, PropertyType, isNullable: Bool)
+        /// The keys of a map of the last object; first the column of its values, then that of the keys.
+        case keys(ColumnKey, ColumnKey)
+        /// Something inside a collection or a mixed value.
+        case access(ValueAccess)
         /// The last object itself.
         case object
     }
@@ -44,14 +61,19 @@ package struct BoundPath: Sendable {
 
     /// Whether it passes through a collection.
     package var isToMany: Bool {
-        if case .elements = end { return true }
-        return steps.contains { !$0.isToOne }
+        switch end {
+        case .elements, .keys: return true
+        case .access(let access) where access.isMany: return true
+        case .access, .column, .object: return steps.contains { !$0.isToOne }
+        }
     }
 
     /// What is compared: the type of the values at the end; links for objects.
     package var type: PropertyType {
         switch end {
         case .column(_, let type, _), .elements(_, let type, _): type
+        case .keys: .string
+        case .access(let access): access.comparedType
         case .object: .link
         }
     }
@@ -64,12 +86,14 @@ package struct BoundPath: Sendable {
 struct PathResolver {
     let schema: Schema
     let source: QuerySource
+    var arguments = Arguments()
     /// For queries over plain values: what SELF is, and what messages call it.
     var values: (type: PropertyType, name: String)?
 
-    init(schema: Schema, source: QuerySource) {
+    init(schema: Schema, source: QuerySource, arguments: Arguments = Arguments()) {
         self.schema = schema
         self.source = source
+        self.arguments = arguments
     }
 
     /// More links in a row than any schema needs; walks along a path are recursive.
@@ -86,7 +110,12 @@ struct PathResolver {
             let property = try property(name, of: type)
             result.name = type.name + "." + property.name
             if index == path.names.count - 1 {
-                try finish(&result, property, of: type)
+                if path.goesInside(property) {
+                    result.targetTable = property.type == .link ? try target(property, of: type).tableKey : nil
+                    try access(&result, path, property, try column(property, of: type))
+                } else {
+                    try finish(&result, property, of: type)
+                }
             } else {
                 let step = try step(property, of: type, at: name)
                 result.steps.append(step)
@@ -101,6 +130,9 @@ struct PathResolver {
     private func resolve(
         _ path: Predicate.Path, amongValues values: (type: PropertyType, name: String)
     ) throws(DatabaseError) -> BoundPath {
+        if !path.subscripts.isEmpty || path.aspect != nil {
+            throw source.error(.unsupported, "queries over plain values compare SELF as a whole", at: path.position)
+        }
         if let name = path.names.first {
             throw source.error(
                 .queryInvalid, "the values of \(values.name) have no property '\(name.text)'; compare SELF",
@@ -127,7 +159,7 @@ struct PathResolver {
     }
 
     private func finish(_ path: inout BoundPath, _ property: Property, of type: ObjectType) throws(DatabaseError) {
-        let isObjects = property.type == .linkingObjects || (property.type == .link && property.isList)
+        let isObjects = property.type == .linkingObjects || (property.type == .link && property.isCollection)
         if isObjects {
             let step = try step(property, of: type, at: nil)
             path.steps.append(step)
@@ -139,7 +171,7 @@ struct PathResolver {
         let column = try column(property, of: type)
         path.targetTable = property.type == .link ? try target(property, of: type).tableKey : nil
         path.end =
-            property.isList
+            property.isCollection
             ? .elements(column, property.type, isNullable: property.isNullable)
             : .column(column, property.type, isNullable: property.isNullable || property.type == .link)
     }
@@ -152,7 +184,7 @@ struct PathResolver {
         case .link:
             guard let target = try target(property, of: type).tableKey else { throw unstored(type) }
             return PathStep(
-                kind: property.isList ? .list : .link, origin: origin, target: target,
+                kind: property.isCollection ? .list : .link, origin: origin, target: target,
                 column: try column(property, of: type), name: property.name)
         case .linkingObjects:
             let linking = try target(property, of: type)
@@ -160,7 +192,7 @@ struct PathResolver {
                 throw unstored(linking)
             }
             return PathStep(
-                kind: .inverse(isList: back.isList), origin: origin, target: target,
+                kind: .inverse(isList: back.isCollection), origin: origin, target: target,
                 column: try column(back, of: linking), name: property.name)
         case .bool, .int, .float, .double, .string, .data, .timestamp, .decimal, .objectID, .uuid, .mixed:
             throw source.error(

@@ -16,6 +16,10 @@ package indirect enum BoundPredicate: Sendable {
     case link(PathStep, BoundPredicate, nullPasses: Bool)
     /// Some value in a list passes.
     case anyElement(ColumnKey, PropertyType, ColumnTest)
+    /// Some key of a map passes; the columns of the map's values and of its keys.
+    case anyKey(ColumnKey, keys: ColumnKey, ColumnTest)
+    /// Some value that is reached inside a property passes.
+    case access(ValueAccess, ColumnTest)
     /// Some object of a list or an inverse link passes.
     case anyObject(PathStep, BoundPredicate)
     case aggregate(BoundAggregate)
@@ -50,7 +54,8 @@ package struct BoundAggregate: Sendable {
 
 /// Comparing two values as queries do, where neither is known before the row is.
 package enum ValueComparison {
-    /// Null equals null and differs from all else; otherwise it is not ordered. NaN equals NaN and is not ordered.
+    /// Null equals null and differs from all else; otherwise it is not ordered. NaN equals NaN and is not ordered, nor
+    /// are values of different families, such as a text and a number.
     package static func holds(_ op: ComparisonOperator, _ left: ValueView, _ right: ValueView) -> Bool {
         if left.isNull || right.isNull {
             let bothNull = left.isNull && right.isNull
@@ -63,7 +68,8 @@ package enum ValueComparison {
         let order = ValueOrdering.compare(left, right)
         switch op {
         case .equal, .notEqual: return op.holds(order)
-        case .less, .lessOrEqual, .greater, .greaterOrEqual: return !isNaN(left) && !isNaN(right) && op.holds(order)
+        case .less, .lessOrEqual, .greater, .greaterOrEqual:
+            return !isNaN(left) && !isNaN(right) && ValueOrdering.areComparable(left, right) && op.holds(order)
         }
     }
 
@@ -72,6 +78,7 @@ package enum ValueComparison {
         switch view.kindNumber {
         case ValueKind.double.rawValue: view.doubleValue.isNaN
         case ValueKind.float.rawValue: view.floatValue.isNaN
+        case ValueKind.decimal.rawValue: view.decimalValue.isNaN
         default: false
         }
     }

@@ -20,7 +20,7 @@ package struct BoundQuery: Sendable {
     package static func bind(
         _ parsed: ParsedQuery, table: TableKey, schema: Schema, arguments: Arguments = Arguments()
     ) throws(DatabaseError) -> BoundQuery {
-        let resolver = PathResolver(schema: schema, source: parsed.source)
+        let resolver = PathResolver(schema: schema, source: parsed.source, arguments: arguments)
         _ = try resolver.type(table)
         let binder = Binder(resolver: resolver, table: table, arguments: arguments)
         let predicate = try binder.bind(parsed.predicate)
@@ -60,7 +60,7 @@ extension Binder {
         if bound.isToMany { throw refused("\(bound.name) is a list or reached through one") }
         switch bound.end {
         case .column(_, .link, _), .object: throw refused("objects have no order; name one of their properties")
-        case .column, .elements: return bound
+        case .column, .elements, .keys, .access: return bound
         }
     }
 

@@ -26,6 +26,12 @@ package indirect enum ColumnTest: Sendable {
     /// Ascending by bytes, more than a few.
     case textSet([[UInt8]])
     case match(TextMatcher)
+    /// Of any column, value by value: decimals, mixed values, numbers beside a decimal.
+    case value(ComparisonOperator, Value)
+    /// Ascending, more than a few.
+    case valueSet([Value])
+    /// The strings among mixed values, or the data.
+    case matchAmongMixed(TextMatcher, ValueKind)
     case not(ColumnTest)
     case any([ColumnTest])
     case all([ColumnTest])
@@ -34,9 +40,9 @@ package indirect enum ColumnTest: Sendable {
     package var holdsForNull: Bool {
         switch self {
         case .always, .null: true
-        case .never, .present, .intRange, .intSet, .textSet, .match: false
+        case .never, .present, .intRange, .intSet, .textSet, .match, .valueSet, .matchAmongMixed: false
         case .bool(let op, _), .int(let op, _), .intExactly(let op, _), .double(let op, _), .timestamp(let op, _),
-             .link(let op, _), .text(let op, _):
+            .link(let op, _), .text(let op, _), .value(let op, _):
             op == .notEqual
         case .not(let test): !test.holdsForNull
         case .any(let tests): tests.contains { $0.holdsForNull }
@@ -67,6 +73,17 @@ package indirect enum ColumnTest: Sendable {
             guard let number = ConstantFit.double(value) else { return nil }
             if let exact = Int64(exactly: number) { return .int(op, exact) }
             return abs(number) >= 0x1p63 || number.isNaN ? .intExactly(op, number) : nil
+        case (.int, .decimal(let number)):
+            if let exact = number.int64Value { return .int(op, exact) }
+            // Ints have no fraction, but beyond them all numbers are alike.
+            return number.isNaN || abs(number.doubleValue) >= 0x1p63 ? .intExactly(op, number.doubleValue) : nil
+        case (.decimal, .decimal), (.float, .decimal), (.double, .decimal): return .value(op, value)
+        case (.decimal, .int(let value)): return .value(op, .decimal(Decimal128(value)))
+        case (.decimal, _): return ConstantFit.double(value).map { .value(op, .decimal(Decimal128($0))) }
+        // Their order is that of their bytes.
+        case (.objectID, .objectID(let value)): return .text(op, value.withBytes { Array($0) })
+        case (.uuid, .uuid(let value)): return .text(op, value.withBytes { Array($0) })
+        case (.mixed, _): return .value(op, value)
         case (.float, _): return ConstantFit.double(value).map { .double(op, Double(Float($0))) }
         case (.double, _): return ConstantFit.double(value).map { .double(op, $0) }
         case (.string, .string(let value)): return .text(op, Array(value.utf8))
@@ -82,8 +99,10 @@ package indirect enum ColumnTest: Sendable {
         var rest: [ColumnTest] = []
         var ints: [Int64] = []
         var texts: [[UInt8]] = []
+        var values: [Value] = []
         for test in tests {
             switch test {
+            case .value(.equal, let value): values.append(value)
             case .int(.equal, let value), .link(.equal, let value): ints.append(value)
             case .text(.equal, let value): texts.append(value)
             default: rest.append(test)
@@ -100,6 +119,11 @@ package indirect enum ColumnTest: Sendable {
             rest.append(.textSet(Self.sortedUnique(texts) { $0.lexicographicallyPrecedes($1) }))
         } else {
             rest += texts.map { .text(.equal, $0) }
+        }
+        if values.count > few {
+            rest.append(.valueSet(Self.sortedUnique(values) { $0 < $1 }))
+        } else {
+            rest += values.map { .value(.equal, $0) }
         }
         if rest.isEmpty { return .never }
         return rest.count == 1 ? rest[0] : .any(rest)
@@ -122,6 +146,8 @@ package indirect enum ColumnTest: Sendable {
         case .timestamp(.equal, let value): return [.timestamp(value)]
         case .text(.equal, let value): return Self.text(value, type).map { [$0] }
         case .intSet(let values): return type == .int ? values.map(Value.int) : nil
+        case .value(.equal, let value): return type == .mixed ? [value] : nil
+        case .valueSet(let values): return type == .mixed ? values : nil
         case .textSet(let values):
             let texts = values.compactMap { Self.text($0, type) }
             return texts.count == values.count ? texts : nil
@@ -138,7 +164,12 @@ package indirect enum ColumnTest: Sendable {
     }
 
     private static func text(_ bytes: [UInt8], _ type: PropertyType) -> Value? {
-        type == .string ? .string(String(decoding: bytes, as: UTF8.self)) : nil
+        switch type {
+        case .string: .string(String(decoding: bytes, as: UTF8.self))
+        case .objectID: .objectID(bytes.withUnsafeBytes { ObjectID($0) })
+        case .uuid: .uuid(bytes.withUnsafeBytes { UUIDBytes($0) })
+        default: nil
+        }
     }
 }
 

@@ -29,7 +29,9 @@ private struct DependencyFinder {
     mutating func visit(_ predicate: BoundPredicate, _ steps: [PathStep], _ table: TableKey) {
         switch predicate {
         case .constant, .object: break
-        case .column(let column, _, _), .anyElement(let column, _, _): add(steps, table, column)
+        case .column(let column, _, _), .anyElement(let column, _, _), .anyKey(let column, _, _):
+            add(steps, table, column)
+        case .access(let access, _): add(steps, table, access.column)
         case .link(let step, let inner, _), .anyObject(let step, let inner):
             walk(step, steps)
             visit(inner, steps + [step], step.target)
@@ -55,8 +57,9 @@ private struct DependencyFinder {
             steps.append(step)
         }
         switch path.end {
-        case .column(let column, _, _), .elements(let column, _, _):
+        case .column(let column, _, _), .elements(let column, _, _), .keys(let column, _):
             add(steps, steps.last?.target ?? table, column, isForOrder: isForOrder)
+        case .access(let access): add(steps, steps.last?.target ?? table, access.column, isForOrder: isForOrder)
         case .object: break
         }
     }

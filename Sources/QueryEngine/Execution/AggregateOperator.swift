@@ -103,7 +103,7 @@ final class AggregateOperator: Operator {
         let function = aggregate.function
         if function == .count { return .int(try count(lists, row, key)) }
         if let lists {
-            var accumulator = Accumulator()
+            var accumulator = Accumulator(type)
             if lists.isExternal(row) {
                 try reader.view.listValues(listColumn, ObjectKey(key)) { chunk, range throws(DatabaseError) in
                     try add(chunk, range, to: &accumulator)
@@ -144,7 +144,7 @@ final class AggregateOperator: Operator {
         if looksUp {
             keys.removeAll(keepingCapacity: true)
             try reader.view.backlinks(origin: step.target, step.column, ObjectKey(key), into: &keys)
-            var accumulator = Accumulator()
+            var accumulator = Accumulator(type)
             if let path { for key in keys { accumulator.add(try path.view(key)) } }
             return accumulator.view(function, type)
         }
@@ -188,7 +188,7 @@ final class AggregateOperator: Operator {
     }
 
     private func accumulateAll(_ step: PathStep) throws(DatabaseError) {
-        var all = [Accumulator](repeating: Accumulator(), count: Int(reader.nextKey))
+        var all = [Accumulator](repeating: Accumulator(type), count: Int(reader.nextKey))
         let end = reader.nextKey
         if let path {
             try InverseLookup.forEachLink(

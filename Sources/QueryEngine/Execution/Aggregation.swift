@@ -15,7 +15,7 @@ final class Aggregation {
     private var times: (lowest: Timestamp?, highest: Timestamp?) = (nil, nil)
     private var count = 0
     /// Of types that are added up value by value.
-    private var singles = Accumulator()
+    private var singles: Accumulator
 
     init(
         _ context: RunContext, _ table: TableKey, _ function: Predicate.CollectionOperator, _ column: ColumnKey
@@ -42,6 +42,7 @@ final class Aggregation {
                 .wrongType, "\(name) is \(type.name), which has no \(function.rawValue)", className: layout.stored.name,
                 propertyName: stored.name)
         }
+        singles = Accumulator(type)
         cursor = try reader.cursor(column)
     }
 
@@ -72,15 +73,13 @@ final class Aggregation {
     private func addOneByOne(_ chunk: ColumnChunk, _ rows: Int, _ selection: UnsafePointer<UInt64>?) {
         for row in 0 ..< rows {
             if let selection, selection[row >> 6] & (1 << UInt64(row & 63)) == 0 { continue }
-            let view = chunk.view(row)
-            if type == .mixed, view.kind?.isNumeric != true { continue }
-            singles.add(view)
+            singles.add(chunk.view(row))
         }
     }
 
     /// Of a list of objects, in which one may be twice.
     func overKeys(_ keys: [Int64]) throws(DatabaseError) -> Value {
-        var accumulator = Accumulator()
+        var accumulator = function == .count ? Accumulator() : Accumulator(type)
         for key in keys where key >= 0 && key < reader.nextKey { accumulator.add(try cursor.view(key)) }
         return try accumulator.result(function, type, name)
     }
@@ -113,8 +112,13 @@ struct Accumulator {
     var decimalSum = Decimal128.zero
     var lowest = ValueView.null
     var highest = ValueView.null
+    /// Of mixed values the others do not take part.
+    var numbersOnly = false
+
+    init(_ type: PropertyType? = nil) { numbersOnly = type == .mixed }
 
     mutating func add(_ view: ValueView) {
+        if numbersOnly, view.kind?.isNumeric != true { return }
         switch view.kind {
         case .null, nil: return
         case .int: intSum += Int128(view.intValue)

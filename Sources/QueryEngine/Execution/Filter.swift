@@ -77,6 +77,11 @@ extension ColumnTest {
         case .text(let op, let bytes): bytes.withBytes { TextKernels.select(chunk, op, $0, into: words) }
         case .textSet(let texts): Self.select(chunk, inTexts: texts, into: words)
         case .match(let matcher): TextKernels.select(chunk, matching: matcher, into: words)
+        case .value(let op, let value):
+            value.withView { ComparisonKernels.selectValues(chunk, op, $0, into: words) }
+        case .valueSet, .matchAmongMixed:
+            Selection.clear(words, rows: rows)
+            for row in 0 ..< rows where !chunk.isNull(row) && holds(chunk.view(row)) { Selection.insert(words, row) }
         case .not(let test):
             test.select(chunk, into: words)
             Selection.invert(words, rows: rows)

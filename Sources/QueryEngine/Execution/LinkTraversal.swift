@@ -102,6 +102,8 @@ final class PathReader {
     private let links: [ColumnCursor]
     /// nil where the path ends in the object itself.
     private let end: ColumnCursor?
+    /// Where it ends inside a property.
+    private let access: AccessReader?
     private let table: TableReader
 
     init(_ context: RunContext, _ table: TableKey, _ path: BoundPath) throws(DatabaseError) {
@@ -111,8 +113,15 @@ final class PathReader {
         self.links = links
         self.table = try context.reader(path.table)
         switch path.end {
-        case .column(let column, _, _): end = try context.reader(path.table).cursor(column)
-        case .elements, .object: end = nil
+        case .column(let column, _, _):
+            end = try context.reader(path.table).cursor(column)
+            access = nil
+        case .access(let inside):
+            end = nil
+            access = try AccessReader(try context.reader(path.table), inside)
+        case .elements, .keys, .object:
+            end = nil
+            access = nil
         }
     }
 
@@ -140,7 +149,8 @@ final class PathReader {
     /// The value of an object that `lastObject` returned.
     @inline(__always)
     func viewOfLast(_ last: Int64) throws(DatabaseError) -> ValueView {
-        guard let end else { return .link(ObjectLink(table: TableKey(0), key: ObjectKey(last))) }
-        return try end.view(last)
+        if let end { return try end.view(last) }
+        if let access { return try access.first(last) }
+        return .link(ObjectLink(table: TableKey(0), key: ObjectKey(last)))
     }
 }

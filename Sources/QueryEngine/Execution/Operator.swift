@@ -58,7 +58,9 @@ struct OperatorBuilder {
             return LinkOperator(
                 try reader.cursor(step.column), try selection(inner, step.target, visits: visits),
                 nullPasses: nullPasses)
-        case .anyElement(let column, _, let test): return ElementOperator(reader, column, test)
+        case .anyElement(let column, _, let test), .anyKey(_, let column, let test):
+            return ElementOperator(reader, column, test)
+        case .access(let access, let test): return try AccessOperator(reader, access, test)
         case .anyObject(let step, let inner):
             guard case .inverse(let isList) = step.kind else {
                 return ObjectListOperator(

@@ -131,6 +131,7 @@ final class SortLevel {
             switch type {
             case .int: code = UInt64(bitPattern: chunk.pointee.int(row)) ^ (1 << 63)
             case .string, .data: (code, tail) = Self.textPiece(chunk.pointee.bytes(row), 0)
+            case .mixed: (code, tail) = Self.mixedPiece(chunk.pointee.view(row), 0)
             default: (code, tail) = Self.piece(chunk.pointee.view(row), 0)
             }
         }
@@ -149,7 +150,9 @@ final class SortLevel {
         if last >= 0 {
             let view = try reader.viewOfLast(last)
             rank = view.isNull ? Self.null : Self.value
-            if rank == Self.value { (code, tail) = Self.piece(view, depth) }
+            if rank == Self.value {
+                (code, tail) = type == .mixed ? Self.mixedPiece(view, depth) : Self.piece(view, depth)
+            }
         }
         entry.code = isAscending ? code : ~code
         entry.tail = isAscending ? tail : Self.continues - tail
@@ -174,14 +177,17 @@ final class SortLevel {
         case .string, .data: return textPiece(view.bytes, depth)
         case .objectID: return pairPiece(view.low.bigEndian, view.high.bigEndian, depth)
         case .uuid: return pairPiece(view.low.bigEndian, view.high.bigEndian, depth)
-        // What shares a double is told apart by the digits beside it.
         case .decimal:
-            let double = view.decimalValue.doubleValue
-            if depth == 0 { return (doubleCode(double), continues) }
-            let rest = view.decimalValue.subtracting(Decimal128(double))
-            return (double.isFinite ? doubleCode(rest.doubleValue) : 0, 0)
+            let key = view.decimalValue.orderKey
+            return pairPiece(key.0, key.1, depth)
         case .link, .list, .map, .null, nil: return (0, 0)
         }
+    }
+
+    /// Values of all kinds go by their order keys.
+    @inline(never)
+    private static func mixedPiece(_ view: ValueView, _ depth: Int) -> (code: UInt64, tail: UInt8) {
+        OrderKey.bytes(of: view).withBytes { textPiece($0, depth) }
     }
 
     @inline(__always)

@@ -29,7 +29,7 @@ package struct ValueQuery: Sendable {
 
     /// Where the matches stand among `values`, in the query's order.
     package func positions(in values: [Value]) throws(DatabaseError) -> [Int] {
-        guard let kind = type.valueKind.flatMap({ ColumnKind(rawValue: UInt8($0.rawValue)) }) else { return [] }
+        guard let kind = ColumnKind(rawValue: UInt8(truncatingIfNeeded: type.rawValue)) else { return [] }
         let builder = ChunkBuilder(kind: kind, nullable: true, capacity: values.count)
         for value in values { value.withView { builder.append($0) } }
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -78,7 +78,8 @@ package struct ValueQuery: Sendable {
                 Selection.insert(words, row)
             }
         // Values have no identity and lead nowhere.
-        case .constant(false), .object, .link, .anyElement, .anyObject, .aggregate: Selection.clear(words, rows: rows)
+        case .constant(false), .object, .link, .anyElement, .anyKey, .access, .anyObject, .aggregate:
+            Selection.clear(words, rows: rows)
         }
     }
 

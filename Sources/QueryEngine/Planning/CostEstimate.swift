@@ -15,7 +15,8 @@ enum CostEstimate {
         case .object: 0.1
         case .column(_, _, let test): perValue(test)
         case .link(_, let inner, _): 4 + perRow(inner)
-        case .anyElement(_, _, let test): 10 + 2 * perValue(test)
+        case .anyElement(_, _, let test), .anyKey(_, _, let test): 10 + 2 * perValue(test)
+        case .access: 60
         case .anyObject(let step, let inner): (step.kind == .list ? 15 : 30) + perRow(inner)
         case .aggregate(let aggregate): aggregate.function == .count ? 20 : 60
         case .paths: 20
@@ -39,6 +40,7 @@ enum CostEstimate {
         case .intSet(let values): 3 + Double(values.count).squareRoot() / 10
         case .textSet: 15
         case .match: 20
+        case .value, .valueSet, .matchAmongMixed: 30
         case .not(let inner): perValue(inner)
         case .any(let tests), .all(let tests): tests.reduce(0) { $0 + perValue($1) }
         }

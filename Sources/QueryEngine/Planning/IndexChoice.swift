@@ -152,7 +152,8 @@ enum IndexChoice {
         _ view: TableView, _ column: ColumnKey, _ values: [Value]
     ) throws(DatabaseError) -> Found {
         var exact = true
-        for value in values where !value.withView({ IndexValue($0).isExact }) { exact = false }
+        let type = view.layout.columns[try view.layout.slot(column)].type
+        for value in values where !value.withView({ IndexValue($0, of: type).isExact }) { exact = false }
         guard exact else {
             var keys: [Int64] = []
             try lookUp(view, column, values, into: &keys)

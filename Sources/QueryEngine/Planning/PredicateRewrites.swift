@@ -3,9 +3,10 @@ enum PredicateRewrites {
     static func simplified(_ predicate: BoundPredicate) -> BoundPredicate {
         switch predicate {
         case .constant, .object, .aggregate, .paths: return predicate
-        case .column(_, _, .never), .anyElement(_, _, .never): return .constant(false)
+        case .column(_, _, .never), .anyElement(_, _, .never), .anyKey(_, _, .never), .access(_, .never):
+            return .constant(false)
         case .column(_, _, .always): return .constant(true)
-        case .column, .anyElement: return predicate
+        case .column, .anyElement, .anyKey, .access: return predicate
         case .comparison(let text, let inner):
             let simple = simplified(inner)
             if case .constant = simple { return simple }

@@ -45,7 +45,11 @@ package struct Arguments: Sendable {
 
     private static func count(in operand: Predicate.Operand) -> Int {
         switch operand {
-        case .path, .constant: 0
+        case .path(let path):
+            path.subscripts.reduce(0) { most, place in
+                if case .argument(let number, _) = place { max(most, number + 1) } else { most }
+            }
+        case .constant: 0
         case .argument(let number, _): number + 1
         case .list(let elements, _): elements.reduce(0) { max($0, count(in: $1)) }
         }

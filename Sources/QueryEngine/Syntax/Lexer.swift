@@ -1,8 +1,9 @@
 /// Query text to tokens.
 ///
 /// Works on UTF-8 bytes. Every byte beyond ASCII counts as a letter, so names and strings may hold any character.
-/// Literals: `12`, `-1.5e3`, `+inf`, `'text'`, `"text"`, `X'00ff'` (data), `T12:500` (timestamp), `O3:17` (the object
-/// with key 17 of table 3, as it is printed; people pass objects as arguments).
+/// Literals: `12`, `-1.5e3`, `+inf`, `'text'`, `"text"`, `X'00ff'` (data), `T12:500` (timestamp), `decimal(1.50)`,
+/// `oid(507f...)`, `uuid(123e4567-...)`, `O3:17` (the object with key 17 of table 3, as it is printed; people pass
+/// objects as arguments).
 import MotteValues
 
 struct Lexer {
@@ -90,6 +91,7 @@ struct Lexer {
         case UInt8(ascii: "["): return take(1, .openBracket)
         case UInt8(ascii: "]"): return take(1, .closeBracket)
         case UInt8(ascii: ","): return take(1, .comma)
+        case UInt8(ascii: "*"): return take(1, .star)
         default: return nil
         }
     }
@@ -111,6 +113,9 @@ struct Lexer {
         case .and: return .and
         case .or: return .or
         case .not: return .not
+        case nil:
+            if peek() == UInt8(ascii: "("), let literal = try namedLiteral(word, start) { return .constant(literal) }
+            return .name(word, isQuoted: false)
         // Said here, because its $x would be refused as an argument first.
         case .subquery where peek() == UInt8(ascii: "("):
             throw source.error(.unsupported, "SUBQUERY is not supported yet", at: SourcePosition(start))
@@ -135,6 +140,31 @@ struct Lexer {
             }
         default: return nil
         }
+    }
+
+    /// `decimal(1.50)`, `oid(5f43...)` and `uuid(123e4567-...)`, after the word; nil for other words.
+    private mutating func namedLiteral(_ word: String, _ start: Int) throws(DatabaseError) -> Value? {
+        let make: (String) -> Value?
+        let form: String
+        switch word.lowercased() {
+        case "decimal":
+            make = { Decimal128(parsing: $0).map(Value.decimal) }
+            form = "a decimal is written decimal(1.50)"
+        case "oid":
+            make = { ObjectID(parsing: $0).map(Value.objectID) }
+            form = "an object id is written oid(507f1f77bcf86cd799439011), with 24 hexadecimal digits"
+        case "uuid":
+            make = { UUIDBytes(parsing: $0).map(Value.uuid) }
+            form = "a UUID is written uuid(123e4567-e89b-12d3-a456-426614174000)"
+        default: return nil
+        }
+        position += 1
+        let content = position
+        while let byte = peek(), byte != UInt8(ascii: ")") { position += 1 }
+        let text = String(decoding: bytes[content ..< position], as: UTF8.self)
+        guard peek() != nil, let value = make(text) else { throw failure(form, at: start) }
+        position += 1
+        return value
     }
 
     private static func timestamp(_ seconds: Int64, _ nanoseconds: Int64) -> Value? {

@@ -5,7 +5,7 @@
 ///     unary      := NOT unary | '(' disjunction ')' | TRUEPREDICATE | FALSEPREDICATE | comparison
 ///     comparison := operand [operator operand]                 a path alone means == true
 ///     operand    := [ANY | SOME | ALL | NONE] path | literal | argument | '{' operand, ... '}'
-///     path       := SELF | name {'.' name | '.@' operator}
+///     path       := SELF | name {'.' name | '[' key, index, '*' ']' | '.@' operator}
 import MotteValues
 
 struct Parser {
@@ -323,11 +323,48 @@ struct Parser {
             path.names.append(.init(word, position: token.position))
             advance()
         }
-        while take(.dot) { try step(&path) }
-        return path
+        while true {
+            if take(.dot) {
+                try step(&path)
+            } else if token.kind == .openBracket, !path.names.isEmpty, path.aspect == nil,
+                path.collectionOperator == nil
+            {
+                advance()
+                path.subscripts.append(try subscripted())
+                try expect(.closeBracket, "']'")
+            } else {
+                return path
+            }
+        }
+    }
+
+    private mutating func subscripted() throws(DatabaseError) -> Predicate.Subscript {
+        let start = token
+        defer { advance() }
+        switch start.kind {
+        case .constant(.string(let key)): return .key(.init(key, position: start.position))
+        case .constant(.int(let index)):
+            guard let index = Int(exactly: index) else { throw failure("this index does not fit") }
+            return .index(index)
+        case .argument(let number):
+            argumentCount = max(argumentCount, number + 1)
+            return .argument(number, start.position)
+        case .star: return .all
+        case .name(let word, isQuoted: false) where word.lowercased() == "first": return .index(0)
+        case .name(let word, isQuoted: false) where word.lowercased() == "last": return .index(-1)
+        default: throw unexpected("a key in quotes, an index, FIRST, LAST, * or an argument")
+        }
     }
 
     private mutating func step(_ path: inout Predicate.Path) throws(DatabaseError) {
+        if path.aspect != nil, token.kind != .collectionOperator("count") {
+            throw failure("only @count can follow @\(path.aspect?.rawValue ?? "")")
+        }
+        if !path.subscripts.isEmpty {
+            guard case .collectionOperator = token.kind else {
+                throw failure("a path cannot go on behind a subscript yet", .unsupported)
+            }
+        }
         switch token.kind {
         case .name(let word, _): path.names.append(.init(word, position: token.position))
         // Words that are operators elsewhere are plain names after a dot.
@@ -335,13 +372,29 @@ struct Parser {
         case .or: path.names.append(.init("or", position: token.position))
         case .not: path.names.append(.init("not", position: token.position))
         case .collectionOperator(let word):
+            if let aspect = Self.aspect(word) {
+                guard path.collectionOperator == nil else { throw failure("@\(word) stands before other operators") }
+                path.aspect = aspect
+                break
+            }
             guard path.collectionOperator == nil else { throw failure("a path has at most one operator such as @sum") }
             let known = Predicate.CollectionOperator(rawValue: word == "size" ? "count" : word)
-            guard let known else { throw failure("the operators on collections are @count, @min, @max, @sum and @avg") }
+            guard let known else {
+                throw failure("the operators are @count, @min, @max, @sum, @avg, @keys, @values and @type")
+            }
             if known == .count, following.kind == .dot { throw failure("nothing can follow @count") }
             path.collectionOperator = known
         default: throw unexpected("a property or an operator such as @count")
         }
         advance()
+    }
+
+    private static func aspect(_ word: String) -> Predicate.Aspect? {
+        switch word {
+        case "keys", "allkeys": .keys
+        case "values", "allvalues": .values
+        case "type": .type
+        default: nil
+        }
     }
 }

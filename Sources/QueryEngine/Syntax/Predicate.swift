@@ -71,6 +71,10 @@ package indirect enum Predicate: Sendable, Equatable {
         package var quantifier: Quantifier?
         /// Empty for `SELF`.
         package var names: [Name]
+        /// Into the collection or the mixed value at the end: `map['key']`, `any[0]['key']`, `any[*]`.
+        package var subscripts: [Subscript] = []
+        /// `.@keys`, `.@values` and `.@type` behind that.
+        package var aspect: Aspect?
         /// `list.@sum.price` and `list.price.@sum` are the same.
         package var collectionOperator: CollectionOperator?
         package var position: SourcePosition
@@ -92,6 +96,20 @@ package indirect enum Predicate: Sendable, Equatable {
             self.collectionOperator = collectionOperator
             self.position = position
         }
+    }
+
+    package enum Subscript: Sendable, Equatable {
+        case key(Name)
+        /// Negative ones count from the end: -1 is the last.
+        case index(Int)
+        /// A key or an index that is given later.
+        case argument(Int, SourcePosition = .none)
+        /// Every element or value.
+        case all
+    }
+
+    package enum Aspect: String, Sendable, CaseIterable {
+        case keys, values, type
     }
 
     /// A property's name as it stood in the text; equal by its bytes.

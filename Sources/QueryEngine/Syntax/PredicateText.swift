@@ -76,9 +76,20 @@ package struct PredicateText {
     private func text(_ path: Predicate.Path) -> String {
         var words = path.names.map { Self.quoted($0.text) }
         if words.isEmpty { words = ["SELF"] }
+        words[words.count - 1] += path.subscripts.map(text).joined()
+        if let aspect = path.aspect { words.append("@" + aspect.rawValue) }
         if let collectionOperator = path.collectionOperator { words.append("@" + collectionOperator.rawValue) }
         let joined = words.joined(separator: ".")
         return path.quantifier.map { $0.rawValue + " " + joined } ?? joined
+    }
+
+    private func text(_ place: Predicate.Subscript) -> String {
+        switch place {
+        case .key(let key): "[" + Self.quoted(key.text, "\"") + "]"
+        case .index(let index): "[\(index)]"
+        case .argument(let number, _): "[" + argument(number) + "]"
+        case .all: "[*]"
+        }
     }
 
     private func text(_ ordering: Ordering) -> String {

@@ -13,7 +13,7 @@ struct Token: Sendable {
         case comparison(Predicate.Operator)
         case and, or, not
         case openParenthesis, closeParenthesis, openBrace, closeBrace, openBracket, closeBracket
-        case dot, comma
+        case dot, comma, star
         case end
     }
 

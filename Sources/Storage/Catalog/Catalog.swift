@@ -116,7 +116,8 @@ package final class Catalog: Sendable {
                         name: column.name, type: column.type, collection: column.collection,
                         isNullable: column.isNullable,
                         isPrimaryKey: column.isPrimaryKey, isIndexed: column.isIndexed,
-                        target: column.target.flatMap { names[$0] }, columnKey: column.key)
+                        target: column.target.flatMap { names[$0] }, columnKey: column.key,
+                        keyColumn: column.keyColumn)
                 }
                 properties += table.inverses.map { inverse in
                     Property(

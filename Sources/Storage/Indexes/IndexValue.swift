@@ -9,7 +9,7 @@
 ///     link in mixed    16 bits of the class, 48 of the object key              exact for the first 65,535 classes
 ///     objectId, uuid   48 bits of IndexHash, as a long string                  neither
 ///     decimal          that of its double                                      ordered, not exact
-///     in mixed columns a hash of kind and value, alike for equal numbers       neither
+///     in mixed columns numbers as their double, else a hash of kind and value  neither
 ///     null             a space of its own                                      exact
 ///
 /// Where `isExact` is false other values may share the bits: the caller compares the row itself.
@@ -95,15 +95,15 @@ package struct IndexValue: Hashable, Sendable {
         case .float: self = .number(Double(view.floatValue))
         case .double: self = .number(view.doubleValue)
         case .decimal: self = .number(view.decimalValue.doubleValue)
-        case .string, .data, .list, .map: self = .hashed(view.bytes, salt: view.kindNumber)
-        default:
-            self = withUnsafeBytes(of: (view.low, view.high, view.aux)) { .hashed($0, salt: view.kindNumber) }
+        case .string, .data: self = .hashed(view.bytes, salt: view.kindNumber)
+        // In lists and maps, too, equal numbers of different kinds are the same.
+        default: self = OrderKey.bytes(of: view).withBytes { .hashed($0, salt: 0) }
         }
     }
 
     private static func number(_ value: Double) -> IndexValue { IndexValue(double(value).raw, isExact: false) }
 
     private static func hashed(_ bytes: UnsafeRawBufferPointer, salt: UInt32) -> IndexValue {
-        IndexValue(1 << 63 | (IndexHash.hash(bytes) &+ UInt64(salt)) >> 16, isExact: false)
+        IndexValue(1 << 63 | (IndexHash.hash(bytes) &+ UInt64(salt) << 16) >> 16, isExact: false)
     }
 }
