@@ -45,7 +45,8 @@ struct PageRef: Equatable {
     /// that bytes checked as a value are never taken for a node.
     @inline(__always)
     func identity(level: Int) -> UInt64 {
-        checksum << 6 | UInt64(byteCount == 0 ? level + 1 : 0) | PageRef.mark
+        // The version is in it: the same bytes may come to the same pages again after others were there.
+        (checksum &+ birth &* 0x9E37_79B9_7F4A_7C15) << 6 | UInt64(byteCount == 0 ? level + 1 : 0) | PageRef.mark
     }
 
     private static let lowest48: UInt64 = 0xFFFF_FFFF_FFFF

@@ -5,7 +5,7 @@
 ///     log      commit { version u64, steps u16, step ... }
 ///     step     u8 kind, page u40, count u32; kind 2 also birth u48
 ///              1: taken for use   2: died in this version
-///     log page PageRef of the page before, or zero; u32 zero; log
+///     log page PageRef of the page before, or zero; u32 bytes of log; log
 ///     checkpoint  u64 run count; u64 page count; run { page u40, count u24, birth u64, death u64 }; birth 0 and
 ///                 death 0: free
 ///

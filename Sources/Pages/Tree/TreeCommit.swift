@@ -134,7 +134,11 @@ struct TreeCommit {
         var content = [UInt8](repeating: 0, count: SpaceLog.pageHeader)
         let before = next.root.logPage
         content.withUnsafeMutableBytes { bytes in
-            if let base = bytes.baseAddress { before.store(at: base) }
+            guard let base = bytes.baseAddress else { return }
+            before.store(at: base)
+            // The extent may be longer than what is in it.
+            let count = UInt32(next.root.log.count + record.bytes.count)
+            base.storeBytes(of: count.littleEndian, toByteOffset: PageRef.encodedCount, as: UInt32.self)
         }
         content += next.root.log + record.bytes
         let reference = seal(content, page, (bytes + image.pageBytes - 1) / image.pageBytes)

@@ -98,8 +98,7 @@ extension TreePages {
             let size = try disk.byteCount()
             let image = try PageImage(
                 disk, pageBytes: head.pageBytes, byteCount: try LMDBPages.chosenMapSize(options), atLeast: size)
-            let root = try newestRoot(disk, image, sidecar)
-            let header = try FileHeader(reading: root, image, disk.path)
+            let (root, header) = try newestRootAndHeader(disk, image, sidecar)
             guard header.fileUUID == head.uuid, header.pageBytes == head.pageBytes,
                 header.version.rawValue == root.version
             else { throw .corrupted("its header record belongs to another file") }
@@ -123,6 +122,21 @@ extension TreePages {
         let path = disk.path
         return try firstBytes(disk).withBytes { bytes throws(DatabaseError) in
             try FileHead(decoding: bytes, path: path)
+        }
+    }
+
+    /// The header is read without a pin, so others may commit over it; then there is a newer one.
+    private static func newestRootAndHeader(
+        _ disk: any Disk, _ image: PageImage, _ sidecar: Sidecar?
+    ) throws(DatabaseError) -> (RootSlot, FileHeader) {
+        while true {
+            let root = try newestRoot(disk, image, sidecar)
+            do throws(DatabaseError) {
+                return (root, try FileHeader(reading: root, image, disk.path))
+            } catch {
+                guard error.code == .corrupted, let sidecar, sidecar.makeSignal().published.rawValue > root.version
+                else { throw error }
+            }
         }
     }
 

@@ -6,7 +6,8 @@
 import CMotteShim
 import MotteValues
 
-// @unchecked: 'known' and 'current' are only touched holding 'lock', the writer's part only holding the write lock.
+// @unchecked: 'known', 'current' and the counts are only touched holding 'lock', the writer's part only holding the
+// write lock.
 final class TreePages: SharedPages, @unchecked Sendable {
     let disk: any Disk
     let image: PageImage
@@ -19,6 +20,8 @@ final class TreePages: SharedPages, @unchecked Sendable {
     /// The newest root that may be shown.
     private var known: RootSlot
     private weak var current: TreeSnapshot?
+    private var writtenBytes = 0
+    private var flushCount = 0
 
     // The writer's part.
     private var state: TreeState?
@@ -28,8 +31,6 @@ final class TreePages: SharedPages, @unchecked Sendable {
     private var ownDurable: UInt64?
     private var isPoisoned = false
     private var lastFlush = Deadline(milliseconds: 0)
-    private var writtenBytes = 0
-    private var flushCount = 0
     private var cachedHeader: FileHeader?
 
     /// Without flushing, this long at most between two flushes that bound what a power cut can take.
@@ -219,7 +220,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         for run in commit.runs {
             let bytes = UnsafeRawBufferPointer(start: image.address(run.start), count: run.count * image.pageBytes)
             try disk.write(bytes, at: run.start * image.pageBytes)
-            writtenBytes += bytes.count
+            count(bytes.count, flushes: 0)
         }
         let isLarge = durability == .full && commit.pageCount > TreeCommit.mostPagesInOneFlush
         if isLarge { try flush(poisoning: nil) }
@@ -230,6 +231,13 @@ final class TreePages: SharedPages, @unchecked Sendable {
             try flush(poisoning: slot)
             durable = slot.version
         }
+    }
+
+    private func count(_ bytes: Int, flushes: Int) {
+        lock.lock()
+        writtenBytes += bytes
+        flushCount += flushes
+        lock.unlock()
     }
 
     /// Neither the newest root nor the last durable one is ever written over.
@@ -250,7 +258,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
             poison(slot)
             throw error
         }
-        writtenBytes += page.count
+        count(page.count, flushes: 0)
         slotVersions[slot.slot] = slot.version
     }
 
@@ -259,7 +267,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
     private func flush(poisoning slot: RootSlot?) throws(DatabaseError) {
         do throws(DatabaseError) {
             try disk.flush()
-            flushCount += 1
+            count(0, flushes: 1)
         } catch {
             poison(slot)
             throw error
@@ -352,6 +360,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         let version = try newestVersion()
         lock.lock()
         let root = known
+        let (writtenBytes, flushCount) = (writtenBytes, flushCount)
         lock.unlock()
         var statistics = PageStatistics(
             version: version, entryCount: root.entryCount, pageBytes: image.pageBytes, pageCount: root.pageCount,

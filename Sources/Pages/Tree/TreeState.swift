@@ -50,9 +50,12 @@ struct TreeState {
         logPages = pages.reversed()
         for page in logPages {
             let bytes = try image.extent(page)
-            let isLog = SpaceLog.replay(
-                UnsafeRawBufferPointer(rebasing: bytes[SpaceLog.pageHeader...]), after: 0, &map)
-            guard isLog else { throw TreeState.damaged }
+            let count = Int(
+                UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: PageRef.encodedCount, as: UInt32.self)))
+            guard count <= bytes.count - SpaceLog.pageHeader else { throw TreeState.damaged }
+            let records = UnsafeRawBufferPointer(
+                rebasing: bytes[SpaceLog.pageHeader ..< SpaceLog.pageHeader + count])
+            guard SpaceLog.replay(records, after: 0, &map) else { throw TreeState.damaged }
         }
     }
 

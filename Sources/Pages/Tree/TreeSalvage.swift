@@ -1,0 +1,202 @@
+/// Gets out of a damaged page file what its intact pages hold, whatever happened to the rest, and writes it to a new
+/// file. Nodes say which page and version they are and carry their own checksum, so they are found without any root.
+///
+/// The newest root that is left is walked. Where a node below it is gone, its keys are taken from older leaves that no
+/// longer belong to the tree but are still there: so an entry may come back as it was before, or that was deleted. When
+/// no slot is readable, the node with the highest version and level is the root: every commit wrote one.
+import MotteValues
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+package struct SalvageReport: Sendable {
+    /// Entries of the new file, the header record not counted.
+    package var entryCount = 0
+    /// Of these, entries that came from older pages.
+    package var recoveredCount = 0
+    /// Keys whose value could not be read.
+    package var lostValueCount = 0
+    /// What was wrong, page by page.
+    package var problems: [PageProblem] = []
+}
+
+struct TreeSalvage {
+    private let image: PageImage
+    private let disk: any Disk
+    private let pageCount: Int
+    private var leaves: [PageRef] = []
+    private var top: (reference: PageRef, level: Int)?
+    private var visited: Set<Int> = []
+    private(set) var entries: [[UInt8]: [UInt8]] = [:]
+    private(set) var report = SalvageReport()
+
+    init(_ disk: any Disk, pageBytes: Int) throws(DatabaseError) {
+        self.disk = disk
+        let size = try disk.byteCount()
+        pageCount = size / pageBytes
+        image = try PageImage(disk, pageBytes: pageBytes, byteCount: size, atLeast: max(size, PageImage.smallestBytes))
+        try findNodes()
+    }
+
+    /// Nodes that were found, of whatever version.
+    var nodeCount: Int { leaves.count + (top == nil ? 0 : 1) }
+
+    /// Every sound node of the file, leaves by version.
+    private mutating func findNodes() throws(DatabaseError) {
+        guard pageCount > TreeFormat.firstPage else { return }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: image.pageBytes, alignment: 16)
+        defer { buffer.deallocate() }
+        for page in TreeFormat.firstPage ..< pageCount {
+            guard try disk.read(buffer, at: page * image.pageBytes) == buffer.count, let base = buffer.baseAddress
+            else { continue }
+            let node = TreeNode(base)
+            let reference = PageRef(page: page, birth: node.birth, checksum: node.checksum, byteCount: 0)
+            guard
+                TreeNode.isSound(
+                    base, reference, level: node.level, pageBytes: image.pageBytes, pageLimit: image.pageLimit)
+            else { continue }
+            if node.level == 0 { leaves.append(reference) }
+            if let known = top, (known.reference.birth, known.level) >= (reference.birth, node.level) { continue }
+            top = (reference, node.level)
+        }
+        leaves.sort { $0.birth > $1.birth }
+    }
+
+    mutating func run() throws(DatabaseError) {
+        let slots = try RootSlots.read(disk, image.pageBytes).sorted { $0.isNewer(than: $1) }
+        if slots.isEmpty { note(nil, "no root slot can be read") }
+        // A slot whose root is gone would only lead to the same older leaves.
+        for slot in slots where !slot.tree.isNone && slot.pageCount <= image.pageLimit {
+            if try node(slot.tree, slot.level) != nil {
+                return try walk(slot.tree, slot.level, [], nil)
+            }
+            note(slot.tree.page, "the root of version \(slot.version) is damaged")
+        }
+        guard let top else { return }
+        try walk(top.reference, top.level, [], nil)
+    }
+
+    private mutating func note(_ page: Int?, _ what: String) {
+        report.problems.append(PageProblem(page: page, description: what))
+    }
+
+    private func node(_ reference: PageRef, _ level: Int) throws(DatabaseError) -> TreeNode? {
+        guard reference.page >= TreeFormat.firstPage, reference.page < pageCount else { return nil }
+        do throws(DatabaseError) {
+            return try image.node(reference, level: level)
+        } catch {
+            guard error.code == .corrupted else { throw error }
+            return nil
+        }
+    }
+
+    private mutating func walk(
+        _ reference: PageRef, _ level: Int, _ low: [UInt8], _ high: [UInt8]?
+    ) throws(DatabaseError) {
+        guard let node = try node(reference, level) else {
+            note(reference.page, "page \(reference.page), a node of version \(reference.birth), is damaged")
+            return try fillGap(low, high)
+        }
+        visited.insert(reference.page)
+        for index in 0 ..< node.count {
+            guard level > 0 else {
+                try keep(node, index)
+                continue
+            }
+            let end = index + 1 < node.count ? [UInt8](node.key(index + 1)) : high
+            try walk(node.reference(index), level - 1, index > 0 ? [UInt8](node.key(index)) : low, end)
+        }
+    }
+
+    /// Entries of a leaf; false when the value is gone.
+    @discardableResult
+    private mutating func keep(_ leaf: TreeNode, _ index: Int) throws(DatabaseError) -> Bool {
+        let key = [UInt8](leaf.key(index))
+        do throws(DatabaseError) {
+            if leaf.hasReference(index) {
+                let extent = leaf.reference(index)
+                guard extent.page + extent.pageCount(image.pageBytes) <= pageCount else {
+                    throw PageImage.damaged(extent)
+                }
+            }
+            entries[key] = [UInt8](try TreeSnapshot.value(leaf, index, image).bytes)
+            return true
+        } catch {
+            guard error.code == .corrupted else { throw error }
+            report.lostValueCount += 1
+            note(leaf.hasReference(index) ? leaf.reference(index).page : nil, error.message)
+            return false
+        }
+    }
+
+    /// Keys in `low ..< high` from leaves that are not part of the tree, the youngest first.
+    private mutating func fillGap(_ low: [UInt8], _ high: [UInt8]?) throws(DatabaseError) {
+        for reference in leaves where !visited.contains(reference.page) {
+            guard let leaf = try node(reference, 0) else { continue }
+            for index in 0 ..< leaf.count {
+                let key = [UInt8](leaf.key(index))
+                if key.lexicographicallyPrecedes(low) || entries[key] != nil { continue }
+                if let high, !key.lexicographicallyPrecedes(high) { continue }
+                if try keep(leaf, index) { report.recoveredCount += 1 }
+            }
+        }
+    }
+}
+
+extension PageStore {
+    /// Writes what is left of a damaged file of our own pager to a new file. The damaged one is only read.
+    package static func salvage(_ path: String, to target: String) throws(DatabaseError) -> SalvageReport {
+        let disk = try FileDisk(path, isWritable: false, making: nil)
+        defer { disk.close() }
+        var best: TreeSalvage?
+        // The first page may be what is damaged: then the page size is the one with which most nodes are found.
+        for pageBytes in TreeFormat.pageSizes {
+            let salvage = try TreeSalvage(disk, pageBytes: pageBytes)
+            if salvage.nodeCount > best?.nodeCount ?? 0 { best = salvage }
+        }
+        guard var salvage = best else {
+            throw DatabaseError(.notAMotteFile, "there is no page of a Motte file left in '\(path)'", path: path)
+        }
+        try salvage.run()
+        var report = salvage.report
+        report.entryCount = try salvage.write(to: target, path)
+        return report
+    }
+}
+
+extension TreeSalvage {
+    /// How many entries there are besides the header record.
+    fileprivate func write(to target: String, _ path: String) throws(DatabaseError) -> Int {
+        var header = try FileHeader.new(rowsPerCluster: FileHeader.defaultRowsPerCluster, pageBytes: image.pageBytes)
+        if let record = entries[FileHeader.key] {
+            header = try record.withBytes { bytes throws(DatabaseError) in
+                try FileHeader(decoding: bytes, path: path)
+            }
+        }
+        header.historyEpoch = try .random()
+        guard access(target, F_OK) != 0 else { throw PageCopy.exists(target) }
+        let temporary = "\(target).salvaging-\(getpid())"
+        unlink(temporary)
+        var batch = PageBatch()
+        batch.put(FileHeader.key, header.encoded())
+        var bytes = 0
+        for (key, value) in entries where key != FileHeader.key {
+            batch.put(key, value)
+            bytes += key.count + value.count
+        }
+        do throws(DatabaseError) {
+            var copy = try TreeCopy(temporary, mode: 0o644, header, atMost: bytes * 4 + (64 << 20))
+            defer { copy.close() }
+            try copy.append(batch)
+            try copy.finish()
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        try PageCopy.name(temporary, target)
+        return batch.count - 1
+    }
+}

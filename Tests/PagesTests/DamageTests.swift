@@ -1,0 +1,219 @@
+// Damaged, hostile and cut files of our own pager: each is an error or does no harm, and what is intact can be had.
+import CMotteShim
+import MottePages
+import MotteValues
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+@Suite struct DamageTests {
+    private func open(_ path: String, _ change: (inout PageStoreOptions) -> Void = { _ in }) throws -> PageStore {
+        var options = PageStoreOptions(path: path)
+        options.pager = .own
+        options.mapSizeBytes = 64 << 20
+        change(&options)
+        return try PageStore.open(options)
+    }
+
+    /// A file of some hundred kilobytes with nodes on two levels, values in leaves and on pages, and free pages.
+    private func soundFile(_ scratch: Scratch) throws -> (bytes: [UInt8], contents: Contents) {
+        let store = try open(scratch.path())
+        var contents: Contents = [:]
+        for round in 0 ..< 6 {
+            var changes: [(String, [UInt8]?)] = []
+            for index in 0 ..< 120 where (index + round) % 3 != 0 || round == 0 {
+                let size = index % 9 == 0 ? 4500 : index * 5
+                changes.append(("key-\(index)", [UInt8](repeating: UInt8(round * 16 + index % 16), count: size)))
+            }
+            changes.append(("gone-\(round)", round % 2 == 0 ? [1] : nil))
+            for (key, value) in changes { contents[key] = value }
+            try store.commitNext(changes)
+        }
+        store.close()
+        return (try scratch.read(), contents)
+    }
+
+    /// What opening and reading all of a file comes to: its contents, or the error.
+    private func outcome(_ path: String) throws -> Result<Contents, DatabaseError> {
+        do {
+            let store = try open(path) { $0.readOnly = true }
+            defer { store.close() }
+            return .success(try CutRun.contents(try store.snapshot()))
+        } catch let error as DatabaseError {
+            return .failure(error)
+        }
+    }
+
+    private let expectedCodes: [ErrorCode] = [.corrupted, .notAMotteFile, .unsupportedFormat]
+
+    @Test func everyFlippedByteIsFoundOrHarmless() throws {
+        let scratch = try Scratch()
+        let (bytes, contents) = try soundFile(scratch)
+        #expect(bytes.count > 200_000)
+        let descriptor = Glibc.open(scratch.path(), O_RDWR)
+        defer { close(descriptor) }
+        var found = 0
+        // All of them takes minutes: every byte over night, each 97th otherwise, begun anywhere.
+        let step = TestScale.factor >= 10 ? 1 : 97
+        for position in stride(from: Int(PropertyTest.firstSeed) % step, to: bytes.count, by: step) {
+            var flipped = bytes[position] ^ UInt8(1 << (position % 8))
+            pwrite(descriptor, &flipped, 1, off_t(position))
+            switch try outcome(scratch.path()) {
+            case .success(let read): #expect(read == contents, "byte \(position)")
+            case .failure(let error):
+                found += 1
+                #expect(expectedCodes.contains(error.code), "byte \(position): \(error)")
+            }
+            var original = bytes[position]
+            pwrite(descriptor, &original, 1, off_t(position))
+        }
+        #expect(found > bytes.count / step / 4)
+    }
+
+    @Test func aFileCutAnywhereIsAnError() throws {
+        let scratch = try Scratch()
+        let (bytes, _) = try soundFile(scratch)
+        for size in stride(from: bytes.count - 4096, to: 0, by: -4096) {
+            #expect(truncate(scratch.path(), off_t(size)) == 0)
+            guard case .failure(let error) = try outcome(scratch.path()) else {
+                Issue.record("\(size) of \(bytes.count) bytes pass")
+                return
+            }
+            #expect(error.code == .corrupted, "\(size)")
+        }
+    }
+
+    /// What LMDB's map of the file would make a signal of.
+    @Test func aFileCutUnderAReaderIsAnError() throws {
+        let scratch = try Scratch()
+        let (bytes, contents) = try soundFile(scratch)
+        let store = try open(scratch.path())
+        let snapshot = try store.snapshot()
+        let first = try #require(try snapshot.get(Array("key-1".utf8)))
+        for size in [bytes.count / 2 / 4096 * 4096, 4096, 0] {
+            #expect(truncate(scratch.path(), off_t(size)) == 0)
+            #expect(try failure { try snapshot.contents() }.code == .corrupted)
+            // What was read before stays.
+            #expect(first.bytes.elementsEqual(try #require(contents["key-1"])))
+        }
+    }
+
+    @Test func checkNamesWhatIsWrong() throws {
+        let scratch = try Scratch()
+        var (bytes, _) = try soundFile(scratch)
+        #expect(try open(scratch.path()).check().isEmpty)
+        // A page with a large value: its bytes are nowhere else.
+        let place = try #require(
+            bytes.indices.first { $0 % 4096 == 0 && bytes[$0 ..< $0 + 100].allSatisfy { $0 == 0x50 } })
+        bytes[place + 9] ^= 1
+        try scratch.write(bytes)
+
+        let problems = try open(scratch.path()).check()
+
+        #expect(problems.count == 1)
+        #expect(problems.first?.page == place / 4096)
+    }
+
+    @Test func nodesOfSomebodyElseAreCheckedBeforeUse() throws {
+        let scratch = try Scratch()
+        let (bytes, contents) = try soundFile(scratch)
+        try PropertyTest.run(rounds: 400) { random, comment in
+            var hostile = bytes
+            // Any bytes in any node, with a checksum that fits: only the walk up to the root would find the others.
+            let pages = stride(from: 4096 * 4, to: bytes.count, by: 4096).filter {
+                hostile[$0 + 8 ..< $0 + 12].elementsEqual(Array("MTND".utf8))
+            }
+            let page = random.pick(pages)
+            for _ in 0 ..< 1 + random.below(4) {
+                let place = random.chance(50) ? 12 + random.below(60) : 12 + random.below(4084)
+                hostile[page + place] = UInt8(truncatingIfNeeded: random.next())
+            }
+            HostileFile.resign(&hostile, from: page)
+            try scratch.write(hostile)
+            switch try outcome(scratch.path()) {
+            case .success(let read): #expect(read.count <= contents.count * 2, "\(comment)")
+            case .failure(let error): #expect(expectedCodes.contains(error.code), "\(comment): \(error)")
+            }
+            // A writer meets it too, and neither may end the process.
+            do {
+                let store = try open(scratch.path())
+                defer { store.close() }
+                try store.commitNext([("key-5", [1]), ("new", [2]), ("key-90", nil)])
+                _ = try store.check()
+            } catch let error as DatabaseError {
+                #expect(error.code == .corrupted || error.code == .mapFull, "\(comment): \(error)")
+            }
+        }
+    }
+
+    @Test func salvageGetsWhatIsIntact() throws {
+        let scratch = try Scratch()
+        let (bytes, contents) = try soundFile(scratch)
+        var damaged = bytes
+        // Head and all roots gone: everything is still there.
+        for position in 0 ..< 4 * 4096 { damaged[position] = 0xAA }
+        try scratch.write(damaged)
+        #expect(try failure { try open(scratch.path()) }.code == .notAMotteFile)
+
+        let report = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"))
+
+        #expect(report.lostValueCount == 0 && report.entryCount == contents.count)
+        #expect(try CutRun.contents(try open(scratch.path("saved.motte")).snapshot()) == contents)
+        #expect(try open(scratch.path("saved.motte")).check().isEmpty)
+    }
+
+    @Test func salvageLosesOnlyWhatIsDamaged() throws {
+        let scratch = try Scratch()
+        let (bytes, contents) = try soundFile(scratch)
+        try PropertyTest.run(rounds: 10) { random, comment in
+            var damaged = bytes
+            for _ in 0 ..< 3 { damaged[4096 * 4 + random.below(bytes.count - 4096 * 4)] ^= 0x10 }
+            try scratch.write(damaged)
+            unlink(scratch.path("saved.motte"))
+            let report = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"))
+            let saved = try CutRun.contents(try open(scratch.path("saved.motte")).snapshot())
+            let lost = contents.filter { saved[$0.key] == nil }
+            // Three pages: at worst three leaves and what they held.
+            #expect(lost.count <= report.lostValueCount + 3 * 40, "\(comment)")
+            let changed = saved.filter { contents[$0.key] != $0.value }
+            #expect(changed.count <= report.recoveredCount, "\(comment)")
+        }
+    }
+}
+
+/// Makes checksums fit again from a changed node up to the root, as somebody with bad intentions would.
+enum HostileFile {
+    static func resign(_ bytes: inout [UInt8], from page: Int) {
+        var page = page
+        for _ in 0 ..< 4 {
+            let old = Array(bytes[page ..< page + 8])
+            let new = checksum(Array(bytes[page + 8 ..< page + 4096]))
+            bytes.replaceSubrange(page ..< page + 8, with: new)
+            // Whoever points at it: a parent, or the slots.
+            var parent: Int?
+            for candidate in stride(from: 4096, to: bytes.count, by: 4096) {
+                for offset in candidate + 8 ..< candidate + 4096 - 8 where bytes[offset] == old[0] {
+                    guard bytes[offset ..< offset + 8].elementsEqual(old) else { continue }
+                    bytes.replaceSubrange(offset ..< offset + 8, with: new)
+                    if candidate >= 4 * 4096 { parent = candidate } else { sealSlot(&bytes, candidate) }
+                }
+            }
+            guard let next = parent else { return }
+            page = next
+        }
+    }
+
+    private static func sealSlot(_ bytes: inout [UInt8], _ slot: Int) {
+        bytes.replaceSubrange(slot ..< slot + 8, with: checksum(Array(bytes[slot + 8 ..< slot + 4096])))
+    }
+
+    private static func checksum(_ bytes: [UInt8]) -> [UInt8] {
+        let sum = motte_shim_page_checksum(bytes, bytes.count)
+        return (0 ..< 8).map { UInt8(truncatingIfNeeded: sum >> (8 * UInt64($0))) }
+    }
+}
