@@ -7,7 +7,11 @@ import Foundation
 @main
 struct MotteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "motte", abstract: "Look into Motte files, query, import and watch them.",
+        commandName: "motte", abstract: "Look into Motte files, query, import, watch and mend them.",
         version: "0.1.0",
-        subcommands: [InfoCommand.self, SchemaCommand.self, QueryCommand.self, ImportCommand.self, WatchCommand.self])
+        subcommands: [
+            InfoCommand.self, SchemaCommand.self, QueryCommand.self, ImportCommand.self, WatchCommand.self,
+            VerifyCommand.self, CopyCommand.self, CompactCommand.self, SalvageCommand.self, SpaceCommand.self,
+            ReadersCommand.self, MigrateCommand.self,
+        ])
 }

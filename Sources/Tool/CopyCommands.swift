@@ -1,0 +1,42 @@
+/// `motte copy` and `motte compact`: a file without its free space, beside it or in its place.
+import ArgumentParser
+import Foundation
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+struct CopyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "copy", abstract: "Write a compacted copy of a file, also while others write to it.")
+
+    @ArgumentParser.Argument(help: "The file.") var file: String
+    @ArgumentParser.Argument(help: "The new file; there must not be one.") var target: String
+    @Flag(help: "Say on stderr how far it is.") var progress = false
+
+    func run() throws {
+        try reportingErrors {
+            let session = try openFile(file)
+            try session.copy(to: target, progress: progressLine(progress))
+            printLine("copied version \(try session.version.rawValue), \(fileBytes(file)) bytes to \(fileBytes(target))")
+        }
+    }
+}
+
+struct CompactCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "compact", abstract: "Rewrite a file without its free space; nobody may have it open.")
+
+    @ArgumentParser.Argument(help: "The file.") var file: String
+    @Flag(help: "Say on stderr how far it is.") var progress = false
+
+    func run() throws {
+        try reportingErrors {
+            let outcome = try Session.compact(SessionOptions(path: file), progress: progressLine(progress))
+            printLine("compacted \(outcome.bytesBefore) bytes to \(outcome.bytesAfter)")
+        }
+    }
+}
+
+func fileBytes(_ path: String) -> Int {
+    (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
+}
