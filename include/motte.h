@@ -434,8 +434,15 @@ motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
 /** Sets an option by name. Unknown names are INVALID_ARGUMENT and the message lists the known ones.
  *    "map_size"          int     address space to reserve for the file, in bytes: the most it can grow to
  *    "durability"        string  "full" (default): a commit that returned survives power loss;
+ *                                "relaxed": the last commits may be lost to it, the file stays whole;
  *                                "none": the system writes when it likes, for scratch data
  *    "rows_per_cluster"  int     rows stored together, only of a new file
+ *    "schema_version"    int     higher than the file's: the file is migrated; lower: SCHEMA_MISMATCH
+ *    "delete_if_migration_needed"  bool  rather an empty file than a migration
+ *    "max_live_versions" int     beginning a write is BUSY while more versions than this are shown
+ *    "seed_path"         string  a file that is copied to the path if there is none
+ *    "lock_directory"    string  for the files that processes share; the same for everybody
+ *    "immutable"         bool    nothing can change the file while it is open: only reads, no files beside it
  *  Thread: any. Result: -. Errors: WRONG_TYPE. */
 motte_status motte_config_set_option(motte_config *config, const char *name, size_t name_size,
                                      const motte_value *value);

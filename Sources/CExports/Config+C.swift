@@ -13,7 +13,13 @@ final class ConfigBox: Box {
     var queue: DeliveryQueue?
     var mapSizeBytes: Int?
     var rowsPerCluster: Int?
-    var isDurable = true
+    var durability = Durability.full
+    var schemaVersion: UInt64?
+    var maximumLiveVersions: Int?
+    var lockDirectory: String?
+    var seedPath: String?
+    var deletesInsteadOfMigrating = false
+    var isImmutable = false
     let names = NameCache()
 
     init() { super.init(kind: .config) }
@@ -26,7 +32,13 @@ final class ConfigBox: Box {
         copy.queue = queue
         copy.mapSizeBytes = mapSizeBytes
         copy.rowsPerCluster = rowsPerCluster
-        copy.isDurable = isDurable
+        copy.durability = durability
+        copy.schemaVersion = schemaVersion
+        copy.maximumLiveVersions = maximumLiveVersions
+        copy.lockDirectory = lockDirectory
+        copy.seedPath = seedPath
+        copy.deletesInsteadOfMigrating = deletesInsteadOfMigrating
+        copy.isImmutable = isImmutable
         return copy
     }
 
@@ -37,7 +49,17 @@ final class ConfigBox: Box {
         var options = SessionOptions(location, schema: schema)
         options.isReadOnly = flags & ConfigFlags.readOnly != 0
         options.noCreate = flags & ConfigFlags.noCreate != 0
-        options.isDurable = isDurable
+        switch durability {
+        case .full: options.durability = .full
+        case .relaxed: options.durability = .relaxed
+        case .none: options.durability = .none
+        }
+        options.schemaVersion = schemaVersion
+        options.maximumLiveVersions = maximumLiveVersions
+        options.lockDirectory = lockDirectory
+        options.seedPath = seedPath
+        options.migration.deletesInsteadOfMigrating = deletesInsteadOfMigrating
+        options.isImmutable = isImmutable
         options.mapSizeBytes = mapSizeBytes
         options.rowsPerCluster = rowsPerCluster
         return options
@@ -128,8 +150,10 @@ public func motte_config_set_queue(_ config: OpaquePointer?, _ queue: OpaquePoin
 // MARK: Named options
 
 private enum OptionName {
-    static let all = ["map_size", "durability", "rows_per_cluster", "path", "in_memory", "flags"]
-    static let settable = all.prefix(3)
+    static let settable = [
+        "map_size", "durability", "rows_per_cluster", "schema_version", "delete_if_migration_needed",
+        "max_live_versions", "seed_path", "lock_directory", "immutable",
+    ]
 
     static func unknown(_ name: String) -> DatabaseError {
         DatabaseError(.invalidArgument, "there is no option '\(name)'; known are \(settable.joined(separator: ", "))")
@@ -147,26 +171,49 @@ public func motte_config_set_option(
         switch name {
         case "map_size": config.box.mapSizeBytes = try positive(value, name)
         case "rows_per_cluster": config.box.rowsPerCluster = try positive(value, name)
-        case "durability": config.box.isDurable = try durability(value)
+        case "durability": config.box.durability = try durability(value)
+        case "schema_version": config.box.schemaVersion = UInt64(try positive(value, name, from: 0))
+        case "delete_if_migration_needed": config.box.deletesInsteadOfMigrating = try flag(value, name)
+        case "max_live_versions": config.box.maximumLiveVersions = try positive(value, name)
+        case "seed_path": config.box.seedPath = try text(value, name)
+        case "lock_directory": config.box.lockDirectory = try text(value, name)
+        case "immutable": config.box.isImmutable = try flag(value, name)
         default: throw OptionName.unknown(name)
         }
         return .ok
     }
 }
 
-private func positive(_ value: ValueView, _ name: String) throws(DatabaseError) -> Int {
+private func positive(_ value: ValueView, _ name: String, from lowest: Int64 = 1) throws(DatabaseError) -> Int {
     guard value.kind == .int else { throw DatabaseError(.wrongType, "option '\(name)' is an int") }
-    guard value.intValue > 0 else { throw DatabaseError(.invalidArgument, "option '\(name)' is above 0") }
+    guard value.intValue >= lowest else {
+        throw DatabaseError(.invalidArgument, "option '\(name)' is at least \(lowest)")
+    }
     return Int(value.intValue)
 }
 
-private func durability(_ value: ValueView) throws(DatabaseError) -> Bool {
+private func flag(_ value: ValueView, _ name: String) throws(DatabaseError) -> Bool {
+    guard value.kind == .bool else { throw DatabaseError(.wrongType, "option '\(name)' is a bool") }
+    return value.boolValue
+}
+
+/// A path; null takes it back.
+private func text(_ value: ValueView, _ name: String) throws(DatabaseError) -> String? {
+    if value.isNull { return nil }
+    guard value.kind == .string else { throw DatabaseError(.wrongType, "option '\(name)' is a string") }
+    return String(decoding: value.bytes, as: UTF8.self)
+}
+
+enum Durability: String {
+    case full, relaxed, none
+}
+
+private func durability(_ value: ValueView) throws(DatabaseError) -> Durability {
     guard value.kind == .string else { throw DatabaseError(.wrongType, "option 'durability' is a string") }
-    switch String(decoding: value.bytes, as: UTF8.self) {
-    case "full": return true
-    case "none": return false
-    default: throw DatabaseError(.invalidArgument, "option 'durability' is \"full\" or \"none\"")
+    guard let durability = Durability(rawValue: String(decoding: value.bytes, as: UTF8.self)) else {
+        throw DatabaseError(.invalidArgument, "option 'durability' is \"full\", \"relaxed\" or \"none\"")
     }
+    return durability
 }
 
 @_cdecl("motte_config_get_option") @implementation
@@ -188,7 +235,14 @@ private func option(_ name: String, _ config: ConfigBox) throws(DatabaseError) -
     switch name {
     case "map_size": return config.mapSizeBytes.map { ValueView.int(Int64($0)).cValue }
     case "rows_per_cluster": return config.rowsPerCluster.map { ValueView.int(Int64($0)).cValue }
-    case "durability": return try kept(config.isDurable ? "full" : "none", config)
+    case "durability": return try kept(config.durability.rawValue, config)
+    case "schema_version": return config.schemaVersion.map { ValueView.int(Int64(clamping: $0)).cValue }
+    case "delete_if_migration_needed": return ValueView.bool(config.deletesInsteadOfMigrating).cValue
+    case "max_live_versions": return config.maximumLiveVersions.map { ValueView.int(Int64($0)).cValue }
+    case "seed_path": return try config.seedPath.map { path throws(DatabaseError) in try kept(path, config) }
+    case "lock_directory":
+        return try config.lockDirectory.map { path throws(DatabaseError) in try kept(path, config) }
+    case "immutable": return ValueView.bool(config.isImmutable).cValue
     case "flags": return ValueView.int(Int64(config.flags)).cValue
     case "path":
         guard case .file(let path)? = config.location else { return nil }

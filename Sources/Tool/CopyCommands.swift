@@ -17,7 +17,8 @@ struct CopyCommand: ParsableCommand {
         try reportingErrors {
             let session = try openFile(file)
             try session.copy(to: target, progress: progressLine(progress))
-            printLine("copied version \(try session.version.rawValue), \(fileBytes(file)) bytes to \(fileBytes(target))")
+            let version = try session.version.rawValue
+            printLine("copied version \(version), \(fileBytes(file)) bytes to \(fileBytes(target))")
         }
     }
 }

@@ -1,6 +1,7 @@
 """The motte command as a user runs it: import, look, query, watch, and every kind of bad input."""
 from __future__ import annotations
 
+import json
 import pathlib
 import subprocess
 import time
@@ -72,3 +73,43 @@ def test_what_is_wrong_is_said(people: pathlib.Path, tmp_path: pathlib.Path) -> 
     assert "could not open" in motte("info", tmp_path / "nothing.motte", expect=1)
     assert "not a Motte file" in motte("info", tmp_path / "people.csv", expect=1)
     assert "cannot read" in motte("import", people, "Person", tmp_path / "none.csv", expect=1)
+
+
+def test_a_file_is_verified_copied_and_compacted(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    assert motte("verify", people).startswith("sound: 1 classes, 2 objects")
+    copy = tmp_path / "copy.motte"
+    assert "copied version" in motte("copy", people, copy)
+    assert motte("verify", copy).startswith("sound: 1 classes, 2 objects")
+    assert motte("query", copy, "Person", "--count") == motte("query", people, "Person", "--count")
+    assert "already" in motte("copy", people, copy, expect=1)
+    assert motte("compact", people).startswith("compacted ")
+    assert motte("verify", people).startswith("sound")
+    assert "Person: 2 objects" in motte("space", people)
+    assert motte("readers", people) == "nobody shows a version of the file\n"
+
+
+def test_damage_is_named_and_the_rest_salvaged(people: pathlib.Path) -> None:
+    lines = motte("salvage", people).splitlines()
+    assert [json.loads(line)["values"]["name"] for line in lines] == ["Ada", 'Bob "B", jr']
+    raw = bytearray(people.read_bytes())
+    at = raw.rfind(b"Ada")
+    raw[at] ^= 1
+    people.write_bytes(raw)
+    done = subprocess.run([str(TOOL), "verify", str(people)], capture_output=True, text=True, timeout=60)
+    if done.returncode == 0:
+        pytest.skip("the byte hit belongs to an older version of the page")
+    assert "Person.name" in done.stdout and "checksum" in done.stdout
+    rest = [json.loads(line)["values"] for line in motte("salvage", people).splitlines()]
+    assert [values["id"] for values in rest] == [1, 2] and all("name" not in values for values in rest)
+
+
+def test_a_file_is_migrated(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    schema = tmp_path / "schema.txt"
+    schema.write_text("Human { id: int key, label: string, age: int?, when: timestamp? indexed }")
+    arguments = [people, schema, "--rename", "Person=Human", "--rename", "Human.name=label"]
+    plan = motte("migrate", *arguments, "--dry-run")
+    assert "class Person is renamed to Human" in plan and "Human.when gets an index" in plan
+    assert "Person" in motte("schema", people)
+    assert motte("migrate", *arguments) == plan
+    assert motte("query", people, "Human", "label == 'Ada'", "--count") == "1\n"
+    assert motte("verify", people).startswith("sound")
