@@ -4,11 +4,9 @@
 ///     2013-01-01   2013-01-01T10:00:00Z   2013-01-01 10:00:00.25+02:00
 ///
 /// A time needs its zone: without one it would not say when it was. A plain date is its midnight in UTC.
-import MotteValues
-
-enum ISOTime {
+package enum ISOTime {
     /// nil where the text is no such time.
-    static func parse(_ text: String) -> Timestamp? {
+    package static func parse(_ text: String) -> Timestamp? {
         var scan = Scan(text)
         guard let year = scan.number(4), scan.skip("-"), let month = scan.number(2), scan.skip("-"),
               let day = scan.number(2), (1 ... 12).contains(month), day >= 1, day <= daysIn(month, of: year)
@@ -28,7 +26,7 @@ enum ISOTime {
             seconds: midnight + hour * 3_600 + minute * 60 + second - offset, nanoseconds: UInt32(nanoseconds))
     }
 
-    static func text(_ time: Timestamp) -> String {
+    package static func text(_ time: Timestamp) -> String {
         let (days, rest) = floorDivided(time.seconds, 86_400)
         let (year, month, day) = date(days)
         var text = padded(year, 4) + "-" + padded(month, 2) + "-" + padded(day, 2)
