@@ -40,8 +40,9 @@
  * BAD_STRUCT_SIZE; and those of the disk when it has to read: CORRUPTED, INPUT_OUTPUT. All functions are there since
  * 0.1.0.
  *
- * Contents: library, errors, handles, config, schema, realm, object, row, object fields, collection, list, query,
- * bulk read, batch insert, queue, observe, changes. Helpers for C (literals, typed release) are in motte_inline.h.
+ * Contents: library, errors, handles, config, schema, realm, object, row, object fields, collection, list,
+ * nested, query, bulk read, batch insert, queue, observe, changes, values as text. Helpers for C (literals,
+ * typed release) are in motte_inline.h.
  *
  * What stands between the two DECLARATIONS marks holds only typedefs, enums with written numbers, plain defines and
  * prototypes, so that cffi and other generators read it as it is.
@@ -216,6 +217,14 @@ enum {
     MOTTE_TYPE_BINARY = 6,
     MOTTE_TYPE_TIMESTAMP = 7,
     MOTTE_TYPE_LINK = 8,
+    MOTTE_TYPE_DECIMAL = 9,
+    MOTTE_TYPE_OBJECT_ID = 10,
+    MOTTE_TYPE_UUID = 11,
+    /* Only of values: collections nested in a mixed property. */
+    MOTTE_TYPE_LIST = 12,
+    MOTTE_TYPE_MAP = 13,
+    /* Only of properties: values of any type, and null. */
+    MOTTE_TYPE_MIXED = 14,
     /* Only of properties: the objects that link here, computed. */
     MOTTE_TYPE_INVERSE = 100
 };
@@ -245,6 +254,22 @@ typedef struct motte_timestamp {
     uint32_t reserved;
 } motte_timestamp;
 
+/* A decimal floating-point number of 34 digits: IEEE 754-2008 decimal128 in binary integer form, as BSON has it. */
+typedef struct motte_decimal {
+    uint64_t low;
+    uint64_t high; /* the sign is the top bit */
+} motte_decimal;
+
+/* Twelve bytes that ascend with time: seconds since 1970, random bytes of the process, a counter; big-endian. */
+typedef struct motte_oid {
+    uint8_t bytes[12];
+} motte_oid;
+
+/* Sixteen bytes, in the order in which they are printed. */
+typedef struct motte_uuid {
+    uint8_t bytes[16];
+} motte_uuid;
+
 /* The payload of a value, named by its type. */
 typedef union motte_payload {
     uint64_t boolean;
@@ -255,6 +280,10 @@ typedef union motte_payload {
     motte_bytes binary;
     int64_t seconds;
     motte_key key;
+    motte_decimal decimal;
+    motte_oid object_id;
+    motte_uuid uuid;
+    motte_bytes nested;
     uint64_t words[2];
 } motte_payload;
 
@@ -263,8 +292,11 @@ typedef union motte_payload {
  *   offset  0  type   u32   MOTTE_TYPE_*
  *           4  aux    u32   timestamp: nanoseconds; link: class of the target; otherwise 0
  *           8  as     u64   boolean 0 or 1, integer, bits of a float (low half) or double, seconds of a timestamp,
- *                           key of a link, address of a string or binary
- *          16         u64   string, binary: size in bytes
+ *                           key of a link, address of a string, binary, list or map
+ *          16         u64   string, binary, list, map: size in bytes
+ *
+ * A decimal, UUID or object id is the 16 or 12 bytes from offset 8; the rest is zero. A list or map is a document of
+ * bytes that motte_nested_list(), motte_nested_map() or a read made: see "nested".
  */
 typedef struct motte_value {
     uint32_t type;
@@ -456,16 +488,23 @@ motte_status motte_config_get_option(const motte_config *config, const char *nam
  *
  * A schema handle is a builder: classes and properties by position. What a realm really has is read with class and prop
  * ids. The text form:  Person { id: int key, name: string?, age: int indexed, tags: list<string>, friend: link<Person>,
- * dogs: list<Dog> }  Dog { owners: inverse<Person.dogs> } */
+ * dogs: list<Dog>, langs: set<string>, scores: map<int>, home: link<Address>, extra: mixed }  embedded Address { city:
+ * string }  Dog { owners: inverse<Person.dogs> } */
 
 typedef uint32_t motte_collection;
 enum {
     MOTTE_COLLECTION_NONE = 0,
-    MOTTE_COLLECTION_LIST = 1
+    MOTTE_COLLECTION_LIST = 1,
+    MOTTE_COLLECTION_SET = 2,
+    MOTTE_COLLECTION_MAP = 3
 };
 
 enum {
-    MOTTE_PROP_NULLABLE = 0x1, /* of a list: its elements; a single link is nullable without it */
+    MOTTE_CLASS_EMBEDDED = 0x1 /* its objects belong to one property of one parent and go with it */
+};
+
+enum {
+    MOTTE_PROP_NULLABLE = 0x1, /* of a collection: its elements; single links, maps of links and mixed are without it */
     MOTTE_PROP_PRIMARY_KEY = 0x2,
     MOTTE_PROP_INDEXED = 0x4
 };
@@ -493,6 +532,8 @@ typedef struct motte_class_details {
     motte_prop primary_key; /* 0 if none */
     uint32_t stored_count;  /* properties with values */
     uint32_t inverse_count; /* computed ones */
+    uint32_t flags;         /* MOTTE_CLASS_* */
+    uint32_t reserved;
 } motte_class_details;
 
 /* A property as it is stored. */
@@ -518,7 +559,7 @@ motte_status motte_schema_new(motte_schema **out_schema);
  *  Thread: any. Result: O. Errors: SCHEMA_INVALID. */
 motte_status motte_schema_parse(const char *text, size_t text_size, motte_schema **out_schema);
 
-/** Adds a class without properties and returns its position. `flags` is 0.
+/** Adds a class without properties and returns its position. `flags` are MOTTE_CLASS_*.
  *  Thread: any. Result: -. Optional: out_index. Errors: SCHEMA_INVALID. */
 motte_status motte_schema_add_class(motte_schema *schema, const char *name, size_t name_size, uint32_t flags,
                                     size_t *out_index);
@@ -660,10 +701,11 @@ motte_status motte_realm_counters(const motte_realm *realm, motte_counters *out_
  * row is gone. Writing needs an open write (NOT_IN_WRITE). A value of type link names its class in aux; 0 there means
  * the property's target. */
 
-/* How motte_object_create() treats a primary key that exists. */
+/* How creating treats a primary key that exists. */
 enum {
     MOTTE_CREATE_NEW = 0x0,      /* DUPLICATE_PRIMARY_KEY */
-    MOTTE_CREATE_EXISTING = 0x1  /* use that object and return UNCHANGED; values given are assigned to it */
+    MOTTE_CREATE_EXISTING = 0x1, /* use that object and return UNCHANGED; values given are assigned to it */
+    MOTTE_CREATE_MODIFIED = 0x2  /* the same, but only values that differ are written and reported */
 };
 
 /** Number of objects of a class.
@@ -697,7 +739,7 @@ motte_status motte_object_find(const motte_realm *realm, motte_class cls, const 
  *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, OUT_OF_HANDLES. */
 motte_status motte_object_at(const motte_realm *realm, motte_class cls, motte_key key, motte_object **out_object);
 
-/** Deletes the row; links to it become null and vanish from lists.
+/** Deletes the row and its embedded objects; links to it become null, and vanish from lists and sets.
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, OBJECT_DELETED. */
 motte_status motte_object_delete(motte_object *object);
 
@@ -705,7 +747,8 @@ motte_status motte_object_delete(motte_object *object);
  *  Thread: owner. Result: -. Optional: out_class, out_key. */
 motte_status motte_object_id(const motte_object *object, motte_class *out_class, motte_key *out_key);
 
-/** Any property that is not a collection. MOTTE_NULL for a null, with out_value->type MOTTE_TYPE_NULL.
+/** Any property that is not a collection. MOTTE_NULL for a null, with out_value->type MOTTE_TYPE_NULL. What a mixed
+ *  property holds has a type of its own; a list or map in it comes as a whole.
  *  Thread: owner. Result: V. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
 motte_status motte_object_get(const motte_object *object, motte_prop prop, motte_value *out_value);
 
@@ -714,8 +757,8 @@ motte_status motte_object_get(const motte_object *object, motte_prop prop, motte
 motte_status motte_object_get_many(const motte_object *object, const motte_prop *props, size_t count,
                                    motte_value *out_values);
 
-/** Assigns a property that is not a collection. Any number fits a float or double property; no other conversion is
- *  made.
+/** Assigns a property that is not a collection. Any number fits a float, double or decimal property; no other
+ *  conversion is made. Null for a link to an embedded object deletes that object.
  *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE, NULL_NOT_ALLOWED, NOT_IN_WRITE,
  *  PRIMARY_KEY_IS_FIXED, VALUE_TOO_LARGE. */
 motte_status motte_object_set(motte_object *object, motte_prop prop, const motte_value *value);
@@ -729,7 +772,8 @@ motte_status motte_object_set_many(motte_object *object, const motte_prop *props
  *  Thread: owner. Result: O. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE, OUT_OF_HANDLES. */
 motte_status motte_object_get_object(const motte_object *object, motte_prop prop, motte_object **out_object);
 
-/** The collection of a list or inverse property, live.
+/** The collection of a list, set, map or inverse property, live; of a mixed property, the list or map it holds now:
+ *  WRONG_TYPE if it holds none.
  *  Thread: owner. Result: O. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE, OUT_OF_HANDLES. */
 motte_status motte_object_get_coll(const motte_object *object, motte_prop prop, motte_coll **out_coll);
 
@@ -807,7 +851,12 @@ motte_status motte_object_get_binary(const motte_object *object, motte_prop prop
  *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
 motte_status motte_object_get_timestamp(const motte_object *object, motte_prop prop, motte_timestamp *out_value);
 
-/** Assigns an int property, or a float or double property, rounding to it.
+/** A decimal or UUID property, with `width` 16, or an object id property, with 12: out_bytes is a motte_decimal,
+ *  motte_uuid or motte_oid.
+ *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
+motte_status motte_object_get_fixed(const motte_object *object, motte_prop prop, size_t width, void *out_bytes);
+
+/** Assigns an int or mixed property, or a float, double or decimal property, rounding to it.
  *  Thread: owner. Result: -. Errors: as motte_object_set(). */
 motte_status motte_object_set_int(motte_object *object, motte_prop prop, int64_t value);
 
@@ -831,27 +880,37 @@ motte_status motte_object_set_binary(motte_object *object, motte_prop prop, cons
  *  Thread: owner. Result: -. Errors: as motte_object_set(). */
 motte_status motte_object_set_timestamp(motte_object *object, motte_prop prop, const motte_timestamp *value);
 
+/** Assigns a decimal or UUID property from 16 bytes, or an object id property from 12. Not for mixed properties, which
+ *  motte_object_set() tells the type.
+ *  Thread: owner. Result: -. Errors: as motte_object_set(). */
+motte_status motte_object_set_fixed(motte_object *object, motte_prop prop, const void *bytes, size_t width);
+
 /** Clears a nullable property or a link.
  *  Thread: owner. Result: -. Errors: as motte_object_set(). */
 motte_status motte_object_set_null(motte_object *object, motte_prop prop);
 
 /* ---------------------------------------------------------------------------------------------------- collection
  *
- * One handle type for lists, results and backlinks, live or frozen. Results are lazy: nothing is computed before the
- * first look at them, and they follow the realm. Loops that write while they read use motte_coll_snapshot(). */
+ * One handle type for lists, sets, maps, results and backlinks, live or frozen. Results are lazy: nothing is computed
+ * before the first look at them, and they follow the realm. Loops that write while they read use motte_coll_snapshot().
+ * The elements of a set stand in the order of motte_value_compare(), those of a map in the order of its keys; what
+ * reads a map by position reads its values. */
 
 typedef uint32_t motte_coll_kind;
 enum {
     MOTTE_COLL_LIST = 1,
     MOTTE_COLL_RESULTS = 2,
-    MOTTE_COLL_BACKLINKS = 3
+    MOTTE_COLL_BACKLINKS = 3,
+    MOTTE_COLL_SET = 4,
+    MOTTE_COLL_MAP = 5
 };
 
 /* Bits of motte_coll_details.flags. */
 enum {
     MOTTE_COLL_NULLABLE = 0x1, /* elements may be null */
     MOTTE_COLL_FROZEN = 0x2,
-    MOTTE_COLL_SNAPSHOT = 0x4 /* membership is fixed */
+    MOTTE_COLL_SNAPSHOT = 0x4, /* membership is fixed */
+    MOTTE_COLL_NESTED = 0x8    /* a list or map inside a mixed value; it ends when that value is replaced */
 };
 
 typedef struct motte_coll_details {
@@ -861,7 +920,7 @@ typedef struct motte_coll_details {
     uint32_t flags;
     motte_class target; /* class of the elements if they are links, else 0 */
     uint32_t reserved;
-    motte_prop prop;    /* list: where it is stored; backlinks: the linking property; else 0 */
+    motte_prop prop;    /* list, set, map: where it is stored; backlinks: the linking property; else 0 */
 } motte_coll_details;
 
 typedef uint32_t motte_aggregate;
@@ -890,7 +949,7 @@ typedef struct motte_sort_key {
  *  Thread: owner. Result: -. Errors: OBJECT_DELETED. */
 motte_status motte_coll_count(const motte_coll *coll, size_t *out_count);
 
-/** Kind, element type, target class; works for the list of a deleted object too.
+/** Kind, element type, target class; works for the collection of a deleted object too.
  *  Thread: owner. Result: -. */
 motte_status motte_coll_info(const motte_coll *coll, motte_coll_details *out_details);
 
@@ -906,7 +965,7 @@ motte_status motte_coll_get_object(const motte_coll *coll, size_t index, motte_o
  *  Thread: owner. Result: -. Errors: OBJECT_DELETED. */
 motte_status motte_coll_find(const motte_coll *coll, const motte_value *value, size_t *out_index);
 
-/** Empties a list; the objects in it stay. WRONG_KIND for other collections.
+/** Empties a list, set or map; the objects in it stay, embedded ones excepted. WRONG_KIND for other collections.
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND. */
 motte_status motte_coll_clear(motte_coll *coll);
 
@@ -975,6 +1034,31 @@ motte_status motte_list_swap(motte_coll *list, size_t index, size_t other);
  *  Thread: owner. Result: -. Errors: as motte_list_set(). */
 motte_status motte_list_splice(motte_coll *list, size_t index, size_t remove_count, const motte_value *values,
                                size_t count);
+
+/* ---------------------------------------------------------------------------------------------------- nested
+ *
+ * A mixed property, or an element of type mixed, can hold a list or map of further mixed values, to 100 levels. As a
+ * value it is one document of bytes: made here from values, read here piece by piece, assigned as a whole. In place, it
+ * is changed through the collections of motte_object_get_coll(), motte_coll_get_coll() and motte_map_get_coll(), with
+ * the functions of lists and maps; replacing the value around such a collection ends it (OBJECT_DELETED). */
+
+/** A list of `count` values, themselves lists and maps if wanted. The buffer is the payload of a MOTTE_TYPE_LIST.
+ *  Thread: any. Result: O. */
+motte_status motte_nested_list(const motte_value *values, size_t count, motte_buf *out_document);
+
+/** A map of `count` keys and values; of equal keys the last one counts. The buffer is the payload of a MOTTE_TYPE_MAP.
+ *  Thread: any. Result: O. */
+motte_status motte_nested_map(const motte_str *keys, const motte_value *values, size_t count, motte_buf *out_document);
+
+/** Number of elements of a value of type list or map.
+ *  Thread: any. Result: -. Errors: WRONG_TYPE. */
+motte_status motte_nested_count(const motte_value *nested, size_t *out_count);
+
+/** Elements of a value of type list or map, and the keys of a map in the order of their bytes. They live as long as the
+ *  document.
+ *  Thread: any. Result: see text. Optional: out_keys, out_values. Errors: WRONG_TYPE. */
+motte_status motte_nested_read(const motte_value *nested, size_t first, size_t count, motte_str *out_keys,
+                               motte_value *out_values, size_t *out_count);
 
 /* ---------------------------------------------------------------------------------------------------- query
  *
@@ -1061,6 +1145,11 @@ motte_status motte_read_bools(const motte_coll *coll, motte_prop prop, size_t fi
 motte_status motte_read_timestamps(const motte_coll *coll, motte_prop prop, motte_unit unit, size_t first, size_t count,
                                    int64_t *out_values, uint8_t *out_validity, size_t *out_count);
 
+/** A decimal or UUID column, with `width` 16, or an object id column, with 12: that many bytes each.
+ *  Thread: owner. Result: -. Optional: out_validity. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED. */
+motte_status motte_read_fixed(const motte_coll *coll, motte_prop prop, size_t width, size_t first, size_t count,
+                              void *out_values, uint8_t *out_validity, size_t *out_count);
+
 /** Targets of a link column: their keys, -1 for none.
  *  Thread: owner. Result: -. Optional: out_validity. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED. */
 motte_status motte_read_links(const motte_coll *coll, motte_prop prop, size_t first, size_t count, motte_key *out_keys,
@@ -1093,18 +1182,20 @@ typedef struct motte_column {
     motte_type type;         /* of the array below */
     motte_unit unit;         /* timestamps */
     const void *values;      /* bool: uint8_t, int: int64_t, float, double, timestamp: int64_t, link: motte_key;
-                                string, binary: motte_str, or with offsets the bytes */
+                                string, binary: motte_str, or with offsets the bytes; decimal: motte_decimal,
+                                UUID: motte_uuid, object id: motte_oid; mixed: motte_value */
     const uint8_t *validity; /* bitmap, or NULL when all are present; link keys of -1 and motte_str with data == NULL
                                 are null as well */
     const int64_t *offsets;  /* string, binary: row_count + 1 offsets into values, or NULL */
 } motte_column;
 
-/** Prepares to insert objects of a class with these properties, the primary key among them. `flags` is 0.
+/** Prepares to insert objects of a class with these properties, the primary key among them. `flags` is one of
+ *  MOTTE_CREATE_*; with EXISTING or MODIFIED, rows whose primary key exists are assigned to those objects.
  *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, NO_PRIMARY_KEY, WRONG_TYPE, OUT_OF_HANDLES. */
 motte_status motte_insert_new(motte_realm *realm, motte_class cls, const motte_prop *props, size_t prop_count,
                               uint32_t flags, motte_insert **out_insert);
 
-/** Inserts `row_count` rows of prop_count values each, row after row. Keys of the new objects if wanted.
+/** Inserts `row_count` rows of prop_count values each, row after row. Keys of the objects if wanted.
  *  Thread: owner. Result: -. Optional: out_keys. Errors: NOT_IN_WRITE, WRONG_TYPE, NULL_NOT_ALLOWED,
  *  DUPLICATE_PRIMARY_KEY, INVALID_UTF8, VALUE_TOO_LARGE, OBJECT_DELETED. */
 motte_status motte_insert_rows(motte_insert *insert, const motte_value *values, size_t row_count, motte_key *out_keys);
@@ -1159,7 +1250,7 @@ motte_status motte_observe_realm(const motte_realm *realm, uint32_t flags, motte
 motte_status motte_observe_object(const motte_object *object, uint32_t flags, motte_changes_fn callback,
                                   void *userdata, motte_free_fn free_userdata, motte_token **out_token);
 
-/** Hears of changes to a list, results or backlinks; the first change set says "initial". `flags` is 0.
+/** Hears of changes to a collection; the first change set says "initial". `flags` is 0.
  *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_observe_coll(const motte_coll *coll, uint32_t flags, motte_changes_fn callback, void *userdata,
                                 motte_free_fn free_userdata, motte_token **out_token);
@@ -1181,7 +1272,7 @@ motte_status motte_token_stop(motte_token *token);
 /* Bits of motte_changes_details.flags. */
 enum {
     MOTTE_CHANGES_INITIAL = 0x1, /* nothing changed yet: the state observation starts from */
-    MOTTE_CHANGES_DELETED = 0x2  /* the object, or the owner of the list, is gone; nothing follows */
+    MOTTE_CHANGES_DELETED = 0x2  /* the object, or the owner of the collection, is gone; nothing follows */
 };
 
 typedef uint32_t motte_changes_kind;
@@ -1233,6 +1324,66 @@ motte_status motte_changes_props(const motte_changes *changes, motte_prop *out_p
  *  Thread: any. Result: H. Optional: out_old, out_new. */
 motte_status motte_changes_values(const motte_changes *changes, motte_prop prop, motte_value *out_old,
                                   motte_value *out_new);
+
+/* ---------------------------------------------------------------------------------------------------- values as text
+ *
+ * Pure functions of values. Texts out follow the protocol of arrays and are not terminated. */
+
+/** The order of values of any types, which mixed properties, sets and sorting use: null < bool < numbers < string <
+ *  binary < timestamp < object id < UUID < link < list < map; numbers of all types by their exact value, NaN first.
+ *  out_order is -1, 0 or 1.
+ *  Thread: any. Result: -. */
+motte_status motte_value_compare(const motte_value *left, const motte_value *right, int32_t *out_order);
+
+/** A decimal from digits with an optional sign, point and exponent, or from "NaN", "Inf", "-Inf"; rounded to 34 digits.
+ *  Thread: any. Result: -. */
+motte_status motte_decimal_parse(const char *text, size_t text_size, motte_decimal *out_decimal);
+
+/** The shortest exact text: "3.75", "1.23E6".
+ *  Thread: any. Result: -. Optional: out_text. */
+motte_status motte_decimal_format(const motte_decimal *decimal, char *out_text, size_t capacity, size_t *out_count);
+
+/** The shortest decimal that reads back as the same double.
+ *  Thread: any. Result: -. */
+motte_status motte_decimal_from_double(double real, motte_decimal *out_decimal);
+
+/** The nearest double.
+ *  Thread: any. Result: -. */
+motte_status motte_decimal_to_double(const motte_decimal *decimal, double *out_real);
+
+/** By value, 1.0 equal to 1.00; NaN equal to itself and below everything. out_order is -1, 0 or 1.
+ *  Thread: any. Result: -. */
+motte_status motte_decimal_compare(const motte_decimal *left, const motte_decimal *right, int32_t *out_order);
+
+/** A new object id, above all others this process made.
+ *  Thread: any. Result: -. */
+motte_status motte_oid_new(motte_oid *out_id);
+
+/** An object id from 24 hexadecimal digits.
+ *  Thread: any. Result: -. */
+motte_status motte_oid_parse(const char *text, size_t text_size, motte_oid *out_id);
+
+/** A new random UUID, version 4.
+ *  Thread: any. Result: -. */
+motte_status motte_uuid_new(motte_uuid *out_uuid);
+
+/** A UUID from its canonical text of 36 characters.
+ *  Thread: any. Result: -. */
+motte_status motte_uuid_parse(const char *text, size_t text_size, motte_uuid *out_uuid);
+
+/** The text of a motte_oid or motte_uuid, by its MOTTE_TYPE_*.
+ *  Thread: any. Result: -. Optional: out_text. Errors: WRONG_TYPE. */
+motte_status motte_bytes_format(motte_type type, const void *bytes, char *out_text, size_t capacity,
+                                size_t *out_count);
+
+/** A timestamp from RFC 3339 text with its zone, "2013-01-01T10:00:00.25+02:00", or from a date, its midnight in UTC.
+ *  Thread: any. Result: -. */
+motte_status motte_timestamp_parse(const char *text, size_t text_size, motte_timestamp *out_timestamp);
+
+/** RFC 3339 text in UTC, to the nanosecond where needed.
+ *  Thread: any. Result: -. Optional: out_text. */
+motte_status motte_timestamp_format(const motte_timestamp *timestamp, char *out_text, size_t capacity,
+                                    size_t *out_count);
 
 /* MOTTE_DECLARATIONS_END */
 

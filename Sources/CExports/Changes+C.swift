@@ -49,7 +49,9 @@ final class KeptValue {
     init(_ owned: Value) {
         var kept: UnsafeMutableRawBufferPointer?
         value = owned.withView { view in
-            guard view.kind == .string || view.kind == .data else { return view.cValue }
+            guard view.kind == .string || view.kind == .data || view.kind == .list || view.kind == .map else {
+                return view.cValue
+            }
             let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: view.bytes.count + 1, alignment: 1)
             copy.copyBytes(from: view.bytes)
             kept = copy

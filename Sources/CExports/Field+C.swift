@@ -14,7 +14,9 @@ private func field(
     if view.kindNumber == kind.rawValue || view.kindNumber == other?.rawValue { return view }
     // A null has no type of its own: the property decides, so that a wrong getter is found with any data.
     let property = try PropertyID(prop).property(in: try object.box.session.schema).property
-    guard view.isNull, property.type.rawValue == kind.rawValue || property.type.rawValue == other?.rawValue else {
+    guard view.isNull,
+        property.type.rawValue == kind.rawValue || property.type.rawValue == other?.rawValue || property.type == .mixed
+    else {
         throw notThatType(property, "\(wanted)")
     }
     return nil
@@ -95,6 +97,66 @@ public func motte_object_get_timestamp(
 
 // MARK: Assigning
 
+/// What a property of values of one width holds.
+func fixedKind(_ property: Property, _ width: Int) throws(DatabaseError) -> ValueKind {
+    guard let kind = property.type.valueKind, let needed = kind.fixedWidth else {
+        throw notThatType(property, "a decimal, UUID or object id")
+    }
+    guard width == needed else {
+        throw DatabaseError(
+            .wrongType, "'\(property.name)' holds \(property.type.name) values of \(needed) bytes, not \(UInt(bitPattern: width))",
+            propertyName: property.name)
+    }
+    return kind
+}
+
+extension ValueKind {
+    /// Bytes of the kinds that C knows as arrays of bytes.
+    var fixedWidth: Int? {
+        switch self {
+        case .decimal, .uuid: 16
+        case .objectID: 12
+        default: nil
+        }
+    }
+}
+
+extension ValueView {
+    /// A decimal, UUID or object id from its bytes in memory.
+    @inline(__always)
+    static func fixed(_ kind: ValueKind, _ bytes: UnsafeRawPointer, _ width: Int) -> ValueView {
+        let rest = width == 16
+            ? bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+            : UInt64(bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
+        return ValueView(kindNumber: kind.rawValue, low: bytes.loadUnaligned(as: UInt64.self), high: rest)
+    }
+}
+
+@_cdecl("motte_object_get_fixed") @implementation
+public func motte_object_get_fixed(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ width: Int, _ out_bytes: UnsafeMutableRawPointer?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        guard let out_bytes else { throw DatabaseError(.nullArgument, "a required output is NULL") }
+        guard width == 12 || width == 16 else {
+            throw DatabaseError(.wrongType, "no type has values of \(UInt(bitPattern: width)) bytes; use 12 or 16")
+        }
+        out_bytes.initializeMemory(as: UInt8.self, repeating: 0, count: width)
+        let handle = try Handles.object(object)
+        let view = try handle.box.object.get(try PropertyID(prop).column(in: handle.box.object.table))
+        if view.kind?.fixedWidth != width {
+            let property = try PropertyID(prop).property(in: try handle.box.session.schema).property
+            if property.type == .mixed, !view.isNull { throw notThatType(property, "a value of \(width) bytes") }
+            if property.type != .mixed { _ = try fixedKind(property, width) }
+        }
+        guard !view.isNull else { return .null }
+        withUnsafeBytes(of: (view.low, view.high)) { source in
+            UnsafeMutableRawBufferPointer(start: out_bytes, count: width).copyBytes(from: source.prefix(width))
+        }
+        return .ok
+    }
+}
+
 /// Assigns a value to a property of one of `types`.
 @inline(__always)
 private func assign(
@@ -104,14 +166,16 @@ private func assign(
     let id = PropertyID(prop)
     let column = try id.column(in: object.box.object.table)
     let property = try id.property(in: try object.box.session.schema).property
-    guard types.contains(property.type), !property.isList else { throw notThatType(property, "\(wanted)") }
+    guard types.contains(property.type) || property.type == .mixed, !property.isCollection else {
+        throw notThatType(property, "\(wanted)")
+    }
     try object.box.object.set(column, to: view)
 }
 
 @_cdecl("motte_object_set_int") @implementation
 public func motte_object_set_int(_ object: OpaquePointer?, _ prop: motte_prop, _ value: Int64) -> motte_status {
     boundary { () throws(DatabaseError) in
-        try assign(object, prop, .int(value), [.int, .double, .float], "a number")
+        try assign(object, prop, .int(value), [.int, .double, .float, .decimal], "a number")
         return .ok
     }
 }
@@ -128,7 +192,7 @@ public func motte_object_set_bool(_ object: OpaquePointer?, _ prop: motte_prop, 
 @_cdecl("motte_object_set_double") @implementation
 public func motte_object_set_double(_ object: OpaquePointer?, _ prop: motte_prop, _ value: Double) -> motte_status {
     boundary { () throws(DatabaseError) in
-        try assign(object, prop, .double(value), [.double, .float], "a float or double")
+        try assign(object, prop, .double(value), [.double, .float, .decimal], "a float or double")
         return .ok
     }
 }
@@ -164,6 +228,21 @@ public func motte_object_set_timestamp(
             kindNumber: ValueKind.timestamp.rawValue, aux: value.pointee.nanoseconds,
             low: UInt64(bitPattern: value.pointee.seconds))
         try assign(object, prop, try view.checked(), [.timestamp], "a timestamp")
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_set_fixed") @implementation
+public func motte_object_set_fixed(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ bytes: UnsafeRawPointer?, _ width: Int
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let handle = try Handles.object(object)
+        let property = try PropertyID(prop).single(of: handle.box.object.table, in: try handle.box.session.schema)
+        let kind = try fixedKind(property, width)
+        guard let bytes else { throw DatabaseError(.nullArgument, "the bytes are NULL") }
+        let view = ValueView.fixed(kind, bytes, width)
+        try handle.box.object.set(try PropertyID(prop).column(in: handle.box.object.table), to: view)
         return .ok
     }
 }

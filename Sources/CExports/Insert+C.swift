@@ -10,8 +10,13 @@ final class InsertBox: RealmMemberBox {
     /// By position: the class that links without one go to, 0 for what is no link.
     let targets: [UInt32]
     let types: [PropertyType]
+    let policy: UpdatePolicy
 
-    init(_ table: TableKey, _ columns: [ColumnKey], _ properties: [Property], _ schema: Schema, _ core: RealmCore) {
+    init(
+        _ table: TableKey, _ columns: [ColumnKey], _ properties: [Property], _ policy: UpdatePolicy, _ schema: Schema,
+        _ core: RealmCore
+    ) {
+        self.policy = policy
         self.table = table
         self.columns = columns
         types = properties.map(\.type)
@@ -26,6 +31,7 @@ final class InsertBox: RealmMemberBox {
         columns = other.columns
         targets = other.targets
         types = other.types
+        policy = other.policy
         super.init(kind: .insert, other.core)
     }
 
@@ -48,7 +54,7 @@ public func motte_insert_new(
     boundary { () throws(DatabaseError) in
         let out = try required(out_insert)
         let realm = try Handles.realm(realm)
-        try checkFlags(flags)
+        let policy = try UpdatePolicy(createFlags: flags)
         let schema = try realm.box.session.schema
         let type = try schema.type(cls)
         let columns = try columns(props, prop_count, of: TableKey(cls), schema)
@@ -59,8 +65,12 @@ public func motte_insert_new(
         guard Set(columns).count == columns.count else {
             throw DatabaseError(.invalidArgument, "a property is named twice", className: type.name)
         }
+        if policy != .error, type.primaryKey == nil {
+            throw DatabaseError(
+                .noPrimaryKey, "objects of \(type.name) have no primary key to be found by", className: type.name)
+        }
         let properties = columns.compactMap { type.property($0) }
-        try Handles.make(InsertBox(TableKey(cls), columns, properties, schema, realm.box.core), out)
+        try Handles.make(InsertBox(TableKey(cls), columns, properties, policy, schema, realm.box.core), out)
         return .ok
     }
 }
@@ -69,10 +79,8 @@ public func motte_insert_new(
 private func append(
     _ box: InsertBox, _ rows: UnsafePointer<ValueView>?, _ rowCount: Int, _ outKeys: UnsafeMutablePointer<motte_key>?
 ) throws(DatabaseError) -> Outcome {
-    let first = try box.session.insertBatch(box.table, columns: box.columns, rows: rows, rowCount: rowCount)
-    if let outKeys {
-        for index in 0 ..< rowCount { outKeys[index] = first.rawValue + Int64(index) }
-    }
+    try box.session.upsertBatch(
+        box.table, columns: box.columns, rows: rows, rowCount: rowCount, policy: box.policy, keys: outKeys)
     return .ok
 }
 
@@ -168,9 +176,11 @@ private struct ColumnReader {
     let values: UnsafeRawPointer
 
     init(_ column: motte_column, target: UInt32, rowCount: Int) throws(DatabaseError) {
-        guard let kind = ValueKind(rawValue: column.type), kind != .null else {
-            throw DatabaseError(.invalidArgument, "\(column.type) is no type of a column")
-        }
+        // Values of a mixed column say their own kind.
+        let isMixed = column.type == PropertyType.mixed.rawValue
+        guard let kind = isMixed ? ValueKind.null : ValueKind(rawValue: column.type), isMixed || kind != .null,
+            kind != .list, kind != .map
+        else { throw DatabaseError(.invalidArgument, "\(column.type) is no type of a column") }
         guard let values = column.values ?? (rowCount == 0 ? UnsafeRawPointer(emptyText.data) : nil) else {
             throw DatabaseError(.nullArgument, "the values of a column are NULL")
         }
@@ -199,7 +209,9 @@ private struct ColumnReader {
 
     private func value(_ row: Int, _ unit: TimeUnit?) throws(DatabaseError) -> ValueView {
         switch kind {
-        case .null: return .null
+        case .null:
+            let start = row * MemoryLayout<motte_value>.stride
+            return try ValueView.checked(values.loadUnaligned(fromByteOffset: start, as: motte_value.self))
         case .bool:
             let byte = values.load(fromByteOffset: row, as: UInt8.self)
             guard byte <= 1 else { throw DatabaseError(.invalidArgument, "\(byte) is no bool; use 0 or 1") }
@@ -216,12 +228,10 @@ private struct ColumnReader {
             guard key >= 0 else { throw DatabaseError(.invalidArgument, "\(key) is no object key") }
             return ValueView(kindNumber: kind.rawValue, aux: target, low: UInt64(bitPattern: key))
         case .string, .data: return try bytes(row)
-        case .decimal, .uuid:
-            return ValueView(
-                kindNumber: kind.rawValue, low: word(row * 16), high: word(row * 16 + 8))
-        case .objectID:
-            return .objectID(ObjectID(UnsafeRawBufferPointer(start: values + row * 12, count: 12)))
-        case .list, .map: throw DatabaseError(.unsupported, "nested lists and maps have no column form")
+        case .decimal, .uuid: return .fixed(kind, values + row * 16, 16)
+        case .objectID: return .fixed(kind, values + row * 12, 12)
+        // Not types of a column.
+        case .list, .map: return .null
         }
     }
 

@@ -45,7 +45,8 @@ public func motte_class_info(
                 struct_size: 0, id: cls, name: try realm.box.core.names.pointer(to: type.name),
                 object_count: UInt64(try session.table(TableKey(cls)).liveCount),
                 primary_key: type.primaryKey.map { PropertyID(TableKey(cls), $0).bits } ?? 0,
-                stored_count: UInt32(stored), inverse_count: UInt32(type.properties.count - stored))
+                stored_count: UInt32(stored), inverse_count: UInt32(type.properties.count - stored),
+                flags: type.isEmbedded ? UInt32(MOTTE_CLASS_EMBEDDED) : 0, reserved: 0)
         }
         return .ok
     }

@@ -4,7 +4,18 @@ import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
-private let createFlags = UInt32(MOTTE_CREATE_EXISTING)
+extension UpdatePolicy {
+    /// What MOTTE_CREATE_* flags ask for: at most one of them.
+    init(createFlags flags: UInt32) throws(DatabaseError) {
+        try checkFlags(flags, allowed: UInt32(MOTTE_CREATE_EXISTING | MOTTE_CREATE_MODIFIED))
+        switch Int(flags) {
+        case Int(MOTTE_CREATE_NEW): self = .error
+        case Int(MOTTE_CREATE_EXISTING): self = .all
+        case Int(MOTTE_CREATE_MODIFIED): self = .modified
+        default: throw DatabaseError(.invalidArgument, "EXISTING and MODIFIED exclude each other")
+        }
+    }
+}
 
 @_cdecl("motte_class_count") @implementation
 public func motte_class_count(
@@ -39,10 +50,10 @@ public func motte_object_create(
     boundary { () throws(DatabaseError) in
         let out = try required(out_object)
         let realm = try Handles.realm(realm)
-        try checkFlags(flags, allowed: createFlags)
+        let policy = try UpdatePolicy(createFlags: flags)
         let type = try realm.box.session.schema.type(cls)
         let (object, isNew) = try realm.box.session.create(
-            TableKey(cls), primaryKey: try wantedKey(primary_key, type), returnExisting: flags & createFlags != 0)
+            TableKey(cls), primaryKey: try wantedKey(primary_key, type), returnExisting: policy != .error)
         try Handles.make(object, realm.box.core, out)
         return isNew ? .ok : .unchanged
     }
@@ -83,7 +94,7 @@ func createRow(
     _ session: Session, _ cls: motte_class, _ props: UnsafePointer<motte_prop>?, _ values: UnsafePointer<motte_value>?,
     _ count: Int, _ flags: UInt32
 ) throws(DatabaseError) -> (key: ObjectKey, isNew: Bool) {
-    try checkFlags(flags, allowed: createFlags)
+    let policy = try UpdatePolicy(createFlags: flags)
     let schema = try session.schema
     let type = try schema.type(cls)
     let (columns, checked) = try assignments(props, values, count, of: TableKey(cls), schema)
@@ -92,7 +103,9 @@ func createRow(
     }
     if count == 0 { return (try session.create(TableKey(cls)).object.key, true) }
     return try checked.withUnsafeBufferPointer { buffer throws(DatabaseError) in
-        try session.create(TableKey(cls), columns: columns, values: buffer, returnExisting: flags & createFlags != 0)
+        guard policy != .error else { return try session.create(TableKey(cls), columns: columns, values: buffer) }
+        let (object, isNew) = try session.upsert(TableKey(cls), columns: columns, values: buffer, policy: policy)
+        return (object.key, isNew)
     }
 }
 
@@ -262,7 +275,7 @@ public func motte_object_get_object(
         let object = try Handles.object(object)
         let schema = try object.box.session.schema
         let property = try PropertyID(prop).single(of: object.box.object.table, in: schema)
-        guard property.type == .link else { throw notThatType(property, "a link") }
+        guard property.type == .link || property.type == .mixed else { throw notThatType(property, "a link") }
         guard let target = try object.box.object.object(try PropertyID(prop).column(in: object.box.object.table)) else {
             return .null
         }
@@ -272,7 +285,7 @@ public func motte_object_get_object(
 }
 
 func notThatType(_ property: Property, _ wanted: String) -> DatabaseError {
-    let held = property.isList ? "a list" : property.type.name
+    let held = property.isCollection ? "a \(property.collection.name)" : property.type.name
     return DatabaseError(.wrongType, "'\(property.name)' holds \(held), not \(wanted)", propertyName: property.name)
 }
 

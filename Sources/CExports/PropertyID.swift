@@ -66,8 +66,8 @@ struct PropertyID {
         let (type, property) = try property(in: schema)
         guard property.collection == .none else {
             throw DatabaseError(
-                .wrongType, "\(type.name).\(property.name) is a list; open it as a collection", className: type.name,
-                propertyName: property.name)
+                .wrongType, "\(type.name).\(property.name) is a \(property.collection.name); open it as a collection",
+                className: type.name, propertyName: property.name)
         }
         return property
     }

@@ -117,6 +117,50 @@ struct TimeUnit {
     }
 }
 
+@_cdecl("motte_read_fixed") @implementation
+public func motte_read_fixed(
+    _ coll: OpaquePointer?, _ prop: motte_prop, _ width: Int, _ first: Int, _ count: Int,
+    _ out_values: UnsafeMutableRawPointer?, _ out_validity: UnsafeMutablePointer<UInt8>?,
+    _ out_count: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    let output = out_values?.assumingMemoryBound(to: UInt8.self)
+    return read(coll, first, count, output, out_validity, out_count) { (collection, output) throws(DatabaseError) in
+        let column = try column(of: collection, prop)
+        try requireWidth(width, of: try elementType(of: collection, column))
+        let room = max(0, min(count, try collection.count() - max(0, first)))
+        let views = UnsafeMutablePointer<ValueView>.allocate(capacity: max(room, 1))
+        defer { views.deallocate() }
+        let got = try collection.readValues(
+            [column], first: first, count: room, into: views, rowStride: 1, columnStride: 1)
+        UnsafeMutableRawPointer(output).initializeMemory(as: UInt8.self, repeating: 0, count: got * width)
+        for index in 0 ..< got where !views[index].isNull {
+            withUnsafeBytes(of: (views[index].low, views[index].high)) { source in
+                UnsafeMutableRawBufferPointer(start: output + index * width, count: width)
+                    .copyBytes(from: source.prefix(width))
+            }
+            out_validity?[index >> 3] |= 1 << UInt8(index & 7)
+        }
+        return got
+    }
+}
+
+private func elementType(
+    of collection: LiveCollection, _ column: ColumnKey?
+) throws(DatabaseError) -> PropertyType {
+    guard let column, let target = collection.target else { return collection.elementType }
+    return try collection.session.schema[target]?.property(column)?.type ?? collection.elementType
+}
+
+private func requireWidth(_ width: Int, of type: PropertyType) throws(DatabaseError) {
+    guard let needed = type.valueKind?.fixedWidth else {
+        throw DatabaseError(.wrongType, "the values are of type \(type.name), not decimals, UUIDs or object ids")
+    }
+    guard width == needed else {
+        throw DatabaseError(
+            .wrongType, "values of type \(type.name) have \(needed) bytes, not \(UInt(bitPattern: width))")
+    }
+}
+
 @_cdecl("motte_read_links") @implementation
 public func motte_read_links(
     _ coll: OpaquePointer?, _ prop: motte_prop, _ first: Int, _ count: Int,

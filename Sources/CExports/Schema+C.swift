@@ -5,14 +5,16 @@ import MotteValues
 
 /// A schema under construction. Used by one thread at a time.
 final class SchemaBox: Box {
-    var classes: [(name: String, properties: [Property])]
+    var classes: [(name: String, isEmbedded: Bool, properties: [Property])]
 
     init(_ schema: Schema = .empty) {
-        classes = schema.objectTypes.map { ($0.name, $0.properties) }
+        classes = schema.objectTypes.map { ($0.name, $0.isEmbedded, $0.properties) }
         super.init(kind: .schema)
     }
 
-    var schema: Schema { Schema(classes.map { ObjectType(name: $0.name, properties: $0.properties) }) }
+    var schema: Schema {
+        Schema(classes.map { ObjectType(name: $0.name, properties: $0.properties, isEmbedded: $0.isEmbedded) })
+    }
 
     override func clone() throws(DatabaseError) -> Box { SchemaBox(schema) }
 }
@@ -45,12 +47,12 @@ public func motte_schema_add_class(
     boundary { () throws(DatabaseError) in
         out_index?.pointee = 0
         let schema = try Handles.any(schema, .schema, as: SchemaBox.self)
-        try checkFlags(flags)
+        try checkFlags(flags, allowed: UInt32(MOTTE_CLASS_EMBEDDED))
         let name = try requiredName(name, name_size, "the class name")
         guard !schema.box.classes.contains(where: { $0.name.hasSameBytes(as: name) }) else {
             throw DatabaseError(.schemaInvalid, "class '\(name)' is declared twice", className: name)
         }
-        schema.box.classes.append((name, []))
+        schema.box.classes.append((name, flags & UInt32(MOTTE_CLASS_EMBEDDED) != 0, []))
         out_index?.pointee = schema.box.classes.count - 1
         return .ok
     }
@@ -89,8 +91,10 @@ private func declaredProperty(_ spec: motte_prop_spec) throws(DatabaseError) -> 
     try checkFlags(spec.flags, allowed: PropertyFlags.all)
     return Property(
         name: name, type: type, collection: collection,
-        // The target of a single link can go away, so it is nullable without being told.
-        isNullable: spec.flags & PropertyFlags.nullable != 0 || (type == .link && collection == .none),
+        // The target of a single link or of one in a map can go away, and null is a mixed value: these are nullable
+        // without being told.
+        isNullable: spec.flags & PropertyFlags.nullable != 0 || type == .mixed
+            || (type == .link && (collection == .none || collection == .map)),
         isPrimaryKey: spec.flags & PropertyFlags.primaryKey != 0,
         isIndexed: spec.flags & PropertyFlags.indexed != 0,
         target: try optionalText(spec.target, spec.target_size),

@@ -17,12 +17,13 @@ extension ValueView {
     @inline(__always)
     var isWellFormed: Bool {
         switch kind {
-        case .null, .int, .float, .double, .decimal, .objectID, .uuid: true
+        case .null, .int, .float, .double, .decimal, .uuid: true
         case .bool: low <= 1
         case .string, .data: high <= UInt64(Int.max) && (low != 0 || high == 0)
         case .timestamp: aux < 1_000_000_000
         case .link: intValue >= 0
-        // Nested lists and maps are made by calls of their own.
+        case .objectID: high >> 32 == 0
+        // Documents are looked through by `checked()`.
         case .list, .map, nil: false
         }
     }
@@ -54,10 +55,31 @@ extension ValueView {
             guard intValue >= 0 else { throw DatabaseError(.invalidArgument, "\(intValue) is no object key") }
             return ValueView(kindNumber: kindNumber, aux: aux, low: low)
         case .decimal, .uuid: return ValueView(kindNumber: kindNumber, low: low, high: high)
-        case .objectID: return .objectID(ObjectID(low: low, high: high))
-        case .list, .map:
-            throw DatabaseError(.invalidArgument, "nested lists and maps are not passed as values; open and fill them")
+        case .objectID:
+            guard high >> 32 == 0 else {
+                throw DatabaseError(.invalidArgument, "an object id has 12 bytes; the rest of the value must be zero")
+            }
+            return ValueView(kindNumber: kindNumber, low: low, high: high)
+        case .list, .map: return try checkedDocument(kind)
         }
+    }
+
+    /// A list or map of whatever origin.
+    @inline(never)
+    private func checkedDocument(_ kind: ValueKind) throws(DatabaseError) -> ValueView {
+        let view = try checkedBytes()
+        do throws(DatabaseError) {
+            try NestedDocument.validate(view.bytes)
+        } catch {
+            throw DatabaseError(
+                .invalidArgument,
+                "the bytes of a nested \(kind.name) are not such as motte_nested_\(kind.name)() makes, or go deeper"
+                    + " than \(NestedDocument.deepest) levels")
+        }
+        guard view.bytes[0] == UInt8(kind.rawValue) else {
+            throw DatabaseError(.invalidArgument, "the bytes of a nested \(kind.name) are those of another type")
+        }
+        return view
     }
 
     private func checkedBytes() throws(DatabaseError) -> ValueView {

@@ -16,7 +16,8 @@ print("static const char *const motte_trace_names[] = {")
 for name in names:
     print(f'    "{name}",')
 print("};")
-print(f"static unsigned char motte_trace_called[{len(names)}];\n")
+# Weak, so that all files of the runner share one.
+print(f"__attribute__((weak)) unsigned char motte_trace_called[{len(names)}];\n")
 print("static inline void motte_trace_write(const char *path) {")
 print('    FILE *file = path ? fopen(path, "w") : NULL;')
 print("    if (!file) return;")

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include "motte.h"
+#include "motte_trace.h"
 #include "case_text.h"
 #include <ctype.h>
 #include <math.h>
@@ -177,9 +179,81 @@ static motte_value number_value(cursor *in) {
     return value;
 }
 
+/* A buffer of the library, kept as long as the case. */
+static motte_value document(motte_type type, motte_buf *buffer) {
+    char *bytes = case_alloc(buffer->size);
+    if (buffer->size) memcpy(bytes, buffer->data, buffer->size);
+    motte_value value = {type, 0, {.nested = {bytes, buffer->size}}};
+    motte_buf_dispose(buffer);
+    return value;
+}
+
+motte_value nested_list(const motte_value *items, size_t count) {
+    motte_buf buffer = {NULL, 0};
+    if (motte_nested_list(items, count, &buffer) != MOTTE_OK) case_fail("the values make no list");
+    return document(MOTTE_TYPE_LIST, &buffer);
+}
+
+motte_value nested_map(const motte_str *keys, const motte_value *values, size_t count) {
+    motte_buf buffer = {NULL, 0};
+    if (motte_nested_map(keys, values, count, &buffer) != MOTTE_OK) case_fail("the values make no map");
+    return document(MOTTE_TYPE_MAP, &buffer);
+}
+
+motte_value one_value(const literal *value) {
+    return value->is_list ? nested_list(value->items, value->count) : value->value;
+}
+
+/* { "key": value, ... } */
+static motte_value map_value(cursor *in, resolve_fn resolve) {
+    size_t room = strlen(in->at), count = 0;
+    motte_str *keys = case_alloc(room * sizeof *keys);
+    motte_value *values = case_alloc(room * sizeof *values);
+    need(in, "{");
+    while (!accept(in, "}")) {
+        if (count > 0) need(in, ",");
+        skip_blanks(in);
+        keys[count] = string_value(in).as.string;
+        need(in, ":");
+        values[count++] = need_value(in, resolve);
+    }
+    return nested_map(keys, values, count);
+}
+
+/* dec"3.75", oid"24 digits", uuid"36 characters" */
+static int accept_named(cursor *in, motte_value *value) {
+    static const char *const names[] = {"dec", "oid", "uuid"};
+    for (int i = 0; i < 3; i++) {
+        size_t size = strlen(names[i]);
+        if (strncmp(in->at, names[i], size) != 0 || in->at[size] != '"') continue;
+        in->at += size;
+        motte_str text = string_value(in).as.string;
+        motte_status status;
+        if (i == 0) {
+            value->type = MOTTE_TYPE_DECIMAL;
+            status = motte_decimal_parse(text.data, text.size, &value->as.decimal);
+        } else if (i == 1) {
+            value->type = MOTTE_TYPE_OBJECT_ID;
+            status = motte_oid_parse(text.data, text.size, &value->as.object_id);
+        } else {
+            value->type = MOTTE_TYPE_UUID;
+            status = motte_uuid_parse(text.data, text.size, &value->as.uuid);
+        }
+        if (status != MOTTE_OK) case_fail("'%.*s' is no %s", (int)text.size, text.data, names[i]);
+        return 1;
+    }
+    return 0;
+}
+
 motte_value need_value(cursor *in, resolve_fn resolve) {
     motte_value value = {MOTTE_TYPE_NULL, 0, {.words = {0, 0}}};
     skip_blanks(in);
+    if (*in->at == '[') {
+        literal list = need_literal(in, resolve);
+        return one_value(&list);
+    }
+    if (*in->at == '{') return map_value(in, resolve);
+    if (accept_named(in, &value)) return value;
     if (accept(in, "null")) return value;
     if (accept(in, "true")) {
         value.type = MOTTE_TYPE_BOOL;
@@ -242,13 +316,51 @@ int same_value(const motte_value *left, const motte_value *right) {
     case MOTTE_TYPE_NULL: return 1;
     case MOTTE_TYPE_FLOAT: return same_number(left->as.single, right->as.single);
     case MOTTE_TYPE_DOUBLE: return same_number(left->as.real, right->as.real);
+    case MOTTE_TYPE_DECIMAL:
+    case MOTTE_TYPE_OBJECT_ID:
+    case MOTTE_TYPE_UUID: {
+        int32_t order = 1, decimals = 0;
+        if (motte_value_compare(left, right, &order) != MOTTE_OK) return 0;
+        if (left->type == MOTTE_TYPE_DECIMAL) motte_decimal_compare(&left->as.decimal, &right->as.decimal, &decimals);
+        return order == 0 && decimals == 0;
+    }
     case MOTTE_TYPE_STRING:
     case MOTTE_TYPE_BINARY:
+    case MOTTE_TYPE_LIST:
+    case MOTTE_TYPE_MAP:
         return left->as.string.size == right->as.string.size &&
                (left->as.string.size == 0 ||
                 memcmp(left->as.string.data, right->as.string.data, left->as.string.size) == 0);
     default: return left->aux == right->aux && left->as.words[0] == right->as.words[0];
     }
+}
+
+static char *nested_text(const motte_value *value) {
+    size_t count = 0, got = 0;
+    int is_map = value->type == MOTTE_TYPE_MAP;
+    if (motte_nested_count(value, &count) != MOTTE_OK) return case_format("(no document)");
+    motte_str *keys = case_alloc((count + 1) * sizeof *keys);
+    motte_value *values = case_alloc((count + 1) * sizeof *values);
+    motte_nested_read(value, 0, count, keys, values, &got);
+    char *text = case_format(is_map ? "{" : "[");
+    for (size_t i = 0; i < got; i++) {
+        text = case_format("%s%s", text, i ? ", " : "");
+        if (is_map) text = case_format("%s\"%.*s\": ", text, (int)keys[i].size, keys[i].data);
+        text = case_format("%s%s", text, value_text(&values[i]));
+    }
+    return case_format("%s%s", text, is_map ? "}" : "]");
+}
+
+/* What one of the formatting functions writes. */
+static char *formatted(const motte_value *value) {
+    char text[64];
+    size_t size = 0;
+    motte_status status = value->type == MOTTE_TYPE_DECIMAL
+        ? motte_decimal_format(&value->as.decimal, text, sizeof text, &size)
+        : motte_bytes_format(value->type, &value->as, text, sizeof text, &size);
+    if (status != MOTTE_OK) return case_format("(no text)");
+    const char *name = value->type == MOTTE_TYPE_DECIMAL ? "dec" : value->type == MOTTE_TYPE_UUID ? "uuid" : "oid";
+    return case_format("%s\"%.*s\"", name, (int)size, text);
 }
 
 char *value_text(const motte_value *value) {
@@ -260,6 +372,11 @@ char *value_text(const motte_value *value) {
     case MOTTE_TYPE_DOUBLE: return case_format("%.17g (double)", value->as.real);
     case MOTTE_TYPE_STRING: return case_format("\"%.*s\"", (int)value->as.string.size, value->as.string.data);
     case MOTTE_TYPE_TIMESTAMP: return case_format("ts(%lld,%u)", (long long)value->as.seconds, value->aux);
+    case MOTTE_TYPE_DECIMAL:
+    case MOTTE_TYPE_OBJECT_ID:
+    case MOTTE_TYPE_UUID: return formatted(value);
+    case MOTTE_TYPE_LIST:
+    case MOTTE_TYPE_MAP: return nested_text(value);
     case MOTTE_TYPE_LINK: return case_format("class %u key %lld", value->aux, (long long)value->as.key);
     case MOTTE_TYPE_BINARY: {
         char *text = case_format("x\"");

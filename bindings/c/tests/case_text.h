@@ -50,6 +50,12 @@ motte_value need_value(cursor *in, resolve_fn resolve);
 /* Zero or more values in parentheses, or nothing at all. */
 literal accept_arguments(cursor *in, resolve_fn resolve);
 
+/* The list as one value, as mixed properties hold it. */
+motte_value nested_list(const motte_value *items, size_t count);
+motte_value nested_map(const motte_str *keys, const motte_value *values, size_t count);
+/* A literal where one value is wanted. */
+motte_value one_value(const literal *value);
+
 /* Equal in type and payload; floats and doubles by value, NaN equal to NaN. */
 int same_value(const motte_value *left, const motte_value *right);
 char *value_text(const motte_value *value);
