@@ -70,7 +70,7 @@ extern "C" {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0x4F769BD2
+#define MOTTE_ABI_LAYOUT 0x5B298B2B
 
 /* ---------------------------------------------------------------------------------------------------- types */
 

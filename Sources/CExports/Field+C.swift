@@ -104,7 +104,8 @@ func fixedKind(_ property: Property, _ width: Int) throws(DatabaseError) -> Valu
     }
     guard width == needed else {
         throw DatabaseError(
-            .wrongType, "'\(property.name)' holds \(property.type.name) values of \(needed) bytes, not \(UInt(bitPattern: width))",
+            .wrongType,
+            "'\(property.name)' holds \(property.type.name) values of \(needed) bytes, not \(UInt(bitPattern: width))",
             propertyName: property.name)
     }
     return kind
@@ -125,7 +126,8 @@ extension ValueView {
     /// A decimal, UUID or object id from its bytes in memory.
     @inline(__always)
     static func fixed(_ kind: ValueKind, _ bytes: UnsafeRawPointer, _ width: Int) -> ValueView {
-        let rest = width == 16
+        let rest =
+            width == 16
             ? bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
             : UInt64(bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
         return ValueView(kindNumber: kind.rawValue, low: bytes.loadUnaligned(as: UInt64.self), high: rest)

@@ -235,7 +235,6 @@ private struct ColumnReader {
         }
     }
 
-    private func word(_ offset: Int) -> UInt64 { values.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
     private func number(_ row: Int) -> Int64 { values.loadUnaligned(fromByteOffset: row * 8, as: Int64.self) }
 
     private func bytes(_ row: Int) throws(DatabaseError) -> ValueView {

@@ -2,6 +2,7 @@
 import CMotte
 import Glibc
 import MotteLiveObjects
+import MotteSchemaModel
 import MotteValues
 
 /// Common to all: checks the arguments, zeroes the outputs, and tells how many elements were read.

@@ -37,8 +37,10 @@ enum Literal {
         }
     }
 
-    static func text(_ view: ValueView) -> String {
-        switch view.owned {
+    static func text(_ view: ValueView) -> String { text(view.owned) }
+
+    private static func text(_ value: Value) -> String {
+        switch value {
         case .null: "null"
         case .bool(let value): "\(value)"
         case .int(let value): "\(value)"
@@ -49,6 +51,12 @@ enum Literal {
         case .timestamp(let value): "ts(\(value.seconds),\(value.nanoseconds))"
         case .decimal, .objectID, .uuid, .list, .map: view.owned.text
         case .link(let value): "class \(value.table.rawValue) key \(value.key.rawValue)"
+        case .decimal(let value): "dec\"\(value.text)\""
+        case .objectID(let value): "oid\"\(value.text)\""
+        case .uuid(let value): "uuid\"\(value.text)\""
+        case .list(let values): "[" + values.map(text).joined(separator: ", ") + "]"
+        case .map(let entries):
+            "{" + entries.map { "\"\($0.key)\": " + text($0.value) }.joined(separator: ", ") + "}"
         }
     }
 
@@ -63,7 +71,10 @@ enum Literal {
     }
 
     private static func isSame(_ left: ValueView, _ right: ValueView) -> Bool {
-        left.kindNumber == right.kindNumber && ValueOrdering.compare(left, right) == 0
+        guard left.kindNumber == right.kindNumber else { return false }
+        // Documents of equal values are equal, with the types of what is in them.
+        if left.kind == .list || left.kind == .map { return left.bytes.elementsEqual(right.bytes) }
+        return ValueOrdering.compare(left, right) == 0
     }
 }
 
@@ -87,7 +98,8 @@ struct CaseCursor {
     private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a") ... UInt8(ascii: "z"), UInt8(ascii: "A") ... UInt8(ascii: "Z"),
-             UInt8(ascii: "0") ... UInt8(ascii: "9"), UInt8(ascii: "_"), 0x80...: true
+            UInt8(ascii: "0") ... UInt8(ascii: "9"), UInt8(ascii: "_"), 0x80...:
+            true
         default: false
         }
     }
@@ -113,7 +125,8 @@ struct CaseCursor {
     /// Steps over `text` if it is next; a word must end there.
     mutating func accept(_ text: String) -> Bool {
         skipBlanks()
-        let wanted = Array(text.utf8), end = position + wanted.count
+        let wanted = Array(text.utf8)
+        let end = position + wanted.count
         guard end <= bytes.count, Array(bytes[position ..< end]) == wanted else { return false }
         let following = end < bytes.count ? bytes[end] : 0
         if Self.isNameByte(wanted[wanted.count - 1]), Self.isNameByte(following) || following == UInt8(ascii: "-") {
@@ -209,9 +222,48 @@ struct CaseCursor {
             return .string(arena.keep(count == 1 ? text : Array(repeatElement(text, count: count).joined())))
         }
         if accept("x\"") { return .data(arena.keep(try dataBytes())) }
+        if let value = try named() { return value }
+        if accept("[") { return nested(.list(try values(until: "]", resolve).map(\.owned))) }
+        if accept("{") { return try map(resolve) }
         let isWord = Self.isNameByte(next) && !Self.isDigit(next) && !isNext("nan") && !isNext("inf") && !isNext("inff")
         if next == UInt8(ascii: "@") || isWord { return try resolve(&self) }
         return try number()
+    }
+
+    /// `dec"3.75"`, `oid"24 digits"`, `uuid"36 characters"`.
+    private mutating func named() throws -> ValueView? {
+        for word in ["dec", "oid", "uuid"] where accept(word + "\"") {
+            position -= 1
+            let text = String(decoding: try stringBytes(), as: UTF8.self)
+            let value: ValueView? =
+                switch word {
+                case "dec": Decimal128(parsing: text).map(ValueView.decimal)
+                case "oid": ObjectID(parsing: text).map(ValueView.objectID)
+                default: UUIDBytes(parsing: text).map(ValueView.uuid)
+                }
+            guard let value else { throw CaseFailure("'\(text)' is no \(word)") }
+            return value
+        }
+        return nil
+    }
+
+    /// The rest of `{"key": value, ...}`.
+    private mutating func map(_ resolve: Resolve) throws -> ValueView {
+        var entries: [MapEntry] = []
+        while !accept("}") {
+            if !entries.isEmpty { try need(",") }
+            skipBlanks()
+            let key = String(decoding: try stringBytes(), as: UTF8.self)
+            try need(":")
+            entries.append(MapEntry(key: key, value: try needValue(resolve).owned))
+        }
+        return nested(.map(entries))
+    }
+
+    /// A list or map as one value; its bytes live as long as the case.
+    func nested(_ value: Value) -> ValueView {
+        let document = arena.keep(NestedDocument.encode(value))
+        return value.kind == .map ? .map(document) : .list(document)
     }
 
     private mutating func hexDigit() throws -> UInt8 {

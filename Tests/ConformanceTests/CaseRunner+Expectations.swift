@@ -64,7 +64,11 @@ extension CaseRunner {
 
     func expectEqual(_ input: inout CaseCursor, _ actual: Literal) throws {
         try input.need("==")
-        let expected = try input.needLiteral(resolve)
+        var expected = try input.needLiteral(resolve)
+        // A list inside a mixed value is one value.
+        if case .list(let values) = expected, case .single = actual {
+            expected = .single(input.nested(.list(values.map(\.owned))))
+        }
         if !expected.isSame(as: actual) { throw CaseFailure("is \(actual.text)") }
     }
 

@@ -65,9 +65,10 @@ extension CaseRunner {
     }
 
     private func stepOfObjects(_ input: inout CaseCursor) throws -> Bool {
-        if input.accept("create") { try create(&input, returnExisting: false) }
-        else if input.accept("upsert") { try create(&input, returnExisting: true) }
-        else if input.accept("insert") { try insert(&input) }
+        if input.accept("create") { try create(&input, .error) }
+        else if input.accept("upsert") { try create(&input, input.accept("modified") ? .modified : .all) }
+        else if input.accept("insert") { try insert(&input, .error) }
+        else if input.accept("merge") { try insert(&input, input.accept("modified") ? .modified : .all) }
         else if input.accept("set") { try set(&input) }
         else if input.accept("delete") {
             if startsCollection(input) { try needCollection(&input).deleteObjects() }
@@ -220,7 +221,7 @@ extension CaseRunner {
         return (columns, values)
     }
 
-    private func create(_ input: inout CaseCursor, returnExisting: Bool) throws {
+    private func create(_ input: inout CaseCursor, _ policy: UpdatePolicy) throws {
         let name = input.accept("@") ? try input.needName() : nil
         let type = try type(try input.needName()), table = try table(type)
         var columns: [ColumnKey] = [], values: [ValueView] = []
@@ -235,14 +236,16 @@ extension CaseRunner {
         let object: LiveObject?
         if given.columns.isEmpty, columns.isEmpty || steps % 2 == 1 {
             let key = values.first?.owned
-            object = try session.create(table, primaryKey: key, returnExisting: returnExisting).object
+            object = try session.create(table, primaryKey: key, returnExisting: policy != .error).object
         } else {
             columns += given.columns
             values += given.values
-            let key = try values.withUnsafeBufferPointer { buffer in
-                try session.create(table, columns: columns, values: buffer, returnExisting: returnExisting).key
+            object = try values.withUnsafeBufferPointer { buffer in
+                if policy != .error || steps % 2 == 0 {
+                    return try session.upsert(table, columns: columns, values: buffer, policy: policy).object
+                }
+                return try session.object(table, at: session.create(table, columns: columns, values: buffer).key)
             }
-            object = try session.object(table, at: key)
         }
         if let name { objects[name] = object }
     }
@@ -263,7 +266,7 @@ extension CaseRunner {
         return type
     }
 
-    private func insert(_ input: inout CaseCursor) throws {
+    private func insert(_ input: inout CaseCursor, _ policy: UpdatePolicy) throws {
         let type = try type(try input.needName())
         var columns: [ColumnKey] = [], rows: [ValueView] = [], count = 0
         try input.need("(")
@@ -282,7 +285,12 @@ extension CaseRunner {
         }
         let table = try table(type)
         try rows.withUnsafeBufferPointer { buffer in
-            _ = try session.insertBatch(table, columns: columns, rows: buffer.baseAddress, rowCount: count)
+            if policy == .error, steps % 2 == 0 {
+                _ = try session.insertBatch(table, columns: columns, rows: buffer.baseAddress, rowCount: count)
+            } else {
+                try session.upsertBatch(
+                    table, columns: columns, rows: buffer.baseAddress, rowCount: count, policy: policy)
+            }
         }
     }
 

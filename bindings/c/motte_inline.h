@@ -91,6 +91,44 @@ static inline motte_value motte_instant(int64_t seconds, uint32_t nanoseconds) {
     return value;
 }
 
+static inline motte_value motte_decimal_value(motte_decimal decimal) {
+    motte_value value = motte_null();
+    value.type = MOTTE_TYPE_DECIMAL;
+    value.as.decimal = decimal;
+    return value;
+}
+
+/* A decimal from terminated text, "3.75"; a null if it is none. */
+static inline motte_value motte_decimal_text(const char *text) {
+    motte_decimal decimal;
+    if (motte_decimal_parse(text, MOTTE_NTS, &decimal) != MOTTE_OK) return motte_null();
+    return motte_decimal_value(decimal);
+}
+
+static inline motte_value motte_oid_value(motte_oid id) {
+    motte_value value = motte_null();
+    value.type = MOTTE_TYPE_OBJECT_ID;
+    value.as.object_id = id;
+    return value;
+}
+
+static inline motte_value motte_uuid_value(motte_uuid uuid) {
+    motte_value value = motte_null();
+    value.type = MOTTE_TYPE_UUID;
+    value.as.uuid = uuid;
+    return value;
+}
+
+/* The document of motte_nested_list() or motte_nested_map() as a value; it must live until the call that takes the
+ * value returns. `type` is MOTTE_TYPE_LIST or MOTTE_TYPE_MAP. */
+static inline motte_value motte_nested(motte_type type, const motte_buf *document) {
+    motte_value value = motte_null();
+    value.type = type;
+    value.as.nested.data = document->data;
+    value.as.nested.size = document->size;
+    return value;
+}
+
 /* cls may be 0: the class that the property links to. */
 static inline motte_value motte_link(motte_class cls, motte_key key) {
     motte_value value = motte_null();

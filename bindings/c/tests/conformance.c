@@ -382,6 +382,11 @@ static motte_status elements(motte_coll *coll, literal *out) {
 
 static int present(const uint8_t *validity, size_t index) { return validity[index / 8] >> (index % 8) & 1; }
 
+/* Bytes of the types that are arrays of bytes, 0 of others. */
+static size_t fixed_width(motte_type type) {
+    return type == MOTTE_TYPE_DECIMAL || type == MOTTE_TYPE_UUID ? 16 : type == MOTTE_TYPE_OBJECT_ID ? 12 : 0;
+}
+
 /* What a typed bulk read makes of element i, as a value. */
 static motte_status read_typed(motte_coll *coll, const motte_prop_details *prop, size_t count, motte_value *out) {
     uint8_t *validity = case_alloc((count + 7) / 8);
@@ -390,7 +395,14 @@ static motte_status read_typed(motte_coll *coll, const motte_prop_details *prop,
     double *reals = case_alloc(count * sizeof *reals);
     uint8_t *bools = case_alloc(count);
     motte_str *texts = case_alloc(count * sizeof *texts);
+    size_t width = fixed_width(prop->type);
+    uint8_t *fixed = case_alloc(count * 16);
     switch (prop->type) {
+    case MOTTE_TYPE_DECIMAL:
+    case MOTTE_TYPE_UUID:
+    case MOTTE_TYPE_OBJECT_ID:
+        TRY(motte_read_fixed(coll, prop->id, width, 0, count, fixed, validity, &got));
+        break;
     case MOTTE_TYPE_INT: TRY(motte_read_ints(coll, prop->id, 0, count, ints, validity, &got)); break;
     case MOTTE_TYPE_BOOL: TRY(motte_read_bools(coll, prop->id, 0, count, bools, validity, &got)); break;
     case MOTTE_TYPE_FLOAT:
@@ -427,6 +439,9 @@ static motte_status read_typed(motte_coll *coll, const motte_prop_details *prop,
         case MOTTE_TYPE_STRING:
         case MOTTE_TYPE_BINARY: out[i].as.string = texts[i]; break;
         case MOTTE_TYPE_LINK: out[i].aux = prop->target; out[i].as.integer = ints[i]; break;
+        case MOTTE_TYPE_DECIMAL:
+        case MOTTE_TYPE_UUID:
+        case MOTTE_TYPE_OBJECT_ID: memcpy(&out[i].as, fixed + i * width, width); break;
         default: out[i].as.integer = ints[i];
         }
     }
@@ -450,6 +465,7 @@ static motte_status column(motte_coll *coll, const char *name, literal *out) {
         agree(same_value(&out->items[i], &other[i]), "motte_read_values by rows", "by columns");
     }
     motte_prop_details property = details_of(prop);
+    if (property.type == MOTTE_TYPE_MIXED) return MOTTE_OK;
     MUST(read_typed(coll, &property, count, other));
     for (size_t i = 0; i < count; i++) {
         if (property.type == MOTTE_TYPE_TIMESTAMP && other[i].type) other[i].aux = out->items[i].aux;
@@ -469,9 +485,7 @@ static size_t assignments(cursor *in, motte_class cls, motte_prop *props, motte_
         if (count == MAXIMUM) case_fail("too many values");
         props[count] = prop_id(cls, need_name(in));
         need(in, "=");
-        literal value = need_literal(in, resolve);
-        if (value.is_list) case_fail("lists are filled with append");
-        values[count++] = value.value;
+        values[count++] = need_value(in, resolve);
     }
     return count;
 }
@@ -510,6 +524,11 @@ static motte_status create(cursor *in, uint32_t flags) {
 }
 
 static motte_status set_typed(motte_object *object, motte_prop prop, const motte_value *value) {
+    motte_prop_details details = {.struct_size = sizeof details};
+    if (motte_prop_info(now.realm, prop, &details) == MOTTE_OK && details.type == value->type &&
+        fixed_width(value->type) > 0) {
+        return motte_object_set_fixed(object, prop, &value->as, fixed_width(value->type));
+    }
     switch (value->type) {
     case MOTTE_TYPE_NULL: return motte_object_set_null(object, prop);
     case MOTTE_TYPE_BOOL: return motte_object_set_bool(object, prop, (uint32_t)value->as.boolean);
@@ -544,8 +563,31 @@ static motte_status set(cursor *in) {
     return motte_row_set_many(now.realm, cls, key, props, values, count);
 }
 
+/* One column of rows of values as a typed array; 0 if its values have more than one type, or one not done here. */
+static int typed_column(const motte_value *values, size_t stride, size_t rows, motte_prop prop, motte_column *out) {
+    motte_prop_details details = {.struct_size = sizeof details};
+    motte_type type = MOTTE_TYPE_INT;
+    uint8_t *cells = case_alloc(rows * sizeof(motte_value)), *validity = case_alloc(rows / 8 + 1);
+    for (size_t r = 0; r < rows; r++) {
+        if (values[r * stride].type != MOTTE_TYPE_NULL) type = values[r * stride].type;
+    }
+    if (motte_prop_info(now.realm, prop, &details) == MOTTE_OK && details.type == MOTTE_TYPE_MIXED) {
+        type = MOTTE_TYPE_MIXED;
+    }
+    size_t width = type == MOTTE_TYPE_INT ? 8 : type == MOTTE_TYPE_MIXED ? sizeof(motte_value) : fixed_width(type);
+    for (size_t r = 0; r < rows; r++) {
+        const motte_value *value = &values[r * stride];
+        if (value->type == MOTTE_TYPE_NULL) continue;
+        if (type != MOTTE_TYPE_MIXED && value->type != type) return 0;
+        memcpy(cells + r * width, type == MOTTE_TYPE_MIXED ? (const void *)value : &value->as, width);
+        validity[r / 8] |= (uint8_t)(1 << (r % 8));
+    }
+    *out = (motte_column){type, MOTTE_UNIT_SECONDS, cells, validity, NULL};
+    return width > 0;
+}
+
 /* insert Class (a, b) [[1, 2], [3, 4]]: by rows, or by columns when every column has one type. */
-static motte_status insert(cursor *in) {
+static motte_status insert(cursor *in, uint32_t flags) {
     motte_prop props[MAXIMUM];
     motte_value *values = case_alloc((strlen(in->at) + 1) * sizeof *values);
     size_t prop_count = 0, rows = 0;
@@ -563,35 +605,33 @@ static motte_status insert(cursor *in) {
         memcpy(values + rows * prop_count, row.items, prop_count * sizeof *values);
     }
     motte_insert *batch;
-    TRY(motte_insert_new(now.realm, cls, props, prop_count, 0, &batch));
+    TRY(motte_insert_new(now.realm, cls, props, prop_count, flags, &batch));
     own(batch);
     motte_column columns[MAXIMUM];
     int by_columns = now.steps % 2;
     for (size_t p = 0; p < prop_count && by_columns; p++) {
-        int64_t *cells = case_alloc(rows * sizeof *cells);
-        uint8_t *validity = case_alloc(rows / 8 + 1);
-        columns[p] = (motte_column){MOTTE_TYPE_INT, MOTTE_UNIT_SECONDS, cells, validity, NULL};
-        for (size_t r = 0; r < rows; r++) {
-            motte_value *value = &values[r * prop_count + p];
-            if (value->type == MOTTE_TYPE_NULL) continue;
-            if (value->type != MOTTE_TYPE_INT) by_columns = 0;
-            cells[r] = value->as.integer;
-            validity[r / 8] |= (uint8_t)(1 << (r % 8));
-        }
+        by_columns = typed_column(values + p, prop_count, rows, props[p], &columns[p]);
     }
     motte_key *keys = case_alloc((rows + 1) * sizeof *keys);
     if (by_columns) return motte_insert_columns(batch, columns, rows, keys);
     return motte_insert_rows(batch, values, rows, keys);
 }
 
-static motte_status get_typed(const motte_object *object, const motte_prop_details *prop, motte_value *out) {
+/* The property through the getter of a type. */
+static motte_status get_typed(const motte_object *object, const motte_prop_details *prop, motte_type type,
+                              motte_value *out) {
     motte_status status = MOTTE_E_WRONG_TYPE;
     bool truth = false;
     double real = 0;
     motte_bytes bytes = {NULL, 0};
     motte_timestamp time = {0, 0, 0};
-    *out = (motte_value){prop->type, 0, {.words = {0, 0}}};
-    switch (prop->type) {
+    *out = (motte_value){type, 0, {.words = {0, 0}}};
+    switch (type) {
+    case MOTTE_TYPE_DECIMAL:
+    case MOTTE_TYPE_UUID:
+    case MOTTE_TYPE_OBJECT_ID:
+        status = motte_object_get_fixed(object, prop->id, fixed_width(type), &out->as);
+        break;
     case MOTTE_TYPE_BOOL: status = motte_object_get_bool(object, prop->id, &truth); out->as.boolean = truth; break;
     case MOTTE_TYPE_INT: status = motte_object_get_int(object, prop->id, &out->as.integer); break;
     case MOTTE_TYPE_FLOAT:
@@ -629,8 +669,12 @@ static motte_status get(motte_object *object, motte_prop prop, motte_value *out)
     TRY(status);
     agree((status == MOTTE_NULL) == (out->type == MOTTE_TYPE_NULL), "motte_object_get", "its own status");
     motte_prop_details details = details_of(prop);
-    agree(get_typed(object, &details, &other) == status && same_value(out, &other), "motte_object_get",
-          "the typed getter");
+    motte_type type = details.type != MOTTE_TYPE_MIXED ? details.type
+        : out->type == MOTTE_TYPE_NULL ? MOTTE_TYPE_INT : out->type;
+    if (type != MOTTE_TYPE_LIST && type != MOTTE_TYPE_MAP) {
+        agree(get_typed(object, &details, type, &other) == status && same_value(out, &other), "motte_object_get",
+              "the typed getter");
+    }
     MUST(motte_object_get_many(object, &prop, 1, &other));
     agree(same_value(out, &other), "motte_object_get", "motte_object_get_many");
     MUST(motte_object_id(object, NULL, &key));
@@ -795,6 +839,8 @@ static motte_status splice(cursor *in) {
 static motte_status expect_equal(cursor *in, const literal *actual) {
     need(in, "==");
     literal expected = need_literal(in, resolve);
+    /* A list inside a mixed value is one value. */
+    if (expected.is_list && !actual->is_list) expected = (literal){0, one_value(&expected), 0, NULL};
     int same = expected.is_list == actual->is_list && expected.count == actual->count;
     if (same && !expected.is_list) same = same_value(&expected.value, &actual->value);
     for (size_t i = 0; same && i < expected.count; i++) same = same_value(&expected.items[i], &actual->items[i]);
@@ -1252,9 +1298,14 @@ static motte_status step(cursor *in) {
     if (accept(in, "use")) return use(in);
     if (accept(in, "freeze")) return freeze(in);
     if (accept(in, "create")) return create(in, MOTTE_CREATE_NEW);
-    if (accept(in, "upsert")) return create(in, MOTTE_CREATE_EXISTING);
+    if (accept(in, "upsert")) {
+        return create(in, accept(in, "modified") ? MOTTE_CREATE_MODIFIED : MOTTE_CREATE_EXISTING);
+    }
     if (accept(in, "insert-at")) return place(in, 0);
-    if (accept(in, "insert")) return insert(in);
+    if (accept(in, "insert")) return insert(in, MOTTE_CREATE_NEW);
+    if (accept(in, "merge")) {
+        return insert(in, accept(in, "modified") ? MOTTE_CREATE_MODIFIED : MOTTE_CREATE_EXISTING);
+    }
     if (accept(in, "replace")) return place(in, 1);
     if (accept(in, "set")) return set(in);
     if (accept(in, "delete")) return delete(in);

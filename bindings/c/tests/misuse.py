@@ -27,7 +27,7 @@ PROPS = {
     "get_timestamp": "time", "set_timestamp": "time", "set_null": "name", "get_object": "friend_",
     "get_coll": "friends", "read_ints": "n", "read_doubles": "real", "read_bools": "flag", "read_timestamps": "time",
     "read_links": "friend_", "read_strings": "name", "read_strings_packed": "name", "aggregate": "n",
-    "prop_info": "owners",
+    "prop_info": "owners", "get_fixed": "price", "set_fixed": "price", "read_fixed": "price",
 }
 # Good arguments by function and parameter, then by parameter.
 GOOD = {
@@ -55,7 +55,14 @@ GOOD = {
     ("motte_callback_fail", "free_pointer"): "NULL", ("motte_status_name", "status"): "0",
     ("motte_status_message", "status"): "0", ("motte_realm_wait_for_change", "timeout_ms"): "0",
     ("motte_class_find", "name"): '"Thing"', ("motte_coll_sort", "key_count"): "1",
-    ("motte_insert_columns", "columns"): "f->columns",
+    ("motte_insert_columns", "columns"): "f->columns", ("motte_nested_list", "values"): "f->created_values",
+    ("motte_nested_map", "values"): "f->created_values", ("motte_nested_map", "keys"): "f->column_names",
+    ("motte_value_compare", "left"): "&f->int_value", ("motte_value_compare", "right"): "&f->name_value",
+    ("motte_decimal_compare", "left"): "&f->decimal", ("motte_decimal_compare", "right"): "&f->decimal",
+    ("motte_decimal_parse", "text"): '"3.75"', ("motte_oid_parse", "text"): '"507f1f77bcf86cd799439011"',
+    ("motte_uuid_parse", "text"): '"00112233-4455-6677-8899-aabbccddeeff"',
+    ("motte_timestamp_parse", "text"): '"2013-01-01T10:00:00Z"', ("motte_bytes_format", "type"): "MOTTE_TYPE_UUID",
+    ("motte_bytes_format", "bytes"): "f->room", ("motte_object_set_fixed", "bytes"): "&f->decimal",
 }
 GENERAL = {
     "cls": "f->cls", "key": "f->key", "index": "0", "other": "1", "from": "0", "to": "1", "first": "0", "limit": "1",
@@ -65,7 +72,8 @@ GENERAL = {
     "path": '"/tmp/x"', "identifier": '"x"', "name": '"name"', "message": '"text"', "primary_key": "&f->int_value",
     "spec": "&f->spec", "origin": "f->friend_", "callback": "changes_callback", "userdata": "&f->freed",
     "free_userdata": "count_free", "bytes": '"ab"', "byte_count": "2", "kind": "MOTTE_HANDLE_NONE", "values": None,
-    "left": "f->object", "right": "f->object", "handle": "f->object", "timeout": "0",
+    "left": "f->object", "right": "f->object", "handle": "f->object", "timeout": "0", "nested": "&f->nested",
+    "real": "1.5", "decimal": "&f->decimal", "timestamp": "&f->instant", "width": "16",
 }
 # NULL means something for these.
 NULL_IS_FINE = {
@@ -73,7 +81,7 @@ NULL_IS_FINE = {
     ("motte_object_create", "primary_key"),
 }
 ARRAYS_OUT = {"out_values", "out_keys", "out_offsets", "out_props", "out_classes", "out_indexes", "out_old_indexes",
-              "out_new_indexes", "out_validity"}
+              "out_new_indexes", "out_validity", "out_text"}
 
 
 def is_handle(parameter):
@@ -115,6 +123,8 @@ def good(function, index):
     if handle:
         return f"f->{handle}"
     if is_output(parameter):
+        if parameter.name == "out_bytes" and parameter.type == "void *":
+            return "f->room"
         if is_array_output(function, parameter):
             room = {"out_validity": "f->validity", "out_new_indexes": "(void *)f->more_room"}
             return room.get(name, "(void *)f->room")

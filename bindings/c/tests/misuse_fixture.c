@@ -13,7 +13,8 @@ static const char *running = "the fixture";
 
 static const char *const schema_text =
     "Thing { id: int key, name: string?, n: int?, flag: bool, real: double?, single: float, data: data?, "
-    "time: timestamp?, friend: link<Thing>, names: list<string>, friends: list<Thing>, owners: inverse<Thing.friend> }";
+    "time: timestamp?, friend: link<Thing>, names: list<string>, friends: list<Thing>, owners: inverse<Thing.friend>, "
+    "price: decimal? }";
 
 static void must(const char *what, motte_status status) {
     motte_error_details details;
@@ -96,6 +97,11 @@ static void fill_in(fixture *f) {
     f->spec.name = "age";
     f->spec.name_size = 3;
     f->instant.seconds = 1;
+    MUST(motte_decimal_parse("3.75", MOTTE_NTS, &f->decimal));
+    MUST(motte_nested_map(f->column_names, f->created_values, 2, &f->document));
+    f->nested.type = MOTTE_TYPE_MAP;
+    f->nested.as.nested.data = f->document.data;
+    f->nested.as.nested.size = f->document.size;
 }
 
 void fixture_make(fixture *f, int state) {
@@ -124,6 +130,7 @@ void fixture_make(fixture *f, int state) {
     f->names = prop_of(f, "names");
     f->friends = prop_of(f, "friends");
     f->owners = prop_of(f, "owners");
+    f->price = prop_of(f, "price");
 
     MUST(motte_realm_begin_write(f->realm, -1));
     MUST(motte_object_create(f->realm, f->cls, &key, 0, &f->object));
@@ -177,6 +184,7 @@ void fixture_end(fixture *f, const char *name) {
     handles[13] = f->frozen_coll;
     handles[14] = NULL;
     motte_release_many(handles, 15);
+    motte_buf_dispose(&f->document);
     left = motte_handle_count(MOTTE_HANDLE_NONE);
     if (left != 0) {
         fprintf(stderr, "%s: %llu handles are left\n", name, (unsigned long long)left);

@@ -19,7 +19,7 @@ typedef struct fixture {
 
     /* Good arguments. */
     motte_class cls;
-    motte_prop id, name, n, flag, real, single, data, time, friend_, names, friends, owners;
+    motte_prop id, name, n, flag, real, single, data, time, friend_, names, friends, owners, price;
     motte_key key;
     motte_prop assigned_props[2], created_props[2], read_props[2];
     motte_value assigned_values[2], created_values[2], rows[4], links[2], int_value, name_value, link_value, map_size;
@@ -29,6 +29,9 @@ typedef struct fixture {
     motte_sort_key sort_key;
     motte_prop_spec spec;
     motte_timestamp instant;
+    motte_decimal decimal;
+    motte_value nested;
+    motte_buf document;
     motte_key keys[2];
 
     /* Room for array outputs. */
