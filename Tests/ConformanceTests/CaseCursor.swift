@@ -49,7 +49,6 @@ enum Literal {
         case .string(let value): "\"\(value)\""
         case .data(let value): "data \(value)"
         case .timestamp(let value): "ts(\(value.seconds),\(value.nanoseconds))"
-        case .decimal, .objectID, .uuid, .list, .map: view.owned.text
         case .link(let value): "class \(value.table.rawValue) key \(value.key.rawValue)"
         case .decimal(let value): "dec\"\(value.text)\""
         case .objectID(let value): "oid\"\(value.text)\""

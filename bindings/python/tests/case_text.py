@@ -5,8 +5,12 @@ Python values stand for the literals: floats of 32 bits are `Single`, objects ar
 from __future__ import annotations
 
 import re
+import uuid
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any, Callable, Optional
+
+from motte import ObjectId
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -15,6 +19,8 @@ _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"[-+]?(?:nan|inf|\d[\d.]*(?:e[-+]?\d+)?)(f?)(?![\w])")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _DATA = re.compile(r'x"((?:[0-9a-f]{2})*)"')
+_NAMED = re.compile(r'(dec|oid|uuid)"([^"]*)"')
+_NAMED_TYPES: dict[str, Callable[[str], Any]] = {"dec": Decimal, "oid": ObjectId, "uuid": uuid.UUID}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|(.))")
 
 
@@ -109,6 +115,17 @@ class Cursor:
             values.append(self.literal(resolve))
         return values
 
+    def _map(self, resolve: Callable[[Cursor], Any]) -> dict[str, Any]:
+        """The rest of {"key": value, ...}."""
+        entries: dict[str, Any] = {}
+        while not self.accept("}"):
+            if entries:
+                self.need(",")
+            key = self.value(resolve)
+            self.need(":")
+            entries[key] = self.value(resolve)
+        return entries
+
     def key(self, resolve: Callable[[Cursor], Any]) -> Any:
         """A primary key: in `Person/1.name` the dot is not part of a number."""
         return self.integer() if re.match(r"-?\d", self.rest) else self.value(resolve)
@@ -123,6 +140,13 @@ class Cursor:
             nanoseconds = self.integer()
             self.need(")")
             return EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
+        if self.accept("["):
+            return self._values("]", resolve)
+        if self.accept("{"):
+            return self._map(resolve)
+        named = self._match(_NAMED)
+        if named:
+            return _NAMED_TYPES[named[1]](named[2])
         data = self._match(_DATA)
         if data:
             return bytes.fromhex(data[1])

@@ -10,6 +10,9 @@ import pathlib
 import re
 import struct
 import threading
+import uuid
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Optional
 
 import pytest
@@ -52,13 +55,25 @@ def test_there_are_cases() -> None:
 
 
 def plain(value: Any) -> Any:
+    """A literal as Python has it: floats of 32 bits are floats."""
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
     return float(value) if isinstance(value, Single) else value
 
 
 def same(expected: Any, actual: Any) -> bool:
     """Equal in type and value; NaN equal to NaN."""
     if isinstance(expected, list):
+        if isinstance(actual, (str, bytes)) or not isinstance(actual, Sequence):
+            return False
         return len(expected) == len(actual) and all(map(same, expected, actual))
+    if isinstance(expected, dict):
+        return isinstance(actual, Mapping) and list(expected) == list(actual) and all(
+            same(value, actual[key]) for key, value in expected.items())
+    if isinstance(expected, Decimal) and expected.is_nan():
+        return isinstance(actual, Decimal) and actual.is_nan()
     if isinstance(expected, Single):
         return type(actual) is float and (struct.pack("f", expected) == struct.pack("f", actual) or expected == actual)
     if isinstance(expected, float) and isinstance(actual, float) and math.isnan(expected):
@@ -72,6 +87,10 @@ def value_text(value: Any) -> str:
     """As change sets are written in cases."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, Decimal):
+        return f'dec"{value}"'
+    if isinstance(value, (motte.ObjectId, uuid.UUID)):
+        return f'{"uuid" if isinstance(value, uuid.UUID) else "oid"}"{value}"'
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
@@ -354,7 +373,7 @@ class Runner:
             values[name] = plain(cursor.literal(self.object))
         return values
 
-    def _create(self, cursor: Cursor, update: bool = False) -> None:
+    def _create(self, cursor: Cursor, policy: Optional[str] = None) -> None:
         name = cursor.name() if cursor.accept("@") else None
         model = self.db.model(cursor.name())
         values: dict[str, Any] = {}
@@ -364,11 +383,8 @@ class Runner:
                 raise errors.NoPrimaryKeyError(f"{model.__name__} has no primary key")
             values[key] = cursor.key(self.object)
         values.update(self._assignments(cursor))
-        known = self.db.get(model, next(iter(values.values()))) if update else None
-        if known is not None:
-            for each, value in list(values.items())[1:]:
-                setattr(known, each, value)
-            made = known
+        if policy is not None:
+            made = self.db.create_or_update(model, policy=policy, **values)
         elif self._says_everything(model, values):
             made = self.db.add(model(**values))
         elif values:
@@ -385,14 +401,18 @@ class Runner:
 
     def _create_empty(self, model: Any) -> Any:
         """Without any value: with the defaults of the types."""
-        zero = {name: {bool: False, int: 0, float: 0.0, str: "", bytes: b""}.get(each, None)
-                for name, each in model.__annotations__.items()}
+        zeros = {bool: False, int: 0, float: 0.0, str: "", bytes: b"", Decimal: Decimal(0),
+                 motte.ObjectId: motte.ObjectId(bytes(12)), uuid.UUID: uuid.UUID(int=0)}
+        zero = {name: zeros.get(each, None) for name, each in model.__annotations__.items()}
         return self.db.add(model(**{name: value for name, value in zero.items() if value is not None}))
 
     def _upsert(self, cursor: Cursor) -> None:
-        self._create(cursor, update=True)
+        self._create(cursor, "modified" if cursor.accept("modified") else "all")
 
-    def _insert(self, cursor: Cursor) -> None:
+    def _merge(self, cursor: Cursor) -> None:
+        self._insert(cursor, "modified" if cursor.accept("modified") else "all")
+
+    def _insert(self, cursor: Cursor, policy: str = "error") -> None:
         model = self.db.model(cursor.name())
         names: list[str] = []
         cursor.need("(")
@@ -401,7 +421,7 @@ class Runner:
                 cursor.need(",")
             names.append(cursor.name())
         rows = [[plain(value) for value in row] for row in cursor.literal(self.object)]
-        self.db.insert_rows(model, names, rows)
+        self.db.insert_rows(model, names, rows, policy=policy)
 
     def _set(self, cursor: Cursor) -> None:
         target = self.object(cursor)
@@ -624,7 +644,8 @@ class Runner:
     STEPS = [
         ("elsewhere", _elsewhere), ("write", _write), ("commit", _commit), ("cancel", _cancel), ("refresh", _refresh),
         ("wait", _wait), ("dispatch", _dispatch), ("close", _close), ("use", _use), ("freeze", _freeze),
-        ("create", _create), ("upsert", _upsert), ("insert-at", _insert_at), ("insert", _insert), ("set", _set),
+        ("create", _create), ("upsert", _upsert), ("insert-at", _insert_at), ("insert", _insert), ("merge", _merge),
+        ("set", _set),
         ("delete", _delete), ("append", _append), ("replace", _replace), ("remove", _remove), ("move", _move),
         ("swap", _swap), ("splice", _splice), ("clear", _clear), ("let", _let), ("prepare", _prepare),
         ("bind", _bind), ("mark", _mark), ("observe", _observe), ("stop", _stop), ("expect", _expect),

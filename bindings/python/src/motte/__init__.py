@@ -17,17 +17,21 @@ from ._ffi import version as library_version
 from .backlinks import Backlinks
 from .database import Database, Write, open
 from .errors import Code, Error
-from .fields import Float32, backlinks, field
+from .fields import Float32, Mixed, backlinks, field
 from .lists import List
-from .model import Model
+from .maps import Map
+from .model import EmbeddedModel, Model
 from .notifications import Changes, ChangeStream, DatabaseChange, ObjectChange, Observation, PropertyChange
+from .objectid import ObjectId
 from .query import Predicate, PreparedQuery
 from .results import Collection, Results
+from .sets import Set
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Backlinks", "ChangeStream", "Changes", "Code", "Collection", "Database", "DatabaseChange", "Error", "Float32",
-    "List", "Model", "ObjectChange", "Observation", "Predicate", "PreparedQuery", "PropertyChange", "Results", "Write",
-    "backlinks", "errors", "field", "library_version", "open",
+    "Backlinks", "ChangeStream", "Changes", "Code", "Collection", "Database", "DatabaseChange", "EmbeddedModel",
+    "Error", "Float32", "List", "Map", "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Predicate",
+    "PreparedQuery", "PropertyChange", "Results", "Set", "Write", "backlinks", "errors", "field", "library_version",
+    "open",
 ]

@@ -6,11 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
 from . import _callbacks, errors
-from ._convert import Cells, Values, one, unpacked, utf8
+from ._convert import Cells, Values, map_key, one, read_texts, texts, unpacked, utf8
 from ._ffi import NULL, ffi, lib
 from ._handles import give_up, out, own
 
 LIST, RESULTS, BACKLINKS = lib.MOTTE_COLL_LIST, lib.MOTTE_COLL_RESULTS, lib.MOTTE_COLL_BACKLINKS
+SET, MAP = lib.MOTTE_COLL_SET, lib.MOTTE_COLL_MAP
+UNION, INTERSECT, SUBTRACT, DIFFER = 1, 2, 3, 4
+DELETIONS, INSERTIONS, MODIFICATIONS = 1, 2, 3
+SUBSET, SUPERSET, INTERSECTS = 1, 2, 4
 COUNT, MIN, MAX = lib.MOTTE_AGGREGATE_COUNT, lib.MOTTE_AGGREGATE_MIN, lib.MOTTE_AGGREGATE_MAX
 SUM, AVERAGE = lib.MOTTE_AGGREGATE_SUM, lib.MOTTE_AGGREGATE_AVG
 SELF = lib.MOTTE_PROP_SELF
@@ -28,8 +32,15 @@ class CollInfo(NamedTuple):
     target: int
 
 
+def object_link(handle: Any) -> tuple[int, int]:
+    """(class id, key)"""
+    class_id, key = ffi.new("motte_class *"), ffi.new("motte_key *")
+    errors.check(lib.motte_object_id(handle, class_id, key))
+    return int(class_id[0]), int(key[0])
+
+
 class Coll:
-    """A list, results or backlinks."""
+    """A list, set, map, results or backlinks."""
 
     __slots__ = ("handle",)
 
@@ -51,10 +62,16 @@ class Coll:
     def is_valid(self) -> bool:
         return bool(lib.motte_handle_check(self.handle) >= 0)
 
-    def get(self, index: int, make: Maker) -> Any:
+    def get(self, index: int, make: Maker, decoders: Optional[dict[int, Any]] = None) -> Any:
         cells = Cells(1)
         errors.check(lib.motte_coll_get(self.handle, index, cells.values))
-        return cells.first(make)
+        return cells.first(make, decoders)
+
+    def get_coll(self, index: int) -> Coll:
+        """The list or map nested in an element."""
+        place = out("motte_coll")
+        errors.check(lib.motte_coll_get_coll(self.handle, index, place))
+        return Coll(own(place))
 
     def find(self, value: Any) -> Optional[int]:
         place, values = ffi.new("size_t *"), one(value)
@@ -63,6 +80,9 @@ class Coll:
 
     def clear(self) -> None:
         errors.check(lib.motte_coll_clear(self.handle))
+
+    def assign(self, values: Values) -> None:
+        errors.check(lib.motte_coll_assign(self.handle, values.pointer(), len(values)))
 
     def delete_objects(self) -> int:
         place = ffi.new("uint64_t *")
@@ -159,13 +179,23 @@ class Coll:
         return [content[start:end] if present else None
                 for start, end, present in zip(ends, ends[1:], unpacked(validity, total))]
 
-    def values(self, props: Sequence[int], first: int, count: int, make: Maker) -> list[Any]:
+    def fixed(self, prop: int, width: int, first: int, count: int) -> tuple[bytes, bytearray]:
+        """A column of decimals, UUIDs or object ids, and which are present (a bitmap)."""
+        content, read = bytearray(width * count), ffi.new("size_t *")
+        validity = bytearray((count + 7) // 8)
+        errors.check(lib.motte_read_fixed(
+            self.handle, prop, width, first, count, ffi.from_buffer(content),
+            ffi.from_buffer("uint8_t[]", validity), read))
+        return bytes(content[:width * read[0]]), validity
+
+    def values(self, props: Sequence[int], first: int, count: int, make: Maker,
+               decoders: Optional[dict[int, Any]] = None) -> list[Any]:
         """Values of any types, row after row."""
         cells, read = Cells(count * len(props)), ffi.new("size_t *")
         errors.check(lib.motte_read_values(
             self.handle, ffi.new("motte_prop[]", list(props)), len(props), first, count, lib.MOTTE_LAYOUT_ROWS,
             cells.values, read))
-        return cells.all(make, read[0] * len(props))
+        return cells.all(make, read[0] * len(props), decoders)
 
     # -------------------------------------------------------------------------------------------- changing a list
 
@@ -189,6 +219,81 @@ class Coll:
 
     def list_splice(self, index: int, remove: int, values: Values) -> None:
         errors.check(lib.motte_list_splice(self.handle, index, remove, values.pointer(), len(values)))
+
+    def embedded_insert(self, index: int) -> int:
+        """The key of a new embedded object."""
+        place = out("motte_object")
+        errors.check(lib.motte_embedded_insert(self.handle, index, place))
+        return object_link(own(place))[1]
+
+    def embedded_set(self, index: int) -> int:
+        place = out("motte_object")
+        errors.check(lib.motte_embedded_set(self.handle, index, place))
+        return object_link(own(place))[1]
+
+    # -------------------------------------------------------------------------------------------- sets
+
+    def set_insert(self, value: Values) -> bool:
+        return errors.check(lib.motte_set_insert(self.handle, value.pointer())) == OK
+
+    def set_insert_many(self, values: Values) -> int:
+        place = ffi.new("uint64_t *")
+        errors.check(lib.motte_set_insert_many(self.handle, values.pointer(), len(values), place))
+        return int(place[0])
+
+    def set_remove(self, value: Values) -> bool:
+        return errors.check(lib.motte_set_remove(self.handle, value.pointer())) == OK
+
+    def set_combine(self, other: Coll, operation: int) -> None:
+        errors.check(lib.motte_set_combine(self.handle, other.handle, operation))
+
+    def set_relate(self, other: Coll) -> int:
+        place = ffi.new("uint32_t *")
+        errors.check(lib.motte_set_relate(self.handle, other.handle, place))
+        return int(place[0])
+
+    # -------------------------------------------------------------------------------------------- maps
+
+    def map_get(self, key: str, make: Maker, decoders: dict[int, Any]) -> tuple[bool, Any]:
+        """(whether there is the key, its value)"""
+        cells, content = Cells(1), map_key(key)
+        status = errors.check(lib.motte_map_get(self.handle, content, len(content), cells.values))
+        return (False, None) if status == lib.MOTTE_NOT_FOUND else (True, cells.first(make, decoders))
+
+    def map_get_coll(self, key: str) -> Coll:
+        place, content = out("motte_coll"), map_key(key)
+        errors.check(lib.motte_map_get_coll(self.handle, content, len(content), place))
+        return Coll(own(place))
+
+    def map_has(self, key: str) -> bool:
+        content = map_key(key)
+        return errors.check(lib.motte_map_has(self.handle, content, len(content))) == OK
+
+    def map_put(self, key: str, value: Values) -> bool:
+        """Whether the key is new."""
+        content, place = map_key(key), ffi.new("bool *")
+        errors.check(lib.motte_map_put(self.handle, content, len(content), value.pointer(), place))
+        return bool(place[0])
+
+    def map_put_many(self, keys: Sequence[str], values: Values) -> None:
+        cells, kept = texts(keys)
+        errors.check(lib.motte_map_put_many(self.handle, cells, values.pointer(), len(keys)))
+        del kept
+
+    def map_remove(self, key: str) -> bool:
+        content = map_key(key)
+        return errors.check(lib.motte_map_remove(self.handle, content, len(content))) == OK
+
+    def map_keys(self) -> list[str]:
+        count = self.count()
+        cells, read = ffi.new("motte_str[]", count), ffi.new("size_t *")
+        errors.check(lib.motte_map_keys(self.handle, 0, count, cells, read))
+        return read_texts(cells, int(read[0]))
+
+    def embedded_put(self, key: str) -> int:
+        place, content = out("motte_object"), map_key(key)
+        errors.check(lib.motte_embedded_put(self.handle, content, len(content), place))
+        return object_link(own(place))[1]
 
 
 # ------------------------------------------------------------------------------------------------ query
@@ -220,10 +325,7 @@ class Query:
         place = out("motte_object")
         if errors.check(lib.motte_query_first(self.handle, place)) == lib.MOTTE_NOT_FOUND:
             return None
-        found = own(place)
-        class_id, key = ffi.new("motte_class *"), ffi.new("motte_key *")
-        errors.check(lib.motte_object_id(found, class_id, key))
-        return int(class_id[0]), int(key[0])
+        return object_link(own(place))
 
     def run(self) -> Coll:
         place = out("motte_coll")
@@ -334,6 +436,14 @@ class NativeChanges:
         old, new, total = ffi.new("size_t[]", count), ffi.new("size_t[]", count), ffi.new("size_t *")
         errors.check(lib.motte_changes_modifications(self.handle, old, new, count, total))
         return list(ffi.unpack(old, count)), list(ffi.unpack(new, count))
+
+    def keys(self, part: int, count: int) -> list[str]:
+        """Keys of a map that were deleted (1), inserted (2) or modified (3)."""
+        if not count:
+            return []
+        cells, total = ffi.new("motte_str[]", count), ffi.new("size_t *")
+        errors.check(lib.motte_changes_keys(self.handle, part, cells, count, total))
+        return read_texts(cells, min(count, int(total[0])))
 
     def props(self, count: int) -> list[int]:
         if not count:

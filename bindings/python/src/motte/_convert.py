@@ -5,29 +5,43 @@ words, which needs no field access of cffi:
 
     words[3 i]      type | aux << 32         aux: nanoseconds of a timestamp, class of a link
     words[3 i + 1]  the number, the bits of a float or double, the seconds, the key, the address of a text
-    words[3 i + 2]  the size of a text
+    words[3 i + 2]  the size of a text; decimals, UUIDs and object ids take both words
 
     Python       bool   int   float           str      bytes   datetime (aware)   Link (objects)   None
     Motte        bool   int   double, float   string   data    timestamp          link             null
+
+    Python       Decimal   uuid.UUID   ObjectId   list    dict    Enum
+    Motte        decimal   uuid        objectId   list    map     its value
 """
 from __future__ import annotations
 
+import enum
 import operator
 import struct
+import uuid
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from itertools import accumulate
 from typing import Any, NamedTuple, Optional, Union
 
-from . import errors
+from . import _decimals, errors
 from ._ffi import ffi, lib
+from .objectid import ObjectId
 
 NULL, BOOL, INT, FLOAT, DOUBLE, STRING, BINARY, TIMESTAMP, LINK, INVERSE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 100
+DECIMAL, OBJECT_ID, UUID, LIST, MAP, MIXED = 9, 10, 11, 12, 13, 14
 
 #: Names of the types in messages and schema texts.
 TYPE_NAMES = {NULL: "null", BOOL: "bool", INT: "int", FLOAT: "float", DOUBLE: "double", STRING: "string",
-              BINARY: "data", TIMESTAMP: "timestamp", LINK: "link", INVERSE: "inverse"}
+              BINARY: "data", TIMESTAMP: "timestamp", LINK: "link", DECIMAL: "decimal", OBJECT_ID: "objectId",
+              UUID: "uuid", LIST: "list", MAP: "map", MIXED: "mixed", INVERSE: "inverse"}
+#: Bytes of the types that are arrays of bytes.
+WIDTHS = {DECIMAL: 16, UUID: 16, OBJECT_ID: 12}
+#: Levels of lists and maps inside a mixed value.
+DEEPEST = 100
+_PAIR = struct.Struct("<QQ")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LOW, _WORD = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
@@ -86,11 +100,12 @@ def seconds_of(value: datetime) -> tuple[int, int]:
 class Values:
     """An array of motte_value being filled; what it points to lives as long as it does."""
 
-    __slots__ = ("words", "_kept")
+    __slots__ = ("words", "_kept", "_depth")
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 0) -> None:
         self.words: list[int] = []
         self._kept: list[Any] = []
+        self._depth = depth
 
     def __len__(self) -> int:
         return len(self.words) // 3
@@ -116,11 +131,51 @@ class Values:
             words += (TIMESTAMP | nanoseconds << 32, seconds, 0)
         elif isinstance(value, (bytes, bytearray, memoryview)):
             self._bytes(BINARY, bytes(value))
+        elif isinstance(value, Decimal) and type_ not in (FLOAT, DOUBLE):
+            words += (DECIMAL, *_decimals.words(value))
+        elif isinstance(value, uuid.UUID):
+            words += (UUID, *_PAIR.unpack(value.bytes))
+        elif isinstance(value, ObjectId):
+            words += (OBJECT_ID, *_PAIR.unpack(bytes(value) + bytes(4)))
+        elif isinstance(value, (list, tuple)) and type_ in (None, MIXED):
+            self._list(value)
+        elif isinstance(value, Mapping) and type_ in (None, MIXED):
+            self._map(value)
         else:
             self._other(value, type_)
 
+    def _inner(self) -> Values:
+        if self._depth >= DEEPEST:
+            raise errors.InvalidArgumentError(f"lists and dicts nest to {DEEPEST} levels at most")
+        return Values(self._depth + 1)
+
+    def _list(self, elements: Iterable[Any]) -> None:
+        inner = self._inner()
+        for element in elements:
+            inner.add(element)
+        self._document(LIST, lib.motte_nested_list, inner.pointer(), len(inner))
+
+    def _map(self, entries: Mapping[Any, Any]) -> None:
+        inner = self._inner()
+        keys, kept = texts(list(entries))
+        for value in entries.values():
+            inner.add(value)
+        self._document(MAP, lib.motte_nested_map, keys, inner.pointer(), len(inner))
+        del kept
+
+    def _document(self, kind: int, function: Callable[..., int], *arguments: Any) -> None:
+        buffer = ffi.new("motte_buf *")
+        errors.check(function(*arguments, buffer))
+        try:
+            content = bytes(ffi.buffer(buffer.data, buffer.size))
+        finally:
+            lib.motte_buf_dispose(buffer)
+        self._bytes(kind, content)
+
     def _other(self, value: Any, type_: Optional[int]) -> None:
-        """Subclasses of the built-in types, and what counts as a number (NumPy's scalars)."""
+        """Subclasses of the built-in types, enums, and what counts as a number (NumPy's scalars)."""
+        if isinstance(value, enum.Enum):
+            return self.add(value.value, type_)
         if isinstance(value, str):
             return self.add(str(value), type_)
         if isinstance(value, float):
@@ -151,6 +206,22 @@ class Values:
         return ffi.cast("motte_value *", cells)
 
 
+def texts(keys: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """An array of motte_str for keys of maps, and what has to live as long as it."""
+    cells, kept = ffi.new("motte_str[]", len(keys)), []
+    for cell, key in zip(cells, keys):
+        view = ffi.from_buffer(map_key(key))
+        kept.append(view)
+        cell.data, cell.size = ffi.cast("char *", view), len(view)
+    return cells, kept
+
+
+def map_key(key: Any) -> bytes:
+    if not isinstance(key, str):
+        raise errors.WrongTypeError(f"keys of maps are texts, not {key!r:.60}")
+    return utf8(key)
+
+
 def one(value: Any, type_: Optional[int] = None) -> Values:
     values = Values()
     values.add(value, type_)
@@ -167,15 +238,17 @@ class Cells:
         self.words = ffi.new("int64_t[]", 3 * count)
         self.values = ffi.cast("motte_value *", self.words)
 
-    def first(self, make_object: Callable[[int, int], Any]) -> Any:
+    def first(self, make_object: Callable[[int, int], Any], decoders: Optional[dict[int, Any]] = None) -> Any:
         """The first value, of any type; objects are made by `make_object(class id, key)`."""
         head, low, high = self.words
-        return DECODERS[head & _LOW]((head >> 32) & _LOW, low, high, make_object)
+        return (DECODERS if decoders is None else decoders)[head & _LOW]((head >> 32) & _LOW, low, high, make_object)
 
-    def all(self, make_object: Callable[[int, int], Any], count: Optional[int] = None) -> list[Any]:
+    def all(self, make_object: Callable[[int, int], Any], count: Optional[int] = None,
+            decoders: Optional[dict[int, Any]] = None) -> list[Any]:
         count = self.count if count is None else count
         words = ffi.unpack(self.words, 3 * count) if count else []
-        return [DECODERS[head & _LOW]((head >> 32) & _LOW, low, high, make_object)
+        decode = DECODERS if decoders is None else decoders
+        return [decode[head & _LOW]((head >> 32) & _LOW, low, high, make_object)
                 for head, low, high in zip(words[0::3], words[1::3], words[2::3])]
 
 
@@ -205,7 +278,42 @@ DECODERS: dict[int, Callable[[int, int, int, Callable[[int, int], Any]], Any]] =
     BINARY: lambda aux, low, high, make: copy_bytes(low, high),
     TIMESTAMP: lambda aux, low, high, make: moment(low, aux),
     LINK: lambda aux, low, high, make: make(aux, low),
+    DECIMAL: lambda aux, low, high, make: _decimals.decimal(low, high),
+    UUID: lambda aux, low, high, make: uuid.UUID(bytes=_PAIR.pack(low & _WORD, high & _WORD)),
+    OBJECT_ID: lambda aux, low, high, make: ObjectId(_PAIR.pack(low & _WORD, high & _WORD)[:12]),
+    LIST: lambda aux, low, high, make: _nested(LIST, low, high, make),
+    MAP: lambda aux, low, high, make: _nested(MAP, low, high, make),
 }
+
+
+class _InPlace:
+    """Stands for a list or map that is not read as a whole but opened where it is."""
+
+
+IN_PLACE: Any = _InPlace()
+
+#: For mixed properties and elements, whose lists and maps are live.
+PLACE_DECODERS = {**DECODERS, LIST: lambda aux, low, high, make: IN_PLACE, MAP: lambda aux, low, high, make: IN_PLACE}
+if not hasattr(lib, "motte_coll_get_coll"):
+    PLACE_DECODERS = DECODERS
+
+
+def _nested(kind: int, address: int, size: int, make_object: Callable[[int, int], Any]) -> Any:
+    """A nested list or map, copied."""
+    place, total = Cells(1), ffi.new("size_t *")
+    place.words[0], place.words[1], place.words[2] = kind, address, size
+    errors.check(lib.motte_nested_count(place.values, total))
+    count = int(total[0])
+    cells = Cells(count)
+    keys = ffi.new("motte_str[]", count) if kind == MAP else ffi.NULL
+    errors.check(lib.motte_nested_read(place.values, 0, count, keys, cells.values, total))
+    values = cells.all(make_object, count)
+    return values if kind == LIST else dict(zip(read_texts(keys, count), values))
+
+
+def read_texts(cells: Any, count: int) -> list[str]:
+    """The texts of an array of motte_str."""
+    return [bytes(ffi.buffer(cells[index].data, cells[index].size)).decode("utf-8") for index in range(count)]
 
 
 # ------------------------------------------------------------------------------------------------ columns in
@@ -248,6 +356,9 @@ def column(values: Any, type_: int, link_key: Callable[[Any], int]) -> Column:
             return ready
         values = list(values)
     kinds = set(map(type, values))
+    if any(issubclass(kind, enum.Enum) for kind in kinds):
+        values = [value.value if isinstance(value, enum.Enum) else value for value in values]
+        kinds = set(map(type, values))
     validity = None
     if type(None) in kinds:
         validity = bitmap([value is not None for value in values])
@@ -367,6 +478,22 @@ def _link_column(
     return Column(LINK, 0, keys, None, None, len(values))
 
 
+def _fixed_column(type_: int, kind: type, content: Callable[[Any], bytes]) -> Callable[..., Column]:
+    def build(values: Sequence[Any], kinds: set[type], validity: Optional[bytes], _: Any) -> Column:
+        pieces, absent = [], bytes(WIDTHS[type_])
+        for row, value in enumerate(values):
+            if value is not None and not isinstance(value, kind):
+                if type_ != DECIMAL or isinstance(value, (bool, str, bytes)):
+                    error = _wrong(value, type_)
+                    error.row_index = row
+                    raise error
+                value = Decimal(_as_int(value, row)) if isinstance(value, int) else Decimal(
+                    repr(_as_float(value, row, type_)))
+            pieces.append(absent if value is None else content(value))
+        return Column(type_, 0, b"".join(pieces), validity, None, len(pieces))
+    return build
+
+
 _COLUMN_BUILDERS: dict[int, Callable[..., Column]] = {
     BOOL: _bool_column,
     INT: _int_column,
@@ -376,7 +503,27 @@ _COLUMN_BUILDERS: dict[int, Callable[..., Column]] = {
     BINARY: _text_column(BINARY, (bytes, bytearray, memoryview)),
     TIMESTAMP: _timestamp_column,
     LINK: _link_column,
+    DECIMAL: _fixed_column(DECIMAL, Decimal, lambda value: _PAIR.pack(*_decimals.words(value))),
+    UUID: _fixed_column(UUID, uuid.UUID, lambda value: bytes(value.bytes)),
+    OBJECT_ID: _fixed_column(OBJECT_ID, ObjectId, bytes),
 }
+
+
+def mixed_column(values: Values) -> Column:
+    """A column of values of any types, which live as long as `values`."""
+    return Column(MIXED, 0, ffi.buffer(values.pointer(), 24 * len(values)), None, None, len(values))
+
+
+def fixed(type_: int, content: bytes) -> list[Any]:
+    """The values of a run of decimals, UUIDs or object ids."""
+    width = WIDTHS[type_]
+    pieces = [content[start:start + width] for start in range(0, len(content), width)]
+    if type_ == UUID:
+        return [uuid.UUID(bytes=piece) for piece in pieces]
+    if type_ == OBJECT_ID:
+        return [ObjectId(piece) for piece in pieces]
+    return [_decimals.decimal(*_PAIR.unpack(piece)) for piece in pieces]
+
 
 _READY_FORMATS = {INT: "q", LINK: "q", DOUBLE: "d", FLOAT: "f", BOOL: "?"}
 _UNITS = {"s": "MOTTE_UNIT_SECONDS", "ms": "MOTTE_UNIT_MILLISECONDS", "us": "MOTTE_UNIT_MICROSECONDS",

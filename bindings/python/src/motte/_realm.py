@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
 from . import _callbacks, errors
-from ._coll import OK, Coll, Query, Token
+from ._coll import OK, Coll, Query, Token, object_link
 from ._convert import DECODERS, Cells, Column, Values, columns_pointer, one, utf8
 from ._ffi import NULL, ffi, lib, text
 from ._handles import out, own
@@ -23,7 +23,7 @@ class PropertySpec(NamedTuple):
 
     name: str
     type: int
-    is_list: bool = False
+    collection: int = 0
     flags: int = 0
     target: Optional[str] = None
     origin: Optional[str] = None
@@ -32,6 +32,7 @@ class PropertySpec(NamedTuple):
 class ClassSpec(NamedTuple):
     name: str
     properties: Sequence[PropertySpec]
+    embedded: bool = False
 
 
 class ClassInfo(NamedTuple):
@@ -39,6 +40,7 @@ class ClassInfo(NamedTuple):
     name: str
     object_count: int
     primary_key: int
+    embedded: bool
 
 
 class PropertyInfo(NamedTuple):
@@ -47,7 +49,7 @@ class PropertyInfo(NamedTuple):
     id: int
     name: str
     type: int
-    is_list: bool
+    collection: int
     flags: int
     target: int
     target_name: Optional[str]
@@ -87,10 +89,11 @@ class Schema:
         index, spec = ffi.new("size_t *"), _sized("motte_prop_spec")
         for declared in classes:
             name = utf8(declared.name)
-            errors.check(lib.motte_schema_add_class(handle, name, len(name), 0, index))
+            flags = lib.MOTTE_CLASS_EMBEDDED if declared.embedded else 0
+            errors.check(lib.motte_schema_add_class(handle, name, len(name), flags, index))
             for property_ in declared.properties:
                 spec.type, spec.flags = property_.type, property_.flags
-                spec.collection = lib.MOTTE_COLLECTION_LIST if property_.is_list else lib.MOTTE_COLLECTION_NONE
+                spec.collection = property_.collection
                 kept = []
                 for field in ("name", "target", "origin"):
                     value = getattr(property_, field)
@@ -273,7 +276,8 @@ class Realm:
     def class_info(self, class_id: int) -> ClassInfo:
         details = _sized("motte_class_details")
         errors.check(lib.motte_class_info(self.handle, class_id, details))
-        return ClassInfo(int(details.id), text(details.name), int(details.object_count), int(details.primary_key))
+        return ClassInfo(int(details.id), text(details.name), int(details.object_count), int(details.primary_key),
+                         bool(details.flags & lib.MOTTE_CLASS_EMBEDDED))
 
     def class_count(self, class_id: int) -> int:
         place = ffi.new("uint64_t *")
@@ -296,8 +300,8 @@ class Realm:
         details = _sized("motte_prop_details")
         errors.check(lib.motte_prop_info(self.handle, id_, details))
         return PropertyInfo(
-            int(details.id), text(details.name), int(details.type),
-            details.collection == lib.MOTTE_COLLECTION_LIST, int(details.flags), int(details.target),
+            int(details.id), text(details.name), int(details.type), int(details.collection), int(details.flags),
+            int(details.target),
             text(details.target_name) or None, text(details.origin_name) or None)
 
     # -------------------------------------------------------------------------------------------- rows
@@ -310,17 +314,17 @@ class Realm:
     def row_exists(self, class_id: int, key: int) -> bool:
         return errors.check(lib.motte_row_exists(self.handle, class_id, key)) == OK
 
-    def row_create(self, class_id: int, props: Sequence[int], values: Values, update: bool) -> tuple[int, bool]:
-        """(key, whether it is new)"""
+    def row_create(self, class_id: int, props: Sequence[int], values: Values, flags: int) -> tuple[int, bool]:
+        """(key, whether it is new). `flags` is one of MOTTE_CREATE_*."""
         place = ffi.new("motte_key *")
-        flags = lib.MOTTE_CREATE_EXISTING if update else lib.MOTTE_CREATE_NEW
         status = errors.check(lib.motte_row_create(
             self.handle, class_id, ffi.new("motte_prop[]", list(props)), values.pointer(), len(props), flags, place))
         return int(place[0]), status != lib.MOTTE_UNCHANGED
 
-    def row_reader(self, class_id: int, prop_id: int, make_object: Any) -> Callable[[int], Any]:
+    def row_reader(self, class_id: int, prop_id: int, make_object: Any,
+                   decoders: dict[int, Any] = DECODERS) -> Callable[[int], Any]:
         """A function from key to value of one property. Attributes are read with it, so it does little else."""
-        handle, scratch, get, decoders = self.handle, self._scratch, lib.motte_row_get_many, DECODERS
+        handle, scratch, get = self.handle, self._scratch, lib.motte_row_get_many
         prop = ffi.new("motte_prop[]", [prop_id])
 
         def read(key: int) -> Any:
@@ -363,6 +367,25 @@ class Realm:
             raise errors.ObjectDeletedError("the object has been deleted")
         return Token.started(lib.motte_observe_object, own(place), callback)
 
+    def _object(self, class_id: int, key: int) -> Any:
+        place = out("motte_object")
+        if errors.check(lib.motte_object_at(self.handle, class_id, key, place)) != OK:
+            raise errors.ObjectDeletedError("the object has been deleted")
+        return own(place)
+
+    def row_embed(self, class_id: int, key: int, prop: int) -> int:
+        """The key of a new embedded object in a link property."""
+        place = out("motte_object")
+        errors.check(lib.motte_embedded_create(self._object(class_id, key), prop, place))
+        return object_link(own(place))[1]
+
+    def row_parent(self, class_id: int, key: int) -> Optional[tuple[int, int]]:
+        """(class id, key) of the owner of an embedded object."""
+        place = out("motte_object")
+        if errors.check(lib.motte_object_parent(self._object(class_id, key), place, NULL)) != OK:
+            return None
+        return object_link(own(place))
+
     def row_backlinks(self, class_id: int, key: int, origin: int) -> Coll:
         place, coll = out("motte_object"), out("motte_coll")
         if errors.check(lib.motte_object_at(self.handle, class_id, key, place)) != OK:
@@ -372,11 +395,12 @@ class Realm:
 
     # -------------------------------------------------------------------------------------------- batches, queries
 
-    def insert_columns(self, class_id: int, props: Sequence[int], columns: Sequence[Column], count: int) -> array[int]:
-        """The keys of the new objects."""
+    def insert_columns(self, class_id: int, props: Sequence[int], columns: Sequence[Column], count: int,
+                       flags: int) -> array[int]:
+        """The keys of the objects."""
         place = out("motte_insert")
         errors.check(lib.motte_insert_new(
-            self.handle, class_id, ffi.new("motte_prop[]", list(props)), len(props), 0, place))
+            self.handle, class_id, ffi.new("motte_prop[]", list(props)), len(props), flags, place))
         insert = own(place)
         cells, kept = columns_pointer(columns)
         keys = array("q", bytes(8 * count))

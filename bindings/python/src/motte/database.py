@@ -11,6 +11,7 @@ import os
 import select
 import sys
 import time
+import uuid
 import weakref
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,19 +19,29 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union, overload
 
 from . import errors, query
-from ._convert import LINK, Column, Link, Values, column
+from ._convert import LINK, MIXED, Column, Link, Values, column, mixed_column
+from ._ffi import lib
 from ._handles import give_up
+from ._coll import MAP, Coll
 from ._realm import NO_CREATE, READ_ONLY, Queue, Realm, Schema
 from .backlinks import Backlinks
-from .model import Model, maker, store, stored
+from .lists import List
+from .maps import Map
+from .model import EmbeddedModel, Model, maker, store, stored
+from .objectid import ObjectId
 from .query import PreparedQuery
 from .results import Collection, Results
-from .schema import Row, made_class, rows_of, specification
+from .schema import Row, collection, made_class, rows_of, specification
 
 if TYPE_CHECKING:
     from .notifications import ChangeStream, DatabaseChange, Observation
 
 M = TypeVar("M", bound=Model)
+
+#: What upsert() does with an object that has the primary key already.
+_POLICIES = {"error": lib.MOTTE_CREATE_NEW, "all": lib.MOTTE_CREATE_EXISTING, "modified": lib.MOTTE_CREATE_MODIFIED}
+#: Primary keys.
+PrimaryKey = Union[int, str, uuid.UUID, ObjectId, None]
 
 #: How long one call into the library may wait, so that Ctrl-C is heard in between.
 _SLICE_MS = 500
@@ -150,6 +161,43 @@ class Write:
     def _made(self, class_id: int, key: int) -> None:
         if key < self.first_new(class_id):
             self._first_new[class_id] = key
+
+
+def _policy(name: str) -> int:
+    try:
+        return int(_POLICIES[name])
+    except KeyError:
+        raise errors.InvalidArgumentError(f"a policy is one of {', '.join(_POLICIES)}, not {name!r}") from None
+
+
+def _models_in(value: Any) -> list[Model]:
+    """The objects that a value is or holds."""
+    if isinstance(value, Model):
+        return [value]
+    if isinstance(value, (list, tuple, set, frozenset)) and not isinstance(value, Link):
+        return [each for element in value for each in _models_in(element)]
+    if isinstance(value, dict):
+        return [each for element in value.values() for each in _models_in(element)]
+    return []
+
+
+class _Loose:
+    """Loose objects on their way into the database, and the keys they have been given."""
+
+    def __init__(self, objects: Mapping[int, Model], policy: str) -> None:
+        self.objects, self.policy = objects, policy
+        self.keys: dict[int, int] = {}
+
+    def linked(self, database: Database, value: Any) -> Any:
+        """The value, with links in place of these objects."""
+        if isinstance(value, Model):
+            key = self.keys.get(id(value))
+            return value if key is None else Link(database._row_of(type(value)).class_id, key)
+        if isinstance(value, (list, tuple)) and not isinstance(value, Link):
+            return [self.linked(database, each) for each in value]
+        if isinstance(value, dict):
+            return {key: self.linked(database, each) for key, each in value.items()}
+        return value
 
 
 def _current_task() -> Any:
@@ -292,12 +340,51 @@ class Database:
     def add(self, instance: M, *, update: bool = False) -> M:
         """Stores a new object, and the new objects it links to; gives it back, stored.
 
-        With `update`, an object whose primary key exists takes over that one and assigns its values."""
+        With `update`, an object whose primary key exists takes over that one and assigns its values, as upsert() does
+        with the policy "all"."""
         self._check_task()
         if not isinstance(instance, Model):
             raise errors.WrongTypeError(f"add() takes an object of a model class, not {instance!r:.60}")
-        self._add_loose([instance], update)
+        self._add_loose([instance], "all" if update else "error")
         return instance
+
+    def upsert(self, instance: M, *, policy: str = "modified") -> M:
+        """Stores an object, or takes over the one with its primary key; so for the new objects it links to.
+
+        Policies: "all" assigns every value; "modified" only those that differ, and only those are reported to
+        observers; "error" is add()."""
+        self._check_task()
+        if not isinstance(instance, Model):
+            raise errors.WrongTypeError(f"upsert() takes an object of a model class, not {instance!r:.60}")
+        if not any(declared.field.primary_key for declared in instance._declared().values()):
+            raise errors.NoPrimaryKeyError(
+                f"{type(instance).__name__} has no primary key to be found by", class_name=type(instance).__name__)
+        _policy(policy)
+        self._add_loose([instance], policy)
+        return instance
+
+    def upsert_all(self, instances: Iterable[M], *, policy: str = "modified") -> list[M]:
+        """upsert() for many."""
+        return [self.upsert(instance, policy=policy) for instance in instances]
+
+    def create_or_update(self, model: type[M], *, policy: str = "modified", **values: Any) -> M:
+        """The object with the primary key among `values`, new or not, with these values; others stay as they are."""
+        self._check_task()
+        row = self._row_of(model)
+        plain = {name: value for name, value in values.items() if row.bound(name).declared.is_plain}
+        bounds = [row.bound(name) for name in plain]
+        encoded = self._encoded(list(plain.values()), [bound.declared.type for bound in bounds])
+        key, is_new = self._realm.row_create(
+            row.class_id, [bound.info.id for bound in bounds], encoded, _policy(policy))
+        if is_new and self._write is not None:
+            self._write._made(row.class_id, key)
+        for name, value in values.items():
+            if name not in plain:
+                bound = row.bound(name)
+                place = collection(self, self._realm.row_coll(row.class_id, key, bound.info.id), bound.declared)
+                place.assign(value, only_differences=policy == "modified")
+        made: M = self._object(row.class_id, key)
+        return made
 
     def add_all(self, instances: Iterable[M], *, update: bool = False) -> list[M]:
         """add() for many, fast where they are new, of one class, and without lists."""
@@ -305,7 +392,7 @@ class Database:
         made = list(instances)
         if not update and self._add_as_batch(made):
             return made
-        self._add_loose(made, update)
+        self._add_loose(made, "all" if update else "error")
         return made
 
     def _add_as_batch(self, made: Sequence[Model]) -> bool:
@@ -313,15 +400,16 @@ class Database:
             return False
         row = self._row_of(type(made[0]))
         names = [name for name, bound in row.properties.items() if bound.declared.is_plain]
-        lists = [name for name, bound in row.properties.items() if bound.declared.is_list]
-        links = [name for name in names if row.properties[name].declared.type == LINK]
+        collections = [name for name, bound in row.properties.items() if not bound.declared.is_plain
+                       and bound.declared.is_stored]
+        links = [name for name in names if row.properties[name].declared.type in (LINK, MIXED)]
         for instance in made:
             if instance._row is not None:
                 return False
             values = instance._values
-            if any(values[name] for name in lists):
+            if any(values[name] for name in collections):
                 return False
-            if any(isinstance(values[name], Model) and values[name]._row is None for name in links):
+            if any(each._row is None for name in links for each in _models_in(values[name])):
                 return False
         keys = self.insert_columns(type(made[0]), {
             name: [instance._values[name] for instance in made] for name in names})
@@ -329,73 +417,121 @@ class Database:
             store(instance, row, key, self._write)
         return True
 
-    def _add_loose(self, instances: Sequence[Any], update: bool = False) -> None:
-        """Stores the loose objects among these and all loose objects reachable from them; all or none."""
+    def _add_loose(self, instances: Iterable[Any], policy: str = "error") -> None:
+        """Stores the loose objects among these and all loose objects reachable from them; all or none.
+
+        Embedded ones are left to what holds them, which makes them in their places."""
         found: dict[int, Model] = {}
-        waiting = [instance for instance in reversed(instances) if isinstance(instance, Model)]
+        seen: set[int] = set()
+        waiting = [each for instance in reversed(list(instances)) for each in _models_in(instance)]
         while waiting:
             instance = waiting.pop()
             if instance._row is not None:
                 self._link(instance)
-            elif id(instance) not in found:
-                found[id(instance)] = instance
+            elif id(instance) not in seen:
+                seen.add(id(instance))
+                if not isinstance(instance, EmbeddedModel):
+                    found[id(instance)] = instance
                 row = self._row_of(type(instance))
                 for name, bound in row.properties.items():
-                    if bound.declared.type == LINK:
-                        value = instance._values[name]
-                        waiting += [each for each in (value if bound.declared.is_list else (value,))
-                                    if isinstance(each, Model)]
+                    if bound.declared.type in (LINK, MIXED):
+                        waiting += _models_in(instance._values.get(name))
         if not found:
             return
-        keys: dict[int, int] = {}
+        loose = _Loose(found, policy)
         created: list[tuple[Row, int]] = []
         try:
             for identity, instance in found.items():
-                keys[identity] = self._create(instance, found, update, created)
+                loose.keys[identity] = self._create(instance, loose, created)
             for identity, instance in found.items():
-                self._connect(instance, keys[identity], found, keys)
+                self._connect(instance, loose.keys[identity], loose)
         except BaseException:
             for row, key in created:
                 self._realm.row_delete(row.class_id, [key])
             raise
         for identity, instance in found.items():
-            store(instance, self._row_of(type(instance)), keys[identity], self._write)
+            store(instance, self._row_of(type(instance)), loose.keys[identity], self._write)
 
-    def _create(self, instance: Model, loose: Mapping[int, Model], update: bool,
-                created: list[tuple[Row, int]]) -> int:
+    def _create(self, instance: Model, loose: _Loose, created: list[tuple[Row, int]]) -> int:
         row = self._row_of(type(instance))
-        props, types, values = [], [], []
-        for name, bound in row.properties.items():
-            value = instance._values.get(name)
-            if bound.declared.is_plain and id(value) not in loose:
-                props.append(bound.info.id)
-                types.append(bound.declared.type)
-                values.append(value)
-        key, is_new = self._realm.row_create(row.class_id, props, self._encoded(values, types), update)
+        props, values = self._plain_values(row, instance, loose)
+        flags = _policy(loose.policy) if row.primary_key is not None else _policy("error")
+        key, is_new = self._realm.row_create(row.class_id, props, values, flags)
         if is_new:
             created.append((row, key))
             if self._write is not None:
                 self._write._made(row.class_id, key)
         return key
 
-    def _connect(self, instance: Model, key: int, loose: Mapping[int, Model], keys: Mapping[int, int]) -> None:
-        """Links to objects that had no key before, and lists."""
+    def _plain_values(self, row: Row, instance: Model, loose: _Loose) -> tuple[list[int], Values]:
+        """Properties of one value that need no object which has no key yet."""
+        props, types, values = [], [], []
+        for name, bound in row.properties.items():
+            if bound.declared.is_plain:
+                value = instance._values.get(name)
+                if not any(each._row is None for each in _models_in(value)):
+                    props.append(bound.info.id)
+                    types.append(bound.declared.type)
+                    values.append(value)
+        return props, self._encoded(values, types)
+
+    def _connect(self, instance: Model, key: int, loose: _Loose) -> None:
+        """Links to objects that had no key before, collections, and embedded objects."""
+        row = self._row_of(type(instance))
+        for name, bound in row.properties.items():
+            value = loose.linked(self, instance._values.get(name))
+            declared, prop = bound.declared, bound.info.id
+            if not declared.is_stored:
+                continue
+            if not declared.is_plain:
+                place = collection(self, self._realm.row_coll(row.class_id, key, prop), declared)
+                if len(place) or value:
+                    place.assign(value or declared.empty(), only_differences=loose.policy == "modified")
+            elif self._is_loose_embedded(value):
+                known = self._realm.row_values(row.class_id, key, [prop], Link)[0]
+                if known is not None and loose.policy == "modified":
+                    self._update_embedded(value, known, loose)
+                else:
+                    self._embed(value, lambda: self._realm.row_embed(row.class_id, key, prop), loose)
+            elif any(each._row is None for each in _models_in(instance._values.get(name))):
+                self._realm.row_set(row.class_id, key, [prop], self._encoded([value], [declared.type]))
+
+    # -------------------------------------------------------------------------------------------- embedded objects
+
+    @staticmethod
+    def _is_loose_embedded(value: Any) -> bool:
+        return isinstance(value, EmbeddedModel) and value._row is None
+
+    def _embed(self, instance: Any, place: Callable[[], int], loose: Optional[_Loose] = None) -> None:
+        """Makes a loose embedded object a stored one in the place that `place` makes, which gives its key."""
+        self._check_task()
+        if not self._is_loose_embedded(instance):
+            raise errors.WrongTypeError(f"a new object of an embedded class is wanted, not {instance!r:.60}")
+        row = self._row_of(type(instance))
+        if loose is None:
+            self._add_loose([instance])
+            loose = _Loose({}, "error")
+        # Values that do not fit are found before anything is deleted.
+        props, values = self._plain_values(row, instance, loose)
+        key = place()
+        self._realm.row_set(row.class_id, key, props, values)
+        self._connect(instance, key, loose)
+        store(instance, row, key, self._write)
+
+    def _update_embedded(self, instance: Any, known: Link, loose: _Loose) -> None:
+        """Gives the values of a loose embedded object to one that is in its place already, where they differ."""
         row = self._row_of(type(instance))
         for name, bound in row.properties.items():
             value = instance._values.get(name)
-            declared = bound.declared
-            many: Any = value if declared.is_list else ()
-
-            def linked(each: Any) -> Any:
-                return Link(self._row_of(type(each)).class_id, keys[id(each)]) if id(each) in loose else each
-
-            if declared.is_plain and id(value) in loose:
-                self._realm.row_set(row.class_id, key, [bound.info.id], self._encoded([linked(value)]))
-            elif declared.is_list:
-                coll = self._realm.row_coll(row.class_id, key, bound.info.id)
-                values = self._encoded([linked(each) for each in many], [declared.type] * len(many))
-                if len(values) or coll.count():
-                    coll.list_splice(0, coll.count(), values)
+            if not bound.declared.is_plain or any(each._row is None for each in _models_in(value)):
+                continue
+            before = self._realm.row_values(row.class_id, known.key, [bound.info.id], Link)[0]
+            after = self._plain(value)
+            if type(before) is not type(after) or before != after:
+                self._realm.row_set(row.class_id, known.key, [bound.info.id],
+                                    self._encoded([value], [bound.declared.type]))
+        self._connect(instance, known.key, loose)
+        store(instance, row, known.key, self._write)
 
     def update(self, instance: M, **values: Any) -> M:
         """Assigns several properties at once, all or none; gives the object back. Lists are assigned by themselves."""
@@ -410,40 +546,55 @@ class Database:
         self._realm.row_set(row.class_id, self._link(instance).key, [bound.info.id for bound in bounds], encoded)
         return instance
 
-    def insert_columns(self, model: type[Model], columns: Mapping[str, Any]) -> array[int]:
+    def insert_columns(self, model: type[Model], columns: Mapping[str, Any], *, policy: str = "error") -> array[int]:
         """Many new objects of one class from one sequence per property: lists, arrays, NumPy arrays. All or none.
 
-        Links are given as objects or as their keys. Gives the keys of the new objects, in order."""
+        Links are given as objects or as their keys. Gives the keys of the objects, in order. With a policy of
+        upsert(), rows whose primary key exists are assigned to those objects."""
         self._check_task()
         row = self._row_of(model)
         props, made = [], []
+        kept: list[Values] = []
         for name, values in columns.items():
             bound = row.bound(name)
             if not bound.declared.is_plain:
                 raise errors.WrongTypeError(f"{model.__name__}.{name} is a collection, which a batch cannot hold",
                                             property_name=name)
             try:
-                made.append(column(values, bound.declared.type, self._key_of))
+                if bound.declared.type == MIXED:
+                    kept.append(self._encoded(list(values), [MIXED] * len(values)))
+                    made.append(mixed_column(kept[-1]))
+                else:
+                    made.append(column(values, bound.declared.type, self._key_of))
             except errors.Error as error:
                 error.class_name, error.property_name = model.__name__, name
                 error.message = f"{model.__name__}.{name}: {error.message}"
                 raise
             props.append(bound.info.id)
-        return self._insert(row, props, made)
+        return self._insert(row, props, made, _policy(policy))
 
-    def _insert(self, row: Row, props: Sequence[int], columns: Sequence[Column]) -> array[int]:
+    def _insert(self, row: Row, props: Sequence[int], columns: Sequence[Column], flags: int) -> array[int]:
         counts = {each.length for each in columns}
         if len(counts) > 1:
             raise errors.InvalidArgumentError(f"the columns have different lengths: {sorted(counts)}")
         count = counts.pop() if counts else 0
         keys: array[int] = array("q")
         if count:
-            keys = self._realm.insert_columns(row.class_id, props, columns, count)
-            if self._write is not None:
-                self._write._made(row.class_id, min(keys))
+            new = self._first_unused(row.class_id) if flags else 0
+            keys = self._realm.insert_columns(row.class_id, props, columns, count, flags)
+            made = [key for key in keys if key >= new] if flags else keys
+            if self._write is not None and made:
+                self._write._made(row.class_id, min(made))
         return keys
 
-    def insert_rows(self, model: type[Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> array[int]:
+    def _first_unused(self, class_id: int) -> int:
+        """A key that is above those of all objects there are; new ones get it or higher ones."""
+        objects = self._realm.class_all(class_id)
+        count = objects.count()
+        return objects.keys(count - 1, 1)[0] + 1 if count else 0
+
+    def insert_rows(self, model: type[Model], names: Sequence[str], rows: Iterable[Sequence[Any]], *,
+                    policy: str = "error") -> array[int]:
         """insert_columns() from rows of values."""
         made = list(rows)
         for number, row in enumerate(made):
@@ -451,7 +602,7 @@ class Database:
                 raise errors.InvalidArgumentError(
                     f"row {number} has {len(row)} values for {len(names)} properties", row_index=number)
         columns: Iterable[Sequence[Any]] = zip(*made) if made else ((),) * len(names)
-        return self.insert_columns(model, dict(zip(names, columns)))
+        return self.insert_columns(model, dict(zip(names, columns)), policy=policy)
 
     def delete(self, what: Union[Model, Collection[Any], Iterable[Model]]) -> int:
         """Deletes an object, all objects of a collection, or several objects; tells how many there were."""
@@ -463,7 +614,7 @@ class Database:
             if not deleted:
                 raise row._deleted()
             return deleted
-        if isinstance(what, Collection):
+        if isinstance(what, (Collection, Map)):
             return what._coll.delete_objects()
         by_class: dict[int, list[int]] = {}
         for instance in what:
@@ -486,13 +637,13 @@ class Database:
         """How many objects of a class there are."""
         return self._realm.class_count(self._row_of(model).class_id)
 
-    def get(self, model: type[M], primary_key: Union[int, str]) -> Optional[M]:
+    def get(self, model: type[M], primary_key: PrimaryKey) -> Optional[M]:
         """The object with a primary key, or None."""
         row = self._row_of(model)
         key = self._realm.row_find(row.class_id, primary_key)
         return None if key is None else self._object(row.class_id, key)
 
-    def one(self, model: type[M], primary_key: Union[int, str]) -> M:
+    def one(self, model: type[M], primary_key: PrimaryKey) -> M:
         """The object with a primary key, or ObjectNotFoundError."""
         found = self.get(model, primary_key)
         if found is None:
@@ -616,7 +767,8 @@ class Database:
         row = self._rows.get(class_id)
         if row is None:
             infos = self._realm.properties(class_id)
-            row = Row(self, made_class(self._realm.class_info(class_id).name, infos), class_id, infos)
+            about = self._realm.class_info(class_id)
+            row = Row(self, made_class(about.name, infos, about.embedded), class_id, infos)
             self._rows[class_id] = self._by_model[row.model] = row
         return row
 
@@ -655,18 +807,27 @@ class Database:
             raise errors.WrongTypeError(f"an object or its key is wanted, not {value!r:.60}") from None
 
     def _plain(self, value: Any) -> Any:
-        """A value as _convert takes it: objects are links."""
-        return self._link(value) if isinstance(value, Model) else value
+        """A value as _convert takes it: objects are links, also in lists and dicts of mixed values."""
+        if isinstance(value, Model):
+            return self._link(value)
+        if isinstance(value, (list, tuple, Collection)) and not isinstance(value, Link):
+            return [self._plain(each) for each in value]
+        if isinstance(value, Mapping):
+            return {key: self._plain(each) for key, each in value.items()}
+        return value
 
     def _encoded(self, values: Sequence[Any], types: Optional[Sequence[int]] = None) -> Values:
         encoded = Values()
         for index, value in enumerate(values):
-            if isinstance(value, Model):
-                if value._row is None:
-                    self._add_loose([value])
-                value = self._link(value)
-            encoded.add(value, types[index] if types is not None else None)
+            for each in _models_in(value):
+                if each._row is None:
+                    self._add_loose([each])
+            encoded.add(self._plain(value), types[index] if types is not None else None)
         return encoded
+
+    def _nested(self, coll: Coll) -> Any:
+        """A list or map inside a mixed value, in place."""
+        return Map(self, coll) if coll.info().kind == MAP else List(self, coll, MIXED)
 
     def _check_task(self) -> None:
         """A write belongs to the task that opened it."""

@@ -10,15 +10,22 @@ Annotations are looked at when they are needed, so a class may name classes that
 from __future__ import annotations
 
 import builtins
+import enum
 import sys
 import types
 import typing
+import uuid
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, Callable, NamedTuple, Optional, Union, overload
 
 from . import errors
-from ._convert import BINARY, BOOL, DOUBLE, FLOAT, INT, INVERSE, LINK, STRING, TIMESTAMP
+from ._convert import (
+    BINARY, BOOL, DECIMAL, DOUBLE, FLOAT, INT, INVERSE, LINK, MIXED, OBJECT_ID, STRING, TIMESTAMP, UUID,
+)
+from ._ffi import lib
 from .backlinks import Backlinks
+from .objectid import ObjectId
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -29,6 +36,15 @@ if TYPE_CHECKING:
 
 #: An annotation: a number kept in 32 bits. Reading gives a Python float.
 Float32 = Annotated[float, "motte.Float32"]
+#: An annotation: a value of any type, a list or a dict of such values, or None. `Any` means the same.
+Mixed = Annotated[Any, "motte.Mixed"]
+
+#: What a property holds: one value, or a collection of them.
+SINGLE: int = lib.MOTTE_COLLECTION_NONE
+LIST: int = lib.MOTTE_COLLECTION_LIST
+SET: int = lib.MOTTE_COLLECTION_SET
+MAP: int = lib.MOTTE_COLLECTION_MAP
+_COLLECTION_NAMES = {LIST: "list", SET: "set", MAP: "dict"}
 
 
 class _Missing:
@@ -81,11 +97,13 @@ class Declared(NamedTuple):
 
     name: str
     type: int
-    is_list: bool
+    collection: int
     nullable: bool
     target: Optional[str]
     target_class: Optional[ModelClass]
     field: Field
+    #: The class whose members are stored by their values.
+    enum: Optional[type[enum.Enum]] = None
 
     @property
     def is_stored(self) -> bool:
@@ -94,11 +112,21 @@ class Declared(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """One value, not a collection."""
-        return not self.is_list and self.type != INVERSE
+        return self.collection == SINGLE and self.type != INVERSE
+
+    @property
+    def is_list(self) -> bool:
+        return self.collection == LIST
+
+    def empty(self) -> Any:
+        """What a collection of a new object starts as."""
+        return {LIST: list, SET: set, MAP: dict}[self.collection]()
 
 
-_TYPES: dict[Any, int] = {bool: BOOL, int: INT, float: DOUBLE, str: STRING, bytes: BINARY, datetime: TIMESTAMP}
-_TYPES_TEXT = "bool, int, float, motte.Float32, str, bytes, datetime, a model class, or list[...] of these"
+_TYPES: dict[Any, int] = {bool: BOOL, int: INT, float: DOUBLE, str: STRING, bytes: BINARY, datetime: TIMESTAMP,
+                          Decimal: DECIMAL, uuid.UUID: UUID, ObjectId: OBJECT_ID, Any: MIXED}
+_TYPES_TEXT = ("bool, int, float, motte.Float32, str, bytes, datetime, Decimal, uuid.UUID, motte.ObjectId, Any, an Enum, "
+               "a model class, or list[...], set[...] or dict[str, ...] of these")
 
 
 class _Later:
@@ -143,17 +171,22 @@ def declared(cls: type[Model], name: str, annotation: Any, declaration: Field, m
             f"{cls.__name__}.{name}: an inverse is written "
             f'{name}: motte.Backlinks["Other"] = motte.backlinks("property of Other that links here")',
             class_name=cls.__name__, property_name=name)
-    return Declared(name, INVERSE if read.is_backlinks else read.type, read.is_list, read.nullable, read.target,
-                    read.target_class, declaration)
+    return Declared(name, INVERSE if read.is_backlinks else read.type, read.collection, read.nullable, read.target,
+                    read.target_class, declaration, read.enum)
 
 
 class _Read(NamedTuple):
     type: int
     nullable: bool = False
-    is_list: bool = False
+    collection: int = SINGLE
     is_backlinks: bool = False
     target: Optional[str] = None
     target_class: Optional[ModelClass] = None
+    enum: Optional[type[enum.Enum]] = None
+
+    @property
+    def is_single(self) -> bool:
+        return self.collection == SINGLE and not self.is_backlinks
 
 
 class _Reader:
@@ -182,16 +215,19 @@ class _Reader:
         origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
         if origin is Union or origin is getattr(types, "UnionType", Union):
             return self._optional(annotation, arguments)
+        if annotation is Any:
+            return _Read(MIXED, nullable=True)
         if origin is list:
-            element = self.read(arguments[0])
-            if element.is_list or element.is_backlinks:
-                raise self.refuse(annotation, "a list cannot hold lists")
-            if element.type == LINK and element.nullable:
-                raise self.refuse(annotation, f"a list of objects holds no None: list[{element.target}]")
-            return element._replace(is_list=True)
+            return self._collection(annotation, LIST, self.read(arguments[0]))
+        if origin is set:
+            return self._collection(annotation, SET, self.read(arguments[0]))
+        if origin is dict:
+            if self.evaluated(arguments[0]) is not str:
+                raise self.refuse(annotation, "the keys of a dict are texts: dict[str, ...]")
+            return self._collection(annotation, MAP, self.read(arguments[1]))
         if origin is Backlinks:
             element = self.read(arguments[0])
-            if element.type != LINK or element.is_list:
+            if element.type != LINK or not element.is_single:
                 raise self.refuse(annotation, "Backlinks are of a model class")
             return _Read(INVERSE, is_backlinks=True, target=element.target, target_class=element.target_class)
         if origin is Annotated:
@@ -202,13 +238,25 @@ class _Reader:
             return self._class(annotation)
         raise self.refuse(annotation)
 
+    def _collection(self, annotation: Any, collection: int, element: _Read) -> _Read:
+        name = _COLLECTION_NAMES[collection]
+        if not element.is_single:
+            raise self.refuse(annotation, f"a {name} cannot hold collections, unless it is a {name} of Any")
+        if element.type == LINK and collection != MAP and element.nullable:
+            raise self.refuse(annotation, f"a {name} of objects holds no None: {name}[{element.target}]")
+        if element.type == LINK and collection == MAP and not element.nullable:
+            raise self.refuse(
+                annotation, "an object in a dict becomes None when it is deleted: "
+                f"dict[str, {element.target} | None]")
+        return element._replace(collection=collection)
+
     def _optional(self, annotation: Any, arguments: tuple[Any, ...]) -> _Read:
         others = [argument for argument in arguments if argument is not type(None)]
         if len(others) != 1 or len(others) == len(arguments):
             raise self.refuse(annotation, "a property has one type, or that and None")
         inner = self.read(others[0])
-        if inner.is_list or inner.is_backlinks:
-            raise self.refuse(annotation, "a list is never None, only empty")
+        if not inner.is_single:
+            raise self.refuse(annotation, "a collection is never None, only empty")
         return inner._replace(nullable=True)
 
     def _class(self, annotation: type) -> _Read:
@@ -220,11 +268,21 @@ class _Reader:
             return _Read(LINK, target=annotation.__name__, target_class=annotation)
         if issubclass(annotation, _Later):
             return _Read(LINK, target=annotation.__name__)
+        if issubclass(annotation, enum.Enum) and annotation is not enum.Enum:
+            return self._enum(annotation)
         raise self.refuse(annotation)
+
+    def _enum(self, annotation: type[enum.Enum]) -> _Read:
+        """Stored by the values of its members, which have one type."""
+        kinds = {type(member.value) for member in annotation}
+        kind = next(iter(kinds), None)
+        if len(kinds) != 1 or kind not in _TYPES:
+            raise self.refuse(annotation, f"the members of {annotation.__name__} have no one type of value to store")
+        return _Read(_TYPES[kind], enum=annotation)
 
 
 def check_link(cls: type[Model], property_: Declared) -> None:
-    if property_.type == LINK and not property_.is_list and not property_.nullable:
+    if property_.type == LINK and property_.is_plain and not property_.nullable:
         raise errors.SchemaInvalidError(
             f"{cls.__name__}.{property_.name}: a link becomes None when its target is deleted: "
             f"write {property_.target} | None", class_name=cls.__name__, property_name=property_.name)

@@ -1,4 +1,4 @@
-"""A list property as a mutable sequence."""
+"""A list property, or a list inside a mixed value, as a mutable sequence."""
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableSequence
@@ -6,27 +6,20 @@ from typing import Any, TypeVar, Union, overload
 
 from . import errors
 from ._convert import LINK, Values
-from .results import Collection
+from .results import InPlace, plain
 
 T = TypeVar("T")
 
 
-class List(Collection[T], MutableSequence[T]):
+class List(InPlace[T], MutableSequence[T]):
     """The values or objects of one list property, live. Changes need a write, as all changes do.
 
-    Objects that are in no database yet are added when they are put into a list."""
+    Objects that are in no database yet are added when they are put into a list. Lists and dicts inside a list of mixed
+    values are live too."""
 
-    __hash__ = None  # type: ignore[assignment]
-
-    def _class_id(self) -> int:
-        return self._coll.info().target
-
-    def _encode(self, values: Iterable[Any]) -> Values:
-        self._database._check_task()
-        values = list(values)
-        if self._type == LINK:
-            self._database._add_loose(values)
-        return self._database._encoded(values, [self._type] * len(values))
+    def _embeds(self, values: Iterable[Any]) -> bool:
+        """Whether these are new embedded objects, which are made in their places."""
+        return self._type == LINK and any(self._database._is_loose_embedded(value) for value in values)
 
     def _position(self, index: int, count: int) -> int:
         position = index + count if index < 0 else index
@@ -41,21 +34,31 @@ class List(Collection[T], MutableSequence[T]):
     def __setitem__(self, index: Union[int, slice], value: Any) -> None:
         count = len(self)
         if not isinstance(index, slice):
-            self._coll.list_set(self._position(index, count), self._encode([value]))
+            position = self._position(index, count)
+            if self._embeds([value]):
+                self._database._embed(value, lambda: self._coll.embedded_set(position))
+            else:
+                self._coll.list_set(position, self._encode([value]))
             return
         if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
             raise errors.WrongTypeError(f"a list is assigned from several values, not from {value!r:.60}")
         first, end, step = index.indices(count)
         new = list(value)
+        if step == 1 and self._embeds(new):
+            self._coll.list_splice(first, max(0, end - first), Values())
+            for position, element in enumerate(new, first):
+                self.insert(position, element)
+            return
         if step == 1:
             self._coll.list_splice(first, max(0, end - first), self._encode(new))
             return
         positions = range(first, end, step)
         if len(new) != len(positions):
             raise ValueError(f"{len(new)} values cannot take {len(positions)} places")
-        self._encode(new)
+        if not self._embeds(new):
+            self._encode(new)
         for position, element in zip(positions, new):
-            self._coll.list_set(position, self._encode([element]))
+            self[position] = element
 
     def __delitem__(self, index: Union[int, slice]) -> None:
         self._database._check_task()
@@ -74,13 +77,24 @@ class List(Collection[T], MutableSequence[T]):
     def insert(self, index: int, value: T) -> None:
         count = len(self)
         position = max(0, index + count) if index < 0 else min(index, count)
-        self._coll.list_insert(position, self._encode([value]))
+        if self._embeds([value]):
+            self._database._embed(value, lambda: self._coll.embedded_insert(position))
+        else:
+            self._coll.list_insert(position, self._encode([value]))
 
     def append(self, value: T) -> None:
-        self._coll.list_append(self._encode([value]))
+        if self._embeds([value]):
+            self.insert(len(self), value)
+        else:
+            self._coll.list_append(self._encode([value]))
 
     def extend(self, values: Iterable[T]) -> None:
-        self._coll.list_append(self._encode(values))
+        new = list(values)
+        if self._embeds(new):
+            for value in new:
+                self.append(value)
+        else:
+            self._coll.list_append(self._encode(new))
 
     def extend_keys(self, keys: Iterable[int]) -> None:
         """extend() with objects given by their keys, as batch inserts return them."""
@@ -92,6 +106,24 @@ class List(Collection[T], MutableSequence[T]):
     def __iadd__(self, values: Iterable[T]) -> List[T]:
         self.extend(values)
         return self
+
+    def assign(self, values: Iterable[T], *, only_differences: bool = False) -> None:
+        """Replaces the elements; with `only_differences`, positions that hold equal elements are left alone."""
+        new = list(values) if not isinstance(values, (str, bytes)) else values
+        if not only_differences:
+            self[:] = new
+            return
+        old = self[:]
+        for position, (before, after) in enumerate(zip(old, new)):
+            if type(before) is not type(after) or before != after:
+                self[position] = after
+        if len(new) != len(old):
+            self[len(new) if len(new) < len(old) else len(old):] = list(new[len(old):])
+
+    def to_plain(self) -> list[Any]:
+        """A copy, with lists and dicts in place of what is live."""
+        copied: list[Any] = plain(self)
+        return copied
 
     def clear(self) -> None:
         self._database._check_task()

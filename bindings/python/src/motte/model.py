@@ -11,6 +11,8 @@ import difflib
 import sys
 import typing
 import weakref
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional
 
 from . import errors, fields
@@ -123,9 +125,9 @@ class Model:
                 loose[name] = field.default_factory()
             elif field.origin is None:
                 declared = self._declared()[name]
-                if not declared.is_list and not declared.nullable:
+                if declared.is_plain and not declared.nullable:
                     raise TypeError(f"{type(self).__name__}() needs a value for '{name}'")
-                loose[name] = [] if declared.is_list else None
+                loose[name] = None if declared.is_plain else declared.empty()
         _set_values(self, loose)
 
     # -------------------------------------------------------------------------------------------- declarations
@@ -160,7 +162,7 @@ class Model:
     def _path_is_list_of_values(cls, names: tuple[str, ...]) -> bool:
         owner = cls._path_target(names[:-1])
         declared = owner._declared().get(names[-1]) if owner is not None else None
-        return declared is not None and declared.is_list and declared.type != LINK
+        return declared is not None and not declared.is_plain and declared.type not in (LINK, INVERSE)
 
     # -------------------------------------------------------------------------------------------- values
 
@@ -239,10 +241,8 @@ class Model:
         return frozen
 
     def to_dict(self) -> dict[str, Any]:
-        """All stored properties by name; lists are copied, objects stay objects."""
-        return {name: list(value) if declared.is_list else value
-                for name, declared in self._declared().items() if declared.is_stored
-                for value in (getattr(self, name),)}
+        """All stored properties by name; collections are copied, objects stay objects, embedded ones become dicts."""
+        return {name: _copied(getattr(self, name)) for name, declared in self._declared().items() if declared.is_stored}
 
     # -------------------------------------------------------------------------------------------- protocols
 
@@ -271,6 +271,38 @@ class Model:
         if self._row is not None:
             raise TypeError(f"a stored {type(self).__name__} cannot be pickled or copied; to_dict() gives its values")
         return (_loose, (type(self), self._values))
+
+
+class EmbeddedModel(Model):
+    """Base of the classes whose objects belong to one property of one parent.
+
+    An object is made by assigning it: `person.home = Address(city="London")`, `person.places.append(Address(...))`,
+    `person.by_name["work"] = Address(...)`. It is deleted with its parent, and when its place gets another value."""
+
+    @property
+    def parent(self) -> Optional[Model]:
+        """The object it belongs to."""
+        row = self._row
+        if row is None:
+            return None
+        found = row.realm.row_parent(row.class_id, self._live_key())
+        parent: Optional[Model] = None if found is None else row.database._object(*found)
+        return parent
+
+
+_models.pop("EmbeddedModel", None)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, EmbeddedModel):
+        return value.to_dict()
+    if isinstance(value, Model) or isinstance(value, (str, bytes)):
+        return value
+    if isinstance(value, Mapping):
+        return {key: _copied(each) for key, each in value.items()}
+    if isinstance(value, AbstractSet):
+        return {_copied(each) for each in value} if not isinstance(value, Sequence) else [*map(_copied, value)]
+    return [*map(_copied, value)] if isinstance(value, (list, tuple, Sequence)) else value
 
 
 # The slots by themselves, past __setattr__.
@@ -329,7 +361,7 @@ def _is_class_variable(annotation: Any) -> bool:
 
 
 def _short(value: Any, declared: Declared) -> str:
-    if declared.is_list:
+    if not declared.is_plain or not isinstance(value, (str, bytes)) and isinstance(value, (Sequence, Mapping)):
         return f"[{len(value)} items]" if len(value) != 1 else "[1 item]"
     if isinstance(value, Model):
         key = next((key for key, each in value._declared().items() if each.field.primary_key), None)

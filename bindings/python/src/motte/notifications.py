@@ -8,15 +8,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
 from . import errors
-from ._coll import NativeChanges, Token
+from ._coll import DELETIONS, INSERTIONS, MODIFICATIONS, NativeChanges, Token
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from .database import Database
+    from .maps import Map
     from .model import Model
     from .results import Collection
 
@@ -44,6 +45,10 @@ class Changes:
         self.modifications_old: list[int]
         self.modifications: list[int]
         self.modifications_old, self.modifications = native.modifications(info.modification_count)
+        #: Of a map: the keys that went away, came, or have another value.
+        self.deleted_keys: list[str] = native.keys(DELETIONS, info.deletion_count)
+        self.inserted_keys: list[str] = native.keys(INSERTIONS, info.insertion_count)
+        self.modified_keys: list[str] = native.keys(MODIFICATIONS, info.modification_count)
 
     def __repr__(self) -> str:
         words = [word for word in ("initial", "deleted") if getattr(self, "is_" + word)]
@@ -177,11 +182,11 @@ class ChangeStream(Generic[C]):
 # ------------------------------------------------------------------------------------------------ what is observed
 
 
-def observe_collection(collection: Collection[Any], callback: Callable[[Changes], None]) -> Observation:
+def observe_collection(collection: Union[Collection[Any], Map[Any]], callback: Callable[[Changes], None]) -> Observation:
     return Observation(collection._coll.observe(lambda native: callback(Changes(native))))
 
 
-def collection_changes(collection: Collection[Any], timeout: Optional[float]) -> ChangeStream[Changes]:
+def collection_changes(collection: Union[Collection[Any], Map[Any]], timeout: Optional[float]) -> ChangeStream[Changes]:
     return ChangeStream(collection._database, lambda: collection._coll.observe(None), Changes, timeout)
 
 

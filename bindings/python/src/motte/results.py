@@ -5,13 +5,17 @@ the elements as they were when it began.
 """
 from __future__ import annotations
 
+import enum
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Generic, NoReturn, Optional, TypeVar, Union, overload
 
 from . import _coll, errors, query
 from ._coll import Coll
-from ._convert import BINARY, BOOL, DOUBLE, FLOAT, INT, LINK, NULL, STRING, TIMESTAMP, TYPE_NAMES, moment, unpacked
+from ._convert import (
+    BINARY, BOOL, DOUBLE, FLOAT, IN_PLACE, INT, LINK, MIXED, NULL, PLACE_DECODERS, STRING, TIMESTAMP, TYPE_NAMES,
+    WIDTHS, Values, fixed, moment, unpacked,
+)
 
 if TYPE_CHECKING:
     import numpy
@@ -32,8 +36,9 @@ class Collection(Sequence[T], Generic[T]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, database: Database, coll: Coll, element_type: int = LINK) -> None:
-        self._database, self._coll, self._type = database, coll, element_type
+    def __init__(self, database: Database, coll: Coll, element_type: int = LINK,
+                 members: Optional[type[enum.Enum]] = None) -> None:
+        self._database, self._coll, self._type, self._enum = database, coll, element_type, members
 
     # -------------------------------------------------------------------------------------------- sequence
 
@@ -62,8 +67,7 @@ class Collection(Sequence[T], Generic[T]):
             position += len(self)
             if position < 0:
                 raise errors.OutOfBoundsError(f"index {index} is out of range for {len(self)} elements")
-        element: T = self._coll.get(position, self._database._object)
-        return element
+        return self._element(position, self._coll.get(position, self._database._object, self._decoders()))
 
     def __iter__(self) -> Iterator[T]:
         if self._type == LINK:
@@ -95,7 +99,24 @@ class Collection(Sequence[T], Generic[T]):
             return []
         if self._type == LINK:
             return list(map(self._database._maker(self._class_id()), self._coll.keys(first, count)))
-        return self._coll.values([_coll.SELF], first, count, self._database._object)
+        read = self._coll.values([_coll.SELF], first, count, self._database._object, self._decoders())
+        if self._type == MIXED or self._enum is not None:
+            return [self._element(position, value) for position, value in enumerate(read, first)]
+        return read
+
+    def _decoders(self) -> Optional[dict[int, Any]]:
+        """How values are read, if not copied."""
+        return None
+
+    def _element(self, position: int, value: Any) -> T:
+        """An element as it is given out."""
+        element: T = value
+        if self._enum is not None and value is not None:
+            try:
+                element = self._enum(value)  # type: ignore[assignment]
+            except ValueError:
+                raise errors.WrongTypeError(f"{value!r:.60} is no {self._enum.__name__}") from None
+        return element
 
     def _class_id(self) -> int:
         return self._coll.info().target
@@ -172,10 +193,10 @@ class Collection(Sequence[T], Generic[T]):
 
     def freeze(self) -> Results[T]:
         """As it is now, for ever and for every thread."""
-        return Results(self._database.freeze(), self._coll.freeze(), self._type)
+        return Results(self._database.freeze(), self._coll.freeze(), self._type, self._enum)
 
     def _results(self, coll: Coll) -> Results[T]:
-        return Results(self._database, coll, self._type)
+        return Results(self._database, coll, self._type, self._enum)
 
     # -------------------------------------------------------------------------------------------- aggregates
 
@@ -229,6 +250,11 @@ class Collection(Sequence[T], Generic[T]):
             return list(texts) if type_ == BINARY else [None if text is None else text.decode() for text in texts]
         if type_ == NULL:
             return [None] * count
+        if type_ == MIXED:
+            return self._coll.values([id_], 0, count, self._database._object)
+        if type_ in WIDTHS:
+            content, validity = self._coll.fixed(id_, WIDTHS[type_], 0, count)
+            return [value if here else None for value, here in zip(fixed(type_, content), unpacked(validity, count))]
         kind, code = _BULK[type_]
         numbers: array[Any] = array(code, bytes(array(code).itemsize * count))
         validity, read = self._coll.numbers(kind, id_, 0, count, numbers)
@@ -247,14 +273,15 @@ class Collection(Sequence[T], Generic[T]):
         """One property of all elements, as a NumPy array.
 
         A property that may be None gives a masked array, unless `null` says what to put in place of None. Ints are
-        int64, floats float64, datetimes datetime64[us], objects their keys (-1 for None), texts and data objects."""
+        int64, floats float64, datetimes datetime64[us], objects their keys (-1 for None); texts, data, decimals,
+        identifiers and mixed values are objects."""
         try:
             import numpy
         except ImportError:
             raise ImportError("to_numpy() needs NumPy: pip install numpy") from None
         id_, type_, nullable, _ = self._property_id(property)
         count = len(self)
-        if type_ in (STRING, BINARY):
+        if type_ not in _BULK:
             values = numpy.empty(count, dtype=object)
             values[:] = self.column(property)
             absent = numpy.array([value is None for value in values], dtype=bool)
@@ -299,11 +326,46 @@ class Collection(Sequence[T], Generic[T]):
         return collection_changes(self, timeout)
 
 
+class InPlace(Collection[T]):
+    """What lists and sets have in common: a place in an object, and elements that may be lists and dicts in place."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _class_id(self) -> int:
+        return self._coll.info().target
+
+    def _decoders(self) -> Optional[dict[int, Any]]:
+        return PLACE_DECODERS if self._type == MIXED else None
+
+    def _element(self, position: int, value: Any) -> T:
+        if value is IN_PLACE:
+            element: T = self._database._nested(self._coll.get_coll(position))
+            return element
+        return super()._element(position, value)
+
+    def _encode(self, values: Iterable[Any]) -> Values:
+        self._database._check_task()
+        values = list(values)
+        if self._type == LINK:
+            self._database._add_loose(values)
+        return self._database._encoded(values, [self._type] * len(values))
+
+
+def plain(value: Any) -> Any:
+    """A value without anything live but objects: lists, sets and dicts are copied, at every depth."""
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)) or isinstance(value, Collection):
+        return [plain(each) for each in value]
+    return value
+
+
 class Results(Collection[T]):
     """Objects selected and ordered by a query, or all of a class."""
 
-    def __init__(self, database: Database, coll: Coll, element_type: int = LINK) -> None:
-        super().__init__(database, coll, element_type)
+    def __init__(self, database: Database, coll: Coll, element_type: int = LINK,
+                 members: Optional[type[enum.Enum]] = None) -> None:
+        super().__init__(database, coll, element_type, members)
         self._known_class: Optional[int] = None
 
     def _class_id(self) -> int:

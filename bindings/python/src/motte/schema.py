@@ -5,17 +5,26 @@ properties of an object. Databases opened without classes get classes made from 
 """
 from __future__ import annotations
 
+import enum
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import errors
-from ._convert import BINARY, BOOL, DOUBLE, EPOCH, FLOAT, INT, INVERSE, LINK, STRING, TIMESTAMP
+from ._convert import (
+    BINARY, BOOL, DECIMAL, DECODERS, DOUBLE, EPOCH, FLOAT, IN_PLACE, INT, INVERSE, LINK, MIXED, OBJECT_ID,
+    PLACE_DECODERS, STRING, TIMESTAMP, UUID,
+)
 from ._realm import INDEXED, NULLABLE, PRIMARY_KEY, ClassSpec, PropertyInfo, PropertySpec, Realm
 from .backlinks import Backlinks
-from .fields import MISSING, Declared, Field, Float32, named
+from .fields import LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, named
 from .lists import List
-from .model import Model
+from .maps import Map
+from .model import EmbeddedModel, Model
+from .objectid import ObjectId
+from .sets import Set
 
 if TYPE_CHECKING:
     from .database import Database
@@ -27,7 +36,8 @@ def specification(classes: Sequence[type[Model]]) -> list[ClassSpec]:
     for cls in classes:
         if not (isinstance(cls, type) and issubclass(cls, Model)) or cls is Model:
             raise errors.SchemaInvalidError(f"a schema is a list of subclasses of motte.Model, not of {cls!r:.60}")
-        specs.append(ClassSpec(cls.__name__, [_property(declared) for declared in cls._declared().values()]))
+        specs.append(ClassSpec(cls.__name__, [_property(declared) for declared in cls._declared().values()],
+                               issubclass(cls, EmbeddedModel)))
     return specs
 
 
@@ -35,19 +45,20 @@ def _property(declared: Declared) -> PropertySpec:
     flags = (NULLABLE * declared.nullable | PRIMARY_KEY * declared.field.primary_key
              | INDEXED * declared.field.indexed)
     return PropertySpec(
-        declared.name, declared.type, declared.is_list, flags, declared.target, declared.field.origin)
+        declared.name, declared.type, declared.collection, flags, declared.target, declared.field.origin)
 
 
 _ANNOTATIONS: dict[int, Any] = {BOOL: bool, INT: int, FLOAT: Float32, DOUBLE: float, STRING: str, BINARY: bytes,
-                                TIMESTAMP: datetime}
-_ZEROS: dict[int, Any] = {BOOL: False, INT: 0, FLOAT: 0.0, DOUBLE: 0.0, STRING: "", BINARY: b"", TIMESTAMP: EPOCH}
+                                TIMESTAMP: datetime, DECIMAL: Decimal, OBJECT_ID: ObjectId, UUID: uuid.UUID, MIXED: Any}
+_ZEROS: dict[int, Any] = {BOOL: False, INT: 0, FLOAT: 0.0, DOUBLE: 0.0, STRING: "", BINARY: b"", TIMESTAMP: EPOCH,
+                          DECIMAL: Decimal(0), OBJECT_ID: ObjectId(bytes(12)), UUID: uuid.UUID(int=0)}
 # Annotations that are made, not written.
 _OPTIONAL: Any = Optional
-_LIST: Any = list
+_COLLECTIONS: dict[int, Any] = {LIST: list, SET: set, MAP: dict}
 _BACKLINKS: Any = Backlinks
 
 
-def made_class(name: str, properties: Iterable[PropertyInfo]) -> type[Model]:
+def made_class(name: str, properties: Iterable[PropertyInfo], embedded: bool = False) -> type[Model]:
     """A model class for what a file holds."""
     namespace: dict[str, Any] = {"__module__": __name__, "__doc__": f"{name}, as it is stored."}
     annotations: dict[str, Any] = {}
@@ -58,19 +69,21 @@ def made_class(name: str, properties: Iterable[PropertyInfo]) -> type[Model]:
             continue
         annotation = named(info.target_name) if info.type == LINK else _ANNOTATIONS[info.type]
         nullable = bool(info.flags & NULLABLE)
-        if info.is_list:
-            annotations[info.name] = _LIST[_OPTIONAL[annotation] if nullable and info.type != LINK else annotation]
-            namespace[info.name] = Field(default_factory=list)
+        if info.collection != SINGLE:
+            element = _OPTIONAL[annotation] if nullable and info.type != MIXED else annotation
+            kind = _COLLECTIONS[info.collection]
+            annotations[info.name] = kind[str, element] if info.collection == MAP else kind[element]
+            namespace[info.name] = Field(default_factory=kind)
             continue
         nullable = nullable or info.type == LINK
-        annotations[info.name] = _OPTIONAL[annotation] if nullable else annotation
+        annotations[info.name] = _OPTIONAL[annotation] if nullable and info.type != MIXED else annotation
         is_key = bool(info.flags & PRIMARY_KEY)
         # Defaults are not stored; what a property of this type starts with stands in.
         default = None if nullable else MISSING if is_key else _ZEROS[info.type]
         namespace[info.name] = Field(default, primary_key=is_key, indexed=bool(info.flags & INDEXED))
     namespace["__annotations__"] = annotations
     namespace["_is_made"] = True
-    return type(name, (Model,), namespace)
+    return type(name, (EmbeddedModel if embedded else Model,), namespace)
 
 
 class Bound:
@@ -83,7 +96,8 @@ class Bound:
         #: From key to value; None for a collection.
         self.read: Optional[Callable[[int], Any]] = None
         if declared.is_plain:
-            self.read = row.realm.row_reader(row.class_id, info.id, row.database._object)
+            decoders = PLACE_DECODERS if declared.type == MIXED else DECODERS
+            self.read = row.realm.row_reader(row.class_id, info.id, row.database._object, decoders)
 
 
 class Row:
@@ -120,13 +134,14 @@ class Row:
         key = instance._key if instance._write is None else instance._live_key()
         try:
             if bound.read is not None:
-                return bound.read(key)
+                value = bound.read(key)
+                if value is IN_PLACE:
+                    return database._nested(self.realm.row_coll(self.class_id, key, bound.info.id))
+                return value if bound.declared.enum is None else member(bound.declared, value)
             coll = self.realm.row_coll(self.class_id, key, bound.info.id)
         except errors.ObjectDeletedError:
             raise self._deleted() from None
-        if bound.declared.type == INVERSE:
-            return Backlinks(database, coll)
-        return List(database, coll, bound.declared.type)
+        return collection(database, coll, bound.declared)
 
     def set(self, instance: Model, name: str, value: Any) -> None:
         bound = self.bound(name)
@@ -134,8 +149,12 @@ class Row:
         key = instance._live_key()
         if bound.declared.type == INVERSE:
             raise AttributeError(f"{self.model.__name__}.{name} is computed and cannot be assigned")
-        if bound.declared.is_list:
-            List(self.database, self.realm.row_coll(self.class_id, key, bound.info.id), bound.declared.type)[:] = value
+        if not bound.declared.is_plain:
+            coll = self.realm.row_coll(self.class_id, key, bound.info.id)
+            collection(self.database, coll, bound.declared).assign(value)
+            return
+        if isinstance(value, EmbeddedModel) and value._row is None:
+            self.database._embed(value, lambda: self.realm.row_embed(self.class_id, key, bound.info.id))
             return
         values = self.database._encoded([value], [bound.declared.type])
         self.realm.row_set(self.class_id, key, [bound.info.id], values)
@@ -143,6 +162,28 @@ class Row:
     def _deleted(self) -> errors.Error:
         return errors.ObjectDeletedError(
             f"this {self.model.__name__} has been deleted", class_name=self.model.__name__)
+
+
+def collection(database: Database, coll: Any, declared: Declared) -> Any:
+    """What stands for a collection property."""
+    if declared.type == INVERSE:
+        return Backlinks(database, coll)
+    kind: Any = {LIST: List, SET: Set, MAP: Map}[declared.collection]
+    return kind(database, coll, declared.type, declared.enum)
+
+
+def member(declared: Declared, value: Any) -> Optional[enum.Enum]:
+    """The member of an enum that is stored as `value`; one that is unknown is None where that is allowed."""
+    assert declared.enum is not None
+    if value is None:
+        return None
+    try:
+        return declared.enum(value)
+    except ValueError:
+        if declared.nullable:
+            return None
+        raise errors.WrongTypeError(
+            f"{value!r:.60} is no {declared.enum.__name__}", property_name=declared.name) from None
 
 
 def rows_of(database: Database, realm: Realm, classes: Optional[Sequence[type[Model]]]) -> dict[int, Row]:
@@ -156,6 +197,6 @@ def rows_of(database: Database, realm: Realm, classes: Optional[Sequence[type[Mo
             rows[class_id] = Row(database, cls, class_id, realm.properties(class_id))
         return rows
     for class_id in realm.classes():
-        infos = realm.properties(class_id)
-        rows[class_id] = Row(database, made_class(realm.class_info(class_id).name, infos), class_id, infos)
+        infos, about = realm.properties(class_id), realm.class_info(class_id)
+        rows[class_id] = Row(database, made_class(about.name, infos, about.embedded), class_id, infos)
     return rows

@@ -1,0 +1,144 @@
+"""A map property, or a map inside a mixed value, as a mutable mapping."""
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, TypeVar
+
+from . import errors, query
+from ._coll import Coll
+from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
+from .results import Results, plain
+
+if TYPE_CHECKING:
+    from .database import Database
+    from .notifications import Changes, ChangeStream, Observation
+
+V = TypeVar("V")
+
+
+class Map(MutableMapping[str, V]):
+    """The values or objects under the keys of one dict property, live, in the order of the keys. Changes need a write.
+
+    Keys have no "." and do not begin with "$". When an object in a map is deleted, its key stays with None. Lists and
+    dicts inside a map of mixed values are live too."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, database: Database, coll: Coll, element_type: int = MIXED,
+                 members: Optional[type[enum.Enum]] = None) -> None:
+        self._database, self._coll, self._type, self._enum = database, coll, element_type, members
+
+    # -------------------------------------------------------------------------------------------- mapping
+
+    def __len__(self) -> int:
+        return self._coll.count()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._coll.map_keys())
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self._coll.map_has(key)
+
+    def __getitem__(self, key: str) -> V:
+        decoders = PLACE_DECODERS if self._type == MIXED else DECODERS
+        found, value = self._coll.map_get(key, self._database._object, decoders)
+        if not found:
+            raise KeyError(key)
+        if value is IN_PLACE:
+            value = self._database._nested(self._coll.map_get_coll(key))
+        if self._enum is not None and value is not None:
+            try:
+                value = self._enum(value)
+            except ValueError:
+                raise errors.WrongTypeError(f"{value!r:.60} is no {self._enum.__name__}") from None
+        element: V = value
+        return element
+
+    def __setitem__(self, key: str, value: V) -> None:
+        if self._type == LINK and self._database._is_loose_embedded(value):
+            self._database._embed(value, lambda: self._coll.embedded_put(key))
+        else:
+            self._coll.map_put(key, self._encode([value]))
+
+    def __delitem__(self, key: str) -> None:
+        self._database._check_task()
+        if not self._coll.map_remove(key):
+            raise KeyError(key)
+
+    def clear(self) -> None:
+        self._database._check_task()
+        self._coll.clear()
+
+    def update(self, *others: Any, **more: Any) -> None:
+        """Sets the values of several keys, all or none."""
+        entries = dict(*others, **more)
+        if any(self._database._is_loose_embedded(value) for value in entries.values()):
+            for key, value in entries.items():
+                self[key] = value
+        elif entries:
+            self._coll.map_put_many(list(entries), self._encode(entries.values()))
+
+    def assign(self, values: Mapping[str, Any], *, only_differences: bool = False) -> None:
+        """Replaces the whole content; keys that are in both keep their place and get the new value."""
+        if not isinstance(values, Mapping):
+            raise errors.WrongTypeError(f"a map is assigned from a mapping, not from {values!r:.60}")
+        new = dict(values.items())
+        self._database._check_task()
+        for key in set(self) - set(new):
+            del self[key]
+        if only_differences:
+            old = plain(self)
+            new = {key: value for key, value in new.items()
+                   if key not in old or type(old[key]) is not type(value) or old[key] != value}
+        self.update(new)
+
+    def _encode(self, values: Iterable[Any]) -> Values:
+        self._database._check_task()
+        values = list(values)
+        if self._type == LINK:
+            self._database._add_loose(values)
+        return self._database._encoded(values, [self._type] * len(values))
+
+    def __repr__(self) -> str:
+        try:
+            return f"<Map: {len(self)} {TYPE_NAMES[self._type]}>"
+        except errors.Error as error:
+            return f"<Map that cannot be used: {error}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Map cannot be pickled or copied; to_plain() gives its content")
+
+    def to_plain(self) -> dict[str, Any]:
+        """A copy, with lists and dicts in place of what is live."""
+        copied: dict[str, Any] = plain(self)
+        return copied
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it can be used: the database is open, and its owner exists."""
+        return self._coll.is_valid()
+
+    # -------------------------------------------------------------------------------------------- results
+
+    def results(self) -> Results[V]:
+        """The values, as live results."""
+        return Results(self._database, self._coll.to_results(), self._type, self._enum)
+
+    def where(self, condition: query.Condition, *arguments: Any) -> Results[V]:
+        """The values that match, live; see Collection.where()."""
+        return self.results().where(condition, *arguments)
+
+    # -------------------------------------------------------------------------------------------- observing
+
+    def observe(self, callback: Callable[[Changes], None]) -> Observation:
+        """Calls back with each change, first with the initial state, for as long as the result is kept."""
+        from .notifications import observe_collection
+
+        return observe_collection(self, callback)
+
+    def changes(self, timeout: Optional[float] = None) -> ChangeStream[Changes]:
+        """The changes one after the other, the initial state first; see Collection.changes()."""
+        from .notifications import collection_changes
+
+        return collection_changes(self, timeout)

@@ -1,0 +1,139 @@
+"""A set property as a mutable set."""
+from __future__ import annotations
+
+from collections.abc import Iterable, MutableSet
+from collections.abc import Set as AbstractSet
+from typing import Any, TypeVar
+
+from . import _coll
+from .results import Collection, InPlace, plain
+
+T = TypeVar("T")
+
+
+class Set(InPlace[T], MutableSet[T]):
+    """The values or objects of one set property, live, in their order. Changes need a write.
+
+    Equal numbers are one element of a set of mixed values. Set operators give Python sets; `|=`, `&=`, `-=`, `^=` and
+    update() change the set in place."""
+
+    @classmethod
+    def _from_iterable(cls, values: Iterable[Any]) -> Any:
+        return set(values)
+
+    # -------------------------------------------------------------------------------------------- changing
+
+    def add(self, value: T) -> None:
+        self._coll.set_insert(self._encode([value]))
+
+    def discard(self, value: T) -> None:
+        self._database._check_task()
+        self._coll.set_remove(self._database._encoded([value], [self._type]))
+
+    def remove(self, value: T) -> None:
+        self._database._check_task()
+        if not self._coll.set_remove(self._database._encoded([value], [self._type])):
+            raise KeyError(value)
+
+    def pop(self) -> T:
+        """Removes the lowest element and gives it."""
+        if not len(self):
+            raise KeyError("the set is empty")
+        first = self[0]
+        self.discard(first)
+        return first
+
+    def clear(self) -> None:
+        self._database._check_task()
+        self._coll.clear()
+
+    def update(self, *others: Iterable[T]) -> int:
+        """Adds the elements of the others and tells how many were new."""
+        return sum(self._coll.set_insert_many(self._encode(other)) for other in others)
+
+    def assign(self, values: Iterable[T], *, only_differences: bool = False) -> None:
+        """Replaces the elements. Those that stay are left alone in any case."""
+        self._coll.assign(self._encode(values))
+
+    # -------------------------------------------------------------------------------------------- algebra
+
+    def _combined(self, other: Any, operation: int) -> Any:
+        self._database._check_task()
+        if isinstance(other, Collection):
+            self._coll.set_combine(other._coll, operation)
+            return self
+        return None
+
+    def __ior__(self, other: Any) -> Any:
+        if self._combined(other, _coll.UNION) is None:
+            self.update(other)
+        return self
+
+    def __iand__(self, other: Any) -> Any:
+        if self._combined(other, _coll.INTERSECT) is None:
+            self.assign(set(self) & set(other))
+        return self
+
+    def __isub__(self, other: Any) -> Any:
+        if self._combined(other, _coll.SUBTRACT) is None:
+            for value in other:
+                self.discard(value)
+        return self
+
+    def __ixor__(self, other: Any) -> Any:
+        if self._combined(other, _coll.DIFFER) is None:
+            self.assign(set(self) ^ set(other))
+        return self
+
+    def _relation(self, other: Any) -> int:
+        """SUBSET, SUPERSET, INTERSECTS bits."""
+        if isinstance(other, Collection):
+            return self._coll.set_relate(other._coll)
+        mine, others = set(self), set(other)
+        return (_coll.SUBSET * (mine <= others) | _coll.SUPERSET * (mine >= others)
+                | _coll.INTERSECTS * bool(mine & others))
+
+    def issubset(self, other: Iterable[Any]) -> bool:
+        return bool(self._relation(other) & _coll.SUBSET)
+
+    def issuperset(self, other: Iterable[Any]) -> bool:
+        return bool(self._relation(other) & _coll.SUPERSET)
+
+    def isdisjoint(self, other: Iterable[Any]) -> bool:
+        return not self._relation(other) & _coll.INTERSECTS
+
+    def union(self, *others: Iterable[Any]) -> set[Any]:
+        return set(self).union(*others)
+
+    def intersection(self, *others: Iterable[Any]) -> set[Any]:
+        return set(self).intersection(*others)
+
+    def difference(self, *others: Iterable[Any]) -> set[Any]:
+        return set(self).difference(*others)
+
+    def symmetric_difference(self, other: Iterable[Any]) -> set[Any]:
+        return set(self).symmetric_difference(other)
+
+    def __le__(self, other: Any) -> bool:
+        return self.issubset(other) if isinstance(other, AbstractSet) else NotImplemented
+
+    def __ge__(self, other: Any) -> bool:
+        return self.issuperset(other) if isinstance(other, AbstractSet) else NotImplemented
+
+    def __lt__(self, other: Any) -> bool:
+        return self <= other and len(self) < len(other) if isinstance(other, AbstractSet) else NotImplemented
+
+    def __gt__(self, other: Any) -> bool:
+        return self >= other and len(self) > len(other) if isinstance(other, AbstractSet) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, AbstractSet):
+            if isinstance(other, Set) and self._coll.same(other._coll):
+                return True
+            return len(self) == len(other) and all(value in self for value in other)
+        return super().__eq__(other)
+
+    def to_plain(self) -> list[Any]:
+        """A copy of the elements, in their order."""
+        copied: list[Any] = plain(self)
+        return copied
