@@ -40,8 +40,8 @@
  * BAD_STRUCT_SIZE; and those of the disk when it has to read: CORRUPTED, INPUT_OUTPUT. All functions are there since
  * 0.1.0.
  *
- * Contents: library, errors, handles, config, schema, realm, object, row, object fields, collection, list,
- * nested, query, bulk read, batch insert, queue, observe, changes, values as text. Helpers for C (literals,
+ * Contents: library, errors, handles, config, schema, realm, object, row, object fields, embedded, collection, list,
+ * set, map, nested, query, bulk read, batch insert, queue, observe, changes, values as text. Helpers for C (literals,
  * typed release) are in motte_inline.h.
  *
  * What stands between the two DECLARATIONS marks holds only typedefs, enums with written numbers, plain defines and
@@ -889,6 +889,33 @@ motte_status motte_object_set_fixed(motte_object *object, motte_prop prop, const
  *  Thread: owner. Result: -. Errors: as motte_object_set(). */
 motte_status motte_object_set_null(motte_object *object, motte_prop prop);
 
+/* ---------------------------------------------------------------------------------------------------- embedded
+ *
+ * An embedded object is made in its place and stays there: in a link, a list or a map of its parent. What stood in that
+ * place is deleted, and it is deleted itself when it is overwritten, removed or its parent deleted. Links to one that
+ * has a place are INVALID_ARGUMENT. All of these make an object with defaults and need an open write. */
+
+/** New object in a link property.
+ *  Thread: owner. Result: O. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE, NOT_IN_WRITE, OUT_OF_HANDLES. */
+motte_status motte_embedded_create(motte_object *parent, motte_prop prop, motte_object **out_object);
+
+/** New object in a list, before a position, which may be the count.
+ *  Thread: owner. Result: O. Errors: OUT_OF_BOUNDS, WRONG_TYPE, NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND,
+ *  OUT_OF_HANDLES. */
+motte_status motte_embedded_insert(motte_coll *list, size_t index, motte_object **out_object);
+
+/** New object in a list, in place of an element.
+ *  Thread: owner. Result: O. Errors: as motte_embedded_insert(). */
+motte_status motte_embedded_set(motte_coll *list, size_t index, motte_object **out_object);
+
+/** New object in a map, under a key.
+ *  Thread: owner. Result: O. Errors: WRONG_TYPE, NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND, OUT_OF_HANDLES. */
+motte_status motte_embedded_put(motte_coll *map, const char *key, size_t key_size, motte_object **out_object);
+
+/** Owner of an embedded object and the property that holds it; NOT_FOUND for an object of another class.
+ *  Thread: owner. Result: O. Optional: out_prop. Errors: OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_object_parent(const motte_object *object, motte_object **out_parent, motte_prop *out_prop);
+
 /* ---------------------------------------------------------------------------------------------------- collection
  *
  * One handle type for lists, sets, maps, results and backlinks, live or frozen. Results are lazy: nothing is computed
@@ -961,6 +988,10 @@ motte_status motte_coll_get(const motte_coll *coll, size_t index, motte_value *o
  *  Thread: owner. Result: O. Errors: OUT_OF_BOUNDS, WRONG_TYPE, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_coll_get_object(const motte_coll *coll, size_t index, motte_object **out_object);
 
+/** The list or map nested in an element of type mixed, live; WRONG_TYPE if there is none.
+ *  Thread: owner. Result: O. Errors: OUT_OF_BOUNDS, WRONG_TYPE, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_coll_get_coll(const motte_coll *coll, size_t index, motte_coll **out_coll);
+
 /** First position of a value or link, or NOT_FOUND, also for a value of another type.
  *  Thread: owner. Result: -. Errors: OBJECT_DELETED. */
 motte_status motte_coll_find(const motte_coll *coll, const motte_value *value, size_t *out_index);
@@ -968,6 +999,11 @@ motte_status motte_coll_find(const motte_coll *coll, const motte_value *value, s
 /** Empties a list, set or map; the objects in it stay, embedded ones excepted. WRONG_KIND for other collections.
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND. */
 motte_status motte_coll_clear(motte_coll *coll);
+
+/** Replaces the whole content of a list or set; all or nothing.
+ *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, WRONG_TYPE, NULL_NOT_ALLOWED, VALUE_TOO_LARGE, OBJECT_DELETED,
+ *  WRONG_KIND. */
+motte_status motte_coll_assign(motte_coll *coll, const motte_value *values, size_t count);
 
 /** Deletes every object in the collection and tells how many.
  *  Thread: owner. Result: -. Optional: out_deleted. Errors: NOT_IN_WRITE, WRONG_TYPE, OBJECT_DELETED. */
@@ -1034,6 +1070,89 @@ motte_status motte_list_swap(motte_coll *list, size_t index, size_t other);
  *  Thread: owner. Result: -. Errors: as motte_list_set(). */
 motte_status motte_list_splice(motte_coll *list, size_t index, size_t remove_count, const motte_value *values,
                                size_t count);
+
+/* ---------------------------------------------------------------------------------------------------- set
+ *
+ * Changes of one set; other collections are WRONG_KIND. Numbers that are equal are one element, whatever their types;
+ * motte_coll_find() says whether there is one. */
+
+/** Adds a value; UNCHANGED if it is there already.
+ *  Thread: owner. Result: -. Errors: WRONG_TYPE, NULL_NOT_ALLOWED, VALUE_TOO_LARGE, NOT_IN_WRITE, OBJECT_DELETED,
+ *  WRONG_KIND. */
+motte_status motte_set_insert(motte_coll *set, const motte_value *value);
+
+/** Adds `count` values and tells how many were new; all or nothing. row_index of the error detail is the offending
+ *  position in `values`.
+ *  Thread: owner. Result: -. Optional: out_added. Errors: as motte_set_insert(). */
+motte_status motte_set_insert_many(motte_coll *set, const motte_value *values, size_t count, uint64_t *out_added);
+
+/** Removes a value; NOT_FOUND if it is not there, also for a value of another type.
+ *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND. */
+motte_status motte_set_remove(motte_coll *set, const motte_value *value);
+
+typedef uint32_t motte_set_operation;
+enum {
+    MOTTE_SET_UNION = 1,
+    MOTTE_SET_INTERSECT = 2,
+    MOTTE_SET_SUBTRACT = 3,
+    MOTTE_SET_SYMMETRIC_DIFFERENCE = 4
+};
+
+/** Changes a set by the elements of any collection of the same realm and element type.
+ *  Thread: owner. Result: -. Errors: WRONG_TYPE, NULL_NOT_ALLOWED, NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND. */
+motte_status motte_set_combine(motte_coll *set, const motte_coll *other, motte_set_operation operation);
+
+/* How a set stands to another: bits of motte_set_relate(). */
+enum {
+    MOTTE_SET_SUBSET = 0x1,    /* all of its elements are in the other */
+    MOTTE_SET_SUPERSET = 0x2,  /* all elements of the other are in it */
+    MOTTE_SET_INTERSECTS = 0x4 /* they have an element in common */
+};
+
+/** Compares a set with any collection; subset and superset both mean equal.
+ *  Thread: owner. Result: -. Errors: WRONG_TYPE, OBJECT_DELETED, WRONG_KIND. */
+motte_status motte_set_relate(const motte_coll *set, const motte_coll *other, uint32_t *out_relation);
+
+/* ---------------------------------------------------------------------------------------------------- map
+ *
+ * A map has values under keys that are text. Keys have no '.' and do not begin with '$': percent-encode them. Other
+ * collections are WRONG_KIND. When an object under a key is deleted, the key stays with a null. */
+
+/** The value of a key; NOT_FOUND without it, MOTTE_NULL if it has a null.
+ *  Thread: owner. Result: V. Errors: OBJECT_DELETED, WRONG_KIND. */
+motte_status motte_map_get(const motte_coll *map, const char *key, size_t key_size, motte_value *out_value);
+
+/** The list or map nested under a key, live; NOT_FOUND without the key.
+ *  Thread: owner. Result: O. Errors: WRONG_TYPE, OBJECT_DELETED, WRONG_KIND, OUT_OF_HANDLES. */
+motte_status motte_map_get_coll(const motte_coll *map, const char *key, size_t key_size, motte_coll **out_coll);
+
+/** OK if the map has the key, or NOT_FOUND.
+ *  Thread: owner. Result: -. Errors: OBJECT_DELETED, WRONG_KIND. */
+motte_status motte_map_has(const motte_coll *map, const char *key, size_t key_size);
+
+/** Sets the value of a key, and tells whether the key is new.
+ *  Thread: owner. Result: -. Optional: out_inserted. Errors: WRONG_TYPE, NULL_NOT_ALLOWED, VALUE_TOO_LARGE,
+ *  NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND. */
+motte_status motte_map_put(motte_coll *map, const char *key, size_t key_size, const motte_value *value,
+                           bool *out_inserted);
+
+/** Sets the values of `count` keys; all or nothing. row_index of the error detail is the offending position.
+ *  Thread: owner. Result: -. Errors: as motte_map_put(). */
+motte_status motte_map_put_many(motte_coll *map, const motte_str *keys, const motte_value *values, size_t count);
+
+/** Removes a key; NOT_FOUND without it.
+ *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND. */
+motte_status motte_map_remove(motte_coll *map, const char *key, size_t key_size);
+
+/** Key and value at a position, in the order of the keys' bytes; MOTTE_NULL for a null value.
+ *  Thread: owner. Result: V. Optional: out_key, out_value. Errors: OUT_OF_BOUNDS, OBJECT_DELETED, WRONG_KIND. */
+motte_status motte_map_entry(const motte_coll *map, size_t index, motte_str *out_key, motte_value *out_value);
+
+/** Keys first ... first + count, or as many as there are; MOTTE_END stands for none left. The values are read with the
+ *  functions of "bulk read".
+ *  Thread: owner. Result: V. Errors: OBJECT_DELETED, WRONG_KIND. */
+motte_status motte_map_keys(const motte_coll *map, size_t first, size_t count, motte_str *out_values,
+                            size_t *out_count);
 
 /* ---------------------------------------------------------------------------------------------------- nested
  *
@@ -1313,6 +1432,19 @@ motte_status motte_changes_insertions(const motte_changes *changes, size_t *out_
  *  Thread: any. Result: -. Optional: out_old_indexes, out_new_indexes. */
 motte_status motte_changes_modifications(const motte_changes *changes, size_t *out_old_indexes,
                                          size_t *out_new_indexes, size_t capacity, size_t *out_count);
+
+typedef uint32_t motte_changes_part;
+enum {
+    MOTTE_CHANGES_DELETIONS = 1,
+    MOTTE_CHANGES_INSERTIONS = 2,
+    MOTTE_CHANGES_MODIFICATIONS = 3
+};
+
+/** Of a map: keys that went away, came, or have another value; a null in place of a deleted object is one. None for
+ *  other collections.
+ *  Thread: any. Result: H. Optional: out_keys. */
+motte_status motte_changes_keys(const motte_changes *changes, motte_changes_part part, motte_str *out_keys,
+                                size_t capacity, size_t *out_count);
 
 /** Changed properties of an observed object.
  *  Thread: any. Result: -. Optional: out_props. */

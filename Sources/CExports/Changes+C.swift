@@ -9,6 +9,8 @@ final class ChangesBox: Box {
     private let table: TableKey?
     private let values: [motte_prop: (old: KeptValue, new: KeptValue)]
     let props: [motte_prop]
+    /// Of a map: what was deleted, inserted and modified, by MOTTE_CHANGES_DELETIONS - 1 and so on.
+    private let keys: [[KeptValue]]
 
     init(_ changes: ChangeSet, _ table: TableKey?) {
         self.changes = changes
@@ -22,6 +24,9 @@ final class ChangesBox: Box {
         }
         self.props = props
         self.values = values
+        keys = [changes.keyDeletions, changes.keyInsertions, changes.keyModifications].map {
+            $0.map { KeptValue(.string($0)) }
+        }
         super.init(kind: .changes)
     }
 
@@ -31,10 +36,18 @@ final class ChangesBox: Box {
         table = other.table
         values = other.values
         props = other.props
+        keys = other.keys
         super.init(kind: .changes)
     }
 
     override func clone() throws(DatabaseError) -> Box { ChangesBox(sharing: self) }
+
+    func keys(_ part: motte_changes_part) throws(DatabaseError) -> [motte_str] {
+        guard part >= 1, part <= keys.count else {
+            throw DatabaseError(.invalidArgument, "\(part) is no part of a change set")
+        }
+        return keys[Int(part) - 1].map { ValueView($0.value).cString }
+    }
 
     func value(of prop: motte_prop) -> (old: motte_value, new: motte_value)? {
         values[prop].map { ($0.old.value, $0.new.value) }
@@ -130,6 +143,17 @@ public func motte_changes_modifications(
         return try fill(
             out_old_indexes ?? out_new_indexes, capacity, out_count,
             from: out_old_indexes == nil ? changes.modificationsNew : changes.modificationsOld)
+    }
+}
+
+@_cdecl("motte_changes_keys") @implementation
+public func motte_changes_keys(
+    _ changes: OpaquePointer?, _ part: motte_changes_part, _ out_keys: UnsafeMutablePointer<motte_str>?,
+    _ capacity: Int, _ out_count: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        _ = try required(out_count, zero: 0)
+        return try fill(out_keys, capacity, out_count, from: try Handles.changes(changes).box.keys(part))
     }
 }
 

@@ -1,4 +1,4 @@
-/// Lists, results and backlinks: what all collections can do.
+/// Lists, sets, maps, results and backlinks: what all collections can do.
 import CMotte
 import MotteLiveObjects
 import MotteQueryEngine
@@ -23,7 +23,7 @@ public func motte_coll_info(
         try fillStruct(out_details) { () throws(DatabaseError) in
             let collection = coll.box.collection
             return motte_coll_details(
-                struct_size: 0, kind: collection.kind.rawValue, type: collection.elementType.rawValue,
+                struct_size: 0, kind: kind(of: collection), type: collection.elementType.rawValue,
                 flags: flags(of: collection), target: collection.target?.rawValue ?? 0, reserved: 0,
                 prop: storage(of: collection))
         }
@@ -31,15 +31,28 @@ public func motte_coll_info(
     }
 }
 
+/// A MOTTE_COLL_* kind; whether it is nested is a flag.
+private func kind(of collection: LiveCollection) -> UInt32 {
+    switch collection.kind {
+    case .nestedList: UInt32(MOTTE_COLL_LIST)
+    case .nestedMap: UInt32(MOTTE_COLL_MAP)
+    case let kind: kind.rawValue
+    }
+}
+
 private func flags(of collection: LiveCollection) -> UInt32 {
     (collection.isElementNullable ? UInt32(MOTTE_COLL_NULLABLE) : 0)
         | (collection.isFrozen ? UInt32(MOTTE_COLL_FROZEN) : 0)
         | (collection.isSnapshot ? UInt32(MOTTE_COLL_SNAPSHOT) : 0)
+        | (collection is LiveNested ? UInt32(MOTTE_COLL_NESTED) : 0)
 }
 
 private func storage(of collection: LiveCollection) -> motte_prop {
-    if let list = collection as? LiveList {
-        return UInt64(list.owner.table.rawValue) << 32 | UInt64(list.column.rawValue)
+    if let elements = collection as? LiveElements {
+        return UInt64(elements.owner.table.rawValue) << 32 | UInt64(elements.column.rawValue)
+    }
+    if let nested = collection as? LiveNested {
+        return UInt64(nested.owner.table.rawValue) << 32 | UInt64(nested.column.rawValue)
     }
     if let backlinks = collection as? LiveBacklinks {
         return UInt64(backlinks.origin.rawValue) << 32 | UInt64(backlinks.column.rawValue)
@@ -102,9 +115,64 @@ public func motte_coll_find(
 @_cdecl("motte_coll_clear") @implementation
 public func motte_coll_clear(_ coll: OpaquePointer?) -> motte_status {
     boundary { () throws(DatabaseError) in
-        try Handles.collection(coll).box.list().clear()
+        let handle = try Handles.collection(coll)
+        switch handle.box.collection {
+        case let list as LiveList: try list.clear()
+        case let set as LiveSet: try set.clear()
+        case let map as LiveMap: try map.clear()
+        case let nested as LiveNested: try nested.clear()
+        default: throw computed()
+        }
         return .ok
     }
+}
+
+private func computed() -> DatabaseError {
+    DatabaseError(.wrongKind, "only lists, sets and maps can be changed; this collection is computed")
+}
+
+@_cdecl("motte_coll_assign") @implementation
+public func motte_coll_assign(
+    _ coll: OpaquePointer?, _ values: UnsafePointer<motte_value>?, _ count: Int
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let handle = try Handles.collection(coll)
+        switch handle.box.collection {
+        case let list as LiveList: try list.assign(try elements(values, count, for: list))
+        case let set as LiveSet: try set.assign(try elements(values, count, for: set))
+        default: throw DatabaseError(.wrongKind, "only lists and sets of a property are assigned from values")
+        }
+        return .ok
+    }
+}
+
+@_cdecl("motte_coll_get_coll") @implementation
+public func motte_coll_get_coll(
+    _ coll: OpaquePointer?, _ index: Int, _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_coll)
+        let coll = try Handles.collection(coll)
+        try checkNotHuge(index)
+        try Handles.make(try nested(in: coll.box.collection, at: index), coll.box.core, out)
+        return .ok
+    }
+}
+
+/// The list or map that an element is.
+func nested(in collection: LiveCollection, at index: Int) throws(DatabaseError) -> LiveNested {
+    let found: LiveNested?
+    switch collection {
+    case let elements as LiveElements: found = try elements.nested(at: index)
+    case let nested as LiveNested: found = try nested.nested(at: index)
+    default:
+        _ = try collection.value(at: index)
+        found = nil
+    }
+    guard let found else {
+        throw DatabaseError(.wrongType, "there is no list or map at \(index) that could be opened in place")
+    }
+    return found
 }
 
 @_cdecl("motte_coll_delete_objects") @implementation

@@ -1,21 +1,29 @@
-/// Changes of one list.
+/// Changes of one list: of a property, or inside a mixed value.
 import CMotte
 import MotteLiveObjects
 import MotteValues
 
 /// Runs a change on the list behind a handle; other collections are refused.
 private func changing(
-    _ list: OpaquePointer?, _ change: (LiveList) throws(DatabaseError) -> Void
+    _ list: OpaquePointer?, _ change: (LiveList) throws(DatabaseError) -> Void,
+    nested: (LiveNested) throws(DatabaseError) -> Void
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
-        try change(try Handles.collection(list).box.list())
+        let handle = try Handles.collection(list)
+        if let list = handle.box.collection as? LiveList {
+            try change(list)
+        } else if let list = handle.box.collection as? LiveNested, !list.isMap {
+            try nested(list)
+        } else {
+            throw DatabaseError(.wrongKind, "this collection is no list")
+        }
         return .ok
     }
 }
 
-/// Elements to put in; links without a class get the list's.
-private func elements(
-    _ values: UnsafePointer<motte_value>?, _ count: Int, for list: LiveList
+/// Elements to put in; links without a class get the collection's.
+func elements(
+    _ values: UnsafePointer<motte_value>?, _ count: Int, for list: LiveCollection
 ) throws(DatabaseError) -> [ValueView] {
     var checked = try checkedValues(values, count)
     guard let target = list.target else { return checked }
@@ -25,7 +33,7 @@ private func elements(
     return checked
 }
 
-private func element(_ value: UnsafePointer<motte_value>?, for list: LiveList) throws(DatabaseError) -> ValueView {
+func element(_ value: UnsafePointer<motte_value>?, for list: LiveCollection) throws(DatabaseError) -> ValueView {
     var checked = try checkedValue(value)
     if let target = list.target, checked.kind == .link, checked.aux == 0 { checked.aux = target.rawValue }
     return checked
@@ -36,6 +44,9 @@ public func motte_list_set(_ list: OpaquePointer?, _ index: Int, _ value: Unsafe
     changing(list) { (list) throws(DatabaseError) in
         try checkNotHuge(index)
         try list.set(index, to: try element(value, for: list))
+    } nested: { (list) throws(DatabaseError) in
+        try checkIndex(index, below: try list.count())
+        try list.set(index, to: try checkedValue(value).owned)
     }
 }
 
@@ -46,6 +57,9 @@ public func motte_list_insert(
     changing(list) { (list) throws(DatabaseError) in
         try checkNotHuge(index)
         try list.insert(try element(value, for: list), at: index)
+    } nested: { (list) throws(DatabaseError) in
+        try checkNotHuge(index)
+        try list.insert(try checkedValue(value).owned, at: index)
     }
 }
 
@@ -53,12 +67,19 @@ public func motte_list_insert(
 public func motte_list_append(
     _ list: OpaquePointer?, _ values: UnsafePointer<motte_value>?, _ count: Int
 ) -> motte_status {
-    changing(list) { (list) throws(DatabaseError) in try list.append(try elements(values, count, for: list)) }
+    changing(list) { (list) throws(DatabaseError) in
+        try list.append(try elements(values, count, for: list))
+    } nested: { (list) throws(DatabaseError) in
+        try insert(try checkedValues(values, count), at: try list.count(), in: list)
+    }
 }
 
 @_cdecl("motte_list_remove") @implementation
 public func motte_list_remove(_ list: OpaquePointer?, _ index: Int) -> motte_status {
     changing(list) { (list) throws(DatabaseError) in
+        try checkNotHuge(index)
+        try list.remove(at: index)
+    } nested: { (list) throws(DatabaseError) in
         try checkNotHuge(index)
         try list.remove(at: index)
     }
@@ -67,6 +88,10 @@ public func motte_list_remove(_ list: OpaquePointer?, _ index: Int) -> motte_sta
 @_cdecl("motte_list_move") @implementation
 public func motte_list_move(_ list: OpaquePointer?, _ from: Int, _ to: Int) -> motte_status {
     changing(list) { (list) throws(DatabaseError) in
+        try checkNotHuge(from)
+        try checkNotHuge(to)
+        try list.move(from: from, to: to)
+    } nested: { (list) throws(DatabaseError) in
         try checkNotHuge(from)
         try checkNotHuge(to)
         try list.move(from: from, to: to)
@@ -79,6 +104,13 @@ public func motte_list_swap(_ list: OpaquePointer?, _ index: Int, _ other: Int) 
         try checkNotHuge(index)
         try checkNotHuge(other)
         try list.swap(index, other)
+    } nested: { (list) throws(DatabaseError) in
+        let count = try list.count()
+        try checkIndex(index, below: count)
+        try checkIndex(other, below: count)
+        guard index != other else { return }
+        try list.move(from: min(index, other), to: max(index, other))
+        try list.move(from: max(index, other) - 1, to: min(index, other))
     }
 }
 
@@ -90,5 +122,30 @@ public func motte_list_splice(
         try checkNotHuge(index)
         try checkNotHuge(remove_count)
         try list.splice(at: index, removing: remove_count, inserting: try elements(values, count, for: list))
+    } nested: { (list) throws(DatabaseError) in
+        let total = try list.count()
+        try checkNotHuge(index)
+        try checkNotHuge(remove_count)
+        guard index <= total, remove_count <= total - index else {
+            throw DatabaseError(.outOfBounds, "\(remove_count) elements at \(index) are outside a list of \(total)")
+        }
+        let checked = try checkedValues(values, count)
+        _ = try list.session.requireWrite()
+        // What is put in may be refused, so it goes first.
+        try insert(checked, at: index, in: list)
+        if remove_count > 0 { try list.remove(at: index + count, count: remove_count) }
+    }
+}
+
+/// All or nothing.
+private func insert(_ values: [ValueView], at index: Int, in list: LiveNested) throws(DatabaseError) {
+    _ = try list.session.requireWrite()
+    for (offset, value) in values.enumerated() {
+        do throws(DatabaseError) {
+            try list.insert(value.owned, at: index + offset)
+        } catch {
+            if offset > 0 { try list.remove(at: index, count: offset) }
+            throw error.at(rowIndex: offset)
+        }
     }
 }

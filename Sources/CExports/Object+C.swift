@@ -301,14 +301,22 @@ public func motte_object_get_coll(
     }
 }
 
-/// The list or the backlinks behind a property.
+/// The collection of a property, or the list or map that a mixed one holds.
 func collection(of object: LiveObject, _ prop: motte_prop) throws(DatabaseError) -> LiveCollection {
     let id = PropertyID(prop)
     let (owner, property) = try id.property(in: try object.session.schema)
     guard owner.tableKey == object.table else {
         throw DatabaseError(.unknownProperty, "\(owner.name).\(property.name) is a property of another class")
     }
-    guard property.isList || property.type == .linkingObjects else { throw notThatType(property, "a collection") }
+    if property.type == .mixed, property.collection == .none {
+        guard let nested = try object.nested(try id.column(in: owner.tableKey ?? object.table)) else {
+            throw DatabaseError(
+                .wrongType, "\(owner.name).\(property.name) holds no list or map now", className: owner.name,
+                propertyName: property.name)
+        }
+        return nested
+    }
+    guard property.isCollection || property.type == .linkingObjects else { throw notThatType(property, "a collection") }
     return try object.collection(property.name)
 }
 

@@ -99,7 +99,7 @@ final class ObjectBox: RealmMemberBox {
     }
 }
 
-/// A handle to a list, results or backlinks.
+/// A handle to a collection of any kind.
 final class CollectionBox: RealmMemberBox {
     let collection: LiveCollection
 
@@ -126,8 +126,11 @@ final class CollectionBox: RealmMemberBox {
     override func isSame(as other: Box) -> Bool {
         guard let other = (other as? CollectionBox)?.collection else { return false }
         if other === collection { return true }
-        if let left = collection as? LiveList, let right = other as? LiveList {
+        if let left = collection as? LiveElements, let right = other as? LiveElements {
             return left.column == right.column && isSameOwner(left.owner, right.owner)
+        }
+        if let left = collection as? LiveNested, let right = other as? LiveNested {
+            return left.column == right.column && isSameOwner(left.owner, right.owner) && isSamePlace(left, right)
         }
         if let left = collection as? LiveBacklinks, let right = other as? LiveBacklinks {
             return left.origin == right.origin && left.column == right.column
@@ -136,15 +139,13 @@ final class CollectionBox: RealmMemberBox {
         return false
     }
 
-    private func isSameOwner(_ left: LiveObject, _ right: LiveObject) -> Bool {
-        left.session === right.session && left.link == right.link && left.isValid == right.isValid
+    private func isSamePlace(_ left: LiveNested, _ right: LiveNested) -> Bool {
+        guard let path = try? left.path(), let other = try? right.path() else { return false }
+        return path == other
     }
 
-    func list() throws(DatabaseError) -> LiveList {
-        guard let list = collection as? LiveList else {
-            throw DatabaseError(.wrongKind, "only lists can be changed; this collection is computed")
-        }
-        return list
+    private func isSameOwner(_ left: LiveObject, _ right: LiveObject) -> Bool {
+        left.session === right.session && left.link == right.link && left.isValid == right.isValid
     }
 }
 

@@ -131,7 +131,7 @@ static void check_schema_builder(motte_realm *realm) {
         motte_prop props[MAXIMUM];
         size_t prop_count;
         MUST(motte_class_info(realm, classes[i], &class_details));
-        MUST(motte_schema_add_class(built, class_details.name, MOTTE_NTS, 0, &index));
+        MUST(motte_schema_add_class(built, class_details.name, MOTTE_NTS, class_details.flags, &index));
         MUST(motte_prop_list(realm, classes[i], props, MAXIMUM, &prop_count));
         for (size_t j = 0; j < prop_count; j++) {
             motte_prop_details prop = {.struct_size = sizeof prop};
@@ -333,6 +333,14 @@ static motte_status need_collection(cursor *in, motte_coll **out) {
             TRY(motte_coll_snapshot(*out, &next));
         } else if (accept(in, "results")) {
             TRY(motte_coll_to_results(*out, &next));
+        } else if (accept(in, "at")) {
+            skip_blanks(in);
+            motte_value place = *in->at == '"' ? need_value(in, NULL) : int_of(need_integer(in));
+            motte_status status = place.type == MOTTE_TYPE_STRING
+                ? motte_map_get_coll(*out, place.as.string.data, place.as.string.size, &next)
+                : motte_coll_get_coll(*out, (size_t)place.as.integer, &next);
+            TRY(status);
+            if (status == MOTTE_NOT_FOUND) case_fail("there is no such key");
         } else if (accept(in, "frozen")) {
             void *frozen;
             TRY(motte_freeze(*out, &frozen));
@@ -351,6 +359,27 @@ static int starts_collection(cursor *in) {
     return 0;
 }
 
+/* A map as one value, from its entries; keys in bulk and lookups agree with them. */
+static motte_status entries(motte_coll *map, literal *out) {
+    size_t count = out->count, got = 0;
+    motte_str *keys = case_alloc((count + 1) * sizeof *keys), *read = case_alloc((count + 1) * sizeof *read);
+    if (count > 0) MUST(motte_map_keys(map, 0, count, read, &got));
+    agree(got == count, "motte_map_keys", "motte_coll_count");
+    for (size_t i = 0; i < count; i++) {
+        motte_value value, same;
+        motte_status status = motte_map_entry(map, i, &keys[i], &value);
+        TRY(status);
+        agree(same_value(&value, &out->items[i]), "motte_map_entry", "motte_coll_get");
+        agree(keys[i].size == read[i].size && memcmp(keys[i].data, read[i].data, read[i].size) == 0, "motte_map_entry",
+              "motte_map_keys");
+        agree(motte_map_get(map, keys[i].data, keys[i].size, &same) == status && same_value(&value, &same),
+              "motte_map_entry", "motte_map_get");
+        agree(motte_map_has(map, keys[i].data, keys[i].size) == MOTTE_OK, "motte_map_entry", "motte_map_has");
+    }
+    *out = (literal){0, nested_map(keys, out->items, count), 0, NULL};
+    return MOTTE_OK;
+}
+
 static motte_status elements(motte_coll *coll, literal *out) {
     size_t count;
     TRY(motte_coll_count(coll, &count));
@@ -358,6 +387,7 @@ static motte_status elements(motte_coll *coll, literal *out) {
     for (size_t i = 0; i < count; i++) TRY(motte_coll_get(coll, i, &out->items[i]));
     motte_coll_details details = {.struct_size = sizeof details};
     MUST(motte_coll_info(coll, &details));
+    if (details.kind == MOTTE_COLL_MAP) return entries(coll, out);
     if (details.type == MOTTE_TYPE_LINK && count > 0) {
         motte_key *keys = case_alloc(count * sizeof(motte_key));
         size_t got;
@@ -722,6 +752,18 @@ static char *changes_text(const motte_changes *changes) {
     if (details.flags & MOTTE_CHANGES_INITIAL) text = case_format("%s initial", text);
     if (details.flags & MOTTE_CHANGES_DELETED) text = case_format("%s deleted", text);
     if (details.kind == MOTTE_CHANGES_REALM) text = case_format("%s advanced", text);
+    int has_keys = 0;
+    char *with_keys = text;
+    for (motte_changes_part part = MOTTE_CHANGES_DELETIONS; part <= MOTTE_CHANGES_MODIFICATIONS; part++) {
+        static const char *const labels[] = {"deletions", "insertions", "modifications"};
+        motte_str keys[MAXIMUM];
+        MUST(motte_changes_keys(changes, part, keys, MAXIMUM, &count));
+        if (count > 0) with_keys = case_format("%s %s", with_keys, labels[part - 1]);
+        for (size_t i = 0; i < count; i++) {
+            with_keys = case_format("%s \"%.*s\"", with_keys, (int)keys[i].size, keys[i].data);
+            has_keys = 1;
+        }
+    }
     MUST(motte_changes_deletions(changes, old, 1024, &count));
     agree(count == details.deletion_count, "motte_changes_info", "motte_changes_deletions");
     text = numbers_text(text, "deletions", old, count);
@@ -730,6 +772,7 @@ static char *changes_text(const motte_changes *changes) {
     text = numbers_text(text, "insertions", new, count);
     MUST(motte_changes_modifications(changes, old, new, 1024, &count));
     agree(count == details.modification_count, "motte_changes_info", "motte_changes_modifications");
+    if (has_keys) return case_format("%s }", with_keys);
     for (size_t i = 0; i < count; i++) {
         text = case_format("%s%s %zu:%zu", text, i ? "" : " modifications", old[i], new[i]);
     }
@@ -832,6 +875,154 @@ static motte_status splice(cursor *in) {
     size_t index = (size_t)need_integer(in), removed = (size_t)need_integer(in);
     literal values = need_literal(in, resolve);
     return motte_list_splice(list, index, removed, values.items, values.count);
+}
+
+/* ------------------------------------------------------------------------------------------------ sets, maps */
+
+static motte_status expect_flag(cursor *in, int actual);
+static motte_status expect_equal(cursor *in, const literal *actual);
+
+/* `yes` or `no` behind a step, where it is there: whether something changed. */
+static motte_status expect_outcome(cursor *in, motte_status status) {
+    TRY(status);
+    return at_end(in) ? MOTTE_OK : expect_flag(in, status == MOTTE_OK);
+}
+
+static motte_status add(cursor *in) {
+    motte_coll *set;
+    TRY(need_collection(in, &set));
+    literal values = need_literal(in, resolve);
+    if (!values.is_list) return expect_outcome(in, motte_set_insert(set, &values.value));
+    uint64_t added;
+    TRY(motte_set_insert_many(set, values.items, values.count, &added));
+    if (!at_end(in) && need_integer(in) != (long long)added) case_fail("%llu were new", (unsigned long long)added);
+    return MOTTE_OK;
+}
+
+static motte_status discard(cursor *in) {
+    motte_coll *set;
+    TRY(need_collection(in, &set));
+    motte_value value = need_value(in, resolve);
+    return expect_outcome(in, motte_set_remove(set, &value));
+}
+
+static motte_status combine(cursor *in, motte_set_operation operation) {
+    motte_coll *set, *other;
+    TRY(need_collection(in, &set));
+    need(in, "with");
+    TRY(need_collection(in, &other));
+    return motte_set_combine(set, other, operation);
+}
+
+static motte_status assign(cursor *in) {
+    motte_coll *coll;
+    TRY(need_collection(in, &coll));
+    literal values = need_literal(in, resolve);
+    return motte_coll_assign(coll, values.items, values.count);
+}
+
+/* put MAP "key" value, or put MAP {"key": value, ...} */
+static motte_status put(cursor *in) {
+    motte_coll *map;
+    TRY(need_collection(in, &map));
+    motte_value key = need_value(in, resolve);
+    if (key.type == MOTTE_TYPE_MAP) {
+        size_t count, got;
+        MUST(motte_nested_count(&key, &count));
+        motte_str *keys = case_alloc((count + 1) * sizeof *keys);
+        motte_value *values = case_alloc((count + 1) * sizeof *values);
+        MUST(motte_nested_read(&key, 0, count, keys, values, &got));
+        return motte_map_put_many(map, keys, values, count);
+    }
+    motte_value value = need_value(in, resolve);
+    bool inserted;
+    TRY(motte_map_put(map, key.as.string.data, key.as.string.size, &value, &inserted));
+    return at_end(in) ? MOTTE_OK : expect_flag(in, inserted);
+}
+
+static motte_status drop(cursor *in) {
+    motte_coll *map;
+    TRY(need_collection(in, &map));
+    motte_value key = need_value(in, NULL);
+    return expect_outcome(in, motte_map_remove(map, key.as.string.data, key.as.string.size));
+}
+
+/* embed [@name] OBJECT.property [insert i | replace i | key "k"] a=1 b=2 */
+static motte_status embed(cursor *in) {
+    motte_object *owner, *made = NULL;
+    motte_prop props[MAXIMUM];
+    motte_value values[MAXIMUM];
+    motte_coll *coll;
+    char *name = NULL;
+    cursor start = *in;
+    /* `embed @new @owner.home`: a name, if it is followed by another object. */
+    if (accept(in, "@")) {
+        name = need_name(in);
+        if (accept(in, ".")) {
+            *in = start;
+            name = NULL;
+        }
+    }
+    TRY(need_object(in, &owner));
+    need(in, ".");
+    motte_prop prop = prop_id(class_of(owner), need_name(in));
+    if (accept(in, "insert")) {
+        TRY(motte_object_get_coll(owner, prop, &coll));
+        own(coll);
+        TRY(motte_embedded_insert(coll, (size_t)need_integer(in), &made));
+    } else if (accept(in, "replace")) {
+        TRY(motte_object_get_coll(owner, prop, &coll));
+        own(coll);
+        TRY(motte_embedded_set(coll, (size_t)need_integer(in), &made));
+    } else if (accept(in, "key")) {
+        TRY(motte_object_get_coll(owner, prop, &coll));
+        own(coll);
+        motte_value key = need_value(in, NULL);
+        TRY(motte_embedded_put(coll, key.as.string.data, key.as.string.size, &made));
+    } else {
+        TRY(motte_embedded_create(owner, prop, &made));
+    }
+    own(made);
+    size_t count = assignments(in, class_of(made), props, values);
+    if (count > 0) TRY(motte_object_set_many(made, props, values, count));
+    if (name) keep(now.objects, name, made);
+    return MOTTE_OK;
+}
+
+static motte_status expect_relation(cursor *in, uint32_t bit) {
+    motte_coll *set, *other;
+    uint32_t relation;
+    TRY(need_collection(in, &set));
+    need(in, "of");
+    TRY(need_collection(in, &other));
+    TRY(motte_set_relate(set, other, &relation));
+    return expect_flag(in, (relation & bit) != 0);
+}
+
+static motte_status expect_key(cursor *in) {
+    motte_value key = need_value(in, NULL);
+    motte_coll *map;
+    need(in, "in");
+    TRY(need_collection(in, &map));
+    motte_status status = motte_map_has(map, key.as.string.data, key.as.string.size);
+    TRY(status);
+    return expect_flag(in, status == MOTTE_OK);
+}
+
+static motte_status expect_parent(cursor *in) {
+    motte_object *object, *parent;
+    literal actual = {0, {.type = MOTTE_TYPE_NULL}, 0, NULL};
+    motte_prop prop;
+    TRY(need_object(in, &object));
+    motte_status status = motte_object_parent(object, &parent, &prop);
+    TRY(status);
+    if (status == MOTTE_OK) {
+        own(parent);
+        agree(details_of(prop).owner == class_of(parent), "motte_object_parent", "motte_prop_info");
+        actual.value.type = MOTTE_TYPE_LINK;
+        MUST(motte_object_id(parent, &actual.value.aux, &actual.value.as.key));
+    }
+    return expect_equal(in, &actual);
 }
 
 /* ------------------------------------------------------------------------------------------------ expectations */
@@ -948,6 +1139,11 @@ static motte_status expect_flag(cursor *in, int actual) {
     return MOTTE_OK;
 }
 
+static int is_next(cursor *in, const char *word) {
+    cursor ahead = *in;
+    return accept(&ahead, word);
+}
+
 static motte_status expect_value(cursor *in) {
     motte_object *object;
     motte_class cls;
@@ -958,7 +1154,7 @@ static motte_status expect_value(cursor *in) {
     motte_prop prop = prop_id(cls, need_name(in));
     motte_prop_details details = {.struct_size = sizeof details};
     if (motte_prop_info(now.realm, prop, &details) == MOTTE_OK &&
-        (details.collection != MOTTE_COLLECTION_NONE || details.type == MOTTE_TYPE_INVERSE)) {
+        (details.collection != MOTTE_COLLECTION_NONE || details.type == MOTTE_TYPE_INVERSE || is_next(in, "at"))) {
         motte_coll *coll;
         literal actual;
         *in = start;
@@ -972,6 +1168,11 @@ static motte_status expect_value(cursor *in) {
 }
 
 static motte_status expect(cursor *in) {
+    if (accept(in, "subset")) return expect_relation(in, MOTTE_SET_SUBSET);
+    if (accept(in, "superset")) return expect_relation(in, MOTTE_SET_SUPERSET);
+    if (accept(in, "intersects")) return expect_relation(in, MOTTE_SET_INTERSECTS);
+    if (accept(in, "key")) return expect_key(in);
+    if (accept(in, "parent")) return expect_parent(in);
     if (accept(in, "count")) return expect_count(in);
     if (accept(in, "min")) return expect_aggregate(in, MOTTE_AGGREGATE_MIN);
     if (accept(in, "max")) return expect_aggregate(in, MOTTE_AGGREGATE_MAX);
@@ -1102,10 +1303,18 @@ static motte_status let(cursor *in) {
     need(in, "@");
     char *name = need_name(in);
     need(in, "=");
-    if (accept(in, "first")) {
+    if (accept(in, "first") || accept(in, "nth")) {
         motte_coll *coll;
+        size_t index = in->at[-1] == 'h' ? (size_t)need_integer(in) : 0;
         TRY(need_collection(in, &coll));
-        TRY(motte_coll_get_object(coll, 0, &object));
+        TRY(motte_coll_get_object(coll, index, &object));
+        own(object);
+    } else if (accept(in, "target")) {
+        motte_object *owner;
+        TRY(need_object(in, &owner));
+        need(in, ".");
+        motte_prop prop = prop_id(class_of(owner), need_name(in));
+        TRY(motte_object_get_object(owner, prop, &object));
         own(object);
     } else {
         TRY(need_object(in, &object));
@@ -1310,6 +1519,16 @@ static motte_status step(cursor *in) {
     if (accept(in, "set")) return set(in);
     if (accept(in, "delete")) return delete(in);
     if (accept(in, "append")) return append(in);
+    if (accept(in, "add")) return add(in);
+    if (accept(in, "discard")) return discard(in);
+    if (accept(in, "unite")) return combine(in, MOTTE_SET_UNION);
+    if (accept(in, "intersect")) return combine(in, MOTTE_SET_INTERSECT);
+    if (accept(in, "subtract")) return combine(in, MOTTE_SET_SUBTRACT);
+    if (accept(in, "differ")) return combine(in, MOTTE_SET_SYMMETRIC_DIFFERENCE);
+    if (accept(in, "assign")) return assign(in);
+    if (accept(in, "put")) return put(in);
+    if (accept(in, "drop")) return drop(in);
+    if (accept(in, "embed")) return embed(in);
     if (accept(in, "remove")) return remove_element(in);
     if (accept(in, "move")) return rearrange(in, 0);
     if (accept(in, "swap")) return rearrange(in, 1);

@@ -63,6 +63,14 @@ GOOD = {
     ("motte_uuid_parse", "text"): '"00112233-4455-6677-8899-aabbccddeeff"',
     ("motte_timestamp_parse", "text"): '"2013-01-01T10:00:00Z"', ("motte_bytes_format", "type"): "MOTTE_TYPE_UUID",
     ("motte_bytes_format", "bytes"): "f->room", ("motte_object_set_fixed", "bytes"): "&f->decimal",
+    ("motte_set_insert", "value"): "&f->int_value", ("motte_set_remove", "value"): "&f->int_value",
+    ("motte_set_insert_many", "values"): "f->ints", ("motte_map_put", "value"): "&f->int_value",
+    ("motte_map_put_many", "values"): "f->ints", ("motte_map_put_many", "keys"): "f->column_names",
+    ("motte_coll_assign", "values"): "f->links", ("motte_set_combine", "other"): "f->set",
+    ("motte_set_relate", "other"): "f->set", ("motte_coll_get_coll", "coll"): "f->mixed",
+    ("motte_map_get_coll", "key"): '"nested"', ("motte_embedded_create", "prop"): "f->home",
+    ("motte_embedded_insert", "list"): "f->places", ("motte_embedded_set", "list"): "f->places",
+    ("motte_embedded_put", "map"): "f->homes", ("motte_map_get_coll", "map"): "f->mixed_map",
 }
 GENERAL = {
     "cls": "f->cls", "key": "f->key", "index": "0", "other": "1", "from": "0", "to": "1", "first": "0", "limit": "1",
@@ -73,6 +81,8 @@ GENERAL = {
     "spec": "&f->spec", "origin": "f->friend_", "callback": "changes_callback", "userdata": "&f->freed",
     "free_userdata": "count_free", "bytes": '"ab"', "byte_count": "2", "kind": "MOTTE_HANDLE_NONE", "values": None,
     "left": "f->object", "right": "f->object", "handle": "f->object", "timeout": "0", "nested": "&f->nested",
+    "set": "f->set", "map": "f->map", "operation": "MOTTE_SET_UNION", "part": "MOTTE_CHANGES_INSERTIONS",
+    "value": "&f->int_value", "parent": "f->object",
     "real": "1.5", "decimal": "&f->decimal", "timestamp": "&f->instant", "width": "16",
 }
 # NULL means something for these.
@@ -120,6 +130,8 @@ def good(function, index):
     if (function.name, name) in GOOD:
         return GOOD[function.name, name]
     handle = is_handle(parameter)
+    if handle and name in ("set", "map"):
+        return f"f->{name}"
     if handle:
         return f"f->{handle}"
     if is_output(parameter):
@@ -135,6 +147,8 @@ def good(function, index):
         for suffix, prop in PROPS.items():
             if function.name.endswith(suffix):
                 return f"f->{prop}"
+    if name == "key" and parameter.type == "const char *":
+        return '"name"'
     if GENERAL.get(name) is not None:
         return GENERAL[name]
     raise SystemExit(f"misuse.py: no good argument for {name} of {function.name}; add one")
@@ -263,7 +277,10 @@ def write(cases, function, by_name):
         case("outside of a write", "MOTTE_E_NOT_IN_WRITE", {}, state="0")
         if subject in ("realm", "object", "coll"):
             index = next(i for i, p in enumerate(parameters) if is_handle(p) == subject)
-            case("of something frozen", "MOTTE_E_FROZEN", {index: f"f->frozen_{subject}"}, state="0")
+            mine = good(function, index).removeprefix("f->")
+            frozen = f"f->frozen_{subject}" if mine == subject else f"frozen_of(f, {good(function, index)})"
+            cast = f"({parameters[index].type})" if mine != subject else ""
+            case("of something frozen", "MOTTE_E_FROZEN", {index: cast + frozen}, state="0")
     if "OBJECT_DELETED" in listed and subject in ("object", "coll") and parameters[0].name != "insert":
         deleted = "OBJECT_IS_DELETED" if state == "0" else "IN_WRITE | OBJECT_IS_DELETED"
         case("of a deleted object", "MOTTE_E_OBJECT_DELETED", {}, state=deleted)

@@ -14,7 +14,8 @@ static const char *running = "the fixture";
 static const char *const schema_text =
     "Thing { id: int key, name: string?, n: int?, flag: bool, real: double?, single: float, data: data?, "
     "time: timestamp?, friend: link<Thing>, names: list<string>, friends: list<Thing>, owners: inverse<Thing.friend>, "
-    "price: decimal? }";
+    "price: decimal?, marks: set<int>, scores: map<int>, extras: list<mixed>, notes: map<mixed>, home: link<Place>, "
+    "places: list<Place>, homes: map<Place> } embedded Place { city: string }";
 
 static void must(const char *what, motte_status status) {
     motte_error_details details;
@@ -77,6 +78,7 @@ static void fill_in(fixture *f) {
         f->rows[i * 2] = int_of(100 + i);
         f->rows[i * 2 + 1] = text_of("row");
         f->links[i] = link_of(f->key);
+        f->ints[i] = int_of(i);
         f->column_ids[i] = 7 + i;
         f->column_names[i].data = names[i];
         f->column_names[i].size = strlen(names[i]);
@@ -102,6 +104,41 @@ static void fill_in(fixture *f) {
     f->nested.type = MOTTE_TYPE_MAP;
     f->nested.as.nested.data = f->document.data;
     f->nested.as.nested.size = f->document.size;
+}
+
+static motte_coll *coll_of(fixture *f, const char *name) {
+    motte_coll *coll = NULL;
+    MUST(motte_object_get_coll(f->object, prop_of(f, name), &coll));
+    return coll;
+}
+
+static void fill_collections(fixture *f) {
+    motte_buf buffer;
+    motte_value list;
+    motte_object *place;
+    f->set = coll_of(f, "marks");
+    f->map = coll_of(f, "scores");
+    f->mixed = coll_of(f, "extras");
+    f->mixed_map = coll_of(f, "notes");
+    f->places = coll_of(f, "places");
+    f->homes = coll_of(f, "homes");
+    MUST(motte_set_insert_many(f->set, f->ints, 2, NULL));
+    MUST(motte_map_put(f->map, "name", MOTTE_NTS, &f->int_value, NULL));
+    MUST(motte_nested_list(f->ints, 2, &buffer));
+    list = int_of(0);
+    list.type = MOTTE_TYPE_LIST;
+    list.as.nested.data = buffer.data;
+    list.as.nested.size = buffer.size;
+    MUST(motte_list_append(f->mixed, &list, 1));
+    MUST(motte_map_put(f->mixed_map, "nested", MOTTE_NTS, &list, NULL));
+    motte_buf_dispose(&buffer);
+    MUST(motte_embedded_insert(f->places, 0, &place));
+    motte_release(place);
+}
+
+void *frozen_of(fixture *f, const void *handle) {
+    MUST(motte_freeze(handle, &f->frozen_other));
+    return f->frozen_other;
 }
 
 void fixture_make(fixture *f, int state) {
@@ -131,6 +168,7 @@ void fixture_make(fixture *f, int state) {
     f->friends = prop_of(f, "friends");
     f->owners = prop_of(f, "owners");
     f->price = prop_of(f, "price");
+    f->home = prop_of(f, "home");
 
     MUST(motte_realm_begin_write(f->realm, -1));
     MUST(motte_object_create(f->realm, f->cls, &key, 0, &f->object));
@@ -139,6 +177,7 @@ void fixture_make(fixture *f, int state) {
     MUST(motte_object_set(f->object, f->friend_, &f->link_value));
     MUST(motte_object_get_coll(f->object, f->friends, &f->coll));
     MUST(motte_list_append(f->coll, f->links, 2));
+    fill_collections(f);
     MUST(motte_realm_commit(f->realm, 0, NULL));
 
     MUST(motte_query_parse(f->realm, f->cls, "id > $0", MOTTE_NTS, &f->int_value, 1, &f->query));
@@ -165,7 +204,7 @@ void fixture_make(fixture *f, int state) {
 }
 
 void fixture_end(fixture *f, const char *name) {
-    const void *handles[15];
+    const void *handles[21];
     uint64_t left;
     handles[0] = f->error;
     handles[1] = f->config;
@@ -182,8 +221,14 @@ void fixture_end(fixture *f, const char *name) {
     handles[11] = f->frozen_realm;
     handles[12] = f->frozen_object;
     handles[13] = f->frozen_coll;
-    handles[14] = NULL;
-    motte_release_many(handles, 15);
+    handles[14] = f->set;
+    handles[15] = f->map;
+    handles[16] = f->mixed;
+    handles[17] = f->mixed_map;
+    handles[18] = f->places;
+    handles[19] = f->homes;
+    handles[20] = f->frozen_other;
+    motte_release_many(handles, 21);
     motte_buf_dispose(&f->document);
     left = motte_handle_count(MOTTE_HANDLE_NONE);
     if (left != 0) {

@@ -11,6 +11,10 @@ typedef struct fixture {
     motte_realm *realm, *frozen_realm;
     motte_object *object, *frozen_object;
     motte_coll *coll, *frozen_coll; /* a list of objects */
+    motte_coll *set, *map;          /* of ints */
+    motte_coll *mixed, *mixed_map;  /* a list and a map of mixed values, the first of them a list */
+    motte_coll *places, *homes;     /* a list and a map of embedded objects */
+    void *frozen_other;             /* what frozen_of() made */
     motte_query *query;
     motte_insert *insert;
     motte_queue *queue;
@@ -19,10 +23,11 @@ typedef struct fixture {
 
     /* Good arguments. */
     motte_class cls;
-    motte_prop id, name, n, flag, real, single, data, time, friend_, names, friends, owners, price;
+    motte_prop id, name, n, flag, real, single, data, time, friend_, names, friends, owners, price, home;
     motte_key key;
     motte_prop assigned_props[2], created_props[2], read_props[2];
-    motte_value assigned_values[2], created_values[2], rows[4], links[2], int_value, name_value, link_value, map_size;
+    motte_value assigned_values[2], created_values[2], rows[4], links[2], ints[2], int_value, name_value;
+    motte_value link_value, map_size;
     int64_t column_ids[2];
     motte_str column_names[2];
     motte_column columns[2];
@@ -44,6 +49,9 @@ enum { IN_WRITE = 1, OBJECT_IS_DELETED = 2, IS_CLOSED = 4 };
 
 void fixture_make(fixture *f, int state);
 void fixture_end(fixture *f, const char *name);
+
+/* The frozen counterpart of a handle, released with the fixture. */
+void *frozen_of(fixture *f, const void *handle);
 
 /* The handle after it was released, of the kind that the argument has. */
 void fixture_release(fixture *f, const void *handle);
