@@ -134,7 +134,7 @@ public func motte_map_put_many(
         switch map {
         case .stored(let map): try map.putMany(entries)
         case .nested:
-            // Keys are checked before the first is put in; nothing else can be wrong with checked values but their size.
+            // Keys are checked before the first is put in; of checked values, only the size can be wrong.
             for (index, entry) in entries.enumerated() {
                 try atRow(index) { () throws(DatabaseError) in try checkMapKey(entry.key) }
             }

@@ -1,7 +1,6 @@
 /// Changes of one set, and how it stands to other collections.
 import CMotte
 import MotteLiveObjects
-import MotteStorage
 import MotteValues
 
 /// The set behind a handle; other collections are refused.

@@ -9,7 +9,7 @@ extension CaseRunner {
     func expect(_ input: inout CaseCursor) throws {
         if try expectNumbers(&input) { return }
         if try expectStates(&input) { return }
-        if startsCollection(input) { return try expectEqual(&input, try elements(try needCollection(&input))) }
+        if startsCollection(input) { return try expectElements(&input) }
         try expectValue(&input)
     }
 
@@ -51,6 +51,11 @@ extension CaseRunner {
         else if input.accept("query") { try expectQuery(&input) }
         else if input.accept("schema") { try expectSchema(&input) }
         else if input.accept("in-write") { try expectFlag(&input, try session.isInWrite) }
+        else if input.accept("subset") { try expectRelation(&input, .isSubset) }
+        else if input.accept("superset") { try expectRelation(&input, .isSuperset) }
+        else if input.accept("intersects") { try expectRelation(&input, .intersects) }
+        else if input.accept("key") { try expectKey(&input) }
+        else if input.accept("parent") { try expectParent(&input) }
         else if input.accept("missing") { try expectPresence(&input, isPresent: false) }
         else if input.accept("exists") { try expectPresence(&input, isPresent: true) }
         else if input.accept("same") {
@@ -88,13 +93,17 @@ extension CaseRunner {
         try input.need(".")
         let name = try input.needName()
         let property = try property(try objectType(object), name)
-        if property.isList || !property.isStored {
+        if property.isCollection || !property.isStored || input.isNext("at") {
             input = start
-            let collection = try needCollection(&input)
-            return try expectEqual(&input, try elements(collection))
+            return try expectElements(&input)
         }
         let value = try object.get(name)
         try value.withView { view in try expectEqual(&input, .single(view)) }
+    }
+
+    private func expectElements(_ input: inout CaseCursor) throws {
+        let collection = try needCollection(&input)
+        try expectEqual(&input, try elements(collection, input))
     }
 
     private func expectTotal(_ input: inout CaseCursor, _ operation: AggregateOperation) throws {
@@ -199,6 +208,14 @@ extension CaseRunner {
         if changes.isInitial { parts.append("initial") }
         if changes.isSourceDeleted { parts.append("deleted") }
         if changes.kind == .session { parts.append("advanced") }
+        let keys = [
+            ("deletions", changes.keyDeletions), ("insertions", changes.keyInsertions),
+            ("modifications", changes.keyModifications),
+        ]
+        if keys.contains(where: { !$0.1.isEmpty }) {
+            for (label, keys) in keys where !keys.isEmpty { parts += [label] + keys.map { "\"\($0)\"" } }
+            return (parts + ["}"]).joined(separator: " ")
+        }
         if !changes.deletions.isEmpty { parts += ["deletions"] + changes.deletions.map(String.init) }
         if !changes.insertions.isEmpty { parts += ["insertions"] + changes.insertions.map(String.init) }
         if !changes.modificationsOld.isEmpty {
@@ -209,7 +226,7 @@ extension CaseRunner {
         for change in changes.properties {
             guard let property = try propertyAnywhere(change.column) else { continue }
             parts.append(property.name)
-            if property.isList || property.type == .link { continue }
+            if property.isCollection || property.type == .link { continue }
             parts.append(Self.text(change.old) + ">" + Self.text(change.new))
         }
         return (parts + ["}"]).joined(separator: " ")

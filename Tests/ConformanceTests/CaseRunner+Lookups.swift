@@ -69,7 +69,15 @@ extension CaseRunner {
         }
         let object = try needObject(&input)
         try input.need(".")
-        return try object.collection(try input.needName())
+        let name = try input.needName()
+        let property = try property(try objectType(object), name)
+        if property.type == .mixed, !property.isCollection, let column = property.columnKey {
+            guard let nested = try object.nested(column) else {
+                throw DatabaseError(.wrongType, "\(name) holds no list or map")
+            }
+            return nested
+        }
+        return try object.collection(name)
     }
 
     func needCollection(_ input: inout CaseCursor) throws -> LiveCollection {
@@ -89,6 +97,8 @@ extension CaseRunner {
                 collection = try collection.results()
             } else if input.accept("frozen") {
                 collection = try collection.freeze()
+            } else if input.accept("at") {
+                collection = try nested(&input, in: collection)
             } else {
                 return collection
             }
@@ -105,13 +115,11 @@ extension CaseRunner {
         return keys
     }
 
-    func needList(_ input: inout CaseCursor) throws -> LiveList {
-        guard let list = try needCollection(&input) as? LiveList else { throw CaseFailure("this is no list") }
-        return list
-    }
+    func needList(_ input: inout CaseCursor) throws -> EditedList { try EditedList(try needCollection(&input)) }
 
-    func elements(_ collection: LiveCollection) throws -> Literal {
-        .list(try (0 ..< collection.count()).map { try collection.value(at: $0) })
+    func elements(_ collection: LiveCollection, _ input: CaseCursor) throws -> Literal {
+        if let entries = try entries(collection) { return .single(input.nested(entries)) }
+        return .list(try (0 ..< collection.count()).map { try collection.value(at: $0) })
     }
 
     /// One property of every element, by single reads, compared with the bulk read.

@@ -14,6 +14,7 @@ extension CaseRunner {
         if try stepOfSessions(&input) { return }
         if try stepOfObjects(&input) { return }
         if try stepOfLists(&input) { return }
+        if try stepOfCollections(&input) { return }
         throw CaseFailure("unknown step '\(input.rest)'")
     }
 
@@ -87,12 +88,12 @@ extension CaseRunner {
         if input.accept("append") {
             let list = try needList(&input)
             switch try input.needLiteral(resolve) {
-            case .single(let value): try list.append([value])
-            case .list(let values): try list.append(values)
+            case .single(let value): try list.insert([value], at: try list.count())
+            case .list(let values): try list.insert(values, at: try list.count())
             }
         } else if input.accept("insert-at") {
             let list = try needList(&input), index = Int(try input.needInteger())
-            try list.insert(try input.needValue(resolve), at: index)
+            try list.insert([try input.needValue(resolve)], at: index)
         } else if input.accept("replace") {
             let list = try needList(&input), index = Int(try input.needInteger())
             try list.set(index, to: try input.needValue(resolve))
@@ -109,8 +110,6 @@ extension CaseRunner {
             let index = Int(try input.needInteger()), count = Int(try input.needInteger())
             guard case .list(let values) = try input.needLiteral(resolve) else { throw CaseFailure("expected a list") }
             try list.splice(at: index, removing: count, inserting: values)
-        } else if input.accept("clear") {
-            try needList(&input).clear()
         } else { return false }
         return true
     }
@@ -209,7 +208,7 @@ extension CaseRunner {
 
     // MARK: Objects
 
-    private func assignments(
+    func assignments(
         _ input: inout CaseCursor, _ type: ObjectType
     ) throws -> (columns: [ColumnKey], values: [ValueView]) {
         var columns: [ColumnKey] = [], values: [ValueView] = []
@@ -308,6 +307,17 @@ extension CaseRunner {
         if input.accept("first") {
             guard let first = try needCollection(&input).first() else { throw CaseFailure("the collection is empty") }
             object = first
+        } else if input.accept("nth") {
+            let index = Int(try input.needInteger())
+            guard let found = try needCollection(&input).object(at: index) else { throw CaseFailure("it is gone") }
+            object = found
+        } else if input.accept("target") {
+            let owner = try needObject(&input)
+            try input.need(".")
+            guard let found = try owner.object(try column(try objectType(owner), try input.needName())) else {
+                throw CaseFailure("the link is null")
+            }
+            object = found
         } else {
             object = try needObject(&input)
         }

@@ -1,4 +1,4 @@
-/* Decimals, object ids, UUIDs, timestamps and nested lists and maps: as text, as bytes, in properties and in batches. */
+/* Decimals, object ids, UUIDs, timestamps and nested lists and maps: as text, as bytes, in properties, in batches. */
 #include "check.h"
 
 static const char *decimal_text(motte_decimal decimal, char *room) {

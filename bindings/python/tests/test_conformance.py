@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import math
+import operator
 import pathlib
 import re
 import struct
@@ -81,6 +82,12 @@ def same(expected: Any, actual: Any) -> bool:
     if isinstance(expected, motte.Model):
         return bool(expected == actual)
     return type(expected) is type(actual) and bool(expected == actual)
+
+
+def contents(value: Any) -> Any:
+    """A collection as Python has one, without live parts."""
+    return value.to_plain() if hasattr(value, "to_plain") else list(value) if isinstance(
+        value, motte.Collection) else value
 
 
 def value_text(value: Any) -> str:
@@ -207,6 +214,8 @@ class Runner:
                 found = found.results()
             elif cursor.accept("frozen"):
                 found = found.freeze()
+            elif cursor.accept("at"):
+                found = self._nested(found, cursor.key(self.object))
             else:
                 return found
 
@@ -225,7 +234,17 @@ class Runner:
             return self._backlinks(target, origin, cursor.name())
         owner = self.object(cursor)
         cursor.need(".")
-        return getattr(owner, cursor.name())
+        found = getattr(owner, cursor.name())
+        if not isinstance(found, (motte.Collection, motte.Map)):
+            raise errors.WrongTypeError("the property holds no collection")
+        return found
+
+    @staticmethod
+    def _nested(collection: Any, place: Any) -> Any:
+        found = collection[place]
+        if not isinstance(found, (motte.Collection, motte.Map)):
+            raise errors.WrongTypeError("there is no list or map there")
+        return found
 
     def _backlinks(self, target: Any, origin: str, property_name: str) -> Any:
         return self.db.backlinks(target, getattr(self.db.model(origin), property_name))
@@ -468,6 +487,94 @@ class Runner:
             target[index + removed - 1]
         target[index:index + removed] = list(map(plain, cursor.literal(self.object)))
 
+    # -------------------------------------------------------------------------------------------- sets, maps, embedded
+
+    def _outcome(self, cursor: Cursor, changed: bool) -> None:
+        if not cursor.at_end():
+            self._flag(cursor, changed)
+
+    def _add(self, cursor: Cursor) -> None:
+        target, value = self.collection(cursor), plain(cursor.literal(self.object))
+        if isinstance(value, list):
+            added = target.update(value)
+            if not cursor.at_end() and cursor.integer() != added:
+                raise CaseFailure(f"{added} were new")
+        else:
+            before = len(target)
+            target.add(value)
+            self._outcome(cursor, len(target) > before)
+
+    def _discard(self, cursor: Cursor) -> None:
+        target, value = self.collection(cursor), plain(cursor.value(self.object))
+        try:
+            target.remove(value)
+            self._outcome(cursor, True)
+        except KeyError:
+            target.discard(value)
+            self._outcome(cursor, False)
+
+    def _combine(self, cursor: Cursor, operator: Any) -> None:
+        target = self.collection(cursor)
+        cursor.need("with")
+        operator(target, self.collection(cursor))
+
+    def _assign(self, cursor: Cursor) -> None:
+        target = self.collection(cursor)
+        target.assign(plain(cursor.literal(self.object)))
+
+    def _put(self, cursor: Cursor) -> None:
+        target, key = self.collection(cursor), plain(cursor.value(self.object))
+        if isinstance(key, dict):
+            target.update(key)
+            return
+        is_new = key not in target
+        target[key] = plain(cursor.value(self.object))
+        self._outcome(cursor, is_new)
+
+    def _drop(self, cursor: Cursor) -> None:
+        target, key = self.collection(cursor), cursor.value(self.object)
+        try:
+            del target[key]
+            self._outcome(cursor, True)
+        except KeyError:
+            self._outcome(cursor, False)
+
+    def _embed(self, cursor: Cursor) -> None:
+        name, start = None, cursor.at
+        if cursor.accept("@"):
+            name = cursor.name()
+            if cursor.accept("."):
+                name, cursor.at = None, start
+        owner = self.object(cursor)
+        cursor.need(".")
+        property_name = cursor.name()
+        declared = type(owner)._declared()[property_name]
+        place = next((word for word in ("insert", "replace", "key") if cursor.accept(word)), None)
+        at = cursor.value(self.object) if place == "key" else cursor.integer() if place else None
+        made = self.db.model(declared.target or "")(**self._assignments(cursor))
+        if place is None:
+            setattr(owner, property_name, made)
+        elif place == "insert":
+            getattr(owner, property_name).insert(at, made)
+        else:
+            getattr(owner, property_name)[at] = made
+        if name:
+            self.objects[name] = made
+
+    def _relation(self, cursor: Cursor, method: str, expected: bool = True) -> None:
+        target = self.collection(cursor)
+        cursor.need("of")
+        self._flag(cursor, getattr(target, method)(self.collection(cursor)) == expected)
+
+    def _key(self, cursor: Cursor) -> None:
+        key = cursor.value(self.object)
+        cursor.need("in")
+        self._flag(cursor, key in self.collection(cursor))
+
+    def _parent(self, cursor: Cursor) -> None:
+        target = self.object(cursor)
+        self._equal(cursor, target.parent if isinstance(target, motte.EmbeddedModel) else None)
+
     def _clear(self, cursor: Cursor) -> None:
         self.collection(cursor).clear()
 
@@ -480,7 +587,17 @@ class Runner:
         cursor.need("@")
         name = cursor.name()
         cursor.need("=")
-        found = self.collection(cursor).first() if cursor.accept("first") else self.object(cursor)
+        if cursor.accept("first"):
+            found = self.collection(cursor).first()
+        elif cursor.accept("nth"):
+            index = cursor.integer()
+            found = self.collection(cursor)[index]
+        elif cursor.accept("target"):
+            owner = self.object(cursor)
+            cursor.need(".")
+            found = getattr(owner, cursor.name())
+        else:
+            found = self.object(cursor)
         self.objects[name] = found.freeze() if cursor.accept("frozen") else found
 
     def _prepare(self, cursor: Cursor) -> None:
@@ -534,15 +651,15 @@ class Runner:
             if cursor.accept(word):
                 return action(self, cursor)
         if self.starts_collection(cursor):
-            return self._equal(cursor, list(self.collection(cursor)))
+            return self._equal(cursor, contents(self.collection(cursor)))
+        start = cursor.at
         target = self.object(cursor)
         cursor.need(".")
-        name = cursor.name()
-        value = getattr(target, name)
-        if isinstance(value, motte.Collection):
-            suffixed = value
-            return self._equal(cursor, list(suffixed))
-        self._equal(cursor, value)
+        value = getattr(target, cursor.name())
+        if cursor.is_next("at") or isinstance(value, (motte.Collection, motte.Map)):
+            cursor.at = start
+            value = self.collection(cursor)
+        self._equal(cursor, contents(value))
 
     @staticmethod
     def _flag(cursor: Cursor, actual: bool) -> None:
@@ -647,7 +764,12 @@ class Runner:
         ("create", _create), ("upsert", _upsert), ("insert-at", _insert_at), ("insert", _insert), ("merge", _merge),
         ("set", _set),
         ("delete", _delete), ("append", _append), ("replace", _replace), ("remove", _remove), ("move", _move),
-        ("swap", _swap), ("splice", _splice), ("clear", _clear), ("let", _let), ("prepare", _prepare),
+        ("swap", _swap), ("splice", _splice), ("clear", _clear), ("add", _add), ("discard", _discard),
+        ("unite", lambda self, cursor: self._combine(cursor, operator.ior)),
+        ("intersect", lambda self, cursor: self._combine(cursor, operator.iand)),
+        ("subtract", lambda self, cursor: self._combine(cursor, operator.isub)),
+        ("differ", lambda self, cursor: self._combine(cursor, operator.ixor)),
+        ("assign", _assign), ("put", _put), ("drop", _drop), ("embed", _embed), ("let", _let), ("prepare", _prepare),
         ("bind", _bind), ("mark", _mark), ("observe", _observe), ("stop", _stop), ("expect", _expect),
     ]
     EXPECTATIONS = [
@@ -659,6 +781,10 @@ class Runner:
         ("nonnull", lambda self, cursor: self._total(cursor, "count_present")),
         ("missing", lambda self, cursor: self._presence(cursor, False)),
         ("exists", lambda self, cursor: self._presence(cursor, True)),
+        ("subset", lambda self, cursor: self._relation(cursor, "issubset")),
+        ("superset", lambda self, cursor: self._relation(cursor, "issuperset")),
+        ("intersects", lambda self, cursor: self._relation(cursor, "isdisjoint", False)),
+        ("key", _key), ("parent", _parent),
         ("changes", _changes), ("query", _query), ("counter", _counter), ("schema", _schema),
         ("in-write", _in_write), ("same", _same),
     ]
@@ -681,6 +807,11 @@ def changes_text(change: Any) -> str:
             if not isinstance(each.old, motte.Model) and not isinstance(each.new, motte.Model):
                 words.append(f"{value_text(each.old)}>{value_text(each.new)}")
         return " ".join(words + ["}"])
+    keys = [("deletions", change.deleted_keys), ("insertions", change.inserted_keys),
+            ("modifications", change.modified_keys)]
+    if any(names for _, names in keys):
+        return " ".join(words + [" ".join([label, *(f'"{name}"' for name in names)]) for label, names in keys if names]
+                        + ["}"])
     for name, positions in (("deletions", change.deletions), ("insertions", change.insertions)):
         if positions:
             words += [name, *map(str, positions)]

@@ -294,8 +294,6 @@ IN_PLACE: Any = _InPlace()
 
 #: For mixed properties and elements, whose lists and maps are live.
 PLACE_DECODERS = {**DECODERS, LIST: lambda aux, low, high, make: IN_PLACE, MAP: lambda aux, low, high, make: IN_PLACE}
-if not hasattr(lib, "motte_coll_get_coll"):
-    PLACE_DECODERS = DECODERS
 
 
 def _nested(kind: int, address: int, size: int, make_object: Callable[[int, int], Any]) -> Any:

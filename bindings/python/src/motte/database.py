@@ -345,6 +345,10 @@ class Database:
         self._check_task()
         if not isinstance(instance, Model):
             raise errors.WrongTypeError(f"add() takes an object of a model class, not {instance!r:.60}")
+        if isinstance(instance, EmbeddedModel):
+            raise errors.InvalidArgumentError(
+                f"a {type(instance).__name__} is embedded: assign it to a property of its parent",
+                class_name=type(instance).__name__)
         self._add_loose([instance], "all" if update else "error")
         return instance
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .model import Model
 
     ModelClass = type[Model]
+    EnumClass = type[enum.Enum]
 
 #: An annotation: a number kept in 32 bits. Reading gives a Python float.
 Float32 = Annotated[float, "motte.Float32"]
@@ -103,7 +104,7 @@ class Declared(NamedTuple):
     target_class: Optional[ModelClass]
     field: Field
     #: The class whose members are stored by their values.
-    enum: Optional[type[enum.Enum]] = None
+    enum: Optional[EnumClass] = None
 
     @property
     def is_stored(self) -> bool:
@@ -125,8 +126,8 @@ class Declared(NamedTuple):
 
 _TYPES: dict[Any, int] = {bool: BOOL, int: INT, float: DOUBLE, str: STRING, bytes: BINARY, datetime: TIMESTAMP,
                           Decimal: DECIMAL, uuid.UUID: UUID, ObjectId: OBJECT_ID, Any: MIXED}
-_TYPES_TEXT = ("bool, int, float, motte.Float32, str, bytes, datetime, Decimal, uuid.UUID, motte.ObjectId, Any, an Enum, "
-               "a model class, or list[...], set[...] or dict[str, ...] of these")
+_TYPES_TEXT = ("bool, int, float, motte.Float32, str, bytes, datetime, Decimal, uuid.UUID, motte.ObjectId, Any, "
+               "an Enum, a model class, or list[...], set[...] or dict[str, ...] of these")
 
 
 class _Later:
@@ -182,7 +183,7 @@ class _Read(NamedTuple):
     is_backlinks: bool = False
     target: Optional[str] = None
     target_class: Optional[ModelClass] = None
-    enum: Optional[type[enum.Enum]] = None
+    enum: Optional[EnumClass] = None
 
     @property
     def is_single(self) -> bool:

@@ -109,10 +109,10 @@ class List(InPlace[T], MutableSequence[T]):
 
     def assign(self, values: Iterable[T], *, only_differences: bool = False) -> None:
         """Replaces the elements; with `only_differences`, positions that hold equal elements are left alone."""
-        new = list(values) if not isinstance(values, (str, bytes)) else values
-        if not only_differences:
-            self[:] = new
+        if not only_differences or isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+            self[:] = values
             return
+        new = list(values)
         old = self[:]
         for position, (before, after) in enumerate(zip(old, new)):
             if type(before) is not type(after) or before != after:

@@ -182,7 +182,9 @@ class ChangeStream(Generic[C]):
 # ------------------------------------------------------------------------------------------------ what is observed
 
 
-def observe_collection(collection: Union[Collection[Any], Map[Any]], callback: Callable[[Changes], None]) -> Observation:
+def observe_collection(
+    collection: Union[Collection[Any], Map[Any]], callback: Callable[[Changes], None]
+) -> Observation:
     return Observation(collection._coll.observe(lambda native: callback(Changes(native))))
 
 

@@ -329,8 +329,6 @@ class Collection(Sequence[T], Generic[T]):
 class InPlace(Collection[T]):
     """What lists and sets have in common: a place in an object, and elements that may be lists and dicts in place."""
 
-    __hash__ = None  # type: ignore[assignment]
-
     def _class_id(self) -> int:
         return self._coll.info().target
 

@@ -64,23 +64,23 @@ class Set(InPlace[T], MutableSet[T]):
             return self
         return None
 
-    def __ior__(self, other: Any) -> Any:
+    def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
         if self._combined(other, _coll.UNION) is None:
             self.update(other)
         return self
 
-    def __iand__(self, other: Any) -> Any:
+    def __iand__(self, other: Any) -> Any:  # type: ignore[misc]
         if self._combined(other, _coll.INTERSECT) is None:
             self.assign(set(self) & set(other))
         return self
 
-    def __isub__(self, other: Any) -> Any:
+    def __isub__(self, other: Any) -> Any:  # type: ignore[misc]
         if self._combined(other, _coll.SUBTRACT) is None:
             for value in other:
                 self.discard(value)
         return self
 
-    def __ixor__(self, other: Any) -> Any:
+    def __ixor__(self, other: Any) -> Any:  # type: ignore[misc]
         if self._combined(other, _coll.DIFFER) is None:
             self.assign(set(self) ^ set(other))
         return self
