@@ -52,7 +52,7 @@ def test_other_zones_are_the_same_moment() -> None:
 
 
 def test_what_is_refused() -> None:
-    for value in (object(), 1j, [1], {"a": 1}, datetime(2013, 1, 1)):
+    for value in (object(), 1j, [object()], {"a": 1j}, {1: "a"}, datetime(2013, 1, 1)):
         with pytest.raises(motte.errors.WrongTypeError):
             read_back(value)
     with pytest.raises(motte.errors.NumberOverflowError):

@@ -90,8 +90,9 @@ class Set(InPlace[T], MutableSet[T]):
         if isinstance(other, Collection):
             return self._coll.set_relate(other._coll)
         mine, others = set(self), set(other)
-        return (_coll.SUBSET * (mine <= others) | _coll.SUPERSET * (mine >= others)
-                | _coll.INTERSECTS * bool(mine & others))
+        relation: int = _coll.SUBSET if mine <= others else 0
+        relation |= _coll.SUPERSET if mine >= others else 0
+        return relation | (_coll.INTERSECTS if mine & others else 0)
 
     def issubset(self, other: Iterable[Any]) -> bool:
         return bool(self._relation(other) & _coll.SUBSET)
