@@ -1,15 +1,20 @@
 /// What the subcommands share: opening a file by its own schema, turning engine errors into one sentence on stderr, and
 /// writing lines at once.
 import ArgumentParser
-import Foundation
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
-/// Runs a command's work; an engine error ends the command with exit code 1.
-func reportingErrors<T>(_ body: () throws -> T) throws -> T {
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Runs a command's work on a file; an engine error ends the command with exit code 1 and names the file.
+func reportingErrors<T>(_ file: String, _ body: () throws -> T) throws -> T {
     do { return try body() } catch let error as DatabaseError {
-        FileHandle.standardError.write(Data("motte: \(error.message)\n".utf8))
+        printError("motte: \(error.message.contains(file) ? "" : file + ": ")\(error.message)")
         throw ExitCode(1)
     }
 }
@@ -32,4 +37,23 @@ func objectType(_ name: String, in session: Session) throws -> ObjectType {
     return type
 }
 
-func printLine(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+func fileExists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+func printLine(_ line: String) { writeAll(line + "\n", to: 1) }
+func printError(_ line: String) { writeAll(line + "\n", to: 2) }
+
+func writeAll(_ text: String, to descriptor: Int32) {
+    text.withUTF8Bytes { bytes in _ = writeAll(bytes, to: descriptor) }
+}
+
+/// False when nobody reads any more, or the disk is full.
+func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
+    var rest = bytes
+    while !rest.isEmpty {
+        let written = write(descriptor, rest.baseAddress, rest.count)
+        if written < 0, errno == EINTR { continue }
+        guard written > 0 else { return false }
+        rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+    }
+    return true
+}

@@ -1,9 +1,14 @@
 /// `motte copy` and `motte compact`: a file without its free space, beside it or in its place.
 import ArgumentParser
-import Foundation
 import MotteLiveObjects
 import MotteStorage
 import MotteValues
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 struct CopyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -14,7 +19,7 @@ struct CopyCommand: ParsableCommand {
     @Flag(help: "Say on stderr how far it is.") var progress = false
 
     func run() throws {
-        try reportingErrors {
+        try reportingErrors(file) {
             let session = try openFile(file)
             try session.copy(to: target, progress: progressLine(progress))
             let version = try session.version.rawValue
@@ -31,7 +36,7 @@ struct CompactCommand: ParsableCommand {
     @Flag(help: "Say on stderr how far it is.") var progress = false
 
     func run() throws {
-        try reportingErrors {
+        try reportingErrors(file) {
             let outcome = try Session.compact(SessionOptions(path: file), progress: progressLine(progress))
             printLine("compacted \(outcome.bytesBefore) bytes to \(outcome.bytesAfter)")
         }
@@ -39,5 +44,6 @@ struct CompactCommand: ParsableCommand {
 }
 
 func fileBytes(_ path: String) -> Int {
-    (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
+    var status = stat()
+    return stat(path, &status) == 0 ? Int(status.st_size) : 0
 }

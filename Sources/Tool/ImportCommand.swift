@@ -1,146 +1,211 @@
-/// `motte import`: the rows of a CSV file as objects of one class, all of them or none.
+/// `motte import`: CSV, JSON or JSON Lines as objects of one class, or a dump as a whole store; all of it or nothing.
 import ArgumentParser
-import Foundation
+import MotteExchange
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+enum ImportFormat: String, ExpressibleByArgument, CaseIterable {
+    case csv, json, jsonl
+}
+
+enum ImportPolicy: String, ExpressibleByArgument, CaseIterable {
+    case error, modified, all
+
+    var policy: UpdatePolicy {
+        switch self {
+        case .error: .error
+        case .modified: .modified
+        case .all: .all
+        }
+    }
+}
+
 struct ImportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "Import a CSV file with a header line as objects of a class.",
+        commandName: "import", abstract: "Import CSV, JSON or JSON Lines as objects of a class, or a whole dump.",
         discussion: """
-            A class that the file lacks is made, with types inferred from the rows. Everything is one transaction: a row
-            that does not fit leaves the file as it was.
+            From CSV, a class that the file lacks is made, with types inferred from the rows. Everything is one
+            transaction, unless --commit-every cuts it: a row that does not fit leaves the file as it was.
               motte import people.motte Person people.csv --key id
+              motte import people.motte Person more.jsonl --update modified
+              motte import copy.motte dump.jsonl
             """)
 
     @Argument(help: "The Motte file; made if it is not there.") var file: String
-    @Argument(help: "The class.") var className: String
-    @Argument(help: "The CSV file.") var csv: String
-    @Option(help: "The column that becomes the primary key of a new class.") var key: String?
-    @Option(help: "Text that stands for null, beside the empty field.") var null = "NA"
-    @Option(help: "What separates fields, one character.") var delimiter = ","
+    @Argument(help: "The class, then the file to read ('-': standard input). Of a dump, only the file to read.")
+    var classAndSource: [String]
+    @Option(help: "csv, json or jsonl; otherwise by the end of the name.") var format: ImportFormat?
+    @Option(help: "What happens to a primary key that is taken: error, modified or all.") var update = ImportPolicy
+        .error
+    @Option(help: "The class as schema text, or a file with it, instead of inferring it.") var schema: String?
+    @Option(help: "CSV: the column that becomes the primary key of a new class.") var key: String?
+    @Option(help: "CSV: infer types from that many rows; 0: from all.") var inferRows = 0
+    @Option(help: "CSV: text that stands for null, beside the empty field.") var null = "NA"
+    @Option(help: "CSV: what separates fields, one character.") var delimiter = ","
+    @Option(help: "Rows that go to the store together.") var batch = 1_000
+    @Option(help: "Commit after that many rows; 0: once, at the end.") var commitEvery = 0
+    @Flag(help: "JSON: pass over names that the class does not have.") var ignoreUnknown = false
+    @Flag(help: "No progress on stderr.") var quiet = false
+
+    private var className: String? { classAndSource.count == 2 ? classAndSource[0] : nil }
+    private var source: String { classAndSource.last ?? "" }
+
+    func validate() throws {
+        guard (1 ... 2).contains(classAndSource.count) else {
+            throw ValidationError("give a class and the file to read, or only the file of a dump")
+        }
+        guard delimiter.utf8.count == 1, delimiter != "\"", delimiter != "\n" else {
+            throw ValidationError("the delimiter must be one ASCII character")
+        }
+        guard batch > 0, batch <= 1_000_000, commitEvery >= 0, inferRows >= 0 else {
+            throw ValidationError("--batch is 1 to 1000000, --commit-every and --infer-rows are not negative")
+        }
+        if className == nil, sourceFormat == .csv { throw ValidationError("say which class the rows are of") }
+    }
+
+    private var sourceFormat: ImportFormat {
+        if let format { return format }
+        if source.hasSuffix(".csv") || source.hasSuffix(".tsv") { return .csv }
+        return source.hasSuffix(".json")
+            ? .json : source.hasSuffix(".jsonl") ? .jsonl : className == nil ? .jsonl : .csv
+    }
 
     func run() throws {
-        try reportingErrors {
-            guard let separator = delimiter.utf8.first, delimiter.utf8.count == 1 else {
-                throw DatabaseError(.invalidArgument, "the delimiter must be one ASCII character")
+        try reportingErrors(file) {
+            let input = try InputFile(source)
+            let isNew = !fileExists(file)
+            do {
+                let session = try open(input.bytes)
+                let outcome = try insert(input.bytes, session)
+                try session.close()
+                report(outcome)
+            } catch {
+                // A file that this command made and that holds nothing is no use to anybody.
+                if isNew, !hasCommitted { removeFile() }
+                throw error
             }
-            guard let bytes = try? Data(contentsOf: URL(fileURLWithPath: csv), options: .alwaysMapped) else {
+        }
+    }
+
+    private var hasCommitted: Bool {
+        guard commitEvery > 0, let session = try? openFile(file), let schema = try? session.schema else { return false }
+        return schema.objectTypes.contains { type in
+            type.tableKey.map { ((try? session.objects($0).count()) ?? 0) > 0 } ?? false
+        }
+    }
+
+    private func removeFile() {
+        for path in [file, file + "-lock", file + "-shared"] { unlink(path) }
+    }
+
+    private func report(_ outcome: ImportOutcome) {
+        let what = className.map { "objects of \($0)" } ?? "objects"
+        let updated = outcome.updated > 0 ? ", \(outcome.updated) of them updated" : ""
+        printLine("imported \(outcome.total) \(what)\(updated)")
+    }
+
+    // MARK: The class
+
+    private func open(_ bytes: UnsafeRawBufferPointer) throws -> Session {
+        if let wanted = try wantedSchema(bytes) { return try Session.open(SessionOptions(path: file, schema: wanted)) }
+        return try openFile(file, readOnly: false)
+    }
+
+    /// nil when the file has what is needed.
+    private func wantedSchema(_ bytes: UnsafeRawBufferPointer) throws -> Schema? {
+        if let schema { return try SchemaText.parse(try schemaText(schema)) }
+        guard let className else {
+            guard let header = try named({ () throws(DatabaseError) in try StoreDumpHeader(bytes) }) else {
                 throw DatabaseError(
-                    .fileNotFound, "cannot read '\(csv)'; check the path and its permissions", path: csv)
+                    .invalidArgument, "\(source) does not begin with the header of a dump; name a class")
             }
-            var reader = CSVReader(bytes, delimiter: separator)
-            var header: [String] = []
-            guard try reader.next(&header) else { throw DatabaseError(.invalidArgument, "'\(csv)' has no header line") }
-            let session = try open(header, bytes, separator)
-            let count = try insert(&reader, header, session)
-            printLine("imported \(count) objects of \(className)")
+            return header.schema
+        }
+        if fileExists(file) {
+            let session = try openFile(file)
+            defer { _ = try? session.close() }
+            if try session.schema[className] != nil { return nil }
+        }
+        guard sourceFormat == .csv else {
+            throw DatabaseError(
+                .unknownClass, "the file has no class '\(className)'; declare it with --schema", className: className)
+        }
+        return try named { () throws(DatabaseError) in
+            Schema([
+                try CSVInference.objectType(named: className, bytes, csvOptions(nil), key: key, rows: inferRows)
+            ])
         }
     }
 
-    /// With a class for the rows; an existing one is taken as it is.
-    private func open(_ header: [String], _ bytes: Data, _ separator: UInt8) throws -> Session {
-        if FileManager.default.fileExists(atPath: file) {
-            let session = try openFile(file, readOnly: false)
-            if try session.schema[className] != nil { return session }
-            _ = try session.close()
-        }
-        var reader = CSVReader(bytes, delimiter: separator)
-        var fields: [String] = []
-        var rows: [[String]] = []
-        _ = try reader.next(&fields)
-        while try reader.next(&fields) { rows.append(fields) }
-        let types = ColumnTypes.infer(rows, columns: header.count, null: null)
-        if let key, !header.contains(key) {
-            throw DatabaseError(.unknownProperty, "the CSV file has no column '\(key)'")
-        }
-        let properties = zip(header, types).map { name, column in
-            Property(
-                name: name, type: column.type, isNullable: column.isNullable && name != key, isPrimaryKey: name == key)
-        }
-        return try Session.open(
-            SessionOptions(path: file, schema: Schema([ObjectType(name: className, properties: properties)])))
+    private func schemaText(_ argument: String) throws -> String {
+        if argument.contains("{") { return argument }
+        let input = try InputFile(argument)
+        return String(decoding: input.bytes, as: UTF8.self)
     }
 
-    private func insert(_ reader: inout CSVReader, _ header: [String], _ session: Session) throws -> Int {
-        let type = try objectType(className, in: session)
-        guard let table = type.tableKey else { return 0 }
-        let properties = try header.map { try type.requiredProperty(named: $0) }
-        let columns = properties.compactMap(\.columnKey)
+    // MARK: The rows
+
+    private func insert(_ bytes: UnsafeRawBufferPointer, _ session: Session) throws -> ImportOutcome {
+        let table = try className.map { try objectType($0, in: session).tableKey } ?? nil
+        let progress = ProgressReport("rows", isSilent: quiet)
         try session.beginWrite()
         do {
-            var count = 0
-            var fields: [String] = []
-            let progress = Progress()
-            while try reader.next(&fields) {
-                guard fields.count == header.count else {
-                    throw DatabaseError(
-                        .invalidArgument,
-                        "\(csv):\(reader.line): \(fields.count) fields where the header has \(header.count)")
+            let outcome = try named { () throws(DatabaseError) in
+                guard sourceFormat == .csv, let table else {
+                    return try insertJSON(bytes, session, table, progress)
                 }
-                let values = try zip(fields, properties).map { try value($0, $1, line: reader.line) }
-                do throws(DatabaseError) {
-                    try Self.withViews(values) { views throws(DatabaseError) in
-                        _ = try session.insertBatch(table, columns: columns, rows: views, rowCount: 1)
-                    }
-                } catch { throw DatabaseError(error.code, "\(csv):\(reader.line): \(error.message)") }
-                count += 1
-                if count & 0x3FFF == 0 { progress.show(reader.fractionRead, count) }
+                let importer = try CSVImport(session, into: table, csvOptions((progress, bytes.count)))
+                try importer.run(bytes)
+                return importer.outcome
             }
-            _ = try session.commit()
+            try session.commit()
             progress.finish()
-            return count
+            return outcome
         } catch {
+            progress.finish()
             if session.isInWrite { try session.cancel() }
             throw error
         }
     }
 
-    private func value(_ text: String, _ property: Property, line: Int) throws -> Value {
-        if text.isEmpty || text == null {
-            if property.isNullable { return .null }
-            if property.type == .string { return .string(text) }
-        }
-        guard let value = ColumnTypes.value(text, property.type) else {
-            throw DatabaseError(
-                .wrongType, "\(csv):\(line): '\(text)' in column \(property.name) is not \(property.type.name)")
-        }
-        return value
+    private func insertJSON(
+        _ bytes: UnsafeRawBufferPointer, _ session: Session, _ table: TableKey?, _ progress: ProgressReport
+    ) throws(DatabaseError) -> ImportOutcome {
+        var options = JSONImport.Options()
+        options.policy = update.policy
+        options.batchRows = batch
+        options.commitEvery = commitEvery
+        options.ignoresUnknownProperties = ignoreUnknown
+        options.progress = { count throws(DatabaseError) in progress.show(count, nil) }
+        let importer = try JSONImport(session, into: table, options)
+        try importer.run(bytes)
+        return importer.outcome
     }
 
-    /// Texts are copied to memory that outlives the call.
-    private static func withViews(
-        _ values: [Value], _ body: (UnsafePointer<ValueView>?) throws(DatabaseError) -> Void
-    ) throws(DatabaseError) {
-        var copies: [UnsafeMutableRawBufferPointer] = []
-        defer { copies.forEach { $0.deallocate() } }
-        let views: [ValueView] = values.map { value in
-            value.withView { view in
-                guard view.kind == .string || view.kind == .data else { return view }
-                let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: view.bytes.count, alignment: 1)
-                copy.copyBytes(from: view.bytes)
-                copies.append(copy)
-                return view.kind == .string
-                    ? .string(UnsafeRawBufferPointer(copy)) : .data(UnsafeRawBufferPointer(copy))
+    private func csvOptions(_ progress: (report: ProgressReport, size: Int)?) -> CSVImport.Options {
+        var options = CSVImport.Options()
+        options.delimiter = delimiter == "\\t" ? 0x09 : delimiter.utf8.first ?? 0x2C
+        options.null = null
+        options.policy = update.policy
+        options.batchRows = batch
+        options.commitEvery = commitEvery
+        if let progress {
+            options.progress = { count, position throws(DatabaseError) in
+                progress.report.show(count, progress.size > 0 ? Double(position) / Double(progress.size) : nil)
             }
         }
-        try views.withUnsafeBufferPointer { buffer throws(DatabaseError) in try body(buffer.baseAddress) }
-    }
-}
-
-/// How far an import is, on a terminal only.
-private struct Progress {
-    private let isTerminal = isatty(2) == 1
-
-    func show(_ fraction: Double, _ count: Int) {
-        guard isTerminal else { return }
-        let filled = Int(fraction * 40)
-        let bar = String(repeating: "=", count: filled) + String(repeating: " ", count: 40 - filled)
-        FileHandle.standardError.write(Data("\r[\(bar)] \(Int(fraction * 100)) % \(count) rows".utf8))
+        return options
     }
 
-    func finish() {
-        if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+    /// Mistakes in the source carry its name: `people.csv:7: ...`.
+    private func named<T>(_ body: () throws(DatabaseError) -> T) throws(DatabaseError) -> T {
+        do throws(DatabaseError) { return try body() } catch { throw ExchangeError.named(source, error) }
     }
 }

@@ -1,36 +1,55 @@
-/// `motte info`: what is in a file.
+/// `motte info`: what a file is and what is in it.
 import ArgumentParser
-import Foundation
 import MotteLiveObjects
+import MotteSchemaModel
+import MotteStorage
 import MotteValues
 
 struct InfoCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "info", abstract: "Print version, size, classes with their numbers of objects, and indexes.")
+        commandName: "info",
+        abstract: "Print identity, format, version, sizes, readers, and classes with their numbers of objects.")
 
     @Argument(help: "The file.") var file: String
     @Flag(help: "Also print what reading it took: chunks decoded, rows evaluated, index look-ups.") var counters = false
 
     func run() throws {
-        try reportingErrors {
+        try reportingErrors(file) {
             let session = try openFile(file)
-            let size = (try? FileManager.default.attributesOfItem(atPath: file)[.size] as? Int) ?? 0
+            let pages = try session.database.pages
+            let header = try pages.header
+            let sizes = try pages.statistics()
             printLine("file      \(file)")
-            printLine("size      \(size) bytes")
-            printLine("version   \(try session.version.rawValue)")
-            for type in try session.schema.objectTypes {
-                guard let table = type.tableKey else { continue }
-                let count = try session.objects(table).count()
-                let indexed = type.properties.filter(\.hasIndex).map(\.name)
-                let indexes = indexed.isEmpty ? "" : "  indexed: \(indexed.joined(separator: ", "))"
-                printLine("class     \(type.name): \(count) objects, \(type.properties.count) properties\(indexes)")
-            }
-            guard counters else { return }
-            let reading = session.counters.read()
+            printLine("uuid      \(header.fileUUID)")
+            printLine("format    \(header.major).\(header.minor), \(header.rowsPerCluster) rows a cluster")
             printLine(
-                "counters  chunks decoded \(reading.chunksDecoded), rows evaluated \(reading.rowsEvaluated), "
-                    + "index look-ups \(reading.indexLookups), log records read \(reading.logRecordsRead), "
-                    + "full re-runs \(reading.fullReruns)")
+                "size      \(sizes.fileBytes) bytes, \(sizes.usedBytes) in use, \(sizes.freeBytes) free; "
+                    + "pages of \(sizes.pageBytes)")
+            printLine("version   \(try session.version.rawValue), schema version \(try session.source().catalog.schemaVersion)")
+            // This very command is one of them.
+            let readers = try pages.readers().map { "\($0.processID)" }
+            printLine("readers   \(readers.count), processes \(Set(readers).sorted().joined(separator: ", "))")
+            try printClasses(session)
+            if counters { printCounters(session) }
         }
+    }
+
+    private func printClasses(_ session: Session) throws {
+        for type in try session.schema.objectTypes {
+            guard let table = type.tableKey else { continue }
+            let count = try session.table(table).liveCount
+            let indexed = type.properties.filter(\.hasIndex).map(\.name)
+            let indexes = indexed.isEmpty ? "" : "  indexed: \(indexed.joined(separator: ", "))"
+            let kind = type.isEmbedded ? "embedded  " : "class     "
+            printLine("\(kind)\(type.name): \(count) objects, \(type.properties.count) properties\(indexes)")
+        }
+    }
+
+    private func printCounters(_ session: Session) {
+        let reading = session.counters.read()
+        printLine(
+            "counters  chunks decoded \(reading.chunksDecoded), rows evaluated \(reading.rowsEvaluated), "
+                + "index look-ups \(reading.indexLookups), log records read \(reading.logRecordsRead), "
+                + "full re-runs \(reading.fullReruns)")
     }
 }

@@ -1,6 +1,5 @@
 /// `motte migrate`: a file brought to a schema given as text, or what that would do.
 import ArgumentParser
-import Foundation
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
@@ -21,10 +20,8 @@ struct MigrateCommand: ParsableCommand {
     var delete: [String] = []
 
     func run() throws {
-        try reportingErrors {
-            guard let text = try? String(contentsOfFile: schema, encoding: .utf8) else {
-                throw DatabaseError(.fileNotFound, "could not read '\(schema)'", path: schema)
-            }
+        try reportingErrors(file) {
+            let text = String(decoding: try InputFile(schema).bytes, as: UTF8.self)
             var options = SessionOptions(path: file, schema: try SchemaText.parse(text))
             options.noCreate = true
             options.schemaVersion = try schemaVersion ?? openFile(file).schemaVersion + 1

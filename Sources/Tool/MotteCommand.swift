@@ -1,17 +1,31 @@
-/// The `motte` command: look into a file, query it, import into it, watch it change. One file per subcommand.
+/// The `motte` command: look into files, query them, import and export, watch them change, mend them. One file per
+/// subcommand.
 ///
-/// Exit codes: 0 done, 1 the command could not do what it was told (one sentence on stderr), 2 or 64 wrong arguments.
+/// Exit codes: 0 done, 1 the command could not do what it was told (one sentence on stderr), 2 wrong arguments.
 import ArgumentParser
-import Foundation
 
-@main
 struct MotteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "motte", abstract: "Look into Motte files, query, import, watch and mend them.",
+        commandName: "motte", abstract: "Look into Motte files, query, import, export, watch and mend them.",
         version: "0.1.0",
         subcommands: [
-            InfoCommand.self, SchemaCommand.self, QueryCommand.self, ImportCommand.self, WatchCommand.self,
-            VerifyCommand.self, CopyCommand.self, CompactCommand.self, SalvageCommand.self, SpaceCommand.self,
-            ReadersCommand.self, MigrateCommand.self,
+            InfoCommand.self, SchemaCommand.self, QueryCommand.self, ImportCommand.self, ExportCommand.self,
+            WatchCommand.self, VerifyCommand.self, CopyCommand.self, CompactCommand.self, SalvageCommand.self,
+            SpaceCommand.self, ReadersCommand.self, MigrateCommand.self,
         ])
+}
+
+@main
+enum Main {
+    static func main() {
+        do {
+            var command = try MotteCommand.parseAsRoot()
+            try command.run()
+        } catch {
+            // Wrong arguments end with 2, as with most commands; the parser's own number is 64.
+            guard MotteCommand.exitCode(for: error) == .validationFailure else { MotteCommand.exit(withError: error) }
+            printError(MotteCommand.fullMessage(for: error))
+            MotteCommand.exit(withError: ExitCode(2))
+        }
+    }
 }

@@ -1,5 +1,6 @@
 /// `motte query`: the objects that match a query, their number, a total, or how the query would be run.
 import ArgumentParser
+import MotteExchange
 import MotteLiveObjects
 import MotteQueryEngine
 import MotteSchemaModel
@@ -21,7 +22,7 @@ struct QueryCommand: ParsableCommand {
     @ArgumentParser.Argument(help: "Values for $0, $1, ...") var arguments: [String] = []
     @Flag(help: "Print only how many match.") var count = false
     @Flag(help: "Print the plan, run it, and print what that took.") var explain = false
-    @Option(help: "Properties to print, separated by commas.") var columns: String?
+    @Option(help: "Columns to print, separated by commas; links are followed by dots.") var columns: String?
     @Option(help: "Print at most that many; 0 for all.") var limit = 100
     @Option(help: "table, csv or jsonl.") var format = OutputFormat.table
     @Option(help: "Print the sum of a property.") var sum: String?
@@ -30,7 +31,7 @@ struct QueryCommand: ParsableCommand {
     @Option(help: "Print the maximum of a property.") var max: String?
 
     func run() throws {
-        try reportingErrors {
+        try reportingErrors(file) {
             let session = try openFile(file)
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
@@ -42,7 +43,8 @@ struct QueryCommand: ParsableCommand {
                 guard let name else { continue }
                 let property = try type.requiredProperty(named: name)
                 let rows = try RowText(type, columns: nil, session)
-                return printLine(try rows.text(try results.aggregate(operation, property.columnKey)))
+                let total = try results.aggregate(operation, property.columnKey)
+                return printLine(try PlainText.text(total, in: rows.session))
             }
             try printRows(results, try RowText(type, columns: columns, session))
         }
@@ -64,11 +66,11 @@ struct QueryCommand: ParsableCommand {
         let total = try results.count()
         let shown = limit > 0 ? Swift.min(limit, total) : total
         var table = AlignedTable(header: rows.names)
-        if format == .csv { printLine(rows.names.map(RowText.quoted).joined(separator: ",")) }
+        if format == .csv { printLine(try rows.csvHeader()) }
         for index in 0 ..< shown {
             guard let object = try results.object(at: index) else { continue }
             if format == .table {
-                table.add(try rows.values(object).map { try rows.text($0) })
+                table.add(try rows.cells(object))
             } else {
                 printLine(try rows.line(object, format))
             }
@@ -81,7 +83,9 @@ struct QueryCommand: ParsableCommand {
     /// Arguments are numbers, true, false and null where they look like it, else text.
     static func value(_ argument: String) -> Value {
         if let int = Int64(argument) { return .int(int) }
-        if let double = Double(argument) { return .double(double) }
+        if let number = Double(argument), argument.utf8.allSatisfy({ $0 != 0x78 && $0 != 0x58 }) {
+            return .double(number)
+        }
         switch argument {
         case "true": return .bool(true)
         case "false": return .bool(false)

@@ -1,6 +1,6 @@
 /// Objects as lines: aligned columns for people, CSV and JSON Lines for programs.
 import ArgumentParser
-import Foundation
+import MotteExchange
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
@@ -11,85 +11,52 @@ enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
 
 struct RowText {
     let session: Session
-    let properties: [Property]
+    let columns: [ColumnPath]
 
-    /// The named properties, or all stored ones that are not lists.
+    /// The named columns, whose links are followed by dots, or all stored ones that hold one value.
     init(_ type: ObjectType, columns: String?, _ session: Session) throws {
         self.session = session
-        if let columns {
-            properties = try columns.split(separator: ",").map { try type.requiredProperty(named: String($0)) }
-        } else {
-            properties = type.properties.filter { $0.isStored && !$0.isList }
+        guard let columns else {
+            self.columns = ColumnPath.stored(of: type).filter { $0.property.collection == .none }
+            return
         }
+        let schema = try session.schema
+        self.columns = try columns.split(separator: ",").map { try ColumnPath(String($0), of: type, in: schema) }
     }
 
-    var names: [String] { properties.map(\.name) }
+    var names: [String] { columns.map(\.text) }
 
-    func values(_ object: LiveObject) throws -> [Value] {
-        try properties.map { property in
-            guard let column = property.columnKey, !property.isList else {
-                return .int(Int64(try object.collection(property.name).count()))
+    /// A collection shows how many it holds, a link the primary key of what it links to.
+    func cells(_ object: LiveObject) throws -> [String] {
+        try columns.map { column in
+            guard let owner = try column.owner(of: object.link, in: session) else { return "" }
+            guard column.property.collection == .none, let key = column.property.columnKey else {
+                let count = try session.object(owner.table, at: owner.key)?.collection(column.property.name).count()
+                return "\(count ?? 0)"
             }
-            return try object.get(column).owned
-        }
-    }
-
-    /// A link shows the primary key of what it links to.
-    func text(_ value: Value) throws -> String {
-        switch value {
-        case .null: return ""
-        case .string(let text): return text
-        case .bool(let value): return value ? "true" : "false"
-        case .int(let number): return "\(number)"
-        case .float(let number): return "\(number)"
-        case .double(let number): return "\(number)"
-        case .data(let bytes): return bytes.map { String(format: "%02x", $0) }.joined()
-        case .timestamp(let time): return ISOTime.text(time)
-        case .decimal, .objectID, .uuid, .list, .map: return value.text
-        case .link(let link):
-            guard let target = try session.object(link.table, at: link.key) else { return "" }
-            guard let key = try target.type.primaryKey else { return "#\(link.key.rawValue)" }
-            return try text(try target.get(key.name))
+            return try PlainText.text(try session.value(owner.table, key, owner.key).owned, in: session)
         }
     }
 
     func line(_ object: LiveObject, _ format: OutputFormat) throws -> String {
-        let values = try values(object)
+        var sink = ByteSink()
         switch format {
-        case .table: return try values.map { try text($0) }.joined(separator: "  ")
-        case .csv: return try values.map { Self.quoted(try text($0)) }.joined(separator: ",")
+        case .table: return try cells(object).joined(separator: "  ")
+        case .csv:
+            var export = try CSVExport(session, columns)
+            try export.row(object.link, to: &sink)
         case .jsonl:
-            let fields = try zip(names, values).map { "\(Self.json($0)): \(try json($1))" }
-            return "{\(fields.joined(separator: ", "))}"
+            var export = try JSONExport(session)
+            try export.columns(columns, of: object.link, to: &sink)
         }
+        let line = sink.string
+        return line.hasSuffix("\n") ? String(line.dropLast()) : line
     }
 
-    static func quoted(_ text: String) -> String {
-        guard text.contains(where: { $0 == "," || $0 == "\"" || $0.isNewline }) else { return text }
-        return "\"\(text.replacingOccurrences(of: "\"", with: "\"\""))\""
-    }
-
-    private func json(_ value: Value) throws -> String {
-        switch value {
-        case .null: "null"
-        case .bool, .int: try text(value)
-        case .float(let number): number.isFinite ? "\(number)" : "null"
-        case .double(let number): number.isFinite ? "\(number)" : "null"
-        case .string, .data, .timestamp, .link, .decimal, .objectID, .uuid, .list, .map: Self.json(try text(value))
-        }
-    }
-
-    static func json(_ text: String) -> String {
-        var quoted = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"", "\\": quoted += "\\\(scalar)"
-            case "\n": quoted += "\\n"
-            case _ where scalar.value < 0x20: quoted += String(format: "\\u%04x", scalar.value)
-            default: quoted.unicodeScalars.append(scalar)
-            }
-        }
-        return quoted + "\""
+    func csvHeader() throws -> String {
+        var sink = ByteSink()
+        try CSVExport(session, columns).header(to: &sink)
+        return String(sink.string.dropLast())
     }
 }
 
@@ -99,7 +66,13 @@ struct AlignedTable {
 
     init(header: [String]) { rows = [header] }
 
-    mutating func add(_ row: [String]) { rows.append(row.map { $0.count > 40 ? $0.prefix(37) + "..." : $0 }) }
+    mutating func add(_ row: [String]) { rows.append(row.map(Self.shortened)) }
+
+    /// On one line, and not too long.
+    private static func shortened(_ cell: String) -> String {
+        let line = String(cell.map { $0.isNewline ? " " : $0 })
+        return line.count > 40 ? line.prefix(37) + "..." : line
+    }
 
     var lines: [String] {
         let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }

@@ -10,6 +10,6 @@ struct SchemaCommand: ParsableCommand {
     @Argument(help: "The file.") var file: String
 
     func run() throws {
-        try reportingErrors { printLine(SchemaText.print(try openFile(file).schema)) }
+        try reportingErrors(file) { printLine(SchemaText.print(try openFile(file).schema)) }
     }
 }

@@ -1,6 +1,5 @@
 /// `motte space` and `motte readers`: where a file's bytes are, and who keeps old versions of it.
 import ArgumentParser
-import Foundation
 import MotteLiveObjects
 import MotteStorage
 import MotteValues
@@ -12,7 +11,7 @@ struct SpaceCommand: ParsableCommand {
     @ArgumentParser.Argument(help: "The file.") var file: String
 
     func run() throws {
-        try reportingErrors {
+        try reportingErrors(file) {
             let session = try openFile(file)
             let statistics = try session.database.spaceStatistics()
             for space in statistics.classes {
@@ -34,7 +33,7 @@ struct ReadersCommand: ParsableCommand {
     @ArgumentParser.Argument(help: "The file.") var file: String
 
     func run() throws {
-        try reportingErrors {
+        try reportingErrors(file) {
             let session = try openFile(file)
             let readers = try session.database.readerStatistics().filter { !$0.isThisProcess }
             if readers.isEmpty { return printLine("nobody shows a version of the file") }

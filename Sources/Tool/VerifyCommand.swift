@@ -1,6 +1,5 @@
 /// `motte verify`: everything in a file looked at; exit code 1 when something is wrong.
 import ArgumentParser
-import Foundation
 import MotteLiveObjects
 import MotteStorage
 import MotteValues
@@ -13,7 +12,7 @@ struct VerifyCommand: ParsableCommand {
     @Flag(help: "Say on stderr how far it is.") var progress = false
 
     func run() throws {
-        let report = try reportingErrors {
+        let report = try reportingErrors(file) {
             try openFile(file).committedSnapshot().verify(progress: progressLine(progress))
         }
         printLine(report.text)
@@ -26,6 +25,6 @@ func progressLine(_ isWanted: Bool) -> ((MaintenanceProgress) -> Void)? {
     guard isWanted else { return nil }
     return { progress in
         let end = progress.done == progress.total ? "\n" : ""
-        FileHandle.standardError.write(Data("\r\(progress.done) of \(progress.total)\(end)".utf8))
+        writeAll("\r\(progress.done) of \(progress.total)\(end)", to: 2)
     }
 }

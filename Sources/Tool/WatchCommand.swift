@@ -1,11 +1,16 @@
 /// `motte watch`: change sets of a query as other processes commit.
 import ArgumentParser
-import Foundation
 import MotteLiveObjects
 import MotteNotifications
 import MotteQueryEngine
 import MotteSchemaModel
 import MotteValues
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 struct WatchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -19,7 +24,10 @@ struct WatchCommand: ParsableCommand {
     @Option(help: "table, csv or jsonl, for the rows that came or changed.") var format = OutputFormat.table
 
     func run() throws {
-        try reportingErrors {
+        // Being told to stop is how this ends; lines are written at once, and nothing of this is worth keeping.
+        signal(SIGINT) { _ in _exit(0) }
+        signal(SIGTERM) { _ in _exit(0) }
+        try reportingErrors(file) {
             // Observing claims a place in the file's sidecar, so that the log of changes is kept for this reader.
             let session = try openFile(file, readOnly: false)
             let type = try objectType(className, in: session)

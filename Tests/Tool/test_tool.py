@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -30,7 +31,10 @@ def test_schema_is_inferred(people: pathlib.Path) -> None:
     text = motte("schema", people)
     for line in ["id: int key", "name: string", "age: int?", "when: timestamp"]:
         assert line in text
-    assert "Person: 2 objects" in motte("info", people)
+    information = motte("info", people)
+    assert "Person: 2 objects" in information
+    for word in ["uuid ", "format ", "readers ", "bytes, "]:
+        assert word in information
 
 
 def test_queries(people: pathlib.Path) -> None:
@@ -41,6 +45,73 @@ def test_queries(people: pathlib.Path) -> None:
     assert motte("query", people, "Person", "name == $0", "Ada", "--count") == "1\n"
     assert motte("query", people, "Person", "--avg", "age") == "36.0\n"
     assert "index" in motte("query", people, "Person", "id == 2", "--explain")
+
+
+def test_columns_follow_links(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "dogs.jsonl").write_text('{"name": "Rex", "owner": 1}\n{"name": "Mia", "owner": null}\n')
+    schema = "Person { id: int key, name: string, age: int?, when: timestamp? } Dog { name: string, owner: link<Person> }"
+    assert motte("import", people, "Dog", tmp_path / "dogs.jsonl", "--schema", schema) == "imported 2 objects of Dog\n"
+    assert motte("query", people, "Dog", "--columns", "name,owner.name,owner").splitlines() == [
+        "name  owner.name  owner", "Rex   Ada         1", "Mia"]
+    assert motte("query", people, "Dog", "--columns", "owner.age", "--format", "jsonl").splitlines() == [
+        '{"owner.age":36}', '{"owner.age":null}']
+    assert "is no single link" in motte("query", people, "Dog", "--columns", "name.x", expect=1)
+
+
+def test_a_dump_makes_the_same_store(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    motte("export", people, "--output", tmp_path / "dump.jsonl")
+    assert motte("import", tmp_path / "copy.motte", tmp_path / "dump.jsonl") == "imported 2 objects\n"
+    assert motte("export", tmp_path / "copy.motte") == (tmp_path / "dump.jsonl").read_text()
+    assert '"id":2,"name":"Bob \\"B\\", jr","age":null' in (tmp_path / "dump.jsonl").read_text()
+
+
+def test_exports_are_imported_again(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    schema = motte("schema", people)
+    for form in ["csv", "json", "jsonl"]:
+        out = tmp_path / f"out.{form}"
+        motte("export", people, "Person", "--format", form, "--output", out)
+        copy = tmp_path / f"{form}.motte"
+        assert motte("import", copy, "Person", out, "--schema", schema) == "imported 2 objects of Person\n"
+        assert motte("export", copy, "Person", "--format", form) == out.read_text()
+    assert motte("export", people, "Person", "--where", "age > 30", "--columns", "name", "--format", "csv") == "name\nAda\n"
+
+
+def test_updates(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    done = subprocess.run(
+        [str(TOOL), "import", str(people), "Person", "-", "--format", "jsonl", "--update", "modified"],
+        input='{"id": 2, "age": 7}\n{"id": 9, "name": "x"}\n', capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "imported 2 objects of Person, 1 of them updated\n"
+    assert motte("query", people, "Person", "age == 7", "--format", "csv").splitlines()[1].startswith('2,"Bob')
+
+
+def test_a_failed_import_leaves_no_file(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "bad.csv").write_text("id,n\n1,x\n1,y\n")
+    text = motte("import", tmp_path / "new.motte", "T", tmp_path / "bad.csv", "--key", "id", expect=1)
+    assert f"{tmp_path / 'bad.csv'}:3: T already has" in text
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
+
+
+def test_zip_codes_stay_text(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "zip.csv").write_text("zip,hex,n\n00501,0x1F,1\n10001,7,\n")
+    motte("import", tmp_path / "zip.motte", "Z", tmp_path / "zip.csv")
+    text = motte("schema", tmp_path / "zip.motte")
+    assert "zip: string" in text and "hex: string" in text and "n: int?" in text
+
+
+def test_interrupting_a_watch_is_no_failure(people: pathlib.Path) -> None:
+    watch = subprocess.Popen([str(TOOL), "watch", str(people), "Person"], stdout=subprocess.PIPE, text=True)
+    assert watch.stdout is not None
+    assert watch.stdout.readline() == "watching 2 objects\n"
+    watch.send_signal(signal.SIGINT)
+    assert watch.wait(timeout=20) == 0
+
+
+def test_wrong_arguments_end_with_2(people: pathlib.Path) -> None:
+    assert "Usage:" in motte("query", expect=2)
+    assert "Usage:" in motte("nonsense", expect=2)
+    assert "name a class" in motte("export", people, "--format", "csv", expect=2)
+    assert "--batch" in motte("import", people, "P", "x.csv", "--batch", "0", expect=2)
+    assert "import" in motte("--help")
 
 
 def test_watch_hears_of_another_process(people: pathlib.Path, tmp_path: pathlib.Path) -> None:

@@ -57,6 +57,37 @@ package struct JSONExport {
         try write(object.table, object.key, to: &sink)
     }
 
+    /// Chosen columns of an object, named by their paths.
+    package mutating func columns(
+        _ columns: [ColumnPath], of object: ObjectLink, to sink: inout ByteSink
+    ) throws(DatabaseError) {
+        sink.append("{")
+        for (index, column) in columns.enumerated() {
+            if index > 0 { sink.append(",") }
+            JSONValueWriter.string(column.text, to: &sink)
+            sink.append(":")
+            if let owner = try column.owner(of: object, in: session) {
+                try property(owner, column.property, to: &sink)
+            } else {
+                sink.append("null")
+            }
+        }
+        sink.append("}")
+    }
+
+    /// One property's value alone.
+    package mutating func property(
+        _ object: ObjectLink, _ property: Property, to sink: inout ByteSink
+    ) throws(DatabaseError) {
+        let plan = try plans.plan(object.table)
+        guard let field = plan.fields.first(where: { $0.column == property.columnKey }) else {
+            throw DatabaseError(
+                .wrongType, "\(plan.type.name).\(property.name) is computed; export the objects it lists",
+                className: plan.type.name, propertyName: property.name)
+        }
+        try write(field, try source.table(object.table), object.key, to: &sink)
+    }
+
     /// Objects or plain values.
     package mutating func collection(
         _ collection: LiveCollection, form: Form, to sink: inout ByteSink
@@ -135,14 +166,19 @@ package struct JSONExport {
         for (index, field) in plan.fields.enumerated() where !prefixes[index].isEmpty {
             separate(&sink)
             prefixes[index].withUnsafeBytes { sink.append($0) }
-            if field.property.collection == .none {
-                try write(try view.value(field.column, key), field, to: &sink)
-            } else {
-                try elements(view, field, key, to: &sink)
-            }
+            try write(field, view, key, to: &sink)
         }
         sink.append("}")
         path.removeLast()
+    }
+
+    private mutating func write(
+        _ field: ClassPlan.Field, _ view: TableView, _ key: ObjectKey, to sink: inout ByteSink
+    ) throws(DatabaseError) {
+        switch field.property.collection {
+        case .none: try write(try view.value(field.column, key), field, to: &sink)
+        case .list, .set, .map: try elements(view, field, key, to: &sink)
+        }
     }
 
     private mutating func elements(
@@ -240,7 +276,7 @@ package struct JSONExport {
         sink.append("}")
     }
 
-    private mutating func mixed(_ view: ValueView, to sink: inout ByteSink) throws(DatabaseError) {
+    mutating func mixed(_ view: ValueView, to sink: inout ByteSink) throws(DatabaseError) {
         switch view.kind {
         case .link:
             let link = view.linkValue

@@ -259,7 +259,7 @@ package final class JSONImport {
 
     /// Nested objects bring cells of their own, and may be what others wait for: as long as that goes on, nothing is
     /// missing yet.
-    private func finishLinks() throws(DatabaseError) {
+    func finishLinks() throws(DatabaseError) {
         var before = Int.max
         while !unresolved.isEmpty {
             let postponed = unresolved

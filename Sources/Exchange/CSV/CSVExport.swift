@@ -1,0 +1,89 @@
+/// Objects as CSV by RFC 4180, in the form that `CSVImport` reads: a header, then a line an object.
+///
+/// Null is an empty field, an empty string a quoted one. A link is the primary key of its target, `#` and a number where
+/// there is none; collections and mixed values are JSON.
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+package struct CSVExport {
+    package struct Options: Sendable {
+        package var delimiter = UInt8(ascii: ",")
+        /// Texts that are quoted, because an import takes them for null.
+        package var null = "NA"
+
+        package init() {}
+    }
+
+    private let session: Session
+    private let columns: [ColumnPath]
+    private let options: Options
+    private var json: JSONExport
+
+    package init(_ session: Session, _ columns: [ColumnPath], _ options: Options = Options()) throws(DatabaseError) {
+        self.session = session
+        self.columns = columns
+        self.options = options
+        json = try JSONExport(session)
+    }
+
+    package func header(to sink: inout ByteSink) {
+        for (index, column) in columns.enumerated() {
+            if index > 0 { sink.append(options.delimiter) }
+            column.text.withUTF8Bytes { field($0, to: &sink) }
+        }
+        sink.append("\n")
+    }
+
+    package mutating func collection(_ collection: LiveCollection, to sink: inout ByteSink) throws(DatabaseError) {
+        guard let table = collection.target else {
+            throw DatabaseError(.wrongType, "only objects are written as CSV; this holds plain values")
+        }
+        header(to: &sink)
+        for index in 0 ..< (try collection.count()) {
+            guard let object = try collection.object(at: index) else { continue }
+            try row(ObjectLink(table: table, key: object.key), to: &sink)
+            try sink.flushIfFull()
+        }
+    }
+
+    package mutating func row(_ object: ObjectLink, to sink: inout ByteSink) throws(DatabaseError) {
+        for (index, column) in columns.enumerated() {
+            if index > 0 { sink.append(options.delimiter) }
+            guard let owner = try column.owner(of: object, in: session) else { continue }
+            try cell(owner, column.property, to: &sink)
+        }
+        sink.append("\n")
+    }
+
+    private mutating func cell(
+        _ owner: ObjectLink, _ property: Property, to sink: inout ByteSink
+    ) throws(DatabaseError) {
+        guard property.collection == .none, property.type != .mixed, let column = property.columnKey else {
+            var text = ByteSink()
+            try json.property(owner, property, to: &text)
+            return text.bytes.withUnsafeBytes { field($0, to: &sink) }
+        }
+        let view = try session.value(owner.table, column, owner.key)
+        if view.isNull { return }
+        var text = ByteSink()
+        try PlainText.write(view, in: session, to: &text)
+        text.bytes.withUnsafeBytes { field($0, to: &sink) }
+    }
+
+    private func field(_ text: UnsafeRawBufferPointer, to sink: inout ByteSink) {
+        var needsQuotes = text.isEmpty || text.elementsEqual(options.null.utf8)
+        for byte in text where byte == options.delimiter || byte == 0x22 || byte == 0x0A || byte == 0x0D {
+            needsQuotes = true
+            break
+        }
+        guard needsQuotes else { return sink.append(text) }
+        sink.append("\"")
+        for byte in text {
+            if byte == 0x22 { sink.append(byte) }
+            sink.append(byte)
+        }
+        sink.append("\"")
+    }
+}

@@ -1,0 +1,119 @@
+/// `motte export`: a whole store as a dump, or the objects of a class as JSON Lines, a JSON array or CSV.
+import ArgumentParser
+import MotteExchange
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteValues
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+enum ExportFormat: String, ExpressibleByArgument, CaseIterable {
+    case jsonl, json, csv
+}
+
+struct ExportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Export a whole store, or the objects of a class.",
+        discussion: """
+            Without a class, everything is written as JSON Lines with the schema first; 'motte import' makes a store of
+            that again.
+              motte export people.motte > dump.jsonl
+              motte export people.motte Person --where 'age > 30' --format csv --columns name,best_friend.name
+            """)
+
+    @Argument(help: "The file.") var file: String
+    @Argument(help: "The class; everything without one.") var className: String?
+    @Option(help: "jsonl, json or csv.") var format = ExportFormat.jsonl
+    @Option(name: .customLong("where"), help: "Only the objects that match, in the query's order.") var query: String?
+    @Option(help: "Columns, separated by commas; links are followed by dots.") var columns: String?
+    @Option(help: "CSV: what separates fields, one character.") var delimiter = ","
+    @Option(help: "CSV: a text that imports take for null, and that is quoted therefore.") var null = "NA"
+    @Flag(help: "JSON: linked objects in place, not as references.") var nested = false
+    @Option(help: "Where to write; standard output without it.") var output: String?
+    @Flag(help: "No progress on stderr.") var quiet = false
+
+    func validate() throws {
+        guard delimiter.utf8.count == 1 else { throw ValidationError("the delimiter must be one ASCII character") }
+        if className == nil, format != .jsonl || query != nil || columns != nil || nested {
+            throw ValidationError("a whole store is exported as jsonl; name a class for anything else")
+        }
+    }
+
+    func run() throws {
+        try reportingErrors(file) {
+            let session = try openFile(file)
+            let descriptor = try openOutput(output)
+            var sink = ByteSink { piece throws(DatabaseError) in
+                guard writeAll(piece, to: descriptor) else {
+                    throw DatabaseError(
+                        .inputOutput,
+                        "cannot write \(output ?? "to standard output"): " + String(cString: strerror(errno)),
+                        systemError: errno)
+                }
+            }
+            if let className {
+                try export(try objectType(className, in: session), session, &sink)
+            } else {
+                let progress = ProgressReport("objects", isSilent: quiet || output == nil)
+                var export = try JSONExport(session)
+                try export.store(to: &sink) { progress.show($0, nil) }
+                progress.finish()
+            }
+            try sink.finish()
+            if output != nil { close(descriptor) }
+        }
+    }
+
+    private func export(_ type: ObjectType, _ session: Session, _ sink: inout ByteSink) throws {
+        guard let table = type.tableKey else { return }
+        let results = try session.query(table, query ?? "TRUEPREDICATE").results()
+        let schema = try session.schema
+        let paths = try columns.map {
+            try $0.split(separator: ",").map { try ColumnPath(String($0), of: type, in: schema) }
+        }
+        if format == .csv {
+            var options = CSVExport.Options()
+            options.delimiter = delimiter.utf8.first ?? 0x2C
+            options.null = null
+            var export = try CSVExport(session, paths ?? ColumnPath.stored(of: type), options)
+            return try export.collection(results, to: &sink)
+        }
+        var options = JSONExport.Options()
+        options.links = nested ? .nested : .references
+        var export = try JSONExport(session, options)
+        guard let paths else {
+            return try export.collection(results, form: format == .json ? .array : .lines, to: &sink)
+        }
+        try writeColumns(paths, results, &export, &sink)
+    }
+
+    private func writeColumns(
+        _ paths: [ColumnPath], _ results: LiveResults, _ export: inout JSONExport, _ sink: inout ByteSink
+    ) throws {
+        let count = try results.count()
+        if format == .json { sink.append("[") }
+        for index in 0 ..< count {
+            if format == .json { index > 0 ? sink.append(",\n ") : sink.append("\n ") }
+            if let object = try results.object(at: index) { try export.columns(paths, of: object.link, to: &sink) }
+            if format == .jsonl { sink.append("\n") }
+            try sink.flushIfFull()
+        }
+        if format == .json { sink.append("\n]\n") }
+    }
+}
+
+/// The descriptor of a new file, or of standard output.
+func openOutput(_ path: String?) throws -> Int32 {
+    guard let path else { return 1 }
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else {
+        throw DatabaseError(
+            .inputOutput, "cannot write '\(path)': \(String(cString: strerror(errno)))", path: path,
+            systemError: errno)
+    }
+    return descriptor
+}

@@ -1,0 +1,78 @@
+/// The bytes of a file that is read, mapped so that memory holds no second copy of it; `-` is standard input.
+import MotteValues
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+final class InputFile {
+    let bytes: UnsafeRawBufferPointer
+    private let isMapped: Bool
+
+    init(_ path: String) throws(DatabaseError) {
+        if path == "-" {
+            bytes = try Self.readAll(0, "standard input")
+            isMapped = false
+            return
+        }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Self.failure(path) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw Self.failure(path) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            // Pipes and devices have no size.
+            bytes = try Self.readAll(descriptor, path)
+            isMapped = false
+            return
+        }
+        let size = Int(status.st_size)
+        guard size > 0 else {
+            bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+            isMapped = false
+            return
+        }
+        let address = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0)
+        guard let address, address != MAP_FAILED else { throw Self.failure(path) }
+        _ = madvise(address, size, MADV_SEQUENTIAL)
+        bytes = UnsafeRawBufferPointer(start: address, count: size)
+        isMapped = true
+    }
+
+    deinit {
+        guard let start = UnsafeMutableRawPointer(mutating: bytes.baseAddress) else { return }
+        if isMapped { munmap(start, bytes.count) } else { start.deallocate() }
+    }
+
+    private static func readAll(_ descriptor: Int32, _ name: String) throws(DatabaseError) -> UnsafeRawBufferPointer {
+        var capacity = 1 << 20
+        var buffer = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
+        var count = 0
+        while true {
+            if count == capacity {
+                let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity * 2, alignment: 16)
+                larger.copyMemory(from: buffer, byteCount: count)
+                buffer.deallocate()
+                buffer = larger
+                capacity *= 2
+            }
+            let got = read(descriptor, buffer + count, capacity - count)
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else {
+                buffer.deallocate()
+                throw failure(name)
+            }
+            if got == 0 { return UnsafeRawBufferPointer(start: buffer, count: count) }
+            count += got
+        }
+    }
+
+    private static func failure(_ path: String) -> DatabaseError {
+        DatabaseError(
+            .fileNotFound,
+            "cannot read '\(path)': \(String(cString: strerror(errno))); check the path and its permissions",
+            path: path, systemError: errno)
+    }
+}
