@@ -12,6 +12,8 @@ final class ClassPlan {
         let column: ColumnKey
         /// Class of links.
         let target: TableKey?
+        /// Whether objects of that class live and die with the object that has the property.
+        let ownsTarget: Bool
         /// Whether a single value of it is part of a row of `insertBatch`, and where in it; -1 for collections.
         let position: Int
         fileprivate let nameOffset: Int
@@ -38,8 +40,10 @@ final class ClassPlan {
             let isRow = property.collection == .none
             fields.append(
                 Field(
-                    property: property, column: column, target: target, position: isRow ? columns.count : -1,
-                    nameOffset: bytes.count, nameCount: property.name.utf8.count))
+                    property: property, column: column, target: target,
+                    ownsTarget: target.flatMap { schema[$0]?.isEmbedded } ?? false,
+                    position: isRow ? columns.count : -1, nameOffset: bytes.count,
+                    nameCount: property.name.utf8.count))
             if isRow { columns.append(column) }
             bytes.append(contentsOf: property.name.utf8)
         }

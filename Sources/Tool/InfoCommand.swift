@@ -25,7 +25,8 @@ struct InfoCommand: ParsableCommand {
             printLine(
                 "size      \(sizes.fileBytes) bytes, \(sizes.usedBytes) in use, \(sizes.freeBytes) free; "
                     + "pages of \(sizes.pageBytes)")
-            printLine("version   \(try session.version.rawValue), schema version \(try session.source().catalog.schemaVersion)")
+            let catalog = try session.source().catalog
+            printLine("version   \(try session.version.rawValue), schema version \(catalog.schemaVersion)")
             // This very command is one of them.
             let readers = try pages.readers().map { "\($0.processID)" }
             printLine("readers   \(readers.count), processes \(Set(readers).sorted().joined(separator: ", "))")

@@ -40,8 +40,9 @@ import Testing
 
     @Test func typesAreTheNarrowestThatFit() throws {
         #expect(try inferred("id,n,x\n1,NA,1.5\n2,3,7\n", key: "id") == "id: int key, n: int?, x: double?")
-        #expect(try inferred("a,b,c\nTrue,2013-01-01,\nfalse,2013-01-01T10:00:00Z,\n")
-            == "a: bool?, b: timestamp?, c: string?")
+        #expect(
+            try inferred("a,b,c\nTrue,2013-01-01,\nfalse,2013-01-01T10:00:00Z,\n")
+                == "a: bool?, b: timestamp?, c: string?")
         #expect(try inferred("a\n01234567-89ab-cdef-0123-456789abcdef\n") == "a: uuid?")
         #expect(try inferred("a\n1\n2\nx\n", rows: 2) == "a: int?")
         #expect(try inferred("a\n1\n2\nx\n") == "a: string")
@@ -88,25 +89,20 @@ import Testing
 
     @Test func whatIsWrittenIsReadAgain() throws {
         let session = try TestStore(schema: schema).open()
-        try session.importJSON("Dog", #"[{"name": "Rex, the \"dog\""}, {"name": "#1"}]"#)
-        let text = """
-            id,name,note,age,score,data,born,friend,dog,tags
-            1,,"",3,NaN,AQI=,2013-01-01T10:00:00.5Z,2,"Rex, the ""dog""",[]
-            2,"","NA",,-0.0,"",,2,#1,"[""a"",""b,c""]"
-            3,é,"two
-            lines",-1,1e+300,,,1,,[]
-
-            """
+        try session.importJSON("Dog", ##"[{"name": "Rex, the \"dog\""}, {"name": "#1"}]"##)
+        let text =
+            [
+                #"id,name,note,age,score,data,born,friend,dog,tags"#,
+                #"1,,"",3,NaN,AQI=,2013-01-01T10:00:00.5Z,2,"Rex, the ""dog""",[]"#,
+                ##"2,"","NA",,-0.0,"",,2,#1,"[""a"",""b,c""]""##,
+                "3,é,\"two\nlines\",-1,1e+300,,,1,,[]",
+            ].joined(separator: "\n") + "\n"
         #expect(try read(session, text) == ImportOutcome(created: 3))
         #expect(try written(session) == text)
         #expect(
-            try written(session, ["name", "friend.friend.id", "friend.dog.name"]) == """
-                name,friend.friend.id,friend.dog.name
-                ,2,#1
-                "",2,#1
-                é,2,"Rex, the ""dog""\"
-
-                """)
+            try written(session, ["name", "friend.friend.id", "friend.dog.name"])
+                == ["name,friend.friend.id,friend.dog.name", ",2,#1", "\"\",2,#1", #"é,2,"Rex, the ""dog""""#, ""]
+                .joined(separator: "\n"))
     }
 
     @Test func updatesNameOnlySomeColumns() throws {

@@ -65,7 +65,7 @@ enum RandomStore {
         let session = try Session.open(options)
         try session.beginWrite()
         var objects: [String: [LiveObject]] = [:]
-        for type in try session.schema.objectTypes {
+        for type in try session.schema.objectTypes where !type.isEmbedded {
             for number in 0 ..< random.below(12) {
                 let key = type.primaryKey.map { primaryKey($0, number, &random) }
                 guard let table = type.tableKey else { continue }
@@ -85,48 +85,96 @@ enum RandomStore {
     private static func schemaText(_ random: inout SeededRandom) -> String {
         let names = ["Alpha", "B\u{E9}ta", "`a class`"]
         var text = ""
+        let types = [
+            "bool", "int", "float", "double", "string", "data", "timestamp", "decimal", "objectId", "uuid", "mixed",
+        ]
         for name in names.prefix(1 + random.below(3)) {
             text += "\(name) {\n"
-            if random.chance(50) { text += "  id: \(random.pick(["int", "string", "int?", "string?"])) key\n" }
-            text += "  first: int\n"
-            for number in 0 ..< random.below(10) {
-                let type = random.pick(["bool", "int", "float", "double", "string", "data", "timestamp"])
-                let optional = random.chance(40) ? "?" : ""
-                text += "  `p \(number)`: " + (random.chance(30) ? "list<\(type)\(optional)>" : type + optional) + "\n"
+            if random.chance(60) {
+                let type = random.pick(["int", "string", "objectId", "uuid"])
+                text += "  id: \(type)\(random.chance(30) ? "?" : "") key\n"
             }
-            text += "  link: link<\(names[0])>\n  links: list<\(names[0])>\n}\n"
+            text += "  first: int\n"
+            for number in 0 ..< random.below(14) {
+                let type = random.pick(types)
+                let element = type + (type != "mixed" && random.chance(40) ? "?" : "")
+                let wrapper = random.pick(["", "", "list", "set", "map"])
+                text += "  `p \(number)`: " + (wrapper.isEmpty ? element : "\(wrapper)<\(element)>") + "\n"
+            }
+            text += "  link: link<\(names[0])>\n  links: list<\(names[0])>\n  those: set<\(names[0])>\n"
+            text += "  named: map<\(names[0])>\n  part: link<Part>\n  parts: list<Part>\n  named_parts: map<Part>\n}\n"
         }
-        return text
+        return text + """
+            embedded Part { n: int, m: mixed, tags: list<string>, to: link<\(names[0])>, inner: link<Part>,
+                more: list<Part> }
+            """
     }
 
     private static func primaryKey(_ property: Property, _ number: Int, _ random: inout SeededRandom) -> Value {
         if number == 0, property.isNullable { return .null }
-        return property.type == .int ? .int(Int64(number * 7 - 20)) : .string("k\"\(number)\\")
+        switch property.type {
+        case .int: return .int(Int64(number * 7 - 20))
+        case .objectID: return .objectID(ObjectID(low: UInt64(number) << 40, high: 7))
+        case .uuid: return .uuid(UUIDBytes(low: UInt64(number), high: random.next()))
+        default: return .string("k\"\(number)\\")
+        }
     }
 
     private static func fill(
-        _ object: LiveObject, _ property: Property, _ objects: [String: [LiveObject]], _ random: inout SeededRandom
+        _ object: LiveObject, _ property: Property, _ objects: [String: [LiveObject]], _ random: inout SeededRandom,
+        depth: Int = 0
     ) throws {
-        guard !property.isPrimaryKey, random.chance(80) else { return }
-        let targets = property.target.flatMap { objects[$0] } ?? []
-        if property.isList {
-            let list = try #require(try object.collection(property.name) as? LiveList)
-            for _ in 0 ..< random.below(random.chance(10) ? 300 : 5) {
-                if property.type == .link, targets.isEmpty { continue }
-                try list.append(value(property, targets, &random))
+        guard !property.isPrimaryKey, random.chance(80), let column = property.columnKey else { return }
+        let session = object.session
+        let write = try session.requireWrite()
+        let (table, key) = (object.table, object.key)
+        if let target = try property.target.flatMap({ try session.schema[$0] }), target.isEmbedded {
+            guard depth < 3 else { return }
+            for number in 0 ..< (property.collection == .none ? 1 : random.below(3)) {
+                let child =
+                    switch property.collection {
+                    case .none: try write.embeddedPut(table, column, key)
+                    case .list, .set: try write.embeddedInsert(table, column, key, at: number)
+                    case .map:
+                        try "k\(number)".withUTF8Bytes { (bytes) throws(DatabaseError) in
+                            try write.embeddedMapPut(table, column, key, bytes)
+                        }
+                    }
+                guard let targetTable = target.tableKey,
+                    let part = try session.object(targetTable, at: child)
+                else { continue }
+                for inner in target.properties { try fill(part, inner, objects, &random, depth: depth + 1) }
             }
-        } else {
-            try object.set(property.name, to: value(property, targets, &random))
+            return
+        }
+        let targets = property.target.flatMap { objects[$0] } ?? []
+        let everything = objects.values.flatMap { $0 }
+        let count = property.collection == .none ? 1 : random.below(random.chance(10) ? 300 : 5)
+        for number in 0 ..< count {
+            if property.type == .link, targets.isEmpty, property.collection != .map { continue }
+            try value(property, targets, everything, &random).withView { (view) throws(DatabaseError) in
+                switch property.collection {
+                case .none: try write.set(table, column, key, to: view)
+                case .list: try write.listInsert(table, column, key, at: random.below(number + 1) > 0 ? 0 : 0, [view])
+                case .set: _ = try write.setInsert(table, column, key, view)
+                case .map:
+                    let name = random.pick(["", "a", "\u{E9}", "\"q\"", "k\(number)"])
+                    try name.withUTF8Bytes { (bytes) throws(DatabaseError) in
+                        _ = try write.mapPut(table, column, key, bytes, view)
+                    }
+                }
+            }
         }
     }
 
     private static func value(
-        _ property: Property, _ targets: [LiveObject], _ random: inout SeededRandom
+        _ property: Property, _ targets: [LiveObject], _ everything: [LiveObject], _ random: inout SeededRandom
     ) -> Value {
         if property.type == .link {
-            if targets.isEmpty || (!property.isList && random.chance(20)) { return .null }
+            if targets.isEmpty || (property.collection == .none && random.chance(20)) { return .null }
             return .link(random.pick(targets).link)
         }
+        if property.type == .mixed { return RandomValues.mixed(everything, &random, depth: 0) }
         if property.isNullable, random.chance(25) { return .null }
         return RandomValues.value(property.type, &random)
     }
@@ -146,8 +194,39 @@ enum RandomValues {
                 Timestamp(
                     seconds: random.pick([0, -1, .min, .max, Int64(random.below(4_000_000_000)) - 2_000_000_000]),
                     nanoseconds: UInt32(random.pick([0, 1, 999_999_999, random.below(1_000_000_000)]))))
-        default: .null
+        case .decimal: .decimal(decimal(&random))
+        case .objectID: .objectID(ObjectID(low: random.next(), high: random.next()))
+        case .uuid: .uuid(UUIDBytes(low: random.next(), high: random.next()))
+        case .mixed, .link, .linkingObjects: .null
         }
+    }
+
+    static func mixed(_ objects: [LiveObject], _ random: inout SeededRandom, depth: Int) -> Value {
+        switch random.below(depth < 4 ? 8 : 6) {
+        case 0: return .null
+        case 1 where !objects.isEmpty: return .link(random.pick(objects).link)
+        case 6: return .list((0 ..< random.below(4)).map { _ in mixed(objects, &random, depth: depth + 1) })
+        case 7:
+            return .map(
+                (0 ..< random.below(4)).map {
+                    MapEntry(key: "k\($0)\u{E9}\"", value: mixed(objects, &random, depth: depth + 1))
+                })
+        default:
+            let types: [PropertyType] = [
+                .bool, .int, .float, .double, .string, .data, .timestamp, .decimal, .objectID, .uuid,
+            ]
+            return value(random.pick(types), &random)
+        }
+    }
+
+    /// With zeros behind the point and far exponents, which are part of what comes back.
+    private static func decimal(_ random: inout SeededRandom) -> Decimal128 {
+        let text = random.pick([
+            "0", "-0", "1.50", "-12", "120E3", "5E-6176", "9.999999999999999999999999999999999E6144", "0.00", "NaN",
+            "Infinity", "-Infinity", "0.000000000000000000000000000000000012", "1234567890123456789012345678901234",
+            "\(random.below(1_000_000)).\(random.below(1_000))",
+        ])
+        return text.withUTF8Bytes { DecimalText.parse($0) } ?? .zero
     }
 
     private static func finite32(_ random: inout SeededRandom) -> UInt32 {

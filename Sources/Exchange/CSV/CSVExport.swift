@@ -1,7 +1,7 @@
 /// Objects as CSV by RFC 4180, in the form that `CSVImport` reads: a header, then a line an object.
 ///
-/// Null is an empty field, an empty string a quoted one. A link is the primary key of its target, `#` and a number where
-/// there is none; collections and mixed values are JSON.
+/// Null is an empty field, an empty string a quoted one. A link is the primary key of its target, `#` and a number
+/// where there is none; collections and mixed values are JSON.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage

@@ -57,7 +57,7 @@ package final class CSVImport {
         var reader = CSVReader(bytes, delimiter: options.delimiter)
         let columns = try columns(try Self.header(&reader))
         let rows = PendingRows(
-            plan.table, columns.compactMap { $0.field.position >= 0 ? $0.field.column : nil },
+            plan.table, columns.compactMap { isInRow($0.field) ? $0.field.column : nil },
             capacity: options.batchRows)
         var fields: [CSVField] = []
         while try reader.next(&fields) {
@@ -105,14 +105,26 @@ package final class CSVImport {
         var position = 0
         for (index, (fieldIndex, field)) in columns.enumerated() {
             let value = try value(fields[index], field, rows.arena, line: line)
-            if value == nil {
-                let text = cellText(fields[index].text(rows.arena), field, rows.arena)
+            let isInRow = isInRow(field)
+            if value == nil || !isInRow {
+                let text =
+                    value?.isNull == true ? Self.nullText : cellText(fields[index].text(rows.arena), field, rows.arena)
                 pendingCells.append((row, ObjectScratch.Cell(field: fieldIndex, text: text, line: line)))
             }
-            guard field.position >= 0 else { continue }
+            guard isInRow else { continue }
             values[position] = value ?? plan.defaultValue(field)
             position += 1
         }
+    }
+
+    private static var nullText: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: ("null" as StaticString).utf8Start, count: 4)
+    }
+
+    /// What may have to wait is not part of a row that updates: its place would be overwritten first.
+    private func isInRow(_ field: ClassPlan.Field) -> Bool {
+        guard field.position >= 0, !field.ownsTarget else { return false }
+        return options.policy == .error || (field.target == nil && field.property.type != .mixed)
     }
 
     /// nil for what waits until the object has its key.
@@ -125,7 +137,7 @@ package final class CSVImport {
             // An empty text is a text.
             if type == .string { return .string(cell.raw) }
         }
-        guard field.position >= 0, type != .mixed else { return nil }
+        guard field.position >= 0, type != .mixed, !field.ownsTarget else { return nil }
         let text = cell.text(arena)
         if let target = field.target {
             var reader = JSONReader(cellText(text, field, arena))
@@ -135,15 +147,16 @@ package final class CSVImport {
         if let value = CSVCell.value(text, type, arena) { return value }
         throw DatabaseError(
             .wrongType,
-            "line \(line): '\(String(decoding: text.prefix(60), as: UTF8.self))' in column \(field.property.name) is not "
-                + type.name, className: plan.type.name, propertyName: field.property.name)
+            "line \(line): '\(String(decoding: text.prefix(60), as: UTF8.self))' in column "
+                + "\(field.property.name) is not \(type.name)", className: plan.type.name, propertyName: field.property.name)
     }
 
     /// A cell as JSON: a link's text in the form of its target's primary key, everything else as it is.
     private func cellText(
         _ text: UnsafeRawBufferPointer, _ field: ClassPlan.Field, _ arena: ByteArena
     ) -> UnsafeRawBufferPointer {
-        guard field.position >= 0, let target = field.target, let type = cells.plans.schema[target] else { return text }
+        guard field.position >= 0, !field.ownsTarget, let target = field.target, let type = cells.plans.schema[target]
+        else { return text }
         var sink = ByteSink()
         if type.primaryKey?.type == .int {
             sink.append(text)

@@ -41,9 +41,10 @@ package struct CSVReader {
 
     /// The bytes outlive the reader and its fields.
     package init(_ bytes: UnsafeRawBufferPointer, delimiter: UInt8) {
-        // unsafelyUnwrapped: a small number is an address; an empty buffer's is never looked at.
         start =
-            bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) ?? UnsafePointer(bitPattern: 8).unsafelyUnwrapped
+            bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            // unsafelyUnwrapped: 8 is an address, which is never looked at because the buffer is empty.
+            ?? UnsafePointer(bitPattern: 8).unsafelyUnwrapped
         count = bytes.count
         self.delimiter = delimiter
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
@@ -59,11 +60,8 @@ package struct CSVReader {
             guard position < count else { return true }
             let end = start[position]
             position += 1
-            if end == delimiter {
-                // A delimiter at the very end stands before one more empty field.
-                if position == count { fields.append(plain(position, position)) }
-                continue
-            }
+            // Also one at the very end, which stands before one more empty field.
+            if end == delimiter { continue }
             if end == 0x0D, position < count, start[position] == 0x0A { position += 1 }
             nextLine += 1
             return true

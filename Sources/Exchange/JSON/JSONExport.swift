@@ -122,7 +122,8 @@ package struct JSONExport {
         positions = [:]
         var written = 0
         for type in schema.objectTypes {
-            guard let table = type.tableKey else { continue }
+            // Embedded objects stand within their owners.
+            guard let table = type.tableKey, !type.isEmbedded else { continue }
             let view = try source.table(table)
             for cluster in 0 ..< view.clusterCount {
                 let rows = try view.cluster(cluster)
@@ -158,7 +159,7 @@ package struct JSONExport {
             sink.append("\"$class\":")
             JSONValueWriter.string(name, to: &sink)
         }
-        if plan.primaryKey == nil {
+        if plan.primaryKey == nil, !plan.type.isEmbedded {
             separate(&sink)
             sink.append("\"$key\":")
             sink.append(try number(view, key))
@@ -177,7 +178,8 @@ package struct JSONExport {
     ) throws(DatabaseError) {
         switch field.property.collection {
         case .none: try write(try view.value(field.column, key), field, to: &sink)
-        case .list, .set, .map: try elements(view, field, key, to: &sink)
+        case .list, .set: try elements(view, field, key, to: &sink)
+        case .map: try entries(view, field, key, to: &sink)
         }
     }
 
@@ -200,6 +202,20 @@ package struct JSONExport {
         sink.append("]")
     }
 
+    private mutating func entries(
+        _ view: TableView, _ field: ClassPlan.Field, _ key: ObjectKey, to sink: inout ByteSink
+    ) throws(DatabaseError) {
+        sink.append("{")
+        for index in 0 ..< (try view.listCount(field.column, key)) {
+            if index > 0 { sink.append(",") }
+            JSONValueWriter.string(try view.mapKey(field.column, key, index), to: &sink)
+            sink.append(":")
+            try write(try view.listElement(field.column, key, index), field, to: &sink)
+            try sink.flushIfFull()
+        }
+        sink.append("}")
+    }
+
     /// Some elements: a long list is not found anew for each of them.
     private func piece(
         _ view: TableView, _ field: ClassPlan.Field, _ key: ObjectKey, _ first: Int
@@ -210,7 +226,7 @@ package struct JSONExport {
         try view.listValues(field.column, key, from: first, limit: 256) { chunk, range in
             for row in range {
                 var value = chunk.view(row)
-                if value.kindNumber == ValueKind.link.rawValue { value.aux = field.target?.rawValue ?? 0 }
+                if field.property.type == .link, !value.isNull { value.aux = field.target?.rawValue ?? 0 }
                 values.append(value)
             }
         }
@@ -241,6 +257,7 @@ package struct JSONExport {
         if field.property.type == .mixed { return try mixed(view, to: &sink) }
         guard view.kind == .link else { return JSONValueWriter.plain(view, to: &sink) }
         let link = view.linkValue
+        if field.ownsTarget { return try write(link.table, link.key, to: &sink) }
         if options.links == .nested, path.count < options.depthLimit, !path.contains(link) {
             return try write(link.table, link.key, to: &sink)
         }

@@ -32,7 +32,7 @@ extension JSONImport {
             let field = plan.fields[index]
             if field.position >= 0, field.property.type.isPlainJSON {
                 do throws(DatabaseError) {
-                    scratch.values[field.position] = try scalars.read(field.property.type, &reader)
+                    scratch.put(index, try scalars.read(field.property.type, &reader))
                 } catch { throw located(error, plan, index, reader) }
             } else {
                 try readCell(index, &reader, scratch)
@@ -48,7 +48,7 @@ extension JSONImport {
         let line = reader.line(from: scratch.line, at: scratch.offset)
         let text = try reader.skip()
         if field.position >= 0, let value = try immediate(field, text, scratch) {
-            scratch.values[field.position] = value
+            scratch.put(index, value)
         } else {
             scratch.cells.append(ObjectScratch.Cell(field: index, text: text, line: line))
         }
@@ -62,7 +62,7 @@ extension JSONImport {
             let mixed = JSONMixedReader(importer: self, arena: scratch.arena, isLast: false)
             return try? mixed.read(&reader)
         }
-        guard let target = field.target, text.first != UInt8(ascii: "{") else { return nil }
+        guard let target = field.target, !field.ownsTarget, text.first != UInt8(ascii: "{") else { return nil }
         // Mistakes are found again, with their place, when the cell is assigned.
         guard case .link(let link)? = try? reference(&reader, target, isLast: false) else {
             return text.elementsEqual("null".utf8) ? .null : nil
@@ -242,6 +242,32 @@ extension JSONImport {
     }
 
     // MARK: Nested objects
+
+    /// Assigns what stands in a text to an embedded object that is there.
+    func fillEmbedded(_ reader: inout JSONReader, _ table: TableKey, _ key: ObjectKey) throws(DatabaseError) {
+        let plan = try plans.plan(table)
+        let scratch = ObjectScratch(plan, ByteArena())
+        // Its values borrow from its arena.
+        defer { withExtendedLifetime(scratch) {} }
+        guard try reader.peek() == .object else {
+            throw DatabaseError(.wrongType, "expected an object of \(plan.type.name), found \(try reader.peek().name)")
+        }
+        scratch.line = reader.line
+        scratch.offset = reader.position
+        try readObject(&reader, into: scratch)
+        let (columns, values) = scratch.namedValues
+        for (index, column) in columns.enumerated() {
+            if options.policy == .modified, try isSame(session.value(table, column, key), values[index]) { continue }
+            do throws(DatabaseError) { try session.set(table, column, key, to: values[index]) } catch {
+                throw ExchangeError.at(line: scratch.line, error)
+            }
+        }
+        for cell in scratch.cells { try assign(plan, key, cell) }
+    }
+
+    func isSame(_ old: ValueView, _ new: ValueView) -> Bool {
+        old.kindNumber == new.kindNumber && ValueOrdering.compare(old, new) == 0
+    }
 
     /// Imports an object that stands where a link is expected.
     func nestedObject(_ reader: inout JSONReader, _ target: TableKey) throws(DatabaseError) -> ObjectLink {

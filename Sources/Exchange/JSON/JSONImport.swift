@@ -142,8 +142,9 @@ package final class JSONImport {
         }
         let name = String(decoding: JSONScalarReader(arena: referenceTexts).plain(try ahead.string()), as: UTF8.self)
         if let known = scratch?.plan, known.type.name.hasSameBytes(as: name) { return known }
-        guard let table = try plans.schema.type(named: name).tableKey else {
-            throw DatabaseError(.internal, "class \(name) is not stored")
+        let type = try plans.schema.type(named: name)
+        guard let table = type.tableKey, !type.isEmbedded else {
+            throw reader.failure("\(name) is embedded: its objects stand where they belong, not by themselves")
         }
         return try plans.plan(table)
     }
@@ -164,7 +165,7 @@ package final class JSONImport {
     private func append(_ scratch: ObjectScratch) throws(DatabaseError) {
         if options.policy != .error { try shape(scratch) }
         guard let pending else { return }
-        if let primaryKey = scratch.plan.primaryKey, !scratch.isNamed[primaryKey] {
+        if let primaryKey = scratch.plan.primaryKey, !scratch.hasValue[primaryKey] {
             let name = scratch.plan.fields[primaryKey].property.name
             throw ExchangeError.at(
                 line: scratch.line,
@@ -177,7 +178,7 @@ package final class JSONImport {
             values.update(from: scratch.values, count: scratch.plan.columns.count)
         } else {
             var position = 0
-            for (index, field) in scratch.plan.fields.enumerated() where scratch.isNamed[index] && field.position >= 0 {
+            for (index, field) in scratch.plan.fields.enumerated() where scratch.hasValue[index] {
                 values[position] = scratch.values[field.position]
                 position += 1
             }
@@ -190,7 +191,7 @@ package final class JSONImport {
 
     /// What an update does not name stays as it is, so rows of a batch name the same properties.
     private func shape(_ scratch: ObjectScratch) throws(DatabaseError) {
-        let named = scratch.plan.fields.indices.map { scratch.isNamed[$0] && scratch.plan.fields[$0].position >= 0 }
+        let named = scratch.plan.fields.indices.map { scratch.hasValue[$0] }
         guard named != pendingNames else { return }
         // The values of this object are in the arena of the batch that is flushed here; keep them for the next.
         let before = pending

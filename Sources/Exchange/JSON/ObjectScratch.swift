@@ -18,6 +18,8 @@ final class ObjectScratch {
     private let defaults: UnsafeMutablePointer<ValueView>
     /// By field: whether the document names it.
     let isNamed: UnsafeMutablePointer<Bool>
+    /// By field: whether its value is in `values`, not in a cell.
+    let hasValue: UnsafeMutablePointer<Bool>
     var cells: [Cell] = []
     /// Its `$key`, -1 without one.
     var sourceKey: Int64 = -1
@@ -34,6 +36,7 @@ final class ObjectScratch {
         values.initialize(repeating: .null, count: count)
         defaults.initialize(repeating: .null, count: count)
         isNamed = .allocate(capacity: max(plan.fields.count, 1))
+        hasValue = .allocate(capacity: max(plan.fields.count, 1))
         for field in plan.fields where field.position >= 0 { defaults[field.position] = plan.defaultValue(field) }
         reset()
     }
@@ -42,21 +45,29 @@ final class ObjectScratch {
         values.deallocate()
         defaults.deallocate()
         isNamed.deallocate()
+        hasValue.deallocate()
     }
 
     /// For the next object.
     func reset() {
         values.update(from: defaults, count: plan.columns.count)
         isNamed.initialize(repeating: false, count: plan.fields.count)
+        hasValue.initialize(repeating: false, count: plan.fields.count)
         cells.removeAll(keepingCapacity: true)
         sourceKey = -1
+    }
+
+    /// A value of the row.
+    func put(_ index: Int, _ value: ValueView) {
+        values[plan.fields[index].position] = value
+        hasValue[index] = true
     }
 
     /// Columns and values that the document names.
     var namedValues: (columns: [ColumnKey], values: [ValueView]) {
         var columns: [ColumnKey] = []
         var named: [ValueView] = []
-        for (index, field) in plan.fields.enumerated() where isNamed[index] && field.position >= 0 {
+        for (index, field) in plan.fields.enumerated() where hasValue[index] {
             columns.append(field.column)
             named.append(values[field.position])
         }
