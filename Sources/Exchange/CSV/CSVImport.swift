@@ -148,7 +148,8 @@ package final class CSVImport {
         throw DatabaseError(
             .wrongType,
             "line \(line): '\(String(decoding: text.prefix(60), as: UTF8.self))' in column "
-                + "\(field.property.name) is not \(type.name)", className: plan.type.name, propertyName: field.property.name)
+                + "\(field.property.name) is not \(type.name)",
+            className: plan.type.name, propertyName: field.property.name)
     }
 
     /// A cell as JSON: a link's text in the form of its target's primary key, everything else as it is.
