@@ -61,7 +61,7 @@ struct ImportCommand: ParsableCommand {
         guard (1 ... 2).contains(classAndSource.count) else {
             throw ValidationError("give a class and the file to read, or only the file of a dump")
         }
-        guard delimiter.utf8.count == 1, delimiter != "\"", delimiter != "\n" else {
+        guard delimiter == "\\t" || delimiter.utf8.count == 1, delimiter != "\"", delimiter != "\n" else {
             throw ValidationError("the delimiter must be one ASCII character")
         }
         guard batch > 0, batch <= 1_000_000, commitEvery >= 0, inferRows >= 0 else {
@@ -191,7 +191,8 @@ struct ImportCommand: ParsableCommand {
 
     private func csvOptions(_ progress: (report: ProgressReport, size: Int)?) -> CSVImport.Options {
         var options = CSVImport.Options()
-        options.delimiter = delimiter == "\\t" ? 0x09 : delimiter.utf8.first ?? 0x2C
+        let isTabbed = delimiter == "\\t" || (delimiter == "," && source.hasSuffix(".tsv"))
+        options.delimiter = isTabbed ? 0x09 : delimiter.utf8.first ?? 0x2C
         options.null = null
         options.policy = update.policy
         options.batchRows = batch

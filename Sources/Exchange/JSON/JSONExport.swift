@@ -104,7 +104,12 @@ package struct JSONExport {
                     sink.append("null")
                 }
             } else {
-                JSONValueWriter.plain(try collection.value(at: index), to: &sink)
+                let value = try collection.value(at: index)
+                if collection.elementType == .mixed {
+                    try mixed(value, to: &sink)
+                } else {
+                    JSONValueWriter.plain(value, to: &sink)
+                }
             }
             if form == .lines { sink.append("\n") }
             try sink.flushIfFull()

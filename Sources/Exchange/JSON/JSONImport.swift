@@ -163,7 +163,8 @@ package final class JSONImport {
     // MARK: Batches
 
     private func append(_ scratch: ObjectScratch) throws(DatabaseError) {
-        if options.policy != .error { try shape(scratch) }
+        let policy = policy(scratch.plan)
+        if policy != .error { try shape(scratch) }
         guard let pending else { return }
         if let primaryKey = scratch.plan.primaryKey, !scratch.hasValue[primaryKey] {
             let name = scratch.plan.fields[primaryKey].property.name
@@ -174,7 +175,7 @@ package final class JSONImport {
                     className: scratch.plan.type.name, propertyName: name))
         }
         let values = pending.begin(line: scratch.line)
-        if options.policy == .error {
+        if policy == .error {
             values.update(from: scratch.values, count: scratch.plan.columns.count)
         } else {
             var position = 0
@@ -187,6 +188,11 @@ package final class JSONImport {
         for cell in scratch.cells { pendingCells.append((row, cell)) }
         pendingSourceKeys.append(scratch.sourceKey)
         if pending.isFull { try flush() }
+    }
+
+    /// In a dump, objects of a class without a primary key are new in any case.
+    private func policy(_ plan: ClassPlan) -> UpdatePolicy {
+        table == nil && plan.primaryKey == nil ? .error : options.policy
     }
 
     /// What an update does not name stays as it is, so rows of a batch name the same properties.
@@ -205,7 +211,7 @@ package final class JSONImport {
 
     private func flush(keepingTexts: Bool = false) throws(DatabaseError) {
         guard let pending, let plan = scratch?.plan, pending.count > 0 else { return }
-        let changes = try pending.flush(session, options.policy)
+        let changes = try pending.flush(session, policy(plan))
         outcome.created += changes.created
         outcome.updated += changes.updated
         let count = pending.count
