@@ -80,6 +80,7 @@ struct ImportCommand: ParsableCommand {
     func run() throws {
         try reportingErrors(file) {
             let input = try InputFile(source)
+            defer { withExtendedLifetime(input) {} }
             let isNew = !fileExists(file)
             do {
                 let session = try open(input.bytes)
@@ -146,8 +147,7 @@ struct ImportCommand: ParsableCommand {
 
     private func schemaText(_ argument: String) throws -> String {
         if argument.contains("{") { return argument }
-        let input = try InputFile(argument)
-        return String(decoding: input.bytes, as: UTF8.self)
+        return try InputFile.text(argument)
     }
 
     // MARK: The rows

@@ -41,6 +41,13 @@ final class InputFile {
         isMapped = true
     }
 
+    /// All of a file as text.
+    static func text(_ path: String) throws(DatabaseError) -> String {
+        let input = try InputFile(path)
+        defer { withExtendedLifetime(input) {} }
+        return String(decoding: input.bytes, as: UTF8.self)
+    }
+
     deinit {
         guard let start = UnsafeMutableRawPointer(mutating: bytes.baseAddress) else { return }
         if isMapped { munmap(start, bytes.count) } else { start.deallocate() }

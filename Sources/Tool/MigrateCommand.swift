@@ -21,7 +21,7 @@ struct MigrateCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
-            let text = String(decoding: try InputFile(schema).bytes, as: UTF8.self)
+            let text = try InputFile.text(schema)
             var options = SessionOptions(path: file, schema: try SchemaText.parse(text))
             options.noCreate = true
             options.schemaVersion = try schemaVersion ?? openFile(file).schemaVersion + 1
