@@ -148,7 +148,10 @@ import Testing
 
     // MARK: Salvage
 
-    func salvaged(_ session: Session) throws -> (objects: [String: [Int64: [String: SalvagedContent]]], SalvageReport) {
+    // The page files have a report of the same name.
+    func salvaged(
+        _ session: Session
+    ) throws -> (objects: [String: [Int64: [String: SalvagedContent]]], MotteStorage.SalvageReport) {
         var objects: [String: [Int64: [String: SalvagedContent]]] = [:]
         let report = try session.database.salvage { object in
             objects[object.className, default: [:]][object.key] = Dictionary(
