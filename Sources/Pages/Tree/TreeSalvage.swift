@@ -12,7 +12,7 @@ import MotteValues
     import Musl
 #endif
 
-package struct SalvageReport: Sendable {
+package struct PageSalvageReport: Sendable {
     /// Entries of the new file, the header record not counted.
     package var entryCount = 0
     /// Of these, entries that came from older pages.
@@ -31,7 +31,7 @@ struct TreeSalvage {
     private var top: (reference: PageRef, level: Int)?
     private var visited: Set<Int> = []
     private(set) var entries: [[UInt8]: [UInt8]] = [:]
-    private(set) var report = SalvageReport()
+    private(set) var report = PageSalvageReport()
 
     init(_ disk: any Disk, pageBytes: Int) throws(DatabaseError) {
         self.disk = disk
@@ -148,7 +148,7 @@ struct TreeSalvage {
 
 extension PageStore {
     /// Writes what is left of a damaged file of our own pager to a new file. The damaged one is only read.
-    package static func salvage(_ path: String, to target: String) throws(DatabaseError) -> SalvageReport {
+    package static func salvage(_ path: String, to target: String) throws(DatabaseError) -> PageSalvageReport {
         let disk = try FileDisk(path, isWritable: false, making: nil)
         defer { disk.close() }
         var best: TreeSalvage?
