@@ -30,6 +30,8 @@ struct TreeSalvage {
     private var leaves: [PageRef] = []
     private var top: (reference: PageRef, level: Int)?
     private var visited: Set<Int> = []
+    /// The tree that is walked is not the newest one: all that it holds may be older.
+    private var isOlderTree = false
     private(set) var entries: [[UInt8]: [UInt8]] = [:]
     private(set) var report = PageSalvageReport()
 
@@ -74,6 +76,7 @@ struct TreeSalvage {
                 return try walk(slot.tree, slot.level, [], nil)
             }
             note(slot.tree.page, "the root of version \(slot.version) is damaged")
+            isOlderTree = true
         }
         guard let top else { return }
         try walk(top.reference, top.level, [], nil)
@@ -103,7 +106,7 @@ struct TreeSalvage {
         visited.insert(reference.page)
         for index in 0 ..< node.count {
             guard level > 0 else {
-                try keep(node, index)
+                if try keep(node, index), isOlderTree { report.recoveredCount += 1 }
                 continue
             }
             let end = index + 1 < node.count ? [UInt8](node.key(index + 1)) : high
