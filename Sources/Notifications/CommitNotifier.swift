@@ -41,8 +41,8 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
     }
 
     private let database: Database
-    private let state = Mutex(State())
-    private static let known = Mutex<[ObjectIdentifier: Known]>([:])
+    private let state = Locked(State())
+    private static let known = Locked<[ObjectIdentifier: Known]>([:])
 
     private init(_ database: Database) { self.database = database }
 

@@ -19,7 +19,7 @@ package final class Observation: @unchecked Sendable {
 
     let observer: Observer
     private let hasCallback: Bool
-    private let callback: Mutex<CallbackBox>
+    private let callback: Locked<CallbackBox>
     private let stopped = Atomic<Bool>(false)
     private(set) var awaitsInitial: Bool
     private var waiting: ChangeSet?
@@ -34,7 +34,7 @@ package final class Observation: @unchecked Sendable {
     init(_ observer: Observer, callback: Callback?) {
         self.observer = observer
         hasCallback = callback != nil
-        self.callback = Mutex(CallbackBox(call: callback))
+        self.callback = Locked(CallbackBox(call: callback))
         awaitsInitial = observer.tellsInitialState
     }
 

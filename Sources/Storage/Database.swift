@@ -5,13 +5,12 @@ import MotteColumns
 import MottePages
 import MotteSchemaModel
 import MotteValues
-import Synchronization
 
 package final class Database: Sendable {
     package let pages: PageStore
     package let counters = Counters()
     private let rowsPerCluster: Int
-    private let newestCatalog = Mutex<Catalog>(.empty)
+    private let newestCatalog = Locked<Catalog>(.empty)
 
     private init(_ pages: PageStore, rowsPerCluster: Int) {
         self.pages = pages
@@ -25,7 +24,7 @@ package final class Database: Sendable {
     }
 
     /// Databases by their page store, which is one per file and process.
-    private static let open = Mutex<[ObjectIdentifier: WeakDatabase]>([:])
+    private static let open = Locked<[ObjectIdentifier: WeakDatabase]>([:])
 
     package static func open(_ options: PageStoreOptions) throws(DatabaseError) -> Database {
         let pages = try PageStore.open(options)

@@ -1,6 +1,5 @@
 /// Identifiers as hexadecimal text and back, and new ones.
 import CMotteShim
-import Synchronization
 
 private enum Hex {
     static let digits = Array("0123456789abcdef".utf8)
@@ -55,7 +54,7 @@ extension ObjectID {
         // Starts low enough that a second's worth of identifiers does not wrap around.
         return (words.0 & 0xFF_FFFF_FFFF, UInt32(words.1 & 0x3F_FFFF))
     }()
-    private static let latest = Mutex<(seconds: UInt32, counter: UInt32)>((0, 0))
+    private static let latest = Locked<(seconds: UInt32, counter: UInt32)>((0, 0))
 
     /// A new one, above those that this process made before.
     package static func generate() -> ObjectID {

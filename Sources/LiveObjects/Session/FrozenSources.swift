@@ -4,7 +4,6 @@
 import CMotteShim
 import MotteStorage
 import MotteValues
-import Synchronization
 
 final class FrozenSources: Sendable {
     // @unchecked: a snapshot is used only by the thread whose serial it is kept under; the first one only to copy from.
@@ -13,12 +12,12 @@ final class FrozenSources: Sendable {
         var byThread: [UInt64: Snapshot] = [:]
     }
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// `snapshot` is used by nobody else.
     init(_ snapshot: Snapshot) {
         let holder = Holder(snapshot)
-        state = Mutex(State(original: holder.snapshot))
+        state = Locked(State(original: holder.snapshot))
     }
 
     func current() throws(DatabaseError) -> Snapshot {
