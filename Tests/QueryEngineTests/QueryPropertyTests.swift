@@ -124,7 +124,8 @@ import Testing
         let column = try #require(property.columnKey)
         let isTooLarge = property.type == .int && function == .sum && expected.kind == .double
         // Floating sums depend on the order of addition.
-        let magnitude = values.reduce(0) { $0 + abs(NaiveEvaluator.number($1)) }
+        let numbers = values.filter { $0.kind.isNumeric }.map(NaiveEvaluator.number)
+        let magnitude = numbers.reduce(0) { $0 + abs($1) }
         do throws(DatabaseError) {
             let result = try Executor(bound, world.source).aggregate(function, column)
             let again = try Executor.aggregate(function, column, of: keys, bound.table, world.source)
