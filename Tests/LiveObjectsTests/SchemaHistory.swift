@@ -166,6 +166,8 @@ struct SchemaHistory {
             // Another target: the links are lost.
             guard !version.contains(where: { $0.properties.contains { $0.origin == property.number } }) else { return }
             property.target = random.pick(version).number
+            // Once only: back at its first target it would have lost them in steps, and never directly.
+            property.isSettled = true
         } else if property.isNullable {
             // Values are lost.
             property.isNullable = false
