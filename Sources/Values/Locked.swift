@@ -1,7 +1,7 @@
 /// A value behind a lock, for a few instructions at a time. Not recursive.
 ///
-/// Over pthread and not `Synchronization.Mutex`: that is a bare futex on Linux, which the thread sanitizer does not know
-/// to be a lock, so that it takes what happens under one for a race.
+/// Over pthread and not `Synchronization.Mutex`: that is a bare futex on Linux, which the thread sanitizer does not
+/// know to be a lock, so that it takes what happens under one for a race.
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
