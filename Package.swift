@@ -69,7 +69,8 @@ let package = Package(
             ],
             path: "Sources/Motte"),
         floor(
-            "CExports", on: ["Exchange", "Notifications", "LiveObjects", "QueryEngine", "SchemaModel", "Values"],
+            "CExports",
+            on: ["Exchange", "Notifications", "LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Values"],
             c: ["CMotte", "CMotteShim"]),
         .executableTarget(
             name: "MotteTool",
@@ -104,7 +105,7 @@ let package = Package(
         tests("NotificationsTests", on: ["MotteNotifications"] + live),
         tests("ExchangeTests", on: ["MotteExchange"] + live),
         tests("MotteTests", on: ["Motte"]),
-        tests("ConformanceTests", on: ["MotteNotifications"] + live),
+        tests("ConformanceTests", on: ["MotteExchange", "MotteNotifications"] + live),
     ],
     swiftLanguageModes: [.v6]
 )

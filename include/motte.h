@@ -26,8 +26,8 @@
  *      called exactly once, also when registration fails, never while the callback runs. A callback returns 0, or
  *      a code of its own to stop: the call that ran it then fails with MOTTE_E_CALLBACK. No callback is ever required.
  *   8. Caller code runs only inside motte_queue_dispatch(), motte_realm_refresh(), motte_realm_commit(), a
- *      motte_realm_begin_write() that advances, motte_handle_dump() and, for free functions, motte_release() and
- *      motte_token_stop().
+ *      motte_realm_begin_write() that advances, motte_realm_open(), the functions that take a callback of their own
+ *      and, for free functions, motte_release(), motte_token_stop() and what replaces a callback.
  *   9. Arrays out follow one protocol (array, capacity, out_count): min(capacity, total) elements are written and
  *      out_count is the total; MOTTE_TRUNCATED if they did not all fit. NULL with capacity 0 asks for the total.
  *  10. Structs that may grow begin with struct_size, which the caller sets to sizeof. The others never change.
@@ -40,9 +40,9 @@
  * BAD_STRUCT_SIZE; and those of the disk when it has to read: CORRUPTED, INPUT_OUTPUT. All functions are there since
  * 0.1.0.
  *
- * Contents: library, errors, handles, config, schema, realm, object, row, object fields, embedded, collection, list,
- * set, map, nested, query, bulk read, batch insert, queue, observe, changes, values as text. Helpers for C (literals,
- * typed release) are in motte_inline.h.
+ * Contents: library, errors, handles, config, schema, realm, migration, maintenance, object, row, object fields,
+ * embedded, collection, list, set, map, nested, query, bulk read, batch insert, import and export, queue, observe,
+ * changes, values as text. Helpers for C (literals, typed release) are in motte_inline.h.
  *
  * What stands between the two DECLARATIONS marks holds only typedefs, enums with written numbers, plain defines and
  * prototypes, so that cffi and other generators read it as it is.
@@ -70,7 +70,7 @@ extern "C" {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0x5B298B2B
+#define MOTTE_ABI_LAYOUT 0x7CFFBB59
 
 /* ---------------------------------------------------------------------------------------------------- types */
 
@@ -179,6 +179,8 @@ typedef struct motte_insert motte_insert;
 typedef struct motte_queue motte_queue;
 typedef struct motte_token motte_token;
 typedef struct motte_changes motte_changes;
+typedef struct motte_report motte_report;
+typedef struct motte_migration motte_migration;
 
 typedef int32_t motte_handle_type;
 enum {
@@ -193,7 +195,9 @@ enum {
     MOTTE_HANDLE_INSERT = 8,
     MOTTE_HANDLE_QUEUE = 9,
     MOTTE_HANDLE_TOKEN = 10,
-    MOTTE_HANDLE_CHANGES = 11
+    MOTTE_HANDLE_CHANGES = 11,
+    MOTTE_HANDLE_REPORT = 12,
+    MOTTE_HANDLE_MIGRATION = 13
 };
 
 /* Identifiers of stored things. A class keeps its id for the life of the file. A property id names its class too and
@@ -204,6 +208,9 @@ typedef int64_t motte_key;
 
 /* In place of a property: the elements themselves, for collections of values. */
 #define MOTTE_PROP_SELF 0
+
+/* In place of a class: whichever the text names, for imports. */
+#define MOTTE_CLASS_ANY 0xFFFFFFFF
 
 /* What a value or property is. */
 typedef uint32_t motte_type;
@@ -306,6 +313,10 @@ typedef struct motte_value {
 
 /* Gives up what was passed along with a callback. */
 typedef void (*motte_free_fn)(void *userdata);
+
+/* How far long work is. total is 0 while nobody knows, and an estimate until done equals it. Another code than 0 stops
+ * the work, which then fails with MOTTE_E_CALLBACK and leaves nothing behind. */
+typedef motte_status (*motte_progress_fn)(void *userdata, uint64_t done, uint64_t total);
 
 /* ---------------------------------------------------------------------------------------------------- library
  *
@@ -479,6 +490,50 @@ motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
 motte_status motte_config_set_option(motte_config *config, const char *name, size_t name_size,
                                      const motte_value *value);
 
+/* Inside opening; the handles are valid during the call. */
+typedef motte_status (*motte_realm_fn)(void *userdata, motte_realm *realm);
+typedef motte_status (*motte_compact_fn)(void *userdata, uint64_t total_bytes, uint64_t used_bytes,
+                                         int32_t *out_compact);
+typedef motte_status (*motte_migrate_fn)(void *userdata, const motte_migration *migration, const motte_realm *old_realm,
+                                         motte_realm *new_realm);
+
+/** Asked when the file is opened and nobody else has it open: its size, and the bytes in use. Setting out_compact to
+ *  another number than 0 compacts it. NULL: never.
+ *  Thread: any. Result: -. */
+motte_status motte_config_on_compact(motte_config *config, motte_compact_fn callback, void *userdata,
+                                     motte_free_fn free_userdata);
+
+/** Fills a new file or store, in the write that gives it its schema; that write is not the callback's to end. NULL:
+ *  nothing does.
+ *  Thread: any. Result: -. */
+motte_status motte_config_on_first_open(motte_config *config, motte_realm_fn callback, void *userdata,
+                                        motte_free_fn free_userdata);
+
+/** Called when "schema_version" is higher than the file's, see "migration". A code other than 0 leaves the file as it
+ *  was. NULL: what changes its type gets defaults.
+ *  Thread: any. Result: -. */
+motte_status motte_config_on_migrate(motte_config *config, motte_migrate_fn callback, void *userdata,
+                                     motte_free_fn free_userdata);
+
+/** How far the migration is that opening does: objects of a class, then indexes. NULL: nobody hears of it.
+ *  Thread: any. Result: -. */
+motte_status motte_config_on_progress(motte_config *config, motte_progress_fn callback, void *userdata,
+                                      motte_free_fn free_userdata);
+
+/** A migration keeps the objects of class `from` under the name `to`.
+ *  Thread: any. Result: -. */
+motte_status motte_config_rename_class(motte_config *config, const char *from, size_t from_size, const char *to,
+                                       size_t to_size);
+
+/** A migration keeps the values of property `from` under the name `to`. The class goes by its new name.
+ *  Thread: any. Result: -. */
+motte_status motte_config_rename_prop(motte_config *config, const char *class_name, size_t class_name_size,
+                                      const char *from, size_t from_size, const char *to, size_t to_size);
+
+/** A migration deletes this class with its objects if the schema does not have it; others stay in the file.
+ *  Thread: any. Result: -. */
+motte_status motte_config_delete_class(motte_config *config, const char *name, size_t name_size);
+
 /** Reads an option back, also "path", "in_memory" and "flags". MOTTE_NULL while not set. Texts until it is set again.
  *  Thread: any. Result: H. */
 motte_status motte_config_get_option(const motte_config *config, const char *name, size_t name_size,
@@ -629,6 +684,7 @@ typedef struct motte_realm_details {
     uint64_t file_size;      /* bytes; 0 in memory */
     uint32_t class_count;
     uint32_t reserved;
+    uint64_t schema_version; /* of the stored schema */
 } motte_realm_details;
 
 /* What the engine has done since the file was opened in this process, summed over its realms. */
@@ -694,6 +750,196 @@ motte_status motte_realm_view_epoch(const motte_realm *realm, uint64_t *out_epoc
 /** What the engine did so far.
  *  Thread: owner. Result: -. */
 motte_status motte_realm_counters(const motte_realm *realm, motte_counters *out_counters);
+
+/* ---------------------------------------------------------------------------------------------------- migration
+ *
+ * What the callback of motte_config_on_migrate() works with, on its thread and until it returns; later the handles
+ * answer CLOSED. The old realm is frozen and has the file's schema, the new one is in a write and has the declared
+ * schema: objects keep their keys, properties that stay keep their values, others have defaults. */
+
+typedef struct motte_migration_details {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t old_version;
+    uint64_t new_version;
+} motte_migration_details;
+
+/* The same object before and after; NULL where only the other side has the class. Valid during the call; motte_clone()
+ * keeps them until the migration ends. */
+typedef motte_status (*motte_pair_fn)(void *userdata, const motte_object *old_object, motte_object *new_object);
+
+/** The schema versions.
+ *  Thread: owner. Result: -. */
+motte_status motte_migration_info(const motte_migration *migration, motte_migration_details *out_details);
+
+/** Visits every object of a class, named as it is now, that was there before and was not deleted meanwhile; of a class
+ *  that only one side has, with NULL for the other. A class that nobody has is none to visit.
+ *  Thread: owner. Result: -. Errors: CALLBACK. */
+motte_status motte_migration_enumerate(const motte_migration *migration, const char *class_name, size_t class_name_size,
+                                       motte_pair_fn visit, void *userdata, motte_free_fn free_userdata);
+
+/** The objects of class `from` become those of `to`, which the file does not have yet. Only before objects change.
+ *  Thread: owner. Result: -. Errors: SCHEMA_MISMATCH. */
+motte_status motte_migration_rename_class(const motte_migration *migration, const char *from, size_t from_size,
+                                          const char *to, size_t to_size);
+
+/** The values of property `from` become those of `to`, which the file does not have yet.
+ *  Thread: owner. Result: -. Errors: WRONG_TYPE. */
+motte_status motte_migration_rename_prop(const motte_migration *migration, const char *class_name,
+                                         size_t class_name_size, const char *from, size_t from_size, const char *to,
+                                         size_t to_size);
+
+/** Deletes all objects of a class, and the class itself where it is not declared. NOT_FOUND if there is none.
+ *  Thread: owner. Result: -. */
+motte_status motte_migration_delete_class(const motte_migration *migration, const char *name, size_t name_size);
+
+/* ---------------------------------------------------------------------------------------------------- maintenance
+ *
+ * Whole files. motte_file_* take the place and the options from a config and leave no realm open. Callbacks may be
+ * NULL. */
+
+typedef uint32_t motte_plan_action;
+enum {
+    MOTTE_PLAN_NOTHING = 0, /* the file has all that is declared */
+    MOTTE_PLAN_CREATE = 1,  /* the file is empty and gets the declared schema */
+    MOTTE_PLAN_ADD = 2,     /* classes, properties and indexes are added */
+    MOTTE_PLAN_MIGRATE = 3, /* the declared version is higher */
+    MOTTE_PLAN_RESET = 4    /* all objects go, because "delete_if_migration_needed" says so */
+};
+
+typedef struct motte_plan_details {
+    uint32_t struct_size;
+    motte_plan_action action;
+    uint64_t stored_version;
+    uint64_t declared_version;
+} motte_plan_details;
+
+/* Bits of motte_report_details.flags. */
+enum {
+    MOTTE_REPORT_SOUND = 0x1 /* nothing is wrong, nothing was lost */
+};
+
+/* What a verification or a salvage found; a salvage counts objects only. */
+typedef struct motte_report_details {
+    uint32_t struct_size;
+    uint32_t flags;         /* MOTTE_REPORT_* */
+    uint64_t class_count;
+    uint64_t object_count;
+    uint64_t chunk_count;
+    uint64_t index_entry_count;
+    uint64_t log_record_count;
+    uint64_t problem_count; /* all of them; the first 200 of a verification have texts */
+} motte_report_details;
+
+/* Where a file's bytes are. */
+typedef struct motte_space_details {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t file_bytes;
+    uint64_t free_bytes;     /* of these, for later commits */
+    uint64_t log_bytes;      /* of the change log */
+    uint64_t log_records;
+    uint64_t other_bytes;    /* schema, header */
+} motte_space_details;
+
+/* Those of one class. */
+typedef struct motte_class_space {
+    motte_class cls;
+    uint32_t reserved;
+    uint64_t object_count;
+    uint64_t chunk_bytes;       /* values, also those of short lists */
+    uint64_t long_list_bytes;
+    uint64_t index_bytes;
+    uint64_t large_value_bytes;
+} motte_class_space;
+
+/* Bits of motte_reader.flags. */
+enum {
+    MOTTE_READER_THIS_PROCESS = 0x1
+};
+
+/* A version that a process shows, which keeps its pages from being used again. */
+typedef struct motte_reader {
+    int32_t process;
+    uint32_t flags;           /* MOTTE_READER_* */
+    uint64_t version;
+    uint64_t versions_behind; /* commits since */
+    int64_t behind_ns;        /* since when there has been a newer one, in nanoseconds; -1: nobody knows */
+} motte_reader;
+
+/** Deletes every object of every class and tells how many there were; the schema stays.
+ *  Thread: owner. Result: -. Optional: out_deleted. Errors: NOT_IN_WRITE. */
+motte_status motte_realm_delete_all(motte_realm *realm, uint64_t *out_deleted);
+
+/** Writes what the realm shows to a new file without free space and with a history of its own, while others go on. A
+ *  file that exists is never replaced.
+ *  Thread: owner. Result: -. Errors: ALREADY_IN_WRITE, FILE_NOT_FOUND, PERMISSION_DENIED, DISK_FULL, CALLBACK. */
+motte_status motte_realm_copy(const motte_realm *realm, const char *path, size_t path_size, motte_progress_fn progress,
+                              void *userdata, motte_free_fn free_userdata);
+
+/** Rewrites the realm's file without free space. Nobody else may have it open, frozen things included: BUSY. The realm
+ *  goes on at the newest version either way.
+ *  Thread: owner. Result: -. Optional: out_before, out_after. Errors: BUSY, ALREADY_IN_WRITE, FROZEN, READ_ONLY,
+ *  UNSUPPORTED, DISK_FULL, REENTRANT, CALLBACK. */
+motte_status motte_realm_compact(motte_realm *realm, motte_progress_fn progress, void *userdata,
+                                 motte_free_fn free_userdata, uint64_t *out_before, uint64_t *out_after);
+
+/** Looks at everything in the version shown and compares it with everything else.
+ *  Thread: owner. Result: O. Errors: CALLBACK, OUT_OF_HANDLES. */
+motte_status motte_realm_verify(const motte_realm *realm, motte_progress_fn progress, void *userdata,
+                                motte_free_fn free_userdata, motte_report **out_report);
+
+/** Where the bytes of the newest version are, in all and by class; walks over the whole file. There are as many classes
+ *  as in motte_class_list().
+ *  Thread: owner. Result: -. Optional: out_classes. Errors: CALLBACK. */
+motte_status motte_realm_space(const motte_realm *realm, motte_progress_fn progress, void *userdata,
+                               motte_free_fn free_userdata, motte_space_details *out_details,
+                               motte_class_space *out_classes, size_t capacity, size_t *out_count);
+
+/** Every version that some process shows, the oldest first.
+ *  Thread: owner. Result: -. Optional: out_readers. */
+motte_status motte_realm_readers(const motte_realm *realm, motte_reader *out_readers, size_t capacity,
+                                 size_t *out_count);
+
+/** OK if there is something at the path, or an open store in memory; or NOT_FOUND.
+ *  Thread: any. Result: -. */
+motte_status motte_file_exists(const motte_config *config);
+
+/** Deletes the file and what lies beside it; NOT_FOUND if there is none. A file that is not Motte's stays:
+ *  NOT_A_MOTTE_FILE.
+ *  Thread: any. Result: -. Errors: BUSY, PERMISSION_DENIED, NOT_A_MOTTE_FILE, UNSUPPORTED. */
+motte_status motte_file_delete(const motte_config *config);
+
+/** The schema version of the file; NOT_FOUND if there is none.
+ *  Thread: any. Result: -. Errors: as motte_realm_open(). */
+motte_status motte_file_schema_version(const motte_config *config, uint64_t *out_version);
+
+/** What motte_realm_open() would do to the file's schema, without doing it; as text, a line a difference. Fails as that
+ *  would fail.
+ *  Thread: any. Result: O. Errors: as motte_realm_open(). */
+motte_status motte_file_plan(const motte_config *config, motte_plan_details *out_details, motte_buf *out_text);
+
+/** As motte_realm_compact(), of a file that nobody has open.
+ *  Thread: any. Result: -. Optional: out_before, out_after. Errors: BUSY, FILE_NOT_FOUND, DISK_FULL, UNSUPPORTED,
+ *  CALLBACK. */
+motte_status motte_file_compact(const motte_config *config, motte_progress_fn progress, void *userdata,
+                                motte_free_fn free_userdata, uint64_t *out_before, uint64_t *out_after);
+
+/** Writes every object of a damaged file that can be read as a line of JSON to a new file, or without a path to
+ *  out_lines.
+ *  Thread: any. Result: O. Optional: out_lines. Errors: as motte_realm_open(), and CALLBACK. */
+motte_status motte_file_salvage(const motte_config *config, const char *path, size_t path_size,
+                                motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,
+                                motte_buf *out_lines, motte_report **out_report);
+
+/** What was counted.
+ *  Thread: any. Result: -. */
+motte_status motte_report_info(const motte_report *report, motte_report_details *out_details);
+
+/** What is wrong or was lost, in sentences.
+ *  Thread: any. Result: H. Optional: out_texts. */
+motte_status motte_report_problems(const motte_report *report, motte_str *out_texts, size_t capacity,
+                                   size_t *out_count);
 
 /* ---------------------------------------------------------------------------------------------------- object
  *
@@ -1323,6 +1569,93 @@ motte_status motte_insert_rows(motte_insert *insert, const motte_value *values, 
  *  Thread: owner. Result: -. Optional: out_keys. Errors: as motte_insert_rows(). */
 motte_status motte_insert_columns(motte_insert *insert, const motte_column *columns, size_t row_count,
                                   motte_key *out_keys);
+
+/* ---------------------------------------------------------------------------------------------------- import, export
+ *
+ * JSON and CSV, in the forms of docs/json.md. An import happens in the open write, which is to be
+ * cancelled when it fails. */
+
+typedef uint32_t motte_format;
+enum {
+    MOTTE_FORMAT_JSON = 0,       /* an array; an import takes lines and single objects too */
+    MOTTE_FORMAT_JSON_LINES = 1, /* an object a line */
+    MOTTE_FORMAT_CSV = 2
+};
+
+/* Bits of motte_export_options.flags and motte_import_options.flags. */
+enum {
+    MOTTE_EXPORT_NESTED_LINKS = 0x1, /* JSON: linked objects in place, not as references */
+    MOTTE_IMPORT_IGNORE_UNKNOWN = 0x1 /* JSON: names that the class does not have are passed over */
+};
+
+typedef struct motte_export_options {
+    uint32_t struct_size;
+    motte_format format;
+    uint32_t flags;          /* MOTTE_EXPORT_* */
+    uint32_t depth;          /* objects within each other with NESTED_LINKS; 0: 16 */
+    const char *path;        /* the file to write; NULL: the text goes to out_text */
+    size_t path_size;
+    const char *columns;     /* properties, also behind links, separated by commas; NULL: all that are stored */
+    size_t columns_size;
+    const char *null_text;   /* CSV: text that imports take for null, and that is quoted therefore; NULL: "NA" */
+    size_t null_text_size;
+    uint32_t delimiter;      /* CSV: one ASCII character; 0: a comma */
+    uint32_t reserved;
+} motte_export_options;
+
+typedef struct motte_import_options {
+    uint32_t struct_size;
+    motte_format format;
+    uint32_t flags;          /* MOTTE_IMPORT_* */
+    uint32_t policy;         /* one of MOTTE_CREATE_* */
+    const char *path;        /* the file to read; NULL: the text follows */
+    size_t path_size;
+    const char *text;
+    size_t text_size;
+    const char *null_text;   /* CSV: text that stands for null beside the empty field; NULL: "NA" */
+    size_t null_text_size;
+    uint32_t delimiter;      /* CSV: one ASCII character; 0: a comma */
+    uint32_t batch_rows;     /* rows that go to the store together; 0: 1000 */
+    uint64_t commit_every;   /* commit and begin anew after that many rows; 0: never */
+} motte_import_options;
+
+typedef struct motte_import_counts {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t created;
+    uint64_t updated;
+} motte_import_counts;
+
+/** Everything, as JSON Lines with the schema first: a dump. Only path and progress are of use here; progress counts
+ *  objects.
+ *  Thread: owner. Result: O. Optional: out_text. Errors: INPUT_OUTPUT, CALLBACK. */
+motte_status motte_export_realm(const motte_realm *realm, const motte_export_options *options,
+                                motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,
+                                motte_buf *out_text);
+
+/** The objects or values of a collection, in its order.
+ *  Thread: owner. Result: O. Optional: out_text. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED, INPUT_OUTPUT,
+ *  CALLBACK. */
+motte_status motte_export_coll(const motte_coll *coll, const motte_export_options *options, motte_progress_fn progress,
+                               void *userdata, motte_free_fn free_userdata, motte_buf *out_text);
+
+/** One object as JSON.
+ *  Thread: owner. Result: O. Optional: out_text. Errors: UNKNOWN_PROPERTY, OBJECT_DELETED, INPUT_OUTPUT. */
+motte_status motte_export_object(const motte_object *object, const motte_export_options *options, motte_buf *out_text);
+
+/** Objects of a class; with MOTTE_CLASS_ANY, JSON Lines that name the class of each object, or a dump. progress hears
+ *  of objects.
+ *  Thread: owner. Result: -. Optional: out_counts. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, WRONG_TYPE,
+ *  NULL_NOT_ALLOWED, DUPLICATE_PRIMARY_KEY, INVALID_UTF8, FILE_NOT_FOUND, NOT_IN_WRITE, CALLBACK. */
+motte_status motte_import(motte_realm *realm, motte_class cls, const motte_import_options *options,
+                          motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,
+                          motte_import_counts *out_counts);
+
+/** What a text would need: of a dump, the schema in its first line; of CSV, a class of this name with the narrowest
+ *  types that all values have, and `key` (or NULL) as primary key.
+ *  Thread: any. Result: O. Errors: UNKNOWN_PROPERTY, FILE_NOT_FOUND, OUT_OF_HANDLES. */
+motte_status motte_import_schema(const motte_import_options *options, const char *class_name, size_t class_name_size,
+                                 const char *key, size_t key_size, motte_schema **out_schema);
 
 /* ---------------------------------------------------------------------------------------------------- queue
  *

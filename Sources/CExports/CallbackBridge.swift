@@ -1,6 +1,7 @@
 /// The userdata of a callback with its free function, which runs exactly once: when nobody can call the callback any
 /// more, never while it runs and never under a lock of ours.
 import CMotte
+import MotteStorage
 import MotteValues
 import Synchronization
 
@@ -42,6 +43,34 @@ final class CallbackBridge: Sendable {
     }
 
     deinit { freeOnce() }
+}
+
+/// Runs a call that may call back, and frees the userdata when it ends, however it ends.
+func boundary(
+    calling userdata: UnsafeMutableRawPointer?, _ free: motte_free_fn?,
+    _ body: (CallbackBridge) throws(DatabaseError) -> Outcome
+) -> motte_status {
+    let bridge = CallbackBridge(userdata, free)
+    let status = boundary { () throws(DatabaseError) in try body(bridge) }
+    bridge.close()
+    return status
+}
+
+extension CallbackBridge {
+    /// A caller's progress function as the engine takes it; nil for none.
+    func progress(_ callback: motte_progress_fn?) -> MaintenanceProgressHandler? {
+        guard let callback else { return nil }
+        return { (progress) throws(DatabaseError) in
+            try self.call { callback($0, UInt64(clamping: progress.done), UInt64(clamping: progress.total)) }
+        }
+    }
+}
+
+/// A handle for the length of a callback. Clones that the callback makes live on.
+func lend(_ box: Box, _ body: (OpaquePointer?) throws(DatabaseError) -> Void) throws(DatabaseError) {
+    let token = try HandleTable.shared.insert(box)
+    defer { HandleTable.shared.release(token) }
+    try body(token.pointer)
 }
 
 /// What a callback left behind when it returned non-zero.

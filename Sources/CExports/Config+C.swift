@@ -20,6 +20,7 @@ final class ConfigBox: Box {
     var seedPath: String?
     var deletesInsteadOfMigrating = false
     var isImmutable = false
+    var steps = OpeningSteps()
     let names = NameCache()
 
     init() { super.init(kind: .config) }
@@ -39,6 +40,7 @@ final class ConfigBox: Box {
         copy.seedPath = seedPath
         copy.deletesInsteadOfMigrating = deletesInsteadOfMigrating
         copy.isImmutable = isImmutable
+        copy.steps = steps
         return copy
     }
 
@@ -62,6 +64,7 @@ final class ConfigBox: Box {
         options.isImmutable = isImmutable
         options.mapSizeBytes = mapSizeBytes
         options.rowsPerCluster = rowsPerCluster
+        steps.apply(to: &options)
         return options
     }
 }
@@ -86,11 +89,7 @@ public func motte_config_set_path(
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         let config = try Handles.any(config, .config, as: ConfigBox.self)
-        let path = try requiredName(path, path_size, "the path")
-        guard !path.utf8.contains(0) else {
-            throw DatabaseError(.invalidArgument, "the path has a NUL in it", path: path)
-        }
-        config.box.location = .file(path)
+        config.box.location = .file(try requiredPath(path, path_size))
         return .ok
     }
 }

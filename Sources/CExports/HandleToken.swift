@@ -35,7 +35,7 @@ struct HandleToken: Equatable {
 
 /// What a handle stands for; the numbers are those of `motte_handle_type`.
 enum HandleKind: UInt8, CaseIterable {
-    case error = 1, config, schema, realm, object, coll, query, insert, queue, token, changes
+    case error = 1, config, schema, realm, object, coll, query, insert, queue, token, changes, report, migration
 
     var name: String {
         switch self {
@@ -50,6 +50,8 @@ enum HandleKind: UInt8, CaseIterable {
         case .queue: "a queue"
         case .token: "a token"
         case .changes: "a change set"
+        case .report: "a report"
+        case .migration: "a migration"
         }
     }
 }

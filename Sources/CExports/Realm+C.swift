@@ -41,7 +41,8 @@ public func motte_realm_info(
                 struct_size: 0, flags: stateFlags(session), path: try realm.box.core.names.pointer(to: session.path),
                 version: try session.version.rawValue, latest_version: try session.latestVersion.rawValue,
                 file_size: fileSize(session.options.location),
-                class_count: UInt32(try session.schema.objectTypes.count), reserved: 0)
+                class_count: UInt32(try session.schema.objectTypes.count), reserved: 0,
+                schema_version: try session.schemaVersion)
         }
         return .ok
     }

@@ -137,6 +137,19 @@ final class QueueBinding: @unchecked Sendable {
         if version.rawValue > shown.load(ordering: .acquiring) { queue.signal() }
     }
 
+    /// While the session has let go of its file.
+    func pause() {
+        notifier?.remove(self)
+        notifier = nil
+    }
+
+    func goOn() throws(DatabaseError) {
+        guard !isEnded, notifier == nil, let session else { return }
+        let notifier = try CommitNotifier.of(session.database)
+        self.notifier = notifier
+        try notifier.add(self)
+    }
+
     func end() {
         guard !isEnded else { return }
         isEnded = true

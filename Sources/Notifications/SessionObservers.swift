@@ -22,7 +22,8 @@ package final class SessionObservers: SessionHook {
     private var delivering = false
     /// Version up to which tokens have been told.
     private var preparedVersion: Version
-    private let keepsHistory: HistoryClaim
+    /// nil while the session has let go of its file.
+    private var keepsHistory: HistoryClaim?
     /// Set by the delivery queue the session is bound to.
     var queueBinding: QueueBinding?
 
@@ -34,7 +35,7 @@ package final class SessionObservers: SessionHook {
 
     deinit {
         queueBinding?.end()
-        keepsHistory.release()
+        keepsHistory?.release()
     }
 
     /// Those of a session, made on first use.
@@ -52,7 +53,18 @@ package final class SessionObservers: SessionHook {
         entries = []
         queueBinding?.end()
         queueBinding = nil
-        keepsHistory.release()
+        keepsHistory?.release()
+    }
+
+    package func sessionWillLeaveFile(_ session: Session) {
+        queueBinding?.pause()
+        keepsHistory?.release()
+        keepsHistory = nil
+    }
+
+    package func sessionDidReturn(_ session: Session) throws(DatabaseError) {
+        keepsHistory = try HistoryClaim(session)
+        try queueBinding?.goOn()
     }
 
     // MARK: Registering
@@ -99,7 +111,7 @@ package final class SessionObservers: SessionHook {
                 try token.prepare(context)
             }
         }
-        keepsHistory.move(to: version)
+        keepsHistory?.move(to: version)
         queueBinding?.noteShown(version)
     }
 

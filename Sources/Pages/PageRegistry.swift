@@ -28,6 +28,12 @@ enum PageRegistry {
         }
     }
 
+    static func isOpen(_ identifier: String) -> Bool {
+        motte_shim_open_files_lock()
+        defer { motte_shim_open_files_unlock() }
+        return memories[identifier]?.isOfThisProcess == true
+    }
+
     /// Called holding the lock.
     static func remove(_ pages: SharedPages) {
         if let identity = pages.fileIdentity {
@@ -37,13 +43,18 @@ enum PageRegistry {
         }
     }
 
-    /// Keeps a file that nobody has open for the caller alone, until it is given back.
+    /// Keeps a file that nobody has open for the caller alone, until it is given back. `acceptsDamage`: a file that was
+    /// Motte's once is enough.
     static func reserve(
-        _ place: FilePlace, _ identity: FileIdentity
+        _ place: FilePlace, _ identity: FileIdentity, acceptsDamage: Bool = false
     ) throws(DatabaseError) -> ExclusiveAttachment {
         motte_shim_open_files_lock()
         defer { motte_shim_open_files_unlock() }
-        if try TreePages.isOurs(place) { try TreePages.checkHead(place) } else { try FileCheck.check(place.path) }
+        do throws(DatabaseError) {
+            if try TreePages.isOurs(place) { try TreePages.checkHead(place) } else { try FileCheck.check(place.path) }
+        } catch {
+            guard acceptsDamage, error.code != .notAMotteFile else { throw error }
+        }
         try place.checkFileSystem()
         try place.linkSharedPath()
         let isOpenHere = files[identity]?.isOfThisProcess == true || reserved.contains(identity)
@@ -51,7 +62,7 @@ enum PageRegistry {
             throw DatabaseError(
                 .busy,
                 "'\(place.path)' is open \(isOpenHere ? "in this process" : "in another process");"
-                    + " it can be compacted when everybody has closed it", path: place.path)
+                    + " try again when everybody has closed it", path: place.path)
         }
         reserved.insert(identity)
         return attachment
@@ -74,7 +85,7 @@ enum PageRegistry {
             return handle(on: pages, options)
         }
         if let identity = place.identity, reserved.contains(identity) {
-            throw DatabaseError(.busy, "'\(path)' is being compacted; open it when that is done", path: path)
+            throw DatabaseError(.busy, "'\(path)' is being compacted or deleted; open it when that is done", path: path)
         }
         let pages: SharedPages
         switch try pager(place, options) {

@@ -85,24 +85,7 @@ struct ExportCommand: ParsableCommand {
         var options = JSONExport.Options()
         options.links = nested ? .nested : .references
         var export = try JSONExport(session, options)
-        guard let paths else {
-            return try export.collection(results, form: format == .json ? .array : .lines, to: &sink)
-        }
-        try writeColumns(paths, results, &export, &sink)
-    }
-
-    private func writeColumns(
-        _ paths: [ColumnPath], _ results: LiveResults, _ export: inout JSONExport, _ sink: inout ByteSink
-    ) throws {
-        let count = try results.count()
-        if format == .json { sink.append("[") }
-        for index in 0 ..< count {
-            if format == .json { index > 0 ? sink.append(",\n ") : sink.append("\n ") }
-            if let object = try results.object(at: index) { try export.columns(paths, of: object.link, to: &sink) }
-            if format == .jsonl { sink.append("\n") }
-            try sink.flushIfFull()
-        }
-        if format == .json { sink.append("\n]\n") }
+        try export.collection(results, form: format == .json ? .array : .lines, columns: paths, to: &sink)
     }
 }
 

@@ -1,5 +1,6 @@
 /// `motte migrate`: a file brought to a schema given as text, or what that would do.
 import ArgumentParser
+import MotteExchange
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage

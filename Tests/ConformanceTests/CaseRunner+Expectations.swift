@@ -7,6 +7,7 @@ import MotteValues
 
 extension CaseRunner {
     func expect(_ input: inout CaseCursor) throws {
+        if try expectOfFiles(&input) { return }
         if try expectNumbers(&input) { return }
         if try expectStates(&input) { return }
         if startsCollection(input) { return try expectElements(&input) }

@@ -10,6 +10,7 @@ extension CaseRunner {
     func step(_ input: inout CaseCursor) throws {
         countStep()
         if try stepOfFiles(&input) { return }
+        if try stepOfWholeFiles(&input) { return }
         _ = try session
         if try stepOfSessions(&input) { return }
         if try stepOfObjects(&input) { return }
@@ -118,20 +119,18 @@ extension CaseRunner {
 
     private func openSession(_ input: inout CaseCursor) throws {
         let name = try input.needName()
-        var path = "main.motte", schema: String?, readOnly = false, noCreate = false
+        var options = options()
+        let path = options.name
         while !input.isAtEnd() {
-            if input.accept("path") { path = try fileName(&input) }
-            else if input.accept("readonly") { readOnly = true }
-            else if input.accept("nocreate") { noCreate = true }
-            else if input.accept("schema") { schema = try input.needText() }
-            else { throw CaseFailure("unknown word at '\(input.rest)'") }
+            if input.accept("schema") { options.schema = try SchemaText.parse(try input.needText()) }
+            else if try !option(&input, &options) { throw CaseFailure("unknown word at '\(input.rest)'") }
         }
         // The case's own schema belongs to `main`; it exists before another session opens the file.
-        if name != "main", sessions.isEmpty, path == "main.motte", schema == nil { try openMain() }
-        try open(name, path: path, readOnly: readOnly, noCreate: noCreate, schema: schema)
+        if name != "main", sessions.isEmpty, options.name == path, options.schema == nil { try openMain() }
+        try open(name, options)
     }
 
-    private func fileName(_ input: inout CaseCursor) throws -> String {
+    func fileName(_ input: inout CaseCursor) throws -> String {
         if case .string(let name) = try input.needValue(resolve).owned { return name }
         throw CaseFailure("expected a file name")
     }

@@ -25,6 +25,12 @@ final class CaseRunner {
     var current: Session?
     var queue: DeliveryQueue?
     var mark: Counters.Reading?
+    /// Steps for the migration, or the filling, of the next session.
+    var migrating: [String] = []
+    var filling: [String] = []
+    var migration: Migration?
+    /// Of a step inside a callback of the engine.
+    var failure: (any Error)?
     private(set) var steps = 0
 
     init(name: String, rowsPerCluster: Int?) throws {
@@ -43,9 +49,17 @@ final class CaseRunner {
 
     /// Throws the first failure, with the line it is on.
     func run(_ text: String) throws {
-        for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        var begun = ""
+        for (number, part) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            // A line that ends in a backslash goes on with the next one, whose leading blanks do not count.
+            let line = begun + (begun.isEmpty ? part : part.drop { $0 == " " })
+            begun = ""
+            if line.hasSuffix("\\") {
+                begun = String(line.dropLast())
+                continue
+            }
             do {
-                try run(line: String(line))
+                try run(line: line)
             } catch {
                 throw CaseFailure("line \(number + 1): \(line)\n    \(error)")
             }
@@ -81,19 +95,17 @@ final class CaseRunner {
         }
     }
 
-    @discardableResult
-    func open(
-        _ name: String, path: String = "main.motte", readOnly: Bool = false, noCreate: Bool = false,
-        schema: String? = nil
-    ) throws -> Session {
+    func options(_ path: String = "main.motte") -> SessionOptions {
         let location: SessionOptions.Location =
             isInMemory ? .memory(folder.path) : .file(folder.appendingPathComponent(path).path)
         var options = SessionOptions(location)
-        options.isReadOnly = readOnly
-        options.noCreate = noCreate
         options.rowsPerCluster = rowsPerCluster
-        if let schema { options.schema = try SchemaText.parse(schema) }
-        let session = try Session.open(options)
+        return options
+    }
+
+    @discardableResult
+    func open(_ name: String, _ options: SessionOptions) throws -> Session {
+        let session = try Session.open(withSteps(options))
         sessions[name] = session
         current = session
         let queue = try self.queue ?? DeliveryQueue()
@@ -102,7 +114,11 @@ final class CaseRunner {
         return session
     }
 
-    func openMain() throws { try open("main", schema: schemaText.isEmpty ? nil : schemaText) }
+    func openMain() throws {
+        var options = options()
+        if !schemaText.isEmpty { options.schema = try SchemaText.parse(schemaText) }
+        try open("main", options)
+    }
 
     func closeAll() {
         tokens = [:]

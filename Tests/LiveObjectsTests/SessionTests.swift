@@ -46,6 +46,28 @@ func code(_ body: () throws -> Void) -> ErrorCode? {
         #expect(try !reader.waitForChange(timeoutMilliseconds: 1))
     }
 
+    @Test func anObjectIsTheSameAfterItsCommitAndNotAfterACancel() throws {
+        let store = TestStore(schema: peopleSchema)
+        let session = try store.open()
+        let table = try session.tableKey("Person")
+        try session.beginWrite()
+        let lost = try session.add("Person", ["id": .int(1)])
+        try session.cancel()
+        try session.beginWrite()
+        let made = try session.add("Person", ["id": .int(1)])
+        #expect(made.isSame(as: made))
+        try session.commit()
+        let found = try #require(try session.find(table, primaryKey: .int(1)))
+        #expect(lost.key == found.key)
+        #expect(found.isSame(as: made) && made.isSame(as: found))
+        #expect(!lost.isSame(as: found) && !found.isSame(as: lost) && lost.isSame(as: lost))
+        let other = try store.open()
+        let elsewhere = try #require(try other.find(table, primaryKey: .int(1)))
+        #expect(!found.isSame(as: elsewhere))
+        try session.inWrite { try found.delete() }
+        #expect(!found.isSame(as: made) && found.isSame(as: found))
+    }
+
     @Test func aCommitLandsOnItsOwnVersion() throws {
         let store = TestStore(schema: peopleSchema)
         let session = try store.open()

@@ -187,6 +187,8 @@ MOTTE_TYPED_HANDLE(motte_insert)
 MOTTE_TYPED_HANDLE(motte_queue)
 MOTTE_TYPED_HANDLE(motte_token)
 MOTTE_TYPED_HANDLE(motte_changes)
+MOTTE_TYPED_HANDLE(motte_report)
+MOTTE_TYPED_HANDLE(motte_migration)
 
 #undef MOTTE_TYPED_HANDLE
 #undef MOTTE_FREEZABLE_HANDLE

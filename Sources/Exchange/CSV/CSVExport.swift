@@ -36,16 +36,22 @@ package struct CSVExport {
         sink.append("\n")
     }
 
-    package mutating func collection(_ collection: LiveCollection, to sink: inout ByteSink) throws(DatabaseError) {
+    package mutating func collection(
+        _ collection: LiveCollection, to sink: inout ByteSink,
+        progress: ((Int) throws(DatabaseError) -> Void)? = nil
+    ) throws(DatabaseError) {
         guard let table = collection.target else {
             throw DatabaseError(.wrongType, "only objects are written as CSV; this holds plain values")
         }
         header(to: &sink)
-        for index in 0 ..< (try collection.count()) {
+        let count = try collection.count()
+        for index in 0 ..< count {
+            if (index + 1) & 0xFFF == 0 { try progress?(index + 1) }
             guard let object = try collection.object(at: index) else { continue }
             try row(ObjectLink(table: table, key: object.key), to: &sink)
             try sink.flushIfFull()
         }
+        try progress?(count)
     }
 
     package mutating func row(_ object: ObjectLink, to sink: inout ByteSink) throws(DatabaseError) {

@@ -88,9 +88,10 @@ package struct JSONExport {
         try write(field, try source.table(object.table), object.key, to: &sink)
     }
 
-    /// Objects or plain values.
+    /// Objects or plain values; of objects all properties, or chosen columns.
     package mutating func collection(
-        _ collection: LiveCollection, form: Form, to sink: inout ByteSink
+        _ collection: LiveCollection, form: Form, columns: [ColumnPath]? = nil, to sink: inout ByteSink,
+        progress: ((Int) throws(DatabaseError) -> Void)? = nil
     ) throws(DatabaseError) {
         let count = try collection.count()
         if form == .array { sink.append("[") }
@@ -99,7 +100,11 @@ package struct JSONExport {
             if let target = collection.target {
                 // What a snapshot lists although it was deleted.
                 if let object = try collection.object(at: index) {
-                    try write(target, object.key, to: &sink)
+                    if let columns {
+                        try self.columns(columns, of: object.link, to: &sink)
+                    } else {
+                        try write(target, object.key, to: &sink)
+                    }
                 } else {
                     sink.append("null")
                 }
@@ -113,14 +118,16 @@ package struct JSONExport {
             }
             if form == .lines { sink.append("\n") }
             try sink.flushIfFull()
+            if (index + 1) & 0xFFF == 0 { try progress?(index + 1) }
         }
+        try progress?(count)
         if form == .array { count > 0 ? sink.append("\n]\n") : sink.append("]\n") }
         try sink.flushIfFull()
     }
 
     /// All classes, as JSON Lines after a header.
     package mutating func store(
-        to sink: inout ByteSink, progress: ((Int) -> Void)? = nil
+        to sink: inout ByteSink, progress: ((Int) throws(DatabaseError) -> Void)? = nil
     ) throws(DatabaseError) {
         let schema = source.schema
         StoreDumpHeader.write(schema, to: &sink)
@@ -139,7 +146,7 @@ package struct JSONExport {
                     written += 1
                     try sink.flushIfFull()
                 }
-                progress?(written)
+                try progress?(written)
             }
         }
     }

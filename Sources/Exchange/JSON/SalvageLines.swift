@@ -3,6 +3,7 @@
 ///     {"class": "Person", "key": 7, "values": {"name": "Ada", "friend": {"$link": ["Person", 3]}, "tags": ["a"]}}
 ///
 /// Values say their kind where JSON has no form for it, because the schema may be lost.
+import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
@@ -10,16 +11,29 @@ import MotteValues
 package enum SalvageLines {
     /// Hands whole lines to `write`.
     package static func run(
-        _ database: Database, progress: ((MaintenanceProgress) -> Void)? = nil, to write: @escaping ByteSink.Receiver
+        _ database: Database, progress: MaintenanceProgressHandler? = nil, to write: @escaping ByteSink.Receiver
+    ) throws(DatabaseError) -> SalvageReport {
+        var sink = ByteSink(write)
+        return try run(database, progress: progress, to: &sink)
+    }
+
+    private static func run(
+        _ database: Database, progress: MaintenanceProgressHandler?, to sink: inout ByteSink
     ) throws(DatabaseError) -> SalvageReport {
         let schema = (try? database.snapshot())?.schema
-        var sink = ByteSink(write)
         let report = try database.salvage(progress: progress) { (object) throws(DatabaseError) in
             line(object, schema, &sink)
             try sink.flushIfFull()
         }
         try sink.finish()
         return report
+    }
+
+    /// Of the file that options name, which may be damaged.
+    package static func run(
+        _ options: SessionOptions, progress: MaintenanceProgressHandler? = nil, to sink: inout ByteSink
+    ) throws(DatabaseError) -> SalvageReport {
+        try run(try options.openForSalvage(), progress: progress, to: &sink)
     }
 
     private static func line(_ object: SalvagedObject, _ schema: Schema?, _ sink: inout ByteSink) {

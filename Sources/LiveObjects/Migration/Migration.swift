@@ -41,7 +41,7 @@ package final class Migration {
         guard let side = before ?? after else { return }
         let keys = try (before != nil ? old : new).table(side).allLiveKeys()
         for (position, raw) in keys.enumerated() {
-            if position & 1023 == 0 { report(position, keys.count) }
+            if position & 1023 == 0 { try report(position, keys.count) }
             let key = ObjectKey(raw)
             var pair: (old: LiveObject?, new: LiveObject?) = (nil, nil)
             if let before { pair.old = LiveObject(session: old, table: before, key: key, birth: 0) }
@@ -51,11 +51,11 @@ package final class Migration {
             }
             try body(pair.old, pair.new)
         }
-        report(keys.count, keys.count)
+        try report(keys.count, keys.count)
     }
 
-    private func report(_ done: Int, _ total: Int) {
-        migration.progress?(MigrationProgress(phase: .objects, done: done, total: total))
+    private func report(_ done: Int, _ total: Int) throws(DatabaseError) {
+        try migration.progress?(MigrationProgress(phase: .objects, done: done, total: total))
     }
 
     // MARK: Schema

@@ -12,7 +12,7 @@ package struct MigrationOptions: Sendable {
     package var deletedTypes: [String] = []
     /// Called when the declared version is higher than the file's. What it throws leaves the file as it was.
     package var step: (@Sendable (Migration) throws(DatabaseError) -> Void)?
-    package var progress: (@Sendable (MigrationProgress) -> Void)?
+    package var progress: (@Sendable (MigrationProgress) throws(DatabaseError) -> Void)?
 
     package init() {}
 }

@@ -137,8 +137,10 @@ package struct LiveObject {
         return LiveObject(session: frozen, table: table, key: key, birth: 0)
     }
 
-    /// The same row seen through the same session.
+    /// The same row seen through the same session. An object of a cancelled write is not the later one with its key;
+    /// one that was committed is the same as when it was made.
     package func isSame(as other: LiveObject) -> Bool {
-        session === other.session && table == other.table && key == other.key && birth == other.birth
+        guard session === other.session, table == other.table, key == other.key else { return false }
+        return birth == other.birth || isValid && other.isValid
     }
 }

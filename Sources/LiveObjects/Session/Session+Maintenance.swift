@@ -1,11 +1,12 @@
-/// Copies and compaction of the file a session has open.
+/// Copies and compaction of the file a session has open, what a file says without being opened for long, and its end.
+import MotteSchemaModel
 import MotteStorage
 import MotteValues
 
 extension Session {
     /// Writes what the session shows to a new file without free space; others go on writing meanwhile.
     package func copy(
-        to path: String, progress: ((MaintenanceProgress) -> Void)? = nil
+        to path: String, progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) {
         let snapshot = try committedSnapshot()
         guard !isInWrite else {
@@ -17,7 +18,7 @@ extension Session {
 
     /// Rewrites a file that nobody has open.
     package static func compact(
-        _ options: SessionOptions, progress: ((MaintenanceProgress) -> Void)? = nil
+        _ options: SessionOptions, progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) -> CompactionOutcome {
         let outcome = try Database.compact(options.databaseOptions, progress: progress)
         guard let outcome else { throw DatabaseError(.internal, "a compaction decided against itself") }
@@ -26,13 +27,15 @@ extension Session {
 
     /// Rewrites the session's own file if nobody else has it open, otherwise `.busy`. The session goes on at the newest
     /// version either way; frozen things count as others.
-    package func compact(progress: ((MaintenanceProgress) -> Void)? = nil) throws(DatabaseError) -> CompactionOutcome {
+    package func compact(progress: MaintenanceProgressHandler? = nil) throws(DatabaseError) -> CompactionOutcome {
         try checkIsLive("compact the file")
         try checkIsNotDelivering("compact the file")
         guard !isInWrite else {
             throw DatabaseError(.alreadyInWrite, "cannot compact during a write; commit or cancel first", path: path)
         }
-        try leaveFile()
+        // What others committed is delivered while the file still has its change log.
+        try refresh()
+        leaveFile()
         let outcome: Result<CompactionOutcome, DatabaseError>
         do throws(DatabaseError) {
             outcome = .success(try Session.compact(options, progress: progress))
@@ -41,5 +44,76 @@ extension Session {
         }
         try returnToFile()
         return try outcome.get()
+    }
+
+    /// Deletes every object of every class and answers how many there were; the schema stays. Classes that link go
+    /// before those they link to, whose deletion then takes no links apart.
+    @discardableResult
+    package func deleteAll() throws(DatabaseError) -> Int {
+        let types = try requireWrite().schema.objectTypes
+        var incoming: [NameKey: Int] = [:]
+        for type in types {
+            for target in type.linkedClasses where target != NameKey(type.name) { incoming[target, default: 0] += 1 }
+        }
+        var waiting = types.filter { !$0.isEmbedded }
+        var deleted = 0
+        while !waiting.isEmpty {
+            // In a circle of links any class is as good as another.
+            let next = waiting.firstIndex { incoming[NameKey($0.name), default: 0] == 0 } ?? 0
+            let type = waiting.remove(at: next)
+            for target in type.linkedClasses where target != NameKey(type.name) { incoming[target, default: 0] -= 1 }
+            if let table = type.tableKey { deleted += try deleteAll(table) }
+        }
+        return deleted
+    }
+}
+
+extension Session {
+    /// Objects that are not embedded in others.
+    package func storedObjectCount() throws(DatabaseError) -> Int {
+        var count = 0
+        for type in try schema.objectTypes where !type.isEmbedded {
+            if let key = type.tableKey { count += try table(key).liveCount }
+        }
+        return count
+    }
+}
+
+// MARK: Files that nobody needs to have open
+
+extension Session {
+    /// Whether there is something at the path, or a store in memory is open under the identifier.
+    package static func exists(_ options: SessionOptions) throws(DatabaseError) -> Bool {
+        try Database.exists(options.databaseOptions)
+    }
+
+    /// Removes the file and what lies beside it; false when there is none, `.busy` when somebody has it open.
+    package static func deleteFile(_ options: SessionOptions) throws(DatabaseError) -> Bool {
+        try Database.deleteFile(options.databaseOptions)
+    }
+
+    /// The number users gave the schema of a file; nil when there is no file.
+    package static func storedSchemaVersion(_ options: SessionOptions) throws(DatabaseError) -> UInt64? {
+        guard try exists(options) else { return nil }
+        return try Database.open(options.readingOnly.databaseOptions).snapshot().schemaVersion
+    }
+}
+
+extension SessionOptions {
+    /// To look at what is there and change nothing.
+    package var readingOnly: SessionOptions {
+        var reading = self
+        reading.isReadOnly = true
+        reading.forgetOpening()
+        return reading
+    }
+
+    /// The file as far as it can be opened, without its schema having to be whole.
+    package func openForSalvage() throws(DatabaseError) -> Database { try Database.open(readingOnly.databaseOptions) }
+}
+
+extension ObjectType {
+    fileprivate var linkedClasses: Set<NameKey> {
+        Set(storedProperties.compactMap { $0.type == .link ? $0.target.map { NameKey($0) } : nil })
     }
 }

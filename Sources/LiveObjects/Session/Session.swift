@@ -76,6 +76,8 @@ package final class Session: @unchecked Sendable {
 
     package static func open(_ options: SessionOptions) throws(DatabaseError) -> Session {
         let (database, snapshot) = try SessionOpening(options).run()
+        var options = options
+        options.forgetOpening()
         return Session(options, database, snapshot, owner: motte_shim_thread_serial(), frozen: nil)
     }
 
@@ -115,7 +117,8 @@ package final class Session: @unchecked Sendable {
     }
 
     /// Lets go of the file and keeps the session.
-    func leaveFile() throws(DatabaseError) {
+    func leaveFile() {
+        hook?.sessionWillLeaveFile(self)
         forgetTables()
         epochBase &+= 1
         snapshot = nil
@@ -124,14 +127,18 @@ package final class Session: @unchecked Sendable {
 
     /// After `leaveFile`. A failure closes the session.
     func returnToFile() throws(DatabaseError) {
+        // Closed by a progress handler.
+        guard owner != Self.nobody else { return }
         do throws(DatabaseError) {
             let (database, snapshot) = try SessionOpening(options).reopen()
             openDatabase = database
             self.snapshot = snapshot
+            try hook?.sessionDidReturn(self)
         } catch {
             owner = Self.nobody
             throw error
         }
+        try hook?.deliver(self, at: .refresh)
     }
 
     private func checkIsNotMigrating(_ action: String) throws(DatabaseError) {
@@ -188,6 +195,11 @@ package final class Session: @unchecked Sendable {
         }
         if owner == Self.nobody {
             return DatabaseError(.closed, "this session has been closed; open the file again", path: path)
+        }
+        if owner == motte_shim_thread_serial() {
+            return DatabaseError(
+                .reentrant, "this session has let go of its file, which is being compacted; use it when that is done",
+                path: path)
         }
         return DatabaseError(
             .wrongThread,

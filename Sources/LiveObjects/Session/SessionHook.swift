@@ -19,4 +19,10 @@ package protocol SessionHook: AnyObject {
     var isDelivering: Bool { get }
 
     func sessionWillClose(_ session: Session)
+
+    /// The session lets go of its file for a while: nothing may keep it open.
+    func sessionWillLeaveFile(_ session: Session)
+
+    /// It has the file again, or one in its place, at the newest version.
+    func sessionDidReturn(_ session: Session) throws(DatabaseError)
 }

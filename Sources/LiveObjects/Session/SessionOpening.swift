@@ -43,7 +43,7 @@ struct SessionOpening {
         if let seed = options.seedPath { try Database.copySeed(seed, to: path) }
         guard let wants = options.compactOnLaunch else { return }
         do throws(DatabaseError) {
-            _ = try Database.compact(options.databaseOptions) { wants($0, $1) }
+            _ = try Database.compact(options.databaseOptions, decide: wants)
         } catch {
             // Not there yet, or in use by somebody: then it is not launched, only joined.
             guard error.code == .fileNotFound || error.code == .busy else { throw error }
@@ -52,9 +52,14 @@ struct SessionOpening {
 
     /// What opening for writing would do to the file, which is not changed.
     func plan() throws(DatabaseError) -> SchemaPlan {
-        var reading = options
-        reading.isReadOnly = true
-        let database = try Database.open(reading.databaseOptions)
+        guard try Session.exists(options) else {
+            let declared = try options.schema?.validated() ?? .empty
+            let difference = SchemaDifference(stored: .empty, declared: declared)
+            return SchemaPlan(
+                action: .create, storedVersion: 0, declaredVersion: options.schemaVersion ?? 0,
+                lines: difference.additionLines())
+        }
+        let database = try Database.open(options.readingOnly.databaseOptions)
         let snapshot = try database.snapshot()
         guard let declared = options.schema else {
             return SchemaPlan(

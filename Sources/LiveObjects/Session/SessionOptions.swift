@@ -37,13 +37,21 @@ package struct SessionOptions: Sendable {
     /// Copied to the path when there is no file there yet.
     package var seedPath: String?
     /// Asked when the file is opened and nobody else has it open: size of the file and bytes in use; true compacts it.
-    package var compactOnLaunch: (@Sendable (_ totalBytes: Int, _ usedBytes: Int) -> Bool)?
+    package var compactOnLaunch: (@Sendable (_ totalBytes: Int, _ usedBytes: Int) throws(DatabaseError) -> Bool)?
     /// Only of a new file.
     package var rowsPerCluster: Int?
 
     package init(_ location: Location, schema: Schema? = nil) {
         self.location = location
         self.schema = schema
+    }
+
+    /// Lets go of what only opening called: a session must not keep alive what a caller's closures hold.
+    mutating func forgetOpening() {
+        migration.step = nil
+        migration.progress = nil
+        firstOpen = nil
+        compactOnLaunch = nil
     }
 
     package init(path: String, schema: Schema? = nil) { self.init(.file(path), schema: schema) }

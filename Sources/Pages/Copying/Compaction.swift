@@ -20,8 +20,9 @@ extension PageStore {
     /// nil when `decide`, told the file's size and the bytes in use, does not want it. Throws `.busy` when somebody has
     /// the file open.
     package static func compact(
-        _ options: PageStoreOptions, decide: (_ totalBytes: Int, _ usedBytes: Int) -> Bool = { _, _ in true },
-        progress: ((PageProgress) -> Void)? = nil
+        _ options: PageStoreOptions,
+        decide: (_ totalBytes: Int, _ usedBytes: Int) throws(DatabaseError) -> Bool = { _, _ in true },
+        progress: PageProgressHandler? = nil
     ) throws(DatabaseError) -> CompactionOutcome? {
         guard case .file(let path) = options.location else {
             throw DatabaseError(.unsupported, "a store in memory has no file to compact")
@@ -43,8 +44,8 @@ extension PageStore {
     }
 
     private static func compact(
-        _ place: FilePlace, _ options: PageStoreOptions, _ decide: (Int, Int) -> Bool,
-        _ progress: ((PageProgress) -> Void)?
+        _ place: FilePlace, _ options: PageStoreOptions, _ decide: (Int, Int) throws(DatabaseError) -> Bool,
+        _ progress: PageProgressHandler?
     ) throws(DatabaseError) -> CompactionOutcome? {
         let isOurs = try TreePages.isOurs(place)
         let pages: SharedPages =
@@ -53,7 +54,7 @@ extension PageStore {
         var isOpen = true
         defer { if isOpen { pages.endUse() } }
         let statistics = try pages.statistics()
-        guard decide(statistics.fileBytes, statistics.usedBytes) else { return nil }
+        guard try decide(statistics.fileBytes, statistics.usedBytes) else { return nil }
         let temporary = place.path + ".compacting"
         try PageCopy.write(
             try pages.snapshot(), try pages.header, entries: statistics.entryCount, bytes: statistics.fileBytes,

@@ -23,6 +23,9 @@ package struct PageProgress: Sendable {
     }
 }
 
+/// Told how far work is; what it throws stops the work.
+package typealias PageProgressHandler = (PageProgress) throws(DatabaseError) -> Void
+
 enum PageCopy {
     private static let batchBytes = 16 << 20
     private static let spareMapBytes = 64 << 20
@@ -30,7 +33,7 @@ enum PageCopy {
     /// Writes `snapshot` to a new file at `temporary`, durably. `header` is that of the source.
     static func write(
         _ snapshot: PageSnapshot, _ header: FileHeader, entries total: Int, bytes: Int, to temporary: String,
-        as pager: PageStoreOptions.Pager, mode: mode_t, progress: ((PageProgress) -> Void)?
+        as pager: PageStoreOptions.Pager, mode: mode_t, progress: PageProgressHandler?
     ) throws(DatabaseError) {
         unlink(temporary)
         do throws(DatabaseError) {
@@ -55,7 +58,7 @@ enum PageCopy {
 
     private static func writeTree(
         _ snapshot: PageSnapshot, _ header: FileHeader, _ total: Int, _ bytes: Int, _ temporary: String, _ mode: mode_t,
-        _ progress: ((PageProgress) -> Void)?
+        _ progress: PageProgressHandler?
     ) throws(DatabaseError) {
         var copied = header
         copied.historyEpoch = try .random()
@@ -78,14 +81,14 @@ enum PageCopy {
             }
             try tree.append(batch)
             batch = PageBatch()
-            progress?(PageProgress(done: done, total: max(done, total)))
+            try progress?(PageProgress(done: done, total: max(done, total)))
         }
         try tree.finish()
     }
 
     private static func fill(
         _ environment: LMDBEnvironment, _ snapshot: PageSnapshot, _ header: FileHeader, _ total: Int,
-        _ progress: ((PageProgress) -> Void)?
+        _ progress: PageProgressHandler?
     ) throws(DatabaseError) {
         let cursor = try snapshot.makeCursor()
         var found = try FileHeader.key.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
@@ -110,7 +113,7 @@ enum PageCopy {
                 throw error
             }
             try environment.checkCommit(mdb_txn_commit(transaction), batch.byteCount)
-            progress?(PageProgress(done: done, total: max(done, total)))
+            try progress?(PageProgress(done: done, total: max(done, total)))
         }
     }
 
@@ -163,7 +166,7 @@ extension PageStore {
     /// Writes a version of this store to a new file, while others go on reading and writing.
     package func copy(
         _ snapshot: PageSnapshot, to path: String, as pager: PageStoreOptions.Pager? = nil,
-        progress: ((PageProgress) -> Void)? = nil
+        progress: PageProgressHandler? = nil
     ) throws(DatabaseError) {
         // The header as that version has it.
         guard let record = try snapshot.get(FileHeader.key) else { throw .corrupted("the header record is missing") }

@@ -16,7 +16,7 @@ package struct SchemaRequest {
     package var resetsInsteadOfMigrating = false
     /// Changes objects in the course of a migration; what it throws undoes everything.
     package var step: ((SchemaMigration) throws(DatabaseError) -> Void)?
-    package var progress: ((MigrationProgress) -> Void)?
+    package var progress: MigrationProgressHandler?
     /// Fills a new file, in the write that gives it its schema.
     package var populate: ((WriteTransaction) throws(DatabaseError) -> Void)?
 

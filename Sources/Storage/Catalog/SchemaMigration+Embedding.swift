@@ -19,7 +19,7 @@ extension SchemaMigration {
         while true {
             var changed = false
             for table in owned where try settle(table) { changed = true }
-            progress?(MigrationProgress(phase: .embedding, done: round, total: 0))
+            try progress?(MigrationProgress(phase: .embedding, done: round, total: 0))
             guard changed else { break }
             round += 1
             guard round <= Self.deepestNesting else {

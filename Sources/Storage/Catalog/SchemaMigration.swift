@@ -26,6 +26,9 @@ package struct MigrationProgress: Sendable {
     }
 }
 
+/// Told how far it is; what it throws undoes the migration.
+package typealias MigrationProgressHandler = (MigrationProgress) throws(DatabaseError) -> Void
+
 package final class SchemaMigration {
     package let write: WriteTransaction
     /// The rows as they were, under the stored schema.
@@ -37,7 +40,7 @@ package final class SchemaMigration {
     private var deleting: [String]
     private var current: CatalogMigration
     private var installedAt: UInt64 = 0
-    package let progress: ((MigrationProgress) -> Void)?
+    package let progress: MigrationProgressHandler?
 
     /// What the write has to know of its migration.
     final class State {
@@ -58,7 +61,7 @@ package final class SchemaMigration {
 
     init(
         _ write: WriteTransaction, declared: Schema, schemaVersion: UInt64, renames: SchemaRenames, deleting: [String],
-        progress: ((MigrationProgress) -> Void)?
+        progress: MigrationProgressHandler?
     ) throws(DatabaseError) {
         self.write = write
         self.declared = declared
@@ -191,20 +194,20 @@ package final class SchemaMigration {
         for (table, column) in current.newPrimaryKeys { try write.checkDistinct(table, column) }
         for place in state.changedPrimaryKeys { try write.checkDistinct(place.table, place.column) }
         write.removeDroppedTables()
-        progress?(MigrationProgress(phase: .commit, done: 0, total: 0))
+        try progress?(MigrationProgress(phase: .commit, done: 0, total: 0))
     }
 
     private func buildIndexes(_ state: State) throws(DatabaseError) {
         var total = 0
         for (table, _) in current.indexesToBuild { total += try write.table(table).liveCount }
         var done = 0
-        progress?(MigrationProgress(phase: .indexes, done: 0, total: total))
+        try progress?(MigrationProgress(phase: .indexes, done: 0, total: total))
         for (table, column) in current.indexesToBuild {
             guard let index = write.catalog.table(table)?.column(column)?.index else { continue }
             state.deferred.remove(index)
             try write.buildIndex(table, column)
             done += try write.table(table).liveCount
-            progress?(MigrationProgress(phase: .indexes, done: done, total: total))
+            try progress?(MigrationProgress(phase: .indexes, done: done, total: total))
         }
     }
 

@@ -3,22 +3,34 @@ import MottePages
 import MotteValues
 
 package typealias MaintenanceProgress = PageProgress
+package typealias MaintenanceProgressHandler = PageProgressHandler
 package typealias CompactionOutcome = MottePages.CompactionOutcome
 
 extension Database {
     /// Writes what `snapshot` shows to a new file without free space. Writers go on meanwhile.
     package func copy(
-        _ snapshot: Snapshot, to path: String, progress: ((MaintenanceProgress) -> Void)? = nil
+        _ snapshot: Snapshot, to path: String, progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) {
         try pages.copy(snapshot.pages, to: path, progress: progress)
     }
 
     /// Rewrites a file that nobody has open; `.busy` if somebody has. nil when `decide` did not want it.
     package static func compact(
-        _ options: DatabaseOptions, decide: (_ totalBytes: Int, _ usedBytes: Int) -> Bool = { _, _ in true },
-        progress: ((MaintenanceProgress) -> Void)? = nil
+        _ options: DatabaseOptions,
+        decide: (_ totalBytes: Int, _ usedBytes: Int) throws(DatabaseError) -> Bool = { _, _ in true },
+        progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) -> CompactionOutcome? {
         try PageStore.compact(options, decide: decide, progress: progress)
+    }
+
+    /// Whether there is something at the path; whether a store in memory is open.
+    package static func exists(_ options: DatabaseOptions) throws(DatabaseError) -> Bool {
+        try PageStore.exists(options)
+    }
+
+    /// Removes a file that nobody has open, with what lies beside it; false when there is none.
+    package static func deleteFile(_ options: DatabaseOptions) throws(DatabaseError) -> Bool {
+        try PageStore.deleteFile(options)
     }
 
     /// Makes the file at `path` from another one, if it is not there.

@@ -30,7 +30,7 @@ package struct SalvageReport: Sendable {
 extension Database {
     /// Calls `visit` with each object of the newest version; what it throws ends the walk.
     package func salvage(
-        progress: ((MaintenanceProgress) -> Void)? = nil,
+        progress: MaintenanceProgressHandler? = nil,
         _ visit: (SalvagedObject) throws(DatabaseError) -> Void
     ) throws(DatabaseError) -> SalvageReport {
         let newest = try pages.snapshot()
@@ -55,9 +55,9 @@ extension Database {
 private struct SalvageWalk {
     let source: Snapshot
     var report = SalvageReport()
-    let progress: ((MaintenanceProgress) -> Void)?
+    let progress: MaintenanceProgressHandler?
 
-    init(_ source: Snapshot, _ losses: [String], _ progress: ((MaintenanceProgress) -> Void)?) {
+    init(_ source: Snapshot, _ losses: [String], _ progress: MaintenanceProgressHandler?) {
         self.source = source
         report.losses = losses
         self.progress = progress
@@ -74,7 +74,7 @@ private struct SalvageWalk {
                 guard error.code == .corrupted || error.code == .unsupportedFormat else { throw error }
                 report.losses.append("class \(table.name): \(VerificationWalk.plain(error))")
             }
-            progress?(MaintenanceProgress(done: number + 1, total: tables.count))
+            try progress?(MaintenanceProgress(done: number + 1, total: tables.count))
         }
         return report
     }

@@ -6,6 +6,7 @@ import MotteValues
 
 package struct SpaceStatistics: Sendable {
     package struct ClassSpace: Sendable {
+        package let table: TableKey
         package let name: String
         package let objects: Int
         /// Values of single properties and of short lists; tails, states and live bitmaps with them.
@@ -41,7 +42,7 @@ package struct ReaderStatistics: Sendable {
 extension Database {
     /// Counts keys and values of every page; a walk over the file's keys.
     package func spaceStatistics(
-        progress: ((MaintenanceProgress) -> Void)? = nil
+        progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) -> SpaceStatistics {
         let shown = try snapshot()
         let page = try pages.statistics()
@@ -53,7 +54,8 @@ extension Database {
         var classOfIndex: [UInt32: Int] = [:]
         for (position, table) in shown.catalog.tables.enumerated() {
             statistics.classes.append(
-                SpaceStatistics.ClassSpace(name: table.name, objects: try shown.table(table.key).liveCount))
+                SpaceStatistics.ClassSpace(
+                    table: table.key, name: table.name, objects: try shown.table(table.key).liveCount))
             classOfTable[table.key.rawValue] = position
             for column in table.columns { for index in column.indexes { classOfIndex[index.rawValue] = position } }
         }
@@ -63,10 +65,10 @@ extension Database {
         while found {
             statistics.add(cursor.key, cursor.key.count + cursor.value.bytes.count, classOfTable, classOfIndex)
             done += 1
-            if done & 0xFFFF == 0 { progress?(MaintenanceProgress(done: done, total: max(done, page.entryCount))) }
+            if done & 0xFFFF == 0 { try progress?(MaintenanceProgress(done: done, total: max(done, page.entryCount))) }
             found = try cursor.next()
         }
-        progress?(MaintenanceProgress(done: done, total: done))
+        try progress?(MaintenanceProgress(done: done, total: done))
         return statistics
     }
 

@@ -34,10 +34,11 @@ package struct VerificationReport: Sendable {
 
 extension Snapshot {
     package func verify(
-        limit: Int = 200, progress: ((MaintenanceProgress) -> Void)? = nil
+        limit: Int = 200, progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) -> VerificationReport {
         var walk = VerificationWalk(self, limit: limit, progress: progress)
         walk.run()
+        if let stopped = walk.stopped { throw stopped }
         return walk.report
     }
 }
@@ -45,12 +46,14 @@ extension Snapshot {
 struct VerificationWalk {
     let source: Snapshot
     let limit: Int
-    let progress: ((MaintenanceProgress) -> Void)?
+    let progress: MaintenanceProgressHandler?
     var report = VerificationReport()
+    /// What the progress handler threw: no problem of the file, and the end of the walk.
+    private(set) var stopped: DatabaseError?
     private var done = 0
     private var total = 0
 
-    init(_ source: Snapshot, limit: Int, progress: ((MaintenanceProgress) -> Void)?) {
+    init(_ source: Snapshot, limit: Int, progress: MaintenanceProgressHandler?) {
         // A copy: what was checked before must not be taken as checked.
         self.source = source.copy()
         self.limit = limit
@@ -61,12 +64,14 @@ struct VerificationWalk {
         checkHeader()
         checkSchema()
         total = source.catalog.tables.reduce(0) { $0 + $1.columns.count } + 2
-        for table in source.catalog.tables {
+        for table in source.catalog.tables where stopped == nil {
             report.classes += 1
             attempt("class \(table.name)") { (walk) throws(DatabaseError) in try walk.check(table) }
         }
+        guard stopped == nil else { return }
         checkLog()
         step()
+        guard stopped == nil else { return }
         attempt("the pages") { (walk) throws(DatabaseError) in
             for problem in try walk.source.strayPages() { walk.note(problem) }
         }
@@ -93,7 +98,12 @@ struct VerificationWalk {
 
     private mutating func step() {
         done += 1
-        progress?(MaintenanceProgress(done: done, total: total))
+        guard stopped == nil else { return }
+        do throws(DatabaseError) {
+            try progress?(MaintenanceProgress(done: done, total: total))
+        } catch {
+            stopped = error
+        }
     }
 
     // MARK: The file as a whole
@@ -166,6 +176,7 @@ struct VerificationWalk {
             }
             attempt(name) { (walk) throws(DatabaseError) in try walk.checkReach(view, column) }
             step()
+            guard stopped == nil else { return }
         }
     }
 

@@ -38,6 +38,11 @@ static struct {
     char *schema, *identifier;
     named sessions[MAXIMUM], objects[MAXIMUM], colls[MAXIMUM], tokens[MAXIMUM], queries[MAXIMUM];
     motte_realm *realm; /* in use */
+    const motte_migration *migration; /* under way */
+    const motte_realm *old_realm;
+    char *migrating[MAXIMUM], *filling[MAXIMUM]; /* steps for the next session */
+    size_t migrating_count, filling_count;
+    char *failure; /* of a step inside a callback */
     void *owned[4096];
     size_t owned_count;
     motte_queue *queue;
@@ -159,14 +164,66 @@ static void check_schema_builder(motte_realm *realm) {
     motte_release(built);
 }
 
-static motte_status open_session(const char *name, const char *path, uint32_t flags, const char *schema_text) {
+static motte_config *new_config(const char *path, uint32_t flags) {
     motte_config *config;
-    motte_realm *realm;
     MUST(motte_config_new(&config));
     own(config);
     if (now.identifier) MUST(motte_config_set_in_memory(config, now.identifier, MOTTE_NTS));
     else MUST(motte_config_set_path(config, path_of(path), MOTTE_NTS));
     MUST(motte_config_set_flags(config, flags, flags));
+    return config;
+}
+
+static motte_status set_option(motte_config *config, const char *name, motte_value value) {
+    return motte_config_set_option(config, name, MOTTE_NTS, &value);
+}
+
+static motte_value text_of(const char *text) {
+    return (motte_value){MOTTE_TYPE_STRING, 0, {.string = {text, strlen(text)}}};
+}
+
+static motte_value bool_of(int truth) { return (motte_value){MOTTE_TYPE_BOOL, 0, {.boolean = truth != 0}}; }
+
+static motte_status run_kept(char **steps, size_t count);
+
+static motte_status run_migration(void *userdata, const motte_migration *migration, const motte_realm *old_realm,
+                                  motte_realm *new_realm) {
+    motte_migration_details details = {.struct_size = sizeof details};
+    motte_realm *before = now.realm;
+    (void)userdata;
+    TRY(motte_migration_info(migration, &details));
+    if (details.new_version <= details.old_version) return MOTTE_E_INTERNAL;
+    now.migration = migration;
+    now.old_realm = old_realm;
+    now.realm = new_realm;
+    motte_status status = run_kept(now.migrating, now.migrating_count);
+    now.migration = NULL;
+    now.old_realm = NULL;
+    now.realm = before;
+    return status;
+}
+
+static motte_status run_filling(void *userdata, motte_realm *realm) {
+    motte_realm *before = now.realm;
+    (void)userdata;
+    now.realm = realm;
+    motte_status status = run_kept(now.filling, now.filling_count);
+    now.realm = before;
+    return status;
+}
+
+static motte_status wants_compaction(void *userdata, uint64_t total, uint64_t used, int32_t *out_compact) {
+    *out_compact = userdata != NULL;
+    return total >= used ? 0 : 1;
+}
+
+static motte_status hear_progress(void *userdata, uint64_t done, uint64_t total) {
+    (void)userdata;
+    return total == 0 || done <= total ? 0 : 1;
+}
+
+static motte_status open_config(const char *name, motte_config *config, const char *schema_text) {
+    motte_realm *realm;
     const char *rows = getenv("MOTTE_CONFORMANCE_ROWS");
     motte_value option = int_of(rows ? atoi(rows) : 480), back;
     MUST(motte_config_set_option(config, "rows_per_cluster", MOTTE_NTS, &option));
@@ -179,13 +236,24 @@ static motte_status open_session(const char *name, const char *path, uint32_t fl
     }
     if (!now.queue) MUST(motte_queue_new(0, &now.queue));
     MUST(motte_config_set_queue(config, now.queue));
-    TRY(motte_realm_open(config, &realm));
+    MUST(motte_config_on_progress(config, hear_progress, NULL, NULL));
+    if (now.migrating_count > 0) MUST(motte_config_on_migrate(config, run_migration, NULL, NULL));
+    if (now.filling_count > 0) MUST(motte_config_on_first_open(config, run_filling, NULL, NULL));
+    now.failure = NULL;
+    motte_status status = motte_realm_open(config, &realm);
+    now.migrating_count = now.filling_count = 0;
+    if (now.failure) case_fail("%s", now.failure);
+    TRY(status);
     own(realm);
     keep(now.sessions, name, realm);
     now.realm = realm;
     agree(motte_handle_kind(realm) == MOTTE_HANDLE_REALM, "motte_realm_open", "motte_handle_kind");
     check_schema_builder(realm);
     return MOTTE_OK;
+}
+
+static motte_status open_session(const char *name, const char *path, uint32_t flags, const char *schema_text) {
+    return open_config(name, new_config(path, flags), schema_text);
 }
 
 static void need_session(void) {
@@ -1167,7 +1235,10 @@ static motte_status expect_value(cursor *in) {
     return expect_equal(in, &actual);
 }
 
+static int expect_of_files(cursor *in, motte_status *status);
+
 static motte_status expect(cursor *in) {
+    motte_status status;
     if (accept(in, "subset")) return expect_relation(in, MOTTE_SET_SUBSET);
     if (accept(in, "superset")) return expect_relation(in, MOTTE_SET_SUPERSET);
     if (accept(in, "intersects")) return expect_relation(in, MOTTE_SET_INTERSECTS);
@@ -1183,6 +1254,7 @@ static motte_status expect(cursor *in) {
     if (accept(in, "query")) return expect_query(in);
     if (accept(in, "counter")) return expect_counter(in);
     if (accept(in, "schema")) return expect_schema(in);
+    if (expect_of_files(in, &status)) return status;
     if (accept(in, "in-write")) return expect_flag(in, motte_realm_in_write(now.realm));
     if (accept(in, "values")) {
         motte_coll *coll;
@@ -1239,22 +1311,20 @@ static motte_status expect(cursor *in) {
     return expect_value(in);
 }
 
+#include "conformance_files.h"
+
 /* ------------------------------------------------------------------------------------------------ steps */
 
 static motte_status session(cursor *in) {
-    char *name = need_name(in);
-    const char *path = "main.motte", *schema = NULL;
-    uint32_t flags = 0;
+    char *name = need_name(in), *schema = NULL;
+    motte_config *config = new_config("main.motte", 0);
     while (!at_end(in)) {
-        if (accept(in, "path")) {
-            motte_value value = need_value(in, NULL);
-            path = case_format("%.*s", (int)value.as.string.size, value.as.string.data);
-        } else if (accept(in, "readonly")) flags |= MOTTE_CONFIG_READ_ONLY;
-        else if (accept(in, "nocreate")) flags |= MOTTE_CONFIG_NO_CREATE;
-        else if (accept(in, "schema")) schema = need_text(in);
-        else case_fail("unknown word at '%s'", in->at);
+        motte_status status = MOTTE_OK;
+        if (accept(in, "schema")) schema = need_text(in);
+        else if (!option(in, config, &status)) case_fail("unknown word at '%s'", in->at);
+        TRY(status);
     }
-    return open_session(name, path, flags, schema);
+    return open_config(name, config, schema);
 }
 
 static void close_all(void) {
@@ -1342,8 +1412,7 @@ static motte_status prepare(cursor *in) {
 }
 
 static motte_status write_file(cursor *in, int truncates) {
-    motte_value name = need_value(in, NULL);
-    const char *path = path_of(case_format("%.*s", (int)name.as.string.size, name.as.string.data));
+    const char *path = path_of(file_name(in));
     if (truncates) {
         if (truncate(path, need_integer(in)) != 0) case_fail("could not truncate %s", path);
         return MOTTE_OK;
@@ -1357,8 +1426,7 @@ static motte_status write_file(cursor *in, int truncates) {
 }
 
 static motte_status make_folder(cursor *in) {
-    motte_value name = need_value(in, NULL);
-    const char *path = path_of(case_format("%.*s", (int)name.as.string.size, name.as.string.data));
+    const char *path = path_of(file_name(in));
     if (mkdir(path, 0755) != 0) case_fail("could not make %s", path);
     return MOTTE_OK;
 }
@@ -1407,8 +1475,6 @@ static motte_status clear(cursor *in) {
     return motte_coll_clear(list);
 }
 
-static motte_status step(cursor *in);
-
 static motte_status fails(cursor *in) {
     long long offset = -1;
     char *expected = need_name(in);
@@ -1416,6 +1482,10 @@ static motte_status fails(cursor *in) {
     motte_status status = step(in);
     const char *name = motte_status_name(status);
     if (status >= 0) case_fail("did not fail, expected %s", expected);
+    motte_error_details thrown = {.struct_size = sizeof thrown};
+    MUST(motte_last_error(&thrown));
+    /* An error inside a callback comes out as the code that the callback returned. */
+    if (status == MOTTE_E_CALLBACK) name = motte_status_name(thrown.user_code);
     if (strncmp(name, "MOTTE_E_", 8) != 0 || strcmp(name + 8, expected) != 0) {
         case_fail("failed with %s", status_text(status));
     }
@@ -1485,6 +1555,8 @@ static motte_status step(cursor *in) {
     if (accept(in, "truncate")) return write_file(in, 1);
     if (accept(in, "folder")) return make_folder(in);
     if (accept(in, "fails")) return fails(in);
+    motte_status status = MOTTE_OK;
+    if (step_of_files(in, &status)) return status;
     if (accept(in, "shut")) {
         close_all();
         return MOTTE_OK;
@@ -1569,8 +1641,24 @@ static void empty_folder(const char *folder) {
     if (system(command) != 0) abort();
 }
 
+/* A line that ends in a backslash goes on with the next one, whose leading blanks do not count. */
+static int read_line(char *line, size_t room, FILE *lines) {
+    size_t size = 0;
+    while (size + 1 < room && fgets(line + size, (int)(room - size), lines)) {
+        char *begin = line + size, *text = begin;
+        now.line++;
+        while (size > 0 && *text == ' ') text++;
+        memmove(begin, text, strlen(text) + 1);
+        size = strcspn(line, "\n");
+        line[size] = 0;
+        if (size == 0 || line[size - 1] != '\\') return 1;
+        line[--size] = 0;
+    }
+    return size > 0;
+}
+
 static int run_case(const char *file) {
-    char folder[] = "/tmp/motte-case-XXXXXX", line[4096];
+    char folder[] = "/tmp/motte-case-XXXXXX", line[8192];
     FILE *lines = fopen(file, "r");
     volatile int failed = 0;
     if (!lines || !mkdtemp(folder)) {
@@ -1581,11 +1669,7 @@ static int run_case(const char *file) {
     now.file = file;
     now.folder = folder;
     if (setjmp(now.failed) == 0) {
-        while (fgets(line, sizeof line, lines)) {
-            now.line++;
-            line[strcspn(line, "\n")] = 0;
-            run_line(line);
-        }
+        while (read_line(line, sizeof line, lines)) run_line(line);
     } else {
         failed = 1;
         line[strcspn(line, "\n")] = 0;

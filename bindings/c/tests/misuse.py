@@ -16,7 +16,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import header  # noqa: E402
 
-HANDLES = ["error", "config", "schema", "realm", "object", "coll", "query", "insert", "queue", "token", "changes"]
+HANDLES = ["error", "config", "schema", "realm", "object", "coll", "query", "insert", "queue", "token", "changes",
+           "report", "migration"]
 IN_REALM = {"realm", "object", "coll", "query", "insert", "token"}
 STRUCTS_WITH_SIZE = {name for _, name, fields in header.structs() if fields and fields[0] == "struct_size"}
 
@@ -68,6 +69,22 @@ GOOD = {
     ("motte_map_put_many", "values"): "f->ints", ("motte_map_put_many", "keys"): "f->column_names",
     ("motte_coll_assign", "values"): "f->links", ("motte_set_combine", "other"): "f->set",
     ("motte_set_relate", "other"): "f->set", ("motte_coll_get_coll", "coll"): "f->mixed",
+    ("motte_realm_copy", "path"): "f->new_path", ("motte_file_salvage", "path"): "f->new_path",
+    ("motte_file_delete", "config"): "f->file_config", ("motte_file_compact", "config"): "f->file_config",
+    ("motte_file_salvage", "config"): "f->file_config", ("motte_file_plan", "config"): "f->file_config",
+    ("motte_config_on_compact", "callback"): "compact_callback",
+    ("motte_config_on_first_open", "callback"): "realm_callback",
+    ("motte_config_on_migrate", "callback"): "migrate_callback",
+    ("motte_config_on_progress", "callback"): "progress_callback",
+    ("motte_migration_enumerate", "visit"): "pair_callback", ("motte_migration_rename_class", "from"): '"Gone"',
+    ("motte_migration_rename_class", "to"): '"Come"', ("motte_migration_delete_class", "name"): '"Nobody"',
+    ("motte_migration_rename_prop", "from"): '"before"', ("motte_migration_rename_prop", "to"): '"after"',
+    ("motte_config_rename_class", "from"): '"Old"', ("motte_config_rename_class", "to"): '"New"',
+    ("motte_config_rename_prop", "from"): '"old"', ("motte_config_rename_prop", "to"): '"new"',
+    ("motte_export_realm", "options"): "&f->export_options", ("motte_export_coll", "options"): "&f->export_options",
+    ("motte_export_object", "options"): "&f->export_options", ("motte_import", "options"): "&f->import_options",
+    ("motte_import_schema", "options"): "&f->csv_options", ("motte_import_schema", "class_name"): '"Row"',
+    ("motte_import_schema", "key"): '"id"',
     ("motte_map_get_coll", "key"): '"nested"', ("motte_embedded_create", "prop"): "f->home",
     ("motte_embedded_insert", "list"): "f->places", ("motte_embedded_set", "list"): "f->places",
     ("motte_embedded_put", "map"): "f->homes", ("motte_map_get_coll", "map"): "f->mixed_map",
@@ -83,6 +100,7 @@ GENERAL = {
     "left": "f->object", "right": "f->object", "handle": "f->object", "timeout": "0", "nested": "&f->nested",
     "set": "f->set", "map": "f->map", "operation": "MOTTE_SET_UNION", "part": "MOTTE_CHANGES_INSERTIONS",
     "value": "&f->int_value", "parent": "f->object",
+    "progress": "progress_callback", "class_name": '"Thing"',
     "real": "1.5", "decimal": "&f->decimal", "timestamp": "&f->instant", "width": "16",
 }
 # NULL means something for these.
@@ -90,8 +108,10 @@ NULL_IS_FINE = {
     ("motte_config_set_schema", "schema"), ("motte_config_set_queue", "queue"), ("motte_has_feature", "name"),
     ("motte_object_create", "primary_key"),
 }
+# These need a realm that has a file, alone.
+WITH_FILE = {"motte_realm_compact"}
 ARRAYS_OUT = {"out_values", "out_keys", "out_offsets", "out_props", "out_classes", "out_indexes", "out_old_indexes",
-              "out_new_indexes", "out_validity", "out_text"}
+              "out_new_indexes", "out_validity", "out_text", "out_readers", "out_texts"}
 
 
 def is_handle(parameter):
@@ -208,10 +228,17 @@ class Cases:
                 body += checks
         body.append("}\n")
         print("\n".join(body))
-        run = {"here": f"case_{number}(&f);", "thread": f"on_another_thread(case_{number}, &f);",
+        if any(is_handle(p) == "migration" for p in function.parameters):
+            # Good only inside a migration, which is where these cases run.
+            where = {"here": "in_a_migration", "thread": "in_a_migration_elsewhere",
+                     "child": "in_a_migration_child"}[where]
+        run = {"in_a_migration": f"in_a_migration(case_{number}, &f);",
+               "in_a_migration_elsewhere": f"in_a_migration_elsewhere(case_{number}, &f);",
+               "in_a_migration_child": f"in_a_migration_child({quoted(name)}, case_{number}, &f);",
+               "here": f"case_{number}(&f);", "thread": f"on_another_thread(case_{number}, &f);",
                "child": f"in_a_child({quoted(name)}, case_{number}, &f);"}[where]
         freed = ""
-        if where != "child" and any(p.name == "free_userdata" for p in function.parameters):
+        if "child" not in where and any(p.name == "free_userdata" for p in function.parameters):
             freed = f" expect_freed_once({quoted(name)}, &f);"
         self.runs.append(f"    fixture_make(&f, {state}); {run} fixture_end(&f, {quoted(name)});{freed}")
 
@@ -224,7 +251,7 @@ def write(cases, function, by_name):
     parameters = function.parameters
     listed = errors(function, by_name)
     returns_status = function.result == "motte_status"
-    state = "IN_WRITE" if "NOT_IN_WRITE" in listed else "0"
+    state = "IN_WRITE" if "NOT_IN_WRITE" in listed else "WITH_FILE" if function.name in WITH_FILE else "0"
     subject = next((is_handle(p) for p in parameters if is_handle(p)), None)
 
     def case(label, expected, changes, **options):
@@ -262,17 +289,23 @@ def write(cases, function, by_name):
         elif (parameter.type.startswith("const motte_") and parameter.type.endswith("*") and not handle
                 and (function.name, parameter.name) not in NULL_IS_FINE):
             case(f"{parameter.name} is NULL", "MOTTE_E_NULL_ARGUMENT", {index: "NULL"})
+        if parameter.name == "options":
+            mine = good(function, index).removeprefix("&")
+            case("options have no struct_size", "MOTTE_E_BAD_STRUCT_SIZE", {}, before=f"{mine}.struct_size = 0;")
+            case("options have an unknown format", "MOTTE_E_INVALID_ARGUMENT", {}, before=f"{mine}.format = 99;")
+            case("options have unknown flags", "MOTTE_E_UNKNOWN_FLAG", {}, before=f"{mine}.flags = 0x40000000;")
         if parameter.name == "spec":
             case("spec has no struct_size", "MOTTE_E_BAD_STRUCT_SIZE", {}, before="f->spec.struct_size = 0;")
         if parameter.name == "flags":
             case("unknown flags", "MOTTE_E_UNKNOWN_FLAG", {index: "0x40000000"})
 
-    if returns_status and subject in IN_REALM | {"queue"} and function.thread == "owner":
+    if returns_status and subject in IN_REALM | {"queue", "migration"} and function.thread == "owner":
         case("on another thread", "MOTTE_E_WRONG_THREAD", {}, where="thread")
     if returns_status and function.thread == "owner" and any(is_generic(p) for p in parameters):
         case("on another thread", "MOTTE_E_WRONG_THREAD", {}, where="thread")
     if returns_status and subject in IN_REALM and function.name != "motte_realm_close":
-        case("after the realm was closed", "MOTTE_E_CLOSED", {}, state="IS_CLOSED")
+        closed = "WITH_FILE | IS_CLOSED" if state == "WITH_FILE" else "IS_CLOSED"
+        case("after the realm was closed", "MOTTE_E_CLOSED", {}, state=closed)
     if "NOT_IN_WRITE" in listed:
         case("outside of a write", "MOTTE_E_NOT_IN_WRITE", {}, state="0")
         if subject in ("realm", "object", "coll"):

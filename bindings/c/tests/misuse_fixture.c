@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +54,45 @@ static motte_value link_of(motte_key key) {
     value.type = MOTTE_TYPE_LINK;
     value.as.key = key;
     return value;
+}
+
+static char folder[] = "/tmp/motte-misuse-XXXXXX";
+
+static const char *path_of(const char *name) {
+    static char paths[4][64];
+    static int next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+/* A file that nobody has open, made again when a case has deleted it. */
+static void make_file(fixture *f) {
+    motte_config *config = NULL;
+    motte_realm *realm = NULL;
+    MUST(motte_config_new(&f->file_config));
+    MUST(motte_config_set_path(f->file_config, path_of("file.motte"), MOTTE_NTS));
+    if (motte_file_exists(f->file_config) != MOTTE_OK) {
+        motte_value none = text_of("none");
+        MUST(motte_config_new(&config));
+        MUST(motte_config_set_path(config, path_of("file.motte"), MOTTE_NTS));
+        MUST(motte_config_set_schema(config, f->schema, 0));
+        MUST(motte_config_set_option(config, "durability", MOTTE_NTS, &none));
+        MUST(motte_realm_open(config, &realm));
+        MUST(motte_realm_close(realm));
+        motte_release(realm);
+        motte_release(config);
+    }
+    f->new_path = path_of("new");
+    unlink(f->new_path);
+    f->export_options.struct_size = sizeof f->export_options;
+    f->import_options.struct_size = sizeof f->import_options;
+    f->import_options.text = "[{\"id\": 1000}]";
+    f->import_options.text_size = MOTTE_NTS;
+    f->csv_options.struct_size = sizeof f->csv_options;
+    f->csv_options.format = MOTTE_FORMAT_CSV;
+    f->csv_options.text = "id,name\n1,x\n";
+    f->csv_options.text_size = MOTTE_NTS;
 }
 
 static motte_prop prop_of(fixture *f, const char *name) {
@@ -150,7 +190,15 @@ void fixture_make(fixture *f, int state) {
     memset(f, 0, sizeof *f);
     MUST(motte_schema_parse(schema_text, MOTTE_NTS, &f->schema));
     MUST(motte_config_new(&f->config));
-    MUST(motte_config_set_in_memory(f->config, identifier, (size_t)n));
+    make_file(f);
+    if (state & WITH_FILE) {
+        motte_value none = text_of("none");
+        unlink(path_of("alone.motte"));
+        MUST(motte_config_set_path(f->config, path_of("alone.motte"), MOTTE_NTS));
+        MUST(motte_config_set_option(f->config, "durability", MOTTE_NTS, &none));
+    } else {
+        MUST(motte_config_set_in_memory(f->config, identifier, (size_t)n));
+    }
     MUST(motte_config_set_schema(f->config, f->schema, 0));
     MUST(motte_queue_new(0, &f->queue));
     MUST(motte_realm_open(f->config, &f->realm));
@@ -187,6 +235,11 @@ void fixture_make(fixture *f, int state) {
     if (motte_class_find(f->realm, NULL, 1, &f->cls) >= 0) exit(2);
     MUST(motte_error_capture(&f->error));
     MUST(motte_class_find(f->realm, "Thing", MOTTE_NTS, &f->cls));
+    MUST(motte_realm_verify(f->realm, NULL, NULL, NULL, &f->report));
+    if (state & WITH_FILE) {
+        if (state & IS_CLOSED) MUST(motte_realm_close(f->realm));
+        return; /* what is frozen would hold the file too */
+    }
     MUST(motte_freeze(f->realm, &frozen));
     f->frozen_realm = (motte_realm *)frozen;
     MUST(motte_freeze(f->object, &frozen));
@@ -204,7 +257,7 @@ void fixture_make(fixture *f, int state) {
 }
 
 void fixture_end(fixture *f, const char *name) {
-    const void *handles[21];
+    const void *handles[23];
     uint64_t left;
     handles[0] = f->error;
     handles[1] = f->config;
@@ -228,7 +281,9 @@ void fixture_end(fixture *f, const char *name) {
     handles[18] = f->places;
     handles[19] = f->homes;
     handles[20] = f->frozen_other;
-    motte_release_many(handles, 21);
+    handles[21] = f->report;
+    handles[22] = f->file_config;
+    motte_release_many(handles, 23);
     motte_buf_dispose(&f->document);
     left = motte_handle_count(MOTTE_HANDLE_NONE);
     if (left != 0) {
@@ -256,6 +311,43 @@ motte_status handle_callback(void *userdata, const void *handle, motte_handle_ty
     (void)userdata;
     (void)handle;
     (void)kind;
+    return 0;
+}
+
+motte_status progress_callback(void *userdata, uint64_t done, uint64_t total) {
+    (void)userdata;
+    (void)done;
+    (void)total;
+    return 0;
+}
+
+motte_status compact_callback(void *userdata, uint64_t total, uint64_t used, int32_t *out_compact) {
+    (void)userdata;
+    (void)total;
+    (void)used;
+    *out_compact = 0;
+    return 0;
+}
+
+motte_status realm_callback(void *userdata, motte_realm *realm) {
+    (void)userdata;
+    (void)realm;
+    return 0;
+}
+
+motte_status migrate_callback(void *userdata, const motte_migration *migration, const motte_realm *old_realm,
+                              motte_realm *new_realm) {
+    (void)userdata;
+    (void)migration;
+    (void)old_realm;
+    (void)new_realm;
+    return 0;
+}
+
+motte_status pair_callback(void *userdata, const motte_object *old_object, motte_object *new_object) {
+    (void)userdata;
+    (void)old_object;
+    (void)new_object;
     return 0;
 }
 
@@ -326,10 +418,71 @@ void in_a_child(const char *name, void (*body)(fixture *), fixture *f) {
     }
 }
 
+struct visit {
+    void (*body)(fixture *);
+    fixture *f;
+    const char *child;
+    int elsewhere;
+};
+
+static motte_status visit_migration(void *userdata, const motte_migration *migration, const motte_realm *old_realm,
+                                    motte_realm *new_realm) {
+    struct visit *visit = (struct visit *)userdata;
+    (void)old_realm;
+    (void)new_realm;
+    visit->f->migration = migration;
+    if (visit->child) in_a_child(visit->child, visit->body, visit->f);
+    else if (visit->elsewhere) on_another_thread(visit->body, visit->f);
+    else visit->body(visit->f);
+    return 0;
+}
+
+/* From a schema to one where a class and a property have other names. */
+static void run_migration(struct visit *visit) {
+    motte_config *config;
+    motte_schema *before, *after;
+    motte_realm *first, *second;
+    motte_value version = int_of(1);
+    MUST(motte_schema_parse("Thing { id: int key, before: string } Gone { x: int }", MOTTE_NTS, &before));
+    MUST(motte_schema_parse("Thing { id: int key, after: string } Come { x: int }", MOTTE_NTS, &after));
+    MUST(motte_config_new(&config));
+    MUST(motte_config_set_in_memory(config, "migrating", MOTTE_NTS));
+    MUST(motte_config_set_schema(config, before, 0));
+    MUST(motte_realm_open(config, &first));
+    MUST(motte_config_set_schema(config, after, 0));
+    MUST(motte_config_set_option(config, "schema_version", MOTTE_NTS, &version));
+    MUST(motte_config_on_migrate(config, visit_migration, visit, NULL));
+    MUST(motte_realm_open(config, &second));
+    motte_release(first);
+    motte_release(second);
+    motte_release(config);
+    motte_release(before);
+    motte_release(after);
+}
+
+void in_a_migration(void (*body)(fixture *), fixture *f) {
+    struct visit visit = { body, f, NULL, 0 };
+    run_migration(&visit);
+}
+
+void in_a_migration_elsewhere(void (*body)(fixture *), fixture *f) {
+    struct visit visit = { body, f, NULL, 1 };
+    run_migration(&visit);
+}
+
+void in_a_migration_child(const char *name, void (*body)(fixture *), fixture *f) {
+    struct visit visit = { body, f, name, 0 };
+    run_migration(&visit);
+}
+
 void run_cases(void);
 
 int main(void) {
+    char command[128];
+    if (!mkdtemp(folder)) return 2;
     run_cases();
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    if (system(command) != 0) return 2;
     printf("%d passed, %d failed\n", passed, failed);
     return failed == 0 ? 0 : 1;
 }

@@ -20,6 +20,9 @@ typedef struct fixture {
     motte_queue *queue;
     motte_token *token;
     motte_changes *changes;
+    motte_report *report;
+    motte_config *file_config;           /* of a file that nobody has open */
+    const motte_migration *migration;    /* inside one */
 
     /* Good arguments. */
     motte_class cls;
@@ -38,6 +41,9 @@ typedef struct fixture {
     motte_value nested;
     motte_buf document;
     motte_key keys[2];
+    const char *new_path; /* where nothing is */
+    motte_export_options export_options;
+    motte_import_options import_options, csv_options;
 
     /* Room for array outputs. */
     unsigned char room[4096], more_room[4096], validity[64];
@@ -45,7 +51,7 @@ typedef struct fixture {
     int freed; /* calls of count_free() */
 } fixture;
 
-enum { IN_WRITE = 1, OBJECT_IS_DELETED = 2, IS_CLOSED = 4 };
+enum { IN_WRITE = 1, OBJECT_IS_DELETED = 2, IS_CLOSED = 4, WITH_FILE = 8 };
 
 void fixture_make(fixture *f, int state);
 void fixture_end(fixture *f, const char *name);
@@ -59,12 +65,23 @@ void fixture_release(fixture *f, const void *handle);
 void count_free(void *freed);
 motte_status changes_callback(void *userdata, const motte_changes *changes);
 motte_status handle_callback(void *userdata, const void *handle, motte_handle_type kind);
+motte_status progress_callback(void *userdata, uint64_t done, uint64_t total);
+motte_status compact_callback(void *userdata, uint64_t total, uint64_t used, int32_t *out_compact);
+motte_status realm_callback(void *userdata, motte_realm *realm);
+motte_status migrate_callback(void *userdata, const motte_migration *migration, const motte_realm *old_realm,
+                              motte_realm *new_realm);
+motte_status pair_callback(void *userdata, const motte_object *old_object, motte_object *new_object);
 
 /* Compares statuses and reports; returns 1 if they agree. */
 int expect_status(const char *name, motte_status expected, motte_status found);
 /* Reports if an output of a failed call is not all zero. */
 void expect_zero(const char *name, const char *output, const void *bytes, size_t size);
 void expect_freed_once(const char *name, const fixture *f);
+
+/* Runs a case inside a migration: there, on another thread meanwhile, or in a child forked there. */
+void in_a_migration(void (*body)(fixture *), fixture *f);
+void in_a_migration_elsewhere(void (*body)(fixture *), fixture *f);
+void in_a_migration_child(const char *name, void (*body)(fixture *), fixture *f);
 
 /* Runs a case on another thread, or in a forked child. */
 void on_another_thread(void (*body)(fixture *), fixture *f);

@@ -18,6 +18,7 @@ from typing import Any, Optional
 
 import pytest
 
+import case_files
 import motte
 from case_text import CaseFailure, Cursor, Single
 from motte import errors
@@ -124,9 +125,14 @@ class Runner:
         self.tokens: dict[str, Heard] = {}
         self.mark: dict[str, int] = {}
         self.current: Optional[motte.Database] = None
+        #: Steps for the migration, or the filling, of the next session.
+        self.migrating: list[str] = []
+        self.filling: list[str] = []
+        self.migration: Optional[motte.Migration] = None
 
     def run(self, text: str) -> None:
-        for number, line in enumerate(text.splitlines(), 1):
+        # A line that ends in a backslash goes on with the next one, whose leading blanks do not count.
+        for number, line in enumerate(re.sub(r"\\\n *", "", text).splitlines(), 1):
             try:
                 self._line(line)
             except Exception as problem:
@@ -157,7 +163,8 @@ class Runner:
 
     def open(self, name: str, path: str = "main.motte", schema: Optional[str] = None, **options: Any) -> None:
         where: dict[str, Any] = {"in_memory": str(self.folder)} if self.in_memory else {"path": self.folder / path}
-        self.current = motte.open(**where, schema=schema, rows_per_cluster=self.rows, **options)
+        self.current = motte.open(
+            **where, schema=schema, rows_per_cluster=self.rows, **case_files.kept_steps(self), **options)
         self.databases[name] = self.current
 
     def _close_each(self) -> None:
@@ -266,6 +273,8 @@ class Runner:
         for word, action in self.FIRST:
             if cursor.accept(word):
                 return action(self, cursor)
+        if case_files.step(self, cursor):
+            return None
         self.db
         for word, action in self.STEPS:
             if cursor.accept(word):
@@ -276,15 +285,9 @@ class Runner:
         name = cursor.name()
         options: dict[str, Any] = {}
         while not cursor.at_end():
-            if cursor.accept("path"):
-                options["path"] = cursor.value(self.object)
-            elif cursor.accept("readonly"):
-                options["read_only"] = True
-            elif cursor.accept("nocreate"):
-                options["create"] = False
-            elif cursor.accept("schema"):
+            if cursor.accept("schema"):
                 options["schema"] = cursor.in_backquotes()
-            else:
+            elif not case_files.option(self, cursor, options):
                 raise CaseFailure(f"unknown word at '{cursor.rest}'")
         if not self.databases and name != "main" and not options.keys() & {"path", "schema"}:
             self.open("main", schema=self.schema or None)
@@ -365,7 +368,7 @@ class Runner:
     def _refresh(self, cursor: Cursor) -> None:
         moved = self.db.refresh()
         if not cursor.at_end():
-            self._flag(cursor, moved)
+            self.flag(cursor, moved)
 
     def _wait(self, _: Cursor) -> None:
         if not self.db.wait_for_change(2):
@@ -491,7 +494,7 @@ class Runner:
 
     def _outcome(self, cursor: Cursor, changed: bool) -> None:
         if not cursor.at_end():
-            self._flag(cursor, changed)
+            self.flag(cursor, changed)
 
     def _add(self, cursor: Cursor) -> None:
         target, value = self.collection(cursor), plain(cursor.literal(self.object))
@@ -564,16 +567,16 @@ class Runner:
     def _relation(self, cursor: Cursor, method: str, expected: bool = True) -> None:
         target = self.collection(cursor)
         cursor.need("of")
-        self._flag(cursor, getattr(target, method)(self.collection(cursor)) == expected)
+        self.flag(cursor, getattr(target, method)(self.collection(cursor)) == expected)
 
     def _key(self, cursor: Cursor) -> None:
         key = cursor.value(self.object)
         cursor.need("in")
-        self._flag(cursor, key in self.collection(cursor))
+        self.flag(cursor, key in self.collection(cursor))
 
     def _parent(self, cursor: Cursor) -> None:
         target = self.object(cursor)
-        self._equal(cursor, target.parent if isinstance(target, motte.EmbeddedModel) else None)
+        self.equal(cursor, target.parent if isinstance(target, motte.EmbeddedModel) else None)
 
     def _clear(self, cursor: Cursor) -> None:
         self.collection(cursor).clear()
@@ -647,11 +650,13 @@ class Runner:
     # -------------------------------------------------------------------------------------------- expectations
 
     def _expect(self, cursor: Cursor) -> None:
+        if case_files.expect(self, cursor):
+            return None
         for word, action in self.EXPECTATIONS:
             if cursor.accept(word):
                 return action(self, cursor)
         if self.starts_collection(cursor):
-            return self._equal(cursor, contents(self.collection(cursor)))
+            return self.equal(cursor, contents(self.collection(cursor)))
         start = cursor.at
         target = self.object(cursor)
         cursor.need(".")
@@ -659,17 +664,17 @@ class Runner:
         if cursor.is_next("at") or isinstance(value, (motte.Collection, motte.Map)):
             cursor.at = start
             value = self.collection(cursor)
-        self._equal(cursor, contents(value))
+        self.equal(cursor, contents(value))
 
     @staticmethod
-    def _flag(cursor: Cursor, actual: bool) -> None:
+    def flag(cursor: Cursor, actual: bool) -> None:
         expected = cursor.accept("yes")
         if not expected:
             cursor.need("no")
         if expected != actual:
             raise CaseFailure(f"is {'yes' if actual else 'no'}")
 
-    def _equal(self, cursor: Cursor, actual: Any) -> None:
+    def equal(self, cursor: Cursor, actual: Any) -> None:
         cursor.need("==")
         expected = cursor.literal(self.object)
         if not same(expected, actual):
@@ -677,14 +682,14 @@ class Runner:
 
     def _count(self, cursor: Cursor) -> None:
         target = self.collection(cursor)
-        self._equal(cursor, len(target))
+        self.equal(cursor, len(target))
 
     def _classes(self, cursor: Cursor) -> None:
-        self._equal(cursor, len(self.db._realm.classes()))
+        self.equal(cursor, len(self.db._realm.classes()))
 
     def _objects(self, cursor: Cursor) -> None:
         count = self.db.count(self.db.model(cursor.name()))
-        self._equal(cursor, count)
+        self.equal(cursor, count)
 
     def _values(self, cursor: Cursor) -> None:
         name = cursor.name()
@@ -694,7 +699,7 @@ class Runner:
         bulk = target.column(name)
         if not same(one_by_one, bulk):
             raise CaseFailure(f"attributes give {one_by_one}, column() gives {bulk}")
-        self._equal(cursor, one_by_one)
+        self.equal(cursor, one_by_one)
 
     def _index(self, cursor: Cursor) -> None:
         cursor.need("of")
@@ -705,13 +710,13 @@ class Runner:
             found = target.index(value)
         except ValueError:
             found = -1
-        self._equal(cursor, found)
+        self.equal(cursor, found)
 
     def _total(self, cursor: Cursor, method: str) -> None:
         name = cursor.name()
         cursor.need("of")
         target = self.collection(cursor)
-        self._equal(cursor, getattr(target, method)(None if name == "self" else name))
+        self.equal(cursor, getattr(target, method)(None if name == "self" else name))
 
     def _presence(self, cursor: Cursor, expected: bool) -> None:
         found = self.find(cursor)
@@ -720,16 +725,16 @@ class Runner:
 
     def _same(self, cursor: Cursor) -> None:
         left, right = self.object(cursor), self.object(cursor)
-        self._flag(cursor, left == right)
+        self.flag(cursor, left == right)
 
     def _query(self, cursor: Cursor) -> None:
         query = self.queries[cursor.name()]
         if cursor.accept("count"):
-            self._equal(cursor, query.count())
+            self.equal(cursor, query.count())
         elif cursor.accept("arguments"):
-            self._equal(cursor, query.argument_count)
+            self.equal(cursor, query.argument_count)
         elif cursor.accept("first"):
-            self._equal(cursor, query.first())
+            self.equal(cursor, query.first())
         elif cursor.accept("explains"):
             plan = query.explain()
             if cursor.in_backquotes() not in plan:
@@ -746,7 +751,7 @@ class Runner:
             if moved == 0:
                 raise CaseFailure(f"{name} did not move")
         else:
-            self._equal(cursor, moved)
+            self.equal(cursor, moved)
 
     def _schema(self, cursor: Cursor) -> None:
         expected, actual = (re.sub(r"[\s,]+", " ", text).strip() for text in (cursor.in_backquotes(), self.db.schema))
@@ -754,7 +759,7 @@ class Runner:
             raise CaseFailure(f"the schema is {actual}")
 
     def _in_write(self, cursor: Cursor) -> None:
-        self._flag(cursor, self.db.in_write)
+        self.flag(cursor, self.db.in_write)
 
     FIRST = [("session", _session), ("file", _file), ("truncate", _truncate), ("folder", _folder),
              ("fails", _fails), ("shut", _shut), ("reopen", _reopen)]

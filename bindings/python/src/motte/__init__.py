@@ -15,23 +15,32 @@
 from . import errors
 from ._ffi import version as library_version
 from .backlinks import Backlinks
-from .database import Database, Write, open
+from .database import Database
 from .errors import Code, Error
+from .exchange import ImportCounts, csv_schema, dump_schema
 from .fields import Float32, Mixed, backlinks, field
 from .lists import List
+from .maintenance import (
+    ClassSpace, Compaction, Plan, Reader, Report, Space, compact, delete, exists, plan, salvage, salvaged,
+    schema_version, verify,
+)
 from .maps import Map
+from .migration import Migration
 from .model import EmbeddedModel, Model
 from .notifications import Changes, ChangeStream, DatabaseChange, ObjectChange, Observation, PropertyChange
 from .objectid import ObjectId
+from .opening import open
 from .query import Predicate, PreparedQuery
 from .results import Collection, Results
 from .sets import Set
+from .write import Write
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Backlinks", "ChangeStream", "Changes", "Code", "Collection", "Database", "DatabaseChange", "EmbeddedModel",
-    "Error", "Float32", "List", "Map", "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Predicate",
-    "PreparedQuery", "PropertyChange", "Results", "Set", "Write", "backlinks", "errors", "field", "library_version",
-    "open",
+    "Backlinks", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection", "Compaction", "Database",
+    "DatabaseChange", "EmbeddedModel", "Error", "Float32", "ImportCounts", "List", "Map", "Migration", "Mixed", "Model",
+    "ObjectChange", "ObjectId", "Observation", "Plan", "Predicate", "PreparedQuery", "PropertyChange", "Reader",
+    "Report", "Results", "Set", "Space", "Write", "backlinks", "compact", "csv_schema", "delete", "dump_schema",
+    "errors", "exists", "field", "library_version", "open", "plan", "salvage", "salvaged", "schema_version", "verify",
 ]

@@ -11,10 +11,18 @@ import cffi  # type: ignore[import-untyped,unused-ignore]
 HERE = pathlib.Path(__file__).resolve().parent
 BEGIN, END = "/* MOTTE_DECLARATIONS_BEGIN */", "/* MOTTE_DECLARATIONS_END */"
 
-# C calls these three, whatever the callback is for; `_callbacks.py` finds out by the userdata.
+# C calls these, whatever the callback is for; `_callbacks.py` finds out by the userdata.
 CALLBACKS = """
 extern "Python" motte_status motte_python_changes(void *userdata, const motte_changes *changes);
 extern "Python" motte_status motte_python_visit(void *userdata, const void *handle, motte_handle_type kind);
+extern "Python" motte_status motte_python_progress(void *userdata, uint64_t done, uint64_t total);
+extern "Python" motte_status motte_python_compact(void *userdata, uint64_t total_bytes, uint64_t used_bytes,
+                                                  int32_t *out_compact);
+extern "Python" motte_status motte_python_realm(void *userdata, motte_realm *realm);
+extern "Python" motte_status motte_python_migrate(void *userdata, const motte_migration *migration,
+                                                  const motte_realm *old_realm, motte_realm *new_realm);
+extern "Python" motte_status motte_python_pair(void *userdata, const motte_object *old_object,
+                                               motte_object *new_object);
 extern "Python" void motte_python_free(void *userdata);
 """
 

@@ -1,8 +1,8 @@
 """C calls Python.
 
  1. passed() wraps a Python function; the library gets a handle to it as userdata, and _alive keeps it.
- 2. The library calls motte_python_changes (or _visit) with that userdata, on the thread that let it: only dispatch,
-    refresh, commit, begin_write and the dump of handles run caller code.
+ 2. The library calls motte_python_changes (or another of these) with that userdata, on the thread that let it: only
+    dispatch, refresh, commit, begin_write, open and what takes a callback of its own run caller code.
  3. The Python function runs. What it raises is kept for this thread, and the library hears a 1: it stops.
  4. The call that let the library run fails with MOTTE_E_CALLBACK; check_calling() raises what was kept instead.
  5. The library calls motte_python_free exactly once, on whatever thread, and _alive lets go.
@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from . import errors
 from ._ffi import ffi, lib
@@ -52,15 +52,48 @@ def _run(userdata: Any, *arguments: Any) -> int:
         return 1
 
 
+def _run_with(userdata: Any, *handles: tuple[str, Any]) -> int:
+    """Calls with handles and their kinds, which are the library's only during the call: the clones are Python's."""
+    clones = []
+    for kind, handle in handles:
+        place = out(kind)
+        status = lib.motte_clone(handle, ffi.cast("void **", place))
+        if status < 0:
+            _kept.error = errors.made(status)
+            return 1
+        clones.append(own(place))
+    return _run(userdata, *clones)
+
+
 @ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
 def motte_python_changes(userdata: Any, changes: Any) -> int:
-    # The change set is the library's only during the call; the clone is Python's.
-    place = out("motte_changes")
-    status = lib.motte_clone(changes, ffi.cast("void **", place))
-    if status < 0:
-        _kept.error = errors.made(status)
-        return 1
-    return _run(userdata, own(place))
+    return _run_with(userdata, ("motte_changes", changes))
+
+
+@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+def motte_python_progress(userdata: Any, done: int, total: int) -> int:
+    return _run(userdata, done, total)
+
+
+@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+def motte_python_compact(userdata: Any, total: int, used: int, out_compact: Any) -> int:
+    return _run(userdata, total, used, out_compact)
+
+
+@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+def motte_python_realm(userdata: Any, realm: Any) -> int:
+    return _run_with(userdata, ("motte_realm", realm))
+
+
+@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+def motte_python_migrate(userdata: Any, migration: Any, old_realm: Any, new_realm: Any) -> int:
+    return _run_with(userdata, ("motte_migration", migration), ("motte_realm", old_realm), ("motte_realm", new_realm))
+
+
+@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+def motte_python_pair(userdata: Any, old_object: Any, new_object: Any) -> int:
+    # No clones: a pair is visited once for each object, and only asked for its keys.
+    return _run(userdata, old_object, new_object)
 
 
 @ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
@@ -87,6 +120,13 @@ def check_calling(status: int) -> int:
     if status == errors.Code.CALLBACK and error is not None:
         raise error
     errors.fail(status)
+
+
+def progress(function: Optional[Callable[[int, int], None]]) -> tuple[Any, Any, Any]:
+    """The three arguments for a progress function; it is told what is done and the total, 0 while nobody knows it."""
+    if function is None:
+        return ffi.NULL, ffi.NULL, ffi.NULL
+    return lib.motte_python_progress, passed(function), lib.motte_python_free
 
 
 def dump_handles() -> list[tuple[int, int]]:

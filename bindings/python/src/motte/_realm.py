@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, Optional
 
 from . import _callbacks, errors
 from ._coll import OK, Coll, Query, Token, object_link
+from ._config import Config, Progress, sized, take_text
 from ._convert import DECODERS, Cells, Column, Values, columns_pointer, one, utf8
 from ._ffi import NULL, ffi, lib, text
 from ._handles import out, own
 
-READ_ONLY, NO_CREATE = lib.MOTTE_CONFIG_READ_ONLY, lib.MOTTE_CONFIG_NO_CREATE
 NULLABLE, PRIMARY_KEY, INDEXED = lib.MOTTE_PROP_NULLABLE, lib.MOTTE_PROP_PRIMARY_KEY, lib.MOTTE_PROP_INDEXED
 
 
@@ -62,12 +62,12 @@ class RealmInfo(NamedTuple):
     version: int
     latest_version: int
     file_size: int
+    schema_version: int
 
 
-def _sized(kind: str) -> Any:
-    details = ffi.new(kind + " *")
-    details.struct_size = ffi.sizeof(kind)
-    return details
+def _numbers(struct: Any) -> tuple[int, ...]:
+    """The fields of a struct of numbers, but for what is reserved. A struct in an array lives as long as the array."""
+    return tuple(int(getattr(struct, name)) for name, _ in ffi.typeof(struct).fields if name != "reserved")
 
 
 # ------------------------------------------------------------------------------------------------ schema
@@ -86,7 +86,7 @@ class Schema:
         place = out("motte_schema")
         errors.check(lib.motte_schema_new(place))
         handle = own(place)
-        index, spec = ffi.new("size_t *"), _sized("motte_prop_spec")
+        index, spec = ffi.new("size_t *"), sized("motte_prop_spec")
         for declared in classes:
             name = utf8(declared.name)
             flags = lib.MOTTE_CLASS_EMBEDDED if declared.embedded else 0
@@ -117,14 +117,6 @@ class Schema:
         buffer = ffi.new("motte_buf *")
         errors.check(lib.motte_schema_text(self.handle, buffer))
         return take_text(buffer)
-
-
-def take_text(buffer: Any) -> str:
-    """The text of an owned buffer, which is given up."""
-    try:
-        return bytes(ffi.buffer(buffer.data, buffer.size)).decode("utf-8") if buffer.size else ""
-    finally:
-        lib.motte_buf_dispose(buffer)
 
 
 # ------------------------------------------------------------------------------------------------ queue
@@ -171,28 +163,9 @@ class Realm:
         self._scratch: list[Cells] = []
 
     @staticmethod
-    def open(
-        path: Optional[bytes], in_memory: Optional[str], flags: int, schema: Optional[Schema], queue: Queue,
-        options: dict[str, Any],
-    ) -> Realm:
-        place = out("motte_config")
-        errors.check(lib.motte_config_new(place))
-        config = own(place)
-        if path is not None:
-            errors.check(lib.motte_config_set_path(config, path, len(path)))
-        if in_memory is not None:
-            identifier = utf8(in_memory)
-            errors.check(lib.motte_config_set_in_memory(config, identifier, len(identifier)))
-        if flags:
-            errors.check(lib.motte_config_set_flags(config, flags, flags))
-        if schema is not None:
-            errors.check(lib.motte_config_set_schema(config, schema.handle, 0))
-        errors.check(lib.motte_config_set_queue(config, queue.handle))
-        for name, value in options.items():
-            key, values = utf8(name), one(value)
-            errors.check(lib.motte_config_set_option(config, key, len(key), values.pointer()))
+    def open(config: Config) -> Realm:
         realm = out("motte_realm")
-        errors.check(lib.motte_realm_open(config, realm))
+        _callbacks.check_calling(lib.motte_realm_open(config.handle, realm))
         return Realm(own(realm))
 
     def close(self) -> None:
@@ -204,10 +177,10 @@ class Realm:
         return Realm(own(place))
 
     def info(self) -> RealmInfo:
-        details = _sized("motte_realm_details")
+        details = sized("motte_realm_details")
         errors.check(lib.motte_realm_info(self.handle, details))
         return RealmInfo(int(details.flags), text(details.path), int(details.version), int(details.latest_version),
-                         int(details.file_size))
+                         int(details.file_size), int(details.schema_version))
 
     def version(self) -> tuple[int, int]:
         current, latest = ffi.new("uint64_t *"), ffi.new("uint64_t *")
@@ -220,7 +193,7 @@ class Realm:
         return int(place[0])
 
     def counters(self) -> dict[str, int]:
-        counters = _sized("motte_counters")
+        counters = sized("motte_counters")
         errors.check(lib.motte_realm_counters(self.handle, counters))
         return {name: int(getattr(counters, name))
                 for name, _ in ffi.typeof("motte_counters").fields if name not in ("struct_size", "reserved")}
@@ -251,6 +224,46 @@ class Realm:
         """Raises what the next use of the realm would raise."""
         errors.check(lib.motte_handle_check(self.handle))
 
+    # -------------------------------------------------------------------------------------------- maintenance
+
+    def delete_all(self) -> int:
+        place = ffi.new("uint64_t *")
+        errors.check(lib.motte_realm_delete_all(self.handle, place))
+        return int(place[0])
+
+    def copy(self, path: bytes, progress: Optional[Progress]) -> None:
+        _callbacks.check_calling(
+            lib.motte_realm_copy(self.handle, path, len(path), *_callbacks.progress(progress)))
+
+    def compact(self, progress: Optional[Progress]) -> tuple[int, int]:
+        before, after = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+        _callbacks.check_calling(
+            lib.motte_realm_compact(self.handle, *_callbacks.progress(progress), before, after))
+        return int(before[0]), int(after[0])
+
+    def verify(self, progress: Optional[Progress]) -> Any:
+        """A motte_report."""
+        report = out("motte_report")
+        _callbacks.check_calling(lib.motte_realm_verify(self.handle, *_callbacks.progress(progress), report))
+        return own(report)
+
+    def space(self, progress: Optional[Progress]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        """The numbers of motte_space_details, and of a motte_class_space for each class."""
+        details, count = sized("motte_space_details"), ffi.new("size_t *")
+        room = len(self.classes())
+        spaces = ffi.new("motte_class_space[]", room)
+        _callbacks.check_calling(lib.motte_realm_space(
+            self.handle, *_callbacks.progress(progress), details, spaces, room, count))
+        return _numbers(details[0])[1:], [_numbers(spaces[index]) for index in range(count[0])]
+
+    def readers(self) -> list[tuple[int, ...]]:
+        """The numbers of a motte_reader for each version that is shown."""
+        count = ffi.new("size_t *")
+        readers = ffi.new("motte_reader[]", 64)
+        while errors.check(lib.motte_realm_readers(self.handle, readers, len(readers), count)) != OK:
+            readers = ffi.new("motte_reader[]", 2 * count[0])
+        return [_numbers(readers[index]) for index in range(count[0])]
+
     def observe(self, callback: Any) -> Token:
         return Token.started(lib.motte_observe_realm, self.handle, callback)
 
@@ -274,7 +287,7 @@ class Realm:
         return int(place[0]) if status == OK else None
 
     def class_info(self, class_id: int) -> ClassInfo:
-        details = _sized("motte_class_details")
+        details = sized("motte_class_details")
         errors.check(lib.motte_class_info(self.handle, class_id, details))
         return ClassInfo(int(details.id), text(details.name), int(details.object_count), int(details.primary_key),
                          bool(details.flags & lib.MOTTE_CLASS_EMBEDDED))
@@ -297,7 +310,7 @@ class Realm:
         return [self._property(id_) for id_ in ids]
 
     def _property(self, id_: int) -> PropertyInfo:
-        details = _sized("motte_prop_details")
+        details = sized("motte_prop_details")
         errors.check(lib.motte_prop_info(self.handle, id_, details))
         return PropertyInfo(
             int(details.id), text(details.name), int(details.type), int(details.collection), int(details.flags),
@@ -362,12 +375,10 @@ class Realm:
         return int(place[0])
 
     def row_observe(self, class_id: int, key: int, callback: Any) -> Token:
-        place = out("motte_object")
-        if errors.check(lib.motte_object_at(self.handle, class_id, key, place)) != lib.MOTTE_OK:
-            raise errors.ObjectDeletedError("the object has been deleted")
-        return Token.started(lib.motte_observe_object, own(place), callback)
+        return Token.started(lib.motte_observe_object, self.object(class_id, key), callback)
 
-    def _object(self, class_id: int, key: int) -> Any:
+    def object(self, class_id: int, key: int) -> Any:
+        """The handle of an object."""
         place = out("motte_object")
         if errors.check(lib.motte_object_at(self.handle, class_id, key, place)) != OK:
             raise errors.ObjectDeletedError("the object has been deleted")
@@ -376,21 +387,19 @@ class Realm:
     def row_embed(self, class_id: int, key: int, prop: int) -> int:
         """The key of a new embedded object in a link property."""
         place = out("motte_object")
-        errors.check(lib.motte_embedded_create(self._object(class_id, key), prop, place))
+        errors.check(lib.motte_embedded_create(self.object(class_id, key), prop, place))
         return object_link(own(place))[1]
 
     def row_parent(self, class_id: int, key: int) -> Optional[tuple[int, int]]:
         """(class id, key) of the owner of an embedded object."""
         place = out("motte_object")
-        if errors.check(lib.motte_object_parent(self._object(class_id, key), place, NULL)) != OK:
+        if errors.check(lib.motte_object_parent(self.object(class_id, key), place, NULL)) != OK:
             return None
         return object_link(own(place))
 
     def row_backlinks(self, class_id: int, key: int, origin: int) -> Coll:
-        place, coll = out("motte_object"), out("motte_coll")
-        if errors.check(lib.motte_object_at(self.handle, class_id, key, place)) != OK:
-            raise errors.ObjectDeletedError("the object has been deleted")
-        errors.check(lib.motte_object_backlinks(own(place), origin, coll))
+        coll = out("motte_coll")
+        errors.check(lib.motte_object_backlinks(self.object(class_id, key), origin, coll))
         return Coll(own(coll))
 
     # -------------------------------------------------------------------------------------------- batches, queries

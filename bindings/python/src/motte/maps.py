@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, TypeVar
 from . import errors, query
 from ._coll import Coll
 from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
+from .model import is_loose_embedded
 from .results import Results, plain
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Map(MutableMapping[str, V]):
         return element
 
     def __setitem__(self, key: str, value: V) -> None:
-        if self._type == LINK and self._database._is_loose_embedded(value):
+        if self._type == LINK and is_loose_embedded(value):
             self._database._embed(value, lambda: self._coll.embedded_put(key))
         else:
             self._coll.map_put(key, self._encode([value]))
@@ -73,7 +74,7 @@ class Map(MutableMapping[str, V]):
     def update(self, *others: Any, **more: Any) -> None:
         """Sets the values of several keys, all or none."""
         entries = dict(*others, **more)
-        if any(self._database._is_loose_embedded(value) for value in entries.values()):
+        if any(is_loose_embedded(value) for value in entries.values()):
             for key, value in entries.items():
                 self[key] = value
         elif entries:

@@ -23,9 +23,10 @@ from .query import Path
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
 
-    from .database import Database, Write
+    from .database import Database
     from .notifications import ChangeStream, ObjectChange, Observation
     from .schema import Row
+    from .write import Write
 elif sys.version_info >= (3, 11):
     from typing import dataclass_transform
 else:
@@ -291,6 +292,11 @@ class EmbeddedModel(Model):
 
 
 _models.pop("EmbeddedModel", None)
+
+
+def is_loose_embedded(value: Any) -> bool:
+    """Whether it is a new embedded object, which is made by being assigned."""
+    return isinstance(value, EmbeddedModel) and value._row is None
 
 
 def _copied(value: Any) -> Any:

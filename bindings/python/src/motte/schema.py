@@ -10,14 +10,14 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import errors
 from ._convert import (
     BINARY, BOOL, DECIMAL, DECODERS, DOUBLE, EPOCH, FLOAT, IN_PLACE, INT, INVERSE, LINK, MIXED, OBJECT_ID,
     PLACE_DECODERS, STRING, TIMESTAMP, UUID,
 )
-from ._realm import INDEXED, NULLABLE, PRIMARY_KEY, ClassSpec, PropertyInfo, PropertySpec, Realm
+from ._realm import INDEXED, NULLABLE, PRIMARY_KEY, ClassSpec, PropertyInfo, PropertySpec, Realm, Schema
 from .backlinks import Backlinks
 from .fields import LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, named
 from .lists import List
@@ -28,6 +28,18 @@ from .sets import Set
 
 if TYPE_CHECKING:
     from .database import Database
+
+
+def declared_schema(
+    schema: Union[str, Sequence[type[Model]], None],
+) -> tuple[Optional[list[type[Model]]], Optional[Schema]]:
+    """The classes, if some are given, and the schema as the library takes it; from what open() takes."""
+    if isinstance(schema, str):
+        return None, Schema.parsed(schema)
+    if schema is None:
+        return None, None
+    classes = list(schema)
+    return classes, Schema.declared(specification(classes))
 
 
 def specification(classes: Sequence[type[Model]]) -> list[ClassSpec]:

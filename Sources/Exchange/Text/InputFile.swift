@@ -7,11 +7,11 @@ import MotteValues
     import Musl
 #endif
 
-final class InputFile {
-    let bytes: UnsafeRawBufferPointer
+package final class InputFile {
+    package let bytes: UnsafeRawBufferPointer
     private let isMapped: Bool
 
-    init(_ path: String) throws(DatabaseError) {
+    package init(_ path: String) throws(DatabaseError) {
         if path == "-" {
             bytes = try Self.readAll(0, "standard input")
             isMapped = false
@@ -42,7 +42,7 @@ final class InputFile {
     }
 
     /// All of a file as text.
-    static func text(_ path: String) throws(DatabaseError) -> String {
+    package static func text(_ path: String) throws(DatabaseError) -> String {
         let input = try InputFile(path)
         defer { withExtendedLifetime(input) {} }
         return String(decoding: input.bytes, as: UTF8.self)

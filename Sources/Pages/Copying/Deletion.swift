@@ -1,0 +1,43 @@
+/// A file deleted with what lies beside it. Nobody may have it open, and it has to be Motte's: a text with that name is
+/// not touched, while a damaged file of ours goes.
+import MotteValues
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+extension PageStore {
+    /// Whether there is something at the path, whatever it is; whether a store in memory is open.
+    package static func exists(_ options: PageStoreOptions) throws(DatabaseError) -> Bool {
+        switch options.location {
+        case .memory(let identifier): return identifier.map(PageRegistry.isOpen) ?? false
+        case .file(let path):
+            var facts = stat()
+            if stat(path, &facts) == 0 { return true }
+            guard errno == ENOENT || errno == ENOTDIR else { throw SystemError.error(errno, "look at", path) }
+            return false
+        }
+    }
+
+    /// False when there is no such file; `.busy` when somebody has it open.
+    package static func deleteFile(_ options: PageStoreOptions) throws(DatabaseError) -> Bool {
+        guard case .file(let path) = options.location else {
+            throw DatabaseError(.unsupported, "a store in memory has no file to delete; it goes with its last session")
+        }
+        guard try exists(options) else { return false }
+        let place = try FilePlace(path, options)
+        guard let identity = place.identity else { return false }
+        let attachment = try PageRegistry.reserve(place, identity, acceptsDamage: true)
+        defer { PageRegistry.giveBack(identity) }
+        guard unlink(place.path) == 0 else { throw SystemError.error(errno, "delete", place.path) }
+        unlink(place.path + ".compacting")
+        if place.sharedPath != place.path { unlink(place.sharedPath) }
+        unlink(place.lockPath)
+        unlink(place.sidecarPath)
+        place.flushDirectory()
+        _ = consume attachment
+        return true
+    }
+}

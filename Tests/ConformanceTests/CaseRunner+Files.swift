@@ -1,0 +1,286 @@
+/// Steps about whole files: ways to open, migrations, copies, compaction, salvage, statistics, import and export.
+import Foundation
+import MotteExchange
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+extension CaseRunner {
+    // MARK: Ways to open
+
+    /// One word of how to open; false if it is none.
+    func option(_ input: inout CaseCursor, _ options: inout SessionOptions) throws -> Bool {
+        if input.accept("path") { options.location = .file(try filePath(&input)) }
+        else if input.accept("readonly") { options.isReadOnly = true }
+        else if input.accept("nocreate") { options.noCreate = true }
+        else if input.accept("immutable") { options.isImmutable = true }
+        else if input.accept("version") { options.schemaVersion = UInt64(try input.needInteger()) }
+        else if input.accept("reset") { options.migration.deletesInsteadOfMigrating = true }
+        else if input.accept("live") { options.maximumLiveVersions = Int(try input.needInteger()) }
+        else if input.accept("seed") { options.seedPath = try filePath(&input) }
+        else if input.accept("locks") { options.lockDirectory = try filePath(&input) }
+        else if input.accept("durability") {
+            let name = try input.needName()
+            options.durability = name == "full" ? .full : name == "relaxed" ? .relaxed : .none
+        } else if input.accept("compacting") { options.compactOnLaunch = { total, used in total >= used } }
+        else if input.accept("rename") {
+            let (type, from, to) = try renaming(&input)
+            if let from { options.migration.renames.renameProperty(of: type, from: from, to: to) }
+            else { options.migration.renames.renameType(type, to: to) }
+        } else if input.accept("drop") { options.migration.deletedTypes.append(try input.needName()) }
+        else { return false }
+        return true
+    }
+
+    private func filePath(_ input: inout CaseCursor) throws -> String {
+        folder.appendingPathComponent(try fileName(&input)).path
+    }
+
+    /// `Class to New`, or `Class.old to new`.
+    private func renaming(_ input: inout CaseCursor) throws -> (type: String, from: String?, to: String) {
+        let type = try input.needName()
+        let from = input.accept(".") ? try input.needName() : nil
+        try input.need("to")
+        return (type, from, try input.needName())
+    }
+
+    /// The options with the steps that were kept for this session.
+    func withSteps(_ options: SessionOptions) -> SessionOptions {
+        var options = options
+        let (migrating, filling) = (self.migrating, self.filling)
+        (self.migrating, self.filling, failure) = ([], [], nil)
+        // Called while `open` waits for it, on this thread.
+        nonisolated(unsafe) let runner = self
+        if !migrating.isEmpty {
+            options.migration.step = { (migration) throws(DatabaseError) in
+                runner.migration = migration
+                defer { runner.migration = nil }
+                try runner.run(migrating, in: migration.new)
+            }
+        }
+        if !filling.isEmpty {
+            options.firstOpen = { (session) throws(DatabaseError) in try runner.run(filling, in: session) }
+        }
+        return options
+    }
+
+    private func run(_ steps: [String], in session: Session) throws(DatabaseError) {
+        let before = current
+        current = session
+        defer { current = before }
+        for text in steps {
+            do {
+                var input = CaseCursor(text, arena)
+                try step(&input)
+                if !input.isAtEnd() { throw CaseFailure("unexpected '\(input.rest)'") }
+            } catch let error as DatabaseError {
+                throw error
+            } catch {
+                failure = error
+                throw DatabaseError(.callback, "in a callback: \(text): \(error)")
+            }
+        }
+    }
+
+    // MARK: Migrations
+
+    private func stepOfMigration(_ input: inout CaseCursor) throws -> Bool {
+        guard let migration else { return false }
+        if input.accept("each") { try each(&input, migration) }
+        else if input.accept("rename") {
+            let (type, from, to) = try renaming(&input)
+            if let from { try migration.renameProperty(of: type, from: from, to: to) }
+            else { try migration.renameType(type, to: to) }
+        } else if input.accept("drop") { _ = try migration.deleteData(ofType: try input.needName()) }
+        else if input.accept("old") {
+            current = migration.old
+            defer { current = migration.new }
+            try step(&input)
+        } else { return false }
+        return true
+    }
+
+    /// `each Class a=old.b c=1`
+    private func each(_ input: inout CaseCursor, _ migration: Migration) throws {
+        let name = try input.needName()
+        let start = input
+        _ = input.takeRest()
+        var failure: (any Error)?
+        try migration.enumerate(name) { (old, new) throws(DatabaseError) in
+            guard let old, let new else { throw DatabaseError(.internal, "an object has no counterpart") }
+            var input = start
+            do {
+                while !input.isAtEnd() {
+                    let column = try new.column(named: try input.needName())
+                    try input.need("=")
+                    if input.accept("old") {
+                        try input.need(".")
+                        try new.set(column, to: try old.get(try old.column(named: try input.needName())))
+                    } else {
+                        try new.set(column, to: try input.needValue(resolve))
+                    }
+                }
+            } catch let error as DatabaseError {
+                throw error
+            } catch {
+                failure = error
+                throw DatabaseError(.callback, "\(error)")
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    // MARK: Files
+
+    func stepOfWholeFiles(_ input: inout CaseCursor) throws -> Bool {
+        if try stepOfMigration(&input) { return true }
+        if input.accept("migrating") { migrating.append(input.takeRest()) }
+        else if input.accept("filling") { filling.append(input.takeRest()) }
+        else if input.accept("erase") {
+            let erased = try Session.deleteFile(options(try fileName(&input)))
+            if !input.isAtEnd() { try expectFlag(&input, erased) }
+        } else if input.accept("salvage") { try salvage(&input) }
+        else if input.accept("compact") {
+            if input.isAtEnd() { _ = try session.compact() }
+            else { _ = try Session.compact(options(try fileName(&input))) }
+        } else if input.accept("copy") { try session.copy(to: try filePath(&input)) }
+        else if input.accept("export") { try export(&input) }
+        else if input.accept("import") { try importText(&input) }
+        else if input.accept("delete everything") { try session.deleteAll() }
+        else { return false }
+        return true
+    }
+
+    private func salvage(_ input: inout CaseCursor) throws {
+        let options = options(try fileName(&input))
+        try input.need("to")
+        let report = try OutputFile.create(try filePath(&input)) { (sink) throws(DatabaseError) in
+            try SalvageLines.run(options, to: &sink)
+        }
+        if !report.losses.isEmpty { throw CaseFailure("lost: \(report.losses)") }
+    }
+
+    // MARK: Import and export
+
+    private func export(_ input: inout CaseCursor) throws {
+        let path = try filePath(&input)
+        var format = "json", columns: String?, json = JSONExport.Options()
+        while true {
+            if input.accept("json") { format = "json" }
+            else if input.accept("lines") { format = "lines" }
+            else if input.accept("csv") { format = "csv" }
+            else if input.accept("nested") { json.links = .nested }
+            else if input.accept("columns") { columns = try fileName(&input) }
+            else { break }
+        }
+        let session = try session
+        var writer = try JSONExport(session, json)
+        if input.accept("everything") {
+            return try OutputFile.create(path) { (sink) throws(DatabaseError) in try writer.store(to: &sink) }
+        }
+        guard startsCollection(input) else {
+            let object = try needObject(&input)
+            return try OutputFile.create(path) { (sink) throws(DatabaseError) in try writer.object(object, to: &sink) }
+        }
+        let collection = try needCollection(&input)
+        let type = try collection.target.flatMap { try session.schema[$0] }
+        let schema = try session.schema
+        var paths: [ColumnPath]?
+        if let type, let columns {
+            paths = try columns.split(separator: ",").map { try ColumnPath(String($0), of: type, in: schema) }
+        }
+        try OutputFile.create(path) { (sink) throws(DatabaseError) in
+            guard format == "csv", let type else {
+                return try writer.collection(
+                    collection, form: format == "json" ? .array : .lines, columns: paths, to: &sink)
+            }
+            var csv = try CSVExport(session, paths ?? ColumnPath.stored(of: type))
+            try csv.collection(collection, to: &sink)
+        }
+    }
+
+    private func importText(_ input: inout CaseCursor) throws {
+        let file = try InputFile(try filePath(&input))
+        defer { withExtendedLifetime(file) {} }
+        var isCSV = false, policy = UpdatePolicy.error, ignoresUnknown = false
+        while true {
+            if input.accept("csv") { isCSV = true }
+            else if input.accept("modified") { policy = .modified }
+            else if input.accept("all") { policy = .all }
+            else if input.accept("unknown") { ignoresUnknown = true }
+            else { break }
+        }
+        let session = try session
+        let table = input.isAtEnd() ? nil : try self.table(try type(try input.needName()))
+        _ = try session.requireWrite()
+        guard isCSV, let table else {
+            var options = JSONImport.Options()
+            options.policy = policy
+            options.ignoresUnknownProperties = ignoresUnknown
+            return try JSONImport(session, into: table, options).run(file.bytes)
+        }
+        var options = CSVImport.Options()
+        options.policy = policy
+        try CSVImport(session, into: table, options).run(file.bytes)
+    }
+
+    // MARK: Expectations
+
+    func expectOfFiles(_ input: inout CaseCursor) throws -> Bool {
+        if input.accept("sound") { try expectSound(&input) }
+        else if input.accept("file") { try expectFlag(&input, try Session.exists(options(try fileName(&input)))) }
+        else if input.accept("text") {
+            let text = try String(contentsOfFile: try filePath(&input), encoding: .utf8)
+            try expectEqual(&input, .string(text))
+        } else if input.accept("plan") { try expectPlan(&input) }
+        else if input.accept("version-of") {
+            let version = try Session.storedSchemaVersion(options(try fileName(&input)))
+            try expectEqual(&input, version.map { .int(Int64(clamping: $0)) } ?? .null)
+        } else if input.accept("schema-version") {
+            try expectEqual(&input, .int(Int64(clamping: try session.schemaVersion)))
+        } else if input.accept("schema-of") { try expectSchemaOf(&input) }
+        else { return false }
+        return true
+    }
+
+    private func expectEqual(_ input: inout CaseCursor, _ value: Value) throws {
+        try value.withView { view in try expectEqual(&input, .single(view)) }
+    }
+
+    private func expectSound(_ input: inout CaseCursor) throws {
+        let report = try session.committedSnapshot().verify()
+        let space = try session.database.spaceStatistics()
+        if try session.version == space.version, space.classes.reduce(0, { $0 + $1.objects }) != report.objects {
+            throw CaseFailure("the statistics count other objects than the verification")
+        }
+        _ = try session.database.readerStatistics()
+        try expectFlag(&input, report.isSound)
+    }
+
+    private func expectPlan(_ input: inout CaseCursor) throws {
+        var options = options()
+        while try option(&input, &options) {}
+        try input.need("schema")
+        options.schema = try SchemaText.parse(try input.needText())
+        try expectEqual(&input, .string(try Session.schemaPlan(options).text))
+    }
+
+    private func expectSchemaOf(_ input: inout CaseCursor) throws {
+        let file = try InputFile(try filePath(&input))
+        defer { withExtendedLifetime(file) {} }
+        let found: Schema
+        if input.accept("csv") {
+            let name = try input.needName()
+            let key = input.accept("key") ? try input.needName() : nil
+            found = Schema([try CSVInference.objectType(named: name, file.bytes, CSVImport.Options(), key: key)])
+        } else {
+            guard let header = try StoreDumpHeader(file.bytes) else { throw CaseFailure("the file is no dump") }
+            found = header.schema
+        }
+        let expected = try SchemaText.parse(try input.needText())
+        if SchemaText.print(found) != SchemaText.print(expected) {
+            throw CaseFailure("the schema is \(SchemaText.print(found))")
+        }
+    }
+}

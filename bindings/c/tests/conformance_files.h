@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Steps of the conformance runner about whole files: migrations, copies, compaction, salvage, statistics, import and
+ * export. Part of conformance.c, which includes it once.
+ */
+
+static motte_status step(cursor *in);
+
+/* ------------------------------------------------------------------------------------------------ options */
+
+static char *file_name(cursor *in) {
+    motte_value value = need_value(in, NULL);
+    return case_format("%.*s", (int)value.as.string.size, value.as.string.data);
+}
+
+/* Class to New, or Class.old to new */
+static motte_status rename_in_config(cursor *in, motte_config *config) {
+    char *class_name = need_name(in), *from = accept(in, ".") ? need_name(in) : NULL;
+    need(in, "to");
+    if (!from) return motte_config_rename_class(config, class_name, MOTTE_NTS, need_name(in), MOTTE_NTS);
+    return motte_config_rename_prop(config, class_name, MOTTE_NTS, from, MOTTE_NTS, need_name(in), MOTTE_NTS);
+}
+
+/* One word of how to open; 0 if it is none. */
+static int option(cursor *in, motte_config *config, motte_status *status) {
+    if (accept(in, "path")) *status = motte_config_set_path(config, path_of(file_name(in)), MOTTE_NTS);
+    else if (accept(in, "readonly")) {
+        *status = motte_config_set_flags(config, MOTTE_CONFIG_READ_ONLY, MOTTE_CONFIG_READ_ONLY);
+    } else if (accept(in, "nocreate")) {
+        *status = motte_config_set_flags(config, MOTTE_CONFIG_NO_CREATE, MOTTE_CONFIG_NO_CREATE);
+    } else if (accept(in, "immutable")) *status = set_option(config, "immutable", bool_of(1));
+    else if (accept(in, "version")) *status = set_option(config, "schema_version", int_of(need_integer(in)));
+    else if (accept(in, "reset")) *status = set_option(config, "delete_if_migration_needed", bool_of(1));
+    else if (accept(in, "live")) *status = set_option(config, "max_live_versions", int_of(need_integer(in)));
+    else if (accept(in, "seed")) *status = set_option(config, "seed_path", text_of(path_of(file_name(in))));
+    else if (accept(in, "locks")) *status = set_option(config, "lock_directory", text_of(path_of(file_name(in))));
+    else if (accept(in, "durability")) *status = set_option(config, "durability", text_of(need_name(in)));
+    else if (accept(in, "compacting")) *status = motte_config_on_compact(config, wants_compaction, config, NULL);
+    else if (accept(in, "rename")) *status = rename_in_config(in, config);
+    else if (accept(in, "drop")) *status = motte_config_delete_class(config, need_name(in), MOTTE_NTS);
+    else return 0;
+    return 1;
+}
+
+/* ------------------------------------------------------------------------------------------------ in callbacks */
+
+/* Inside a callback: what fails a case must not jump over the library's frames. */
+static motte_status run_kept(char **steps, size_t count) {
+    jmp_buf outer;
+    memcpy(&outer, &now.failed, sizeof outer);
+    for (volatile size_t i = 0; i < count; i++) {
+        motte_status status = MOTTE_E_INTERNAL;
+        if (setjmp(now.failed) == 0) {
+            cursor in = {steps[i]};
+            status = step(&in);
+            if (status >= 0) need_end(&in);
+        } else {
+            now.failure = case_format("in a callback: %s: %s", steps[i], now.reason);
+        }
+        memcpy(&now.failed, &outer, sizeof outer);
+        if (status < 0) return status;
+    }
+    return MOTTE_OK;
+}
+
+static motte_status keep_step(cursor *in, char **steps, size_t *count) {
+    if (*count == MAXIMUM) case_fail("too many steps");
+    skip_blanks(in);
+    steps[(*count)++] = case_format("%s", in->at);
+    in->at += strlen(in->at);
+    return MOTTE_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ migrations */
+
+static motte_status assign_pair(void *userdata, const motte_object *old_object, motte_object *new_object) {
+    cursor in = {userdata};
+    if (!old_object || !new_object) return MOTTE_E_INTERNAL;
+    while (!at_end(&in)) {
+        motte_prop prop = prop_id(class_of(new_object), need_name(&in)), old_prop = 0;
+        motte_value value;
+        need(&in, "=");
+        if (accept(&in, "old")) {
+            motte_class cls;
+            need(&in, ".");
+            char *name = need_name(&in);
+            TRY(motte_object_id(old_object, &cls, NULL));
+            TRY(motte_prop_find(now.old_realm, cls, name, MOTTE_NTS, &old_prop));
+            TRY(motte_object_get(old_object, old_prop, &value));
+        } else {
+            value = need_value(&in, resolve);
+        }
+        TRY(motte_object_set(new_object, prop, &value));
+    }
+    return MOTTE_OK;
+}
+
+/* each Class a=old.b c=1 */
+static motte_status each(cursor *in) {
+    char *name = need_name(in), *rest = case_format("%s", in->at);
+    in->at += strlen(in->at);
+    motte_status status =
+        motte_migration_enumerate(now.migration, name, MOTTE_NTS, assign_pair, rest, NULL);
+    motte_error_details details = {.struct_size = sizeof details};
+    if (status != MOTTE_E_CALLBACK) return status;
+    MUST(motte_last_error(&details));
+    return details.user_code;
+}
+
+static motte_status rename_in_migration(cursor *in) {
+    char *class_name = need_name(in), *from = accept(in, ".") ? need_name(in) : NULL;
+    need(in, "to");
+    if (!from) return motte_migration_rename_class(now.migration, class_name, MOTTE_NTS, need_name(in), MOTTE_NTS);
+    return motte_migration_rename_prop(now.migration, class_name, MOTTE_NTS, from, MOTTE_NTS, need_name(in), MOTTE_NTS);
+}
+
+static motte_status with_old(cursor *in) {
+    motte_realm *new_realm = now.realm;
+    void *old_realm;
+    /* A handle that may be given to every function; the old side refuses changes by itself. */
+    MUST(motte_clone(now.old_realm, &old_realm));
+    now.realm = own(old_realm);
+    motte_status status = step(in);
+    now.realm = new_realm;
+    return status;
+}
+
+static int step_of_migration(cursor *in, motte_status *status) {
+    if (!now.migration) return 0;
+    if (accept(in, "each")) *status = each(in);
+    else if (accept(in, "rename")) *status = rename_in_migration(in);
+    else if (accept(in, "drop")) *status = motte_migration_delete_class(now.migration, need_name(in), MOTTE_NTS);
+    else if (accept(in, "old")) *status = with_old(in);
+    else return 0;
+    return 1;
+}
+
+/* ------------------------------------------------------------------------------------------------ files */
+
+static char *contents(const char *path) {
+    FILE *file = fopen(path, "r");
+    if (!file) case_fail("there is no file %s", path);
+    char *text = case_alloc(1 << 16);
+    size_t size = fread(text, 1, (1 << 16) - 1, file);
+    fclose(file);
+    text[size] = 0;
+    return text;
+}
+
+static void check_same_text(const char *path, motte_buf *text, const char *what) {
+    agree(strcmp(contents(path), text->data ? text->data : "") == 0, what, "the same without a path");
+    motte_buf_dispose(text);
+}
+
+static motte_status salvage(cursor *in) {
+    motte_config *config = new_config(file_name(in), 0);
+    motte_report *report;
+    motte_report_details details = {.struct_size = sizeof details};
+    motte_buf lines;
+    need(in, "to");
+    const char *path = path_of(file_name(in));
+    TRY(motte_file_salvage(config, path, MOTTE_NTS, hear_progress, NULL, NULL, NULL, &report));
+    MUST(motte_report_info(report, &details));
+    motte_release(report);
+    if (details.problem_count != 0) case_fail("%llu losses", (unsigned long long)details.problem_count);
+    TRY(motte_file_salvage(config, NULL, 0, NULL, NULL, NULL, &lines, &report));
+    motte_release(report);
+    check_same_text(path, &lines, "motte_file_salvage");
+    return MOTTE_OK;
+}
+
+static motte_status compact(cursor *in) {
+    uint64_t before, after;
+    if (at_end(in)) need_session();
+    if (at_end(in)) return motte_realm_compact(now.realm, hear_progress, NULL, NULL, &before, &after);
+    return motte_file_compact(new_config(file_name(in), 0), hear_progress, NULL, NULL, &before, &after);
+}
+
+static motte_status erase(cursor *in) {
+    motte_config *config = new_config(file_name(in), 0);
+    motte_status status = motte_file_delete(config);
+    TRY(status);
+    return at_end(in) ? MOTTE_OK : expect_flag(in, status == MOTTE_OK);
+}
+
+static motte_status delete_everything(void) {
+    uint64_t deleted;
+    return motte_realm_delete_all(now.realm, &deleted);
+}
+
+/* ------------------------------------------------------------------------------------------------ import, export */
+
+/* export "file" [json | lines | csv] [nested] [columns "a,b"] everything | OBJECT | COLLECTION */
+static motte_status export_text(cursor *in) {
+    motte_export_options options = {.struct_size = sizeof options};
+    motte_buf text;
+    options.path = path_of(file_name(in));
+    options.path_size = MOTTE_NTS;
+    for (;;) {
+        if (accept(in, "json")) options.format = MOTTE_FORMAT_JSON;
+        else if (accept(in, "lines")) options.format = MOTTE_FORMAT_JSON_LINES;
+        else if (accept(in, "csv")) options.format = MOTTE_FORMAT_CSV;
+        else if (accept(in, "nested")) options.flags |= MOTTE_EXPORT_NESTED_LINKS;
+        else if (accept(in, "columns")) {
+            options.columns = file_name(in);
+            options.columns_size = MOTTE_NTS;
+        } else break;
+    }
+    motte_export_options in_memory = options;
+    in_memory.path = NULL;
+    in_memory.path_size = 0;
+    if (accept(in, "everything")) {
+        TRY(motte_export_realm(now.realm, &options, hear_progress, NULL, NULL, NULL));
+        TRY(motte_export_realm(now.realm, &in_memory, NULL, NULL, NULL, &text));
+    } else if (!starts_collection(in)) {
+        motte_object *object;
+        TRY(need_object(in, &object));
+        TRY(motte_export_object(object, &options, NULL));
+        TRY(motte_export_object(object, &in_memory, &text));
+    } else {
+        motte_coll *coll;
+        TRY(need_collection(in, &coll));
+        TRY(motte_export_coll(coll, &options, hear_progress, NULL, NULL, NULL));
+        TRY(motte_export_coll(coll, &in_memory, NULL, NULL, NULL, &text));
+    }
+    check_same_text(options.path, &text, "an export");
+    return MOTTE_OK;
+}
+
+/* import "file" [csv] [modified | all] [unknown] [Class]; by turns from the file and from its text */
+static motte_status import_text(cursor *in) {
+    motte_import_options options = {.struct_size = sizeof options};
+    motte_import_counts counts = {.struct_size = sizeof counts};
+    const char *path = path_of(file_name(in));
+    for (;;) {
+        if (accept(in, "csv")) options.format = MOTTE_FORMAT_CSV;
+        else if (accept(in, "modified")) options.policy = MOTTE_CREATE_MODIFIED;
+        else if (accept(in, "all")) options.policy = MOTTE_CREATE_EXISTING;
+        else if (accept(in, "unknown")) options.flags |= MOTTE_IMPORT_IGNORE_UNKNOWN;
+        else break;
+    }
+    if (now.steps % 2) {
+        options.path = path;
+        options.path_size = MOTTE_NTS;
+    } else {
+        options.text = contents(path);
+        options.text_size = MOTTE_NTS;
+    }
+    motte_class cls = at_end(in) ? MOTTE_CLASS_ANY : class_id(need_name(in));
+    return motte_import(now.realm, cls, &options, hear_progress, NULL, NULL, &counts);
+}
+
+/* expect schema-of "file" [csv Class [key name]] `...` */
+static motte_status expect_schema_of(cursor *in) {
+    motte_import_options options = {.struct_size = sizeof options};
+    motte_schema *schema, *expected;
+    motte_buf left, right;
+    char *class_name = NULL, *key = NULL;
+    options.path = path_of(file_name(in));
+    options.path_size = MOTTE_NTS;
+    if (accept(in, "csv")) {
+        options.format = MOTTE_FORMAT_CSV;
+        class_name = need_name(in);
+        if (accept(in, "key")) key = need_name(in);
+    }
+    TRY(motte_import_schema(&options, class_name, class_name ? MOTTE_NTS : 0, key, key ? MOTTE_NTS : 0, &schema));
+    own(schema);
+    TRY(schema_from(need_text(in), &expected));
+    MUST(motte_schema_text(schema, &left));
+    MUST(motte_schema_text(expected, &right));
+    char *actual = case_format("%s", left.data);
+    int same = strcmp(left.data, right.data) == 0;
+    motte_buf_dispose(&left);
+    motte_buf_dispose(&right);
+    if (!same) case_fail("the schema is %s", actual);
+    return MOTTE_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ expectations */
+
+/* Verification, and that the statistics agree with the classes. */
+static motte_status expect_sound(cursor *in) {
+    motte_report *report;
+    motte_report_details details = {.struct_size = sizeof details};
+    motte_space_details space = {.struct_size = sizeof space};
+    motte_class_space classes[MAXIMUM];
+    motte_reader readers[MAXIMUM];
+    motte_str problems[MAXIMUM];
+    size_t count;
+    TRY(motte_realm_verify(now.realm, hear_progress, NULL, NULL, &report));
+    own(report);
+    MUST(motte_report_info(report, &details));
+    MUST(motte_report_problems(report, problems, MAXIMUM, &count));
+    agree(count == details.problem_count && (count == 0) == ((details.flags & MOTTE_REPORT_SOUND) != 0),
+          "motte_report_info", "motte_report_problems");
+    MUST(motte_realm_space(now.realm, hear_progress, NULL, NULL, &space, classes, MAXIMUM, &count));
+    agree(count == details.class_count, "motte_realm_space", "motte_realm_verify");
+    uint64_t objects = 0;
+    for (size_t i = 0; i < count; i++) objects += classes[i].object_count;
+    agree(objects == details.object_count, "motte_realm_space", "motte_realm_verify");
+    MUST(motte_realm_readers(now.realm, readers, MAXIMUM, &count));
+    return expect_flag(in, (details.flags & MOTTE_REPORT_SOUND) != 0);
+}
+
+static motte_status expect_version_of(cursor *in) {
+    literal actual = {0, {.type = MOTTE_TYPE_NULL}, 0, NULL};
+    uint64_t version;
+    motte_status status = motte_file_schema_version(new_config(file_name(in), 0), &version);
+    TRY(status);
+    if (status == MOTTE_OK) actual.value = int_of((int64_t)version);
+    return expect_equal(in, &actual);
+}
+
+static motte_status expect_schema_version(cursor *in) {
+    motte_realm_details details = {.struct_size = sizeof details};
+    TRY(motte_realm_info(now.realm, &details));
+    return expect_number(in, (int64_t)details.schema_version);
+}
+
+/* expect plan [options] schema `...` == "action" then the lines of the text */
+static motte_status expect_plan(cursor *in) {
+    motte_config *config = new_config("main.motte", 0);
+    motte_plan_details details = {.struct_size = sizeof details};
+    motte_schema *schema;
+    motte_buf text;
+    motte_status status = MOTTE_OK;
+    while (option(in, config, &status)) TRY(status);
+    need(in, "schema");
+    TRY(schema_from(need_text(in), &schema));
+    TRY(motte_config_set_schema(config, schema, 0));
+    TRY(motte_file_plan(config, &details, &text));
+    char *actual = case_format("%s", text.data);
+    motte_buf_dispose(&text);
+    literal plan = {0, text_of(actual), 0, NULL};
+    return expect_equal(in, &plan);
+}
+
+static motte_status expect_text(cursor *in) {
+    const char *path = path_of(file_name(in));
+    literal actual = {0, text_of(contents(path)), 0, NULL};
+    return expect_equal(in, &actual);
+}
+
+static motte_status expect_file(cursor *in) {
+    motte_status status = motte_file_exists(new_config(file_name(in), 0));
+    TRY(status);
+    return expect_flag(in, status == MOTTE_OK);
+}
+
+static int expect_of_files(cursor *in, motte_status *status) {
+    if (accept(in, "sound")) *status = expect_sound(in);
+    else if (accept(in, "file")) *status = expect_file(in);
+    else if (accept(in, "text")) *status = expect_text(in);
+    else if (accept(in, "plan")) *status = expect_plan(in);
+    else if (accept(in, "version-of")) *status = expect_version_of(in);
+    else if (accept(in, "schema-version")) *status = expect_schema_version(in);
+    else if (accept(in, "schema-of")) *status = expect_schema_of(in);
+    else return 0;
+    return 1;
+}
+
+static int step_of_files(cursor *in, motte_status *status) {
+    if (step_of_migration(in, status)) return 1;
+    if (accept(in, "migrating")) *status = keep_step(in, now.migrating, &now.migrating_count);
+    else if (accept(in, "filling")) *status = keep_step(in, now.filling, &now.filling_count);
+    else if (accept(in, "erase")) *status = erase(in);
+    else if (accept(in, "salvage")) *status = salvage(in);
+    else if (accept(in, "compact")) *status = compact(in);
+    else if (accept(in, "copy")) {
+        need_session();
+        *status = motte_realm_copy(now.realm, path_of(file_name(in)), MOTTE_NTS, hear_progress, NULL, NULL);
+    } else if (accept(in, "export")) {
+        need_session();
+        *status = export_text(in);
+    } else if (accept(in, "import")) {
+        need_session();
+        *status = import_text(in);
+    } else if (accept(in, "delete everything")) {
+        need_session();
+        *status = delete_everything();
+    } else return 0;
+    return 1;
+}

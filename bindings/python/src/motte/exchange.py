@@ -1,0 +1,227 @@
+"""JSON and CSV in and out, of files and of texts; the forms are described in docs/json.md.
+
+Exports read the version that is shown. Imports are made in the open write, or in one of their own, all or nothing.
+"""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union, cast
+
+from . import _callbacks, errors, query
+from ._config import Progress, sized, take_text
+from ._convert import utf8
+from ._ffi import NULL, ffi, lib
+from ._handles import out, own
+from ._realm import Schema
+from .loose import policy_flags
+from .model import Model
+from .results import Collection
+
+if TYPE_CHECKING:
+    from .database import Database
+
+Path = Union[str, os.PathLike[str]]
+
+
+class ImportCounts(NamedTuple):
+    created: int
+    updated: int
+
+
+class _Options:
+    """A struct of options, and the texts it points to."""
+
+    def __init__(self, kind: str, texts: Mapping[str, Union[bytes, None]], **numbers: int) -> None:
+        self.struct = sized(kind)
+        self._kept = []
+        for name, content in texts.items():
+            if content is not None:
+                view = ffi.from_buffer(content)
+                self._kept.append(view)
+                setattr(self.struct, name, ffi.cast("char *", view))
+                setattr(self.struct, name + "_size", len(content))
+        for name, number in numbers.items():
+            setattr(self.struct, name, number)
+
+
+def _path(path: Optional[Path]) -> Optional[bytes]:
+    return None if path is None else os.fsencode(path)
+
+
+def _delimiter(text: str) -> int:
+    if len(text) != 1 or not text.isascii():
+        raise errors.InvalidArgumentError(f"a delimiter is one ASCII character, not {text!r}")
+    return ord(text)
+
+
+def _columns(columns: Optional[Sequence[Any]]) -> Optional[bytes]:
+    return None if columns is None else utf8(",".join(query.property_name(each) for each in columns))
+
+
+# ------------------------------------------------------------------------------------------------ out
+
+
+def _exported(
+    call: Any, handle: Any, options: _Options, progress: Optional[Progress], to_file: bool,
+) -> Optional[str]:
+    buffer = ffi.new("motte_buf *")
+    _callbacks.check_calling(
+        call(handle, options.struct, *_callbacks.progress(progress), NULL if to_file else buffer))
+    return None if to_file else take_text(buffer)
+
+
+def _export_json(
+    database: Database, path: Optional[Path], what: Union[None, type[Model], Model, Collection[Any]], *,
+    lines: bool, columns: Optional[Sequence[Any]], nested_links: bool, depth: Optional[int],
+    progress: Optional[Progress],
+) -> Optional[str]:
+    options = _Options(
+        "motte_export_options", {"path": _path(path), "columns": _columns(columns)},
+        format=lib.MOTTE_FORMAT_JSON_LINES if lines else lib.MOTTE_FORMAT_JSON,
+        flags=lib.MOTTE_EXPORT_NESTED_LINKS * nested_links, depth=depth or 0)
+    to_file = path is not None
+    if what is None:
+        return _exported(lib.motte_export_realm, database._realm.handle, options, progress, to_file)
+    if isinstance(what, Model):
+        link = database._link(what)
+        buffer = ffi.new("motte_buf *")
+        errors.check(lib.motte_export_object(
+            database._realm.object(link.class_id, link.key), options.struct, NULL if to_file else buffer))
+        return None if to_file else take_text(buffer)
+    coll = what if isinstance(what, Collection) else database.objects(what)
+    return _exported(lib.motte_export_coll, coll._coll.handle, options, progress, to_file)
+
+
+def _export_csv(
+    database: Database, path: Optional[Path], what: Union[type[Model], Collection[Any]], *,
+    columns: Optional[Sequence[Any]], delimiter: str, null: str, progress: Optional[Progress],
+) -> Optional[str]:
+    options = _Options(
+        "motte_export_options", {"path": _path(path), "columns": _columns(columns), "null_text": utf8(null)},
+        format=lib.MOTTE_FORMAT_CSV, delimiter=_delimiter(delimiter))
+    coll = what if isinstance(what, Collection) else database.objects(what)
+    return _exported(lib.motte_export_coll, coll._coll.handle, options, progress, path is not None)
+
+
+# ------------------------------------------------------------------------------------------------ in
+
+
+def _source(path: Optional[Path], text: Union[str, bytes, None]) -> dict[str, Optional[bytes]]:
+    if (path is None) == (text is None):
+        raise TypeError("an import takes either a path or text='...'")
+    return {"path": _path(path), "text": utf8(text) if isinstance(text, str) else text}
+
+
+def _imported(
+    database: Database, model: Optional[type[Model]], path: Optional[Path], text: Union[str, bytes, None], *,
+    format_: int, policy: str, ignore_unknown: bool, delimiter: str, null: str, batch_rows: int, commit_every: int,
+    progress: Optional[Progress],
+) -> ImportCounts:
+    database._check_task()
+    options = _Options(
+        "motte_import_options", {**_source(path, text), "null_text": utf8(null)}, format=format_,
+        flags=lib.MOTTE_IMPORT_IGNORE_UNKNOWN * ignore_unknown, policy=policy_flags(policy),
+        delimiter=_delimiter(delimiter), batch_rows=batch_rows, commit_every=commit_every)
+    class_id = lib.MOTTE_CLASS_ANY if model is None else database._row_of(model).class_id
+    counts = sized("motte_import_counts")
+    with _writing(database):
+        _callbacks.check_calling(lib.motte_import(
+            database._realm.handle, class_id, options.struct, *_callbacks.progress(progress), counts))
+    return ImportCounts(int(counts.created), int(counts.updated))
+
+
+@contextmanager
+def _writing(database: Database) -> Iterator[None]:
+    """The open write, or one of its own."""
+    if database.in_write:
+        yield
+        return
+    with database.write():
+        yield
+
+
+JSON, CSV = int(lib.MOTTE_FORMAT_JSON), int(lib.MOTTE_FORMAT_CSV)
+
+# ------------------------------------------------------------------------------------------------ of a database
+
+
+class Exchange:
+    """What a Database does with JSON and CSV. `progress` is told how many objects are done, and the total or 0."""
+
+    def export_json(
+        self, path: Optional[Path] = None, what: Union[None, type[Model], Model, Collection[Any]] = None, *,
+        lines: bool = False, columns: Optional[Sequence[Any]] = None, nested_links: bool = False,
+        depth: Optional[int] = None, progress: Optional[Progress] = None,
+    ) -> Optional[str]:
+        """Writes a class, a collection or an object to a file, or gives its text without a path. Without either,
+        everything: JSON Lines with the schema first, which import_json() makes a database of again.
+
+        An array, or with `lines` an object a line. `columns` are properties, also behind links (`"friend.name"`).
+        Links are references; with `nested_links`, the objects themselves down to a `depth`."""
+        return _export_json(
+            cast("Database", self), path, what, lines=lines, columns=columns, nested_links=nested_links, depth=depth,
+            progress=progress)
+
+    def export_csv(
+        self, path: Optional[Path], what: Union[type[Model], Collection[Any]], *,
+        columns: Optional[Sequence[Any]] = None, delimiter: str = ",", null: str = "NA",
+        progress: Optional[Progress] = None,
+    ) -> Optional[str]:
+        """Writes a class or a collection of objects to a CSV file, or gives the text for the path None."""
+        return _export_csv(
+            cast("Database", self), path, what, columns=columns, delimiter=delimiter, null=null, progress=progress)
+
+    def import_json(
+        self, model: Optional[type[Model]] = None, path: Optional[Path] = None, *,
+        text: Union[str, bytes, None] = None, policy: str = "error", ignore_unknown: bool = False,
+        batch_rows: int = 0, commit_every: int = 0, progress: Optional[Progress] = None,
+    ) -> ImportCounts:
+        """Objects of a class from an array, from JSON Lines or from one object; without a class from a dump, or from
+        lines that name the class of each.
+
+        In the open write, or in one of its own. Policies are those of upsert(). `ignore_unknown` passes over names
+        that the class does not have; `commit_every` commits on the way, after that many rows."""
+        return _imported(
+            cast("Database", self), model, path, text, format_=JSON, policy=policy, ignore_unknown=ignore_unknown,
+            delimiter=",", null="NA", batch_rows=batch_rows, commit_every=commit_every, progress=progress)
+
+    def import_csv(
+        self, model: type[Model], path: Optional[Path] = None, *, text: Union[str, bytes, None] = None,
+        policy: str = "error", delimiter: str = ",", null: str = "NA", batch_rows: int = 0, commit_every: int = 0,
+        progress: Optional[Progress] = None,
+    ) -> ImportCounts:
+        """Objects of a class from a CSV file whose first line names properties. See import_json(), and csv_schema()
+        for a class that is not there yet. `null` is a text that stands for None, beside the empty field."""
+        return _imported(
+            cast("Database", self), model, path, text, format_=CSV, policy=policy, ignore_unknown=False,
+            delimiter=delimiter, null=null, batch_rows=batch_rows, commit_every=commit_every, progress=progress)
+
+
+# ------------------------------------------------------------------------------------------------ schemas of texts
+
+
+def csv_schema(
+    class_name: str, path: Optional[Path] = None, *, text: Union[str, bytes, None] = None, key: Optional[str] = None,
+    delimiter: str = ",", null: str = "NA",
+) -> str:
+    """Schema text for the rows of a CSV file, with the narrowest types that all its values have. `key` is the column
+    that becomes the primary key."""
+    return _schema({**_source(path, text), "null_text": utf8(null)}, CSV, class_name, key, _delimiter(delimiter))
+
+
+def dump_schema(path: Optional[Path] = None, *, text: Union[str, bytes, None] = None) -> str:
+    """The schema text in the first line of a dump."""
+    return _schema(_source(path, text), JSON, None, None, 0)
+
+
+def _schema(texts: Mapping[str, Optional[bytes]], format_: int, class_name: Optional[str], key: Optional[str],
+            delimiter: int) -> str:
+    options = _Options("motte_import_options", texts, format=format_, delimiter=delimiter)
+    name, key_name = utf8(class_name or ""), utf8(key or "")
+    place = out("motte_schema")
+    errors.check(lib.motte_import_schema(
+        options.struct, name if class_name is not None else NULL, len(name),
+        key_name if key is not None else NULL, len(key_name), place))
+    return Schema(own(place)).text()

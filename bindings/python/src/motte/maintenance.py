@@ -1,0 +1,209 @@
+"""Whole files: copies, compaction, verification, salvage, statistics, plans, deletion.
+
+What is done with an open database are methods of it; the functions here take a path that need not be open. `progress`
+is a function that is told how much is done and how much there is in all (0 while nobody knows); what it raises stops
+the work, which leaves nothing behind.
+"""
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Optional, Union
+
+from . import errors
+from ._config import READ_ONLY, Config, Progress, Steps, sized
+from ._ffi import ffi, lib
+from ._realm import Realm
+from .model import Model
+from .schema import declared_schema
+
+Path = Union[str, os.PathLike[str]]
+
+
+class Report(NamedTuple):
+    """What a verification or a salvage found; a salvage counts objects only."""
+
+    classes: int
+    objects: int
+    chunks: int
+    index_entries: int
+    log_records: int
+    #: How many problems there are; the first of them are in `problems`.
+    problem_count: int
+    #: What is wrong, or was lost, in sentences.
+    problems: list[str]
+
+    @property
+    def is_sound(self) -> bool:
+        return self.problem_count == 0
+
+    @classmethod
+    def _read(cls, handle: Any) -> Report:
+        details, count = sized("motte_report_details"), ffi.new("size_t *")
+        errors.check(lib.motte_report_info(handle, details))
+        room = int(details.problem_count)
+        texts = ffi.new("motte_str[]", room)
+        errors.check(lib.motte_report_problems(handle, texts, room, count))
+        problems = [bytes(ffi.buffer(each.data, each.size)).decode() for each in list(texts)[:count[0]]]
+        return cls(int(details.class_count), int(details.object_count), int(details.chunk_count),
+                   int(details.index_entry_count), int(details.log_record_count), room, problems)
+
+
+class Compaction(NamedTuple):
+    bytes_before: int
+    bytes_after: int
+
+
+class ClassSpace(NamedTuple):
+    """The bytes of one class in a file."""
+
+    objects: int
+    chunk_bytes: int
+    long_list_bytes: int
+    index_bytes: int
+    large_value_bytes: int
+
+
+class Space(NamedTuple):
+    """Where the bytes of a file are."""
+
+    file_bytes: int
+    free_bytes: int
+    log_bytes: int
+    log_records: int
+    other_bytes: int
+    classes: dict[str, ClassSpace]
+
+
+class Reader(NamedTuple):
+    """A version that a process shows, which keeps its pages from being used again."""
+
+    process: int
+    is_this_process: bool
+    version: int
+    versions_behind: int
+    #: Since when there has been a newer version; None for the newest, and where nobody knows.
+    behind_seconds: Optional[float]
+
+
+class Plan(NamedTuple):
+    """What opening would do to the schema of a file."""
+
+    #: "nothing", "create", "add", "migrate" or "reset".
+    action: str
+    stored_version: int
+    declared_version: int
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Maintenance:
+    """What a Database does with its file as a whole."""
+
+    _realm: Realm
+
+    @property
+    def schema_version(self) -> int:
+        """The number that open() gave the schema."""
+        return self._realm.info().schema_version
+
+    def delete_all(self) -> int:
+        """Deletes every object of every class, in the open write; tells how many there were."""
+        return self._realm.delete_all()
+
+    def copy_to(self, path: Path, *, progress: Optional[Progress] = None) -> None:
+        """Writes what is shown to a new file without free space, while others go on writing."""
+        self._realm.copy(os.fsencode(path), progress)
+
+    def compact(self, *, progress: Optional[Progress] = None) -> Compaction:
+        """Rewrites the file without free space. BusyError if anybody else has it open, frozen things included."""
+        return Compaction(*self._realm.compact(progress))
+
+    def verify(self, *, progress: Optional[Progress] = None) -> Report:
+        """Looks at everything in the version shown and compares it with everything else."""
+        return Report._read(self._realm.verify(progress))
+
+    def space(self, *, progress: Optional[Progress] = None) -> Space:
+        """Where the bytes of the file are, in all and by class."""
+        numbers, classes = self._realm.space(progress)
+        names = {class_id: self._realm.class_info(class_id).name for class_id, *_ in classes}
+        file_bytes, free_bytes, log_bytes, log_records, other_bytes = numbers
+        return Space(file_bytes, free_bytes, log_bytes, log_records, other_bytes,
+                     {names[class_id]: ClassSpace(*counts) for class_id, *counts in classes})
+
+    def readers(self) -> list[Reader]:
+        """Every version that some process shows, the oldest first."""
+        return [Reader(process, bool(flags & lib.MOTTE_READER_THIS_PROCESS), version, behind,
+                       nanoseconds / 1e9 if nanoseconds >= 0 else None)
+                for process, flags, version, behind, nanoseconds in self._realm.readers()]
+
+
+# ------------------------------------------------------------------------------------------------ by path
+
+
+def _config(path: Path, lock_directory: Optional[Path], flags: int = 0) -> Config:
+    return Config(path, flags=flags, options={"lock_directory": _text(lock_directory)})
+
+
+def _text(path: Optional[Path]) -> Optional[str]:
+    return None if path is None else os.fspath(path)
+
+
+def exists(path: Path) -> bool:
+    """Whether there is something at the path."""
+    return _config(path, None).exists()
+
+
+def delete(path: Path, *, lock_directory: Optional[Path] = None) -> bool:
+    """Deletes a file and what lies beside it; False if there is none. BusyError if anybody has it open."""
+    return _config(path, lock_directory).delete()
+
+
+def schema_version(path: Path, *, lock_directory: Optional[Path] = None) -> Optional[int]:
+    """The schema version of a file, None if there is none."""
+    return _config(path, lock_directory).schema_version()
+
+
+def verify(path: Path, *, progress: Optional[Progress] = None, lock_directory: Optional[Path] = None) -> Report:
+    """Opens a file for reading, looks at everything in it, and says what is wrong."""
+    realm = Realm.open(_config(path, lock_directory, READ_ONLY))
+    try:
+        return Report._read(realm.verify(progress))
+    finally:
+        realm.close()
+
+
+def compact(path: Path, *, progress: Optional[Progress] = None, lock_directory: Optional[Path] = None) -> Compaction:
+    """Rewrites a file that nobody has open without its free space."""
+    return Compaction(*_config(path, lock_directory).compact(progress))
+
+
+def salvage(
+    path: Path, output: Path, *, progress: Optional[Progress] = None, lock_directory: Optional[Path] = None,
+) -> Report:
+    """Writes every object of a damaged file that can be read to `output`, a line of JSON each; says what was lost."""
+    _, handle = _config(path, lock_directory).salvage(os.fsencode(output), progress)
+    return Report._read(handle)
+
+
+def salvaged(path: Path, *, progress: Optional[Progress] = None,
+             lock_directory: Optional[Path] = None) -> tuple[str, Report]:
+    """salvage() with the lines in memory."""
+    lines, handle = _config(path, lock_directory).salvage(None, progress)
+    return lines or "", Report._read(handle)
+
+
+def plan(
+    path: Path, schema: Union[str, Sequence[type[Model]]], *, schema_version: Optional[int] = None,
+    renames: Optional[Mapping[str, str]] = None, delete_classes: Sequence[str] = (),
+    delete_if_migration_needed: bool = False, lock_directory: Optional[Path] = None,
+) -> Plan:
+    """What motte.open() with these arguments would do to a file's schema, without doing it."""
+    config = Config(
+        path, schema=declared_schema(schema)[1],
+        options={"schema_version": schema_version, "lock_directory": _text(lock_directory),
+                 "delete_if_migration_needed": delete_if_migration_needed or None},
+        steps=Steps(renames=renames or {}, delete_classes=delete_classes))
+    return Plan(*config.plan())

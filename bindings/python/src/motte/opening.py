@@ -1,0 +1,86 @@
+"""motte.open(): a file or a store in memory, its schema, and all the ways to open."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Optional, Union
+
+from ._config import NO_CREATE, READ_ONLY, Config, Progress, Steps
+from ._realm import Queue, Realm
+from .database import Database
+from .migration import Migration, step
+from .model import Model
+from .schema import declared_schema
+
+
+def open(
+    path: Optional[Union[str, os.PathLike[str]]] = None,
+    *,
+    schema: Optional[Union[str, Sequence[type[Model]]]] = None,
+    in_memory: Optional[str] = None,
+    read_only: bool = False,
+    create: bool = True,
+    schema_version: Optional[int] = None,
+    migration: Optional[Callable[[Migration], None]] = None,
+    renames: Optional[Mapping[str, str]] = None,
+    delete_classes: Sequence[str] = (),
+    delete_if_migration_needed: bool = False,
+    first_open: Optional[Callable[[Database], None]] = None,
+    seed: Optional[Union[str, os.PathLike[str]]] = None,
+    compact_on_launch: Optional[Callable[[int, int], bool]] = None,
+    durability: Optional[str] = None,
+    max_live_versions: Optional[int] = None,
+    immutable: bool = False,
+    lock_directory: Optional[Union[str, os.PathLike[str]]] = None,
+    map_size: Optional[int] = None,
+    rows_per_cluster: Optional[int] = None,
+    progress: Optional[Progress] = None,
+) -> Database:
+    """Opens or creates a database.
+
+    `schema` is a list of model classes; what the file lacks of them is added. Without a schema, or with one as text,
+    classes are made from what is stored: see `Database.model()`. `in_memory` names a store without a file, shared in
+    this process. `create=False` refuses to make a new file; `read_only` forbids every change; `immutable` is for a
+    medium that nobody can write.
+
+    A `schema_version` above the file's migrates it: properties keep their values under the names in `renames`
+    (`{"Person.first": "name", "Human": "Person"}`), classes in `delete_classes` go, and `migration` is called with a
+    `Migration`; what it raises leaves the file as it was. `progress` hears how far it is: done, and the total or 0.
+    `delete_if_migration_needed` empties the file instead. `first_open` fills a new file, in the write that makes it.
+
+    `seed` is a file to copy if there is none at the path. `compact_on_launch` is asked with the file's size and the
+    bytes in use when nobody else has it open; True compacts it. `durability` is "full", "relaxed" (the last commits may
+    be lost to a power cut, the file stays whole) or "none", for scratch data. Beginning a write raises BusyError while
+    more than `max_live_versions` are shown. `lock_directory` is for the files that processes share, the same for
+    everybody. `map_size` is the most bytes the file can grow to; `rows_per_cluster` is for experiments with new files.
+    """
+    if (path is None) == (in_memory is None):
+        raise TypeError("open() takes either a path or in_memory='name'")
+    classes, native = declared_schema(schema)
+    options: dict[str, Any] = {
+        "schema_version": schema_version, "delete_if_migration_needed": delete_if_migration_needed or None,
+        "seed_path": None if seed is None else os.fspath(seed), "durability": durability,
+        "max_live_versions": max_live_versions, "immutable": immutable or None,
+        "lock_directory": None if lock_directory is None else os.fspath(lock_directory), "map_size": map_size,
+        "rows_per_cluster": rows_per_cluster,
+    }
+    steps = Steps(
+        compact=compact_on_launch,
+        first_open=None if first_open is None else _filling(first_open, classes),
+        migrate=None if migration is None else step(migration, classes),
+        progress=progress, renames=renames or {}, delete_classes=delete_classes)
+    queue = Queue()
+    realm = Realm.open(Config(
+        path, in_memory, READ_ONLY * read_only | NO_CREATE * (not create), native, queue, options, steps))
+    try:
+        return Database(realm, queue, classes)
+    except BaseException:
+        realm.close()
+        raise
+
+
+def _filling(function: Callable[[Database], None],
+             classes: Optional[Sequence[type[Model]]]) -> Callable[[Any], None]:
+    def fill(handle: Any) -> None:
+        function(Database(Realm(handle), None, classes))
+    return fill

@@ -1,0 +1,100 @@
+"""One write of a database: a block that commits at its end and cancels when it raises."""
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Optional
+
+from . import errors
+
+if TYPE_CHECKING:
+    from .database import Database
+
+#: How long one call into the library may wait, so that Ctrl-C is heard in between.
+SLICE_MS = 500
+
+
+class Write:
+    """One write: `with db.write():`. The block is committed at its end, or cancelled when it raises."""
+
+    def __init__(self, database: Database, timeout: Optional[float]) -> None:
+        self._database, self._timeout = database, timeout
+        self.is_open = False
+        self.was_cancelled = False
+        #: What the commit made, None before.
+        self.version: Optional[int] = None
+        self._task: Any = None
+        self._first_new: dict[int, int] = {}
+
+    def __enter__(self) -> Write:
+        database = self._database
+        if database._write is not None:
+            database._check_task()
+            raise errors.AlreadyInWriteError("a write is open already; writes cannot be nested")
+        deadline = None if self._timeout is None else time.monotonic() + self._timeout
+        while True:
+            left = SLICE_MS if deadline is None else max(0, int((deadline - time.monotonic()) * 1000))
+            try:
+                database._realm.begin_write(min(left, SLICE_MS))
+                break
+            except errors.WriteTimeoutError:
+                if deadline is not None and left <= SLICE_MS:
+                    raise
+            except BaseException:
+                # A callback failed while changes were delivered: the write itself may have begun.
+                if database._realm.in_write():
+                    database._realm.cancel()
+                raise
+        self._task = current_task()
+        self.is_open = True
+        database._write = self
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        if not self.is_open:
+            return
+        if kind is not None:
+            self.cancel()
+        else:
+            self._commit()
+
+    def _commit(self) -> None:
+        realm = self._database._realm
+        try:
+            # Callbacks run in here and may look at the database, which is no longer in this write.
+            self._end(cancelled=False)
+            self.version = realm.commit()
+        except BaseException:
+            if realm.in_write():
+                self.was_cancelled = True
+                realm.cancel()
+            raise
+
+    def cancel(self) -> None:
+        """Drops the changes of the block, whose end then does nothing."""
+        if self.is_open:
+            self._end(cancelled=True)
+            if not self._database.closed:
+                self._database._realm.cancel()
+
+    def _end(self, cancelled: bool) -> None:
+        self.is_open, self.was_cancelled = False, cancelled
+        self._database._write = None
+
+    def first_new(self, class_id: int) -> int:
+        """The lowest key this write gave to an object of a class."""
+        return self._first_new.get(class_id, sys.maxsize)
+
+    def _made(self, class_id: int, key: int) -> None:
+        if key < self.first_new(class_id):
+            self._first_new[class_id] = key
+
+
+def current_task() -> Any:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None

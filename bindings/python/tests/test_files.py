@@ -1,0 +1,294 @@
+"""Whole files in Python: every way to open, migrations, maintenance, JSON and CSV; what a callback raises comes out."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+
+import motte
+from conftest import CLASSES, Dog, Person
+from motte import errors
+
+Opener = Callable[..., motte.Database]
+
+
+class Stop(Exception):
+    pass
+
+
+def stop(*_: Any) -> Any:
+    raise Stop("that is enough")
+
+
+def fill(db: motte.Database, count: int = 500) -> None:
+    with db.write():
+        db.add_all([Dog(name=f"dog {number}", age=number) for number in range(count)])
+
+
+# ------------------------------------------------------------------------------------------------ maintenance
+
+
+def test_long_work_tells_how_far_it_is_and_stops(opened: Opener, path: Path, tmp_path: Path) -> None:
+    db = opened()
+    fill(db)
+    work: list[tuple[Callable[..., Any], Optional[Path]]] = [
+        (lambda progress: db.copy_to(tmp_path / "copy", progress=progress), tmp_path / "copy"),
+        (lambda progress: db.verify(progress=progress), None),
+        (lambda progress: db.space(progress=progress), None),
+        (lambda progress: db.compact(progress=progress), None),
+        (lambda progress: db.export_json(tmp_path / "dump", progress=progress), tmp_path / "dump"),
+        (lambda progress: db.export_json(tmp_path / "dogs", Dog, progress=progress), tmp_path / "dogs"),
+        (lambda progress: db.export_csv(tmp_path / "csv", Dog, progress=progress), tmp_path / "csv")]
+    for run, made in work:
+        with pytest.raises(Stop):
+            run(stop)
+        assert made is None or not made.exists()
+        told: list[tuple[int, int]] = []
+        run(lambda done, total: told.append((done, total)))
+        assert told and told[-1][0] == told[-1][1] and (made is None or made.exists())
+    assert len(db.objects(Dog)) == 500
+    db.close()
+    with pytest.raises(Stop):
+        motte.salvage(path, tmp_path / "lines", progress=stop)
+    assert not (tmp_path / "lines").exists()
+
+
+def test_compaction_keeps_what_is_observed(opened: Opener) -> None:
+    db = opened()
+    fill(db)
+    old = db.objects(Dog).where("age >= 100")
+    heard: list[Any] = []
+    observation = old.observe(heard.append)
+    db.refresh()
+    with db.write():
+        db.delete(db.objects(Dog).where("age < 50 OR age >= 400"))
+    before, after = db.compact()
+    assert after < before and len(old) == 300 and db.verify().is_sound
+    frozen = db.freeze()
+    with pytest.raises(errors.BusyError):
+        db.compact()
+    frozen.close()
+    with db.write():
+        db.add(Dog(name="new", age=1000))
+    assert [len(change.insertions) for change in heard] == [0, 0, 1]
+    observation.stop()
+
+
+def test_statistics(opened: Opener) -> None:
+    db = opened()
+    fill(db)
+    other = opened(read_only=True)
+    with db.write():
+        db.add(Dog(name="x"))
+    space = db.space()
+    assert space.classes["Dog"].objects == 501 and space.classes["Person"].objects == 0
+    assert space.classes["Dog"].chunk_bytes > 0 and space.classes["Dog"].index_bytes > 0 and space.log_records > 1
+    assert space.file_bytes == db.file_size > sum(sum(each) for each in space.classes.values())
+    readers = db.readers()
+    assert all(each.is_this_process for each in readers) and max(each.versions_behind for each in readers) == 1
+    other.refresh()
+    assert {each.versions_behind for each in db.readers()} == {0}
+
+
+def test_deleting_everything_and_files(opened: Opener, path: Path) -> None:
+    db = opened()
+    fill(db, 10)
+    with db.write():
+        db.add(Person(name="Ada", dogs=list(db.objects(Dog))))
+        assert db.delete_all() == 11
+    assert db.count(Dog) == db.count(Person) == 0
+    assert motte.exists(path)
+    with pytest.raises(errors.BusyError):
+        motte.delete(path)
+    db.close()
+    assert motte.delete(path) and not motte.delete(path) and not list(path.parent.iterdir())
+    path.write_text("no database of anybody's, but a text that somebody wants to keep, for whatever reason" * 100)
+    with pytest.raises(errors.NotAMotteFileError):
+        motte.delete(path)
+    assert path.exists()
+
+
+def test_damage_is_named_and_survived(opened: Opener, path: Path, tmp_path: Path) -> None:
+    db = opened()
+    fill(db)
+    db.close()
+    content = path.read_bytes()
+    assert content.count(b"dog 7") > 0
+    path.write_bytes(content.replace(b"dog 7", b"DOG 7"))
+    report = motte.verify(path)
+    assert not report.is_sound and report.problem_count >= len(report.problems) > 0
+    assert any("Dog.name" in problem for problem in report.problems)
+    rescued = motte.salvage(path, tmp_path / "lines")
+    assert rescued.objects == 500 and not rescued.is_sound
+    assert len((tmp_path / "lines").read_text().splitlines()) == 500
+
+
+# ------------------------------------------------------------------------------------------------ ways to open
+
+
+def test_callbacks_of_opening(opened: Opener, path: Path) -> None:
+    with pytest.raises(Stop):
+        opened(first_open=stop)
+    db = opened(first_open=lambda new: new.add_all([Dog(name=f"dog {number}") for number in range(2000)]))
+    assert db.count(Dog) == 2000
+    with db.write():
+        db.delete_all()
+    db.close()
+    asked: list[tuple[int, int]] = []
+    with pytest.raises(Stop):
+        opened(compact_on_launch=stop)
+    before = path.stat().st_size
+    opened(compact_on_launch=lambda total, used: asked.append((total, used)) or True)
+    assert asked[0][0] == before > asked[0][1] and path.stat().st_size < before
+
+
+def test_options(opened: Opener, path: Path, tmp_path: Path) -> None:
+    db = opened(durability="relaxed", max_live_versions=2)
+    fill(db, 3)
+    copy = motte.open(tmp_path / "copy.motte", schema=CLASSES, seed=path)
+    assert copy.count(Dog) == 3
+    copy.close()
+    old = opened()
+    for number in range(2):
+        fresh = f"new {number}"
+        with db.write():
+            db.add(Dog(name=fresh))
+    with pytest.raises(errors.BusyError):
+        db.write().__enter__()
+    old.close()
+    locks = tmp_path / "locks"
+    locks.mkdir()
+    elsewhere = motte.open(tmp_path / "other.motte", schema=CLASSES, lock_directory=locks)
+    assert list(locks.iterdir()) and not (tmp_path / "other.motte-shared").exists()
+    elsewhere.close()
+    with pytest.raises(errors.InvalidArgumentError, match="durability"):
+        motte.open(tmp_path / "third.motte", durability="sometimes")
+    with motte.open(tmp_path / "copy.motte", immutable=True) as still:
+        assert still.count(still.model("Dog")) == 3
+        with pytest.raises(errors.ReadOnlyError):
+            still.write().__enter__()
+
+
+# ------------------------------------------------------------------------------------------------ migrations
+
+
+def old_file(path: Path) -> None:
+    schema = "Human { id: int key, first: string, last: string, friend: link<Human> } Gone { x: int }"
+    with motte.open(path, schema=schema, schema_version=1) as db:
+        human, gone = db.model("Human"), db.model("Gone")
+        with db.write():
+            ada = db.add(human(id=1, first="Ada", last="Lovelace"))
+            db.add(human(id=2, first="Alan", last="Turing", friend=ada))
+            db.add(gone(x=1))
+
+
+class Being(motte.Model):
+    id: int = motte.field(primary_key=True)
+    name: str = ""
+    friend: Optional[Being] = None
+    note: Optional[str] = None
+
+
+def test_a_migration(path: Path) -> None:
+    old_file(path)
+    seen: list[Any] = []
+
+    def migrate(migration: motte.Migration) -> None:
+        migration.rename_class("Human", Being)
+        assert migration.delete_class("Gone") and not migration.delete_class("Nobody")
+        for old, new in migration.enumerate(Being):
+            assert old is not None and new is not None
+            new.name = f"{old.first} {old.last}"
+            seen.append((old.id, old.friend and old.friend.first, type(new) is Being))
+        grace = migration.new.add(Being(id=3, name="Grace"))
+        migration.new.one(Being, 1).friend = grace
+        migration.new.delete(migration.new.one(Being, 2))
+        with pytest.raises(errors.FrozenError):
+            migration.old.model("Human")
+            migration.old.objects("Human")[0].first = "x"
+        seen.append((migration.old_version, migration.new_version, migration.old))
+
+    plan = motte.plan(path, [Being], schema_version=2, renames={"Human": "Being"}, delete_classes=["Gone"])
+    assert plan.action == "migrate" and (plan.stored_version, plan.declared_version) == (1, 2)
+    assert "class Human is renamed to Being" in str(plan) and "class Gone is removed" in str(plan)
+    with motte.open(path, schema=[Being], schema_version=2, migration=migrate) as db:
+        assert [(each.id, each.name) for each in db.objects(Being)] == [(1, "Ada Lovelace"), (3, "Grace")]
+        friend = db.one(Being, 1).friend
+        assert friend is not None and friend.name == "Grace" and db.schema_version == 2
+        assert db.verify().is_sound and "Gone" not in db.schema
+    assert seen[:2] == [(1, None, True), (2, "Ada", True)] and seen[2][:2] == (1, 2)
+    old = seen.pop()[2]
+    with pytest.raises(errors.ClosedError):
+        old.count(old.models[0])
+    assert motte.schema_version(path) == 2 and motte.schema_version(path.parent / "none") is None
+
+
+def test_what_a_migration_raises_comes_out(path: Path) -> None:
+    old_file(path)
+
+    def half(migration: motte.Migration) -> None:
+        migration.rename_class("Human", Being)
+        for _, new in migration.enumerate(Being):
+            new.name = "changed"
+        stop()
+
+    before = path.read_bytes()
+    steps: list[tuple[Any, type[Exception]]] = [
+        (half, Stop), (lambda migration: migration.new.add(Being(id=1)), errors.DuplicatePrimaryKeyError),
+        (lambda migration: migration.rename("Being", "no", "name"), errors.InvalidArgumentError)]
+    for step, kind in steps:
+        with pytest.raises(kind):
+            motte.open(path, schema=[Being], schema_version=2, renames={} if step is half else {"Human": "Being"},
+                       migration=step)
+    assert path.read_bytes() == before and motte.schema_version(path) == 1
+    with motte.open(path) as db:
+        assert [each.first for each in db.objects("Human")] == ["Ada", "Alan"]
+
+
+def test_rather_empty(path: Path) -> None:
+    old_file(path)
+    with motte.open(path, schema="Human { id: string key }", delete_if_migration_needed=True) as db:
+        assert db.count(db.model("Human")) == 0
+
+
+# ------------------------------------------------------------------------------------------------ JSON and CSV
+
+
+def test_json_and_csv(db: motte.Database, tmp_path: Path) -> None:
+    with db.write():
+        rex, fido = db.add_all([Dog(name="Rex", age=3), Dog(name="Fido", age=5)])
+        ada = db.add(Person(name="Ada", tags=["x"], dogs=[rex, fido]))
+    assert db.export_json(what=rex) == '{"name":"Rex","age":3,"owner":null}'
+    assert db.export_json(what=db.objects(Dog).where("age > 3"), lines=True, columns=["name", Dog.age]) == (
+        '{"name":"Fido","age":5}\n')
+    assert '"dogs":[{"name":"Rex"' in (db.export_json(what=ada, nested_links=True) or "")
+    assert db.export_json(tmp_path / "dump.jsonl") is None
+    db.export_csv(tmp_path / "dogs.csv", Dog, delimiter=";")
+    assert (tmp_path / "dogs.csv").read_text() == "name;age;owner\nRex;3;\nFido;5;\n"
+
+    with motte.open(in_memory="copy", schema=motte.dump_schema(tmp_path / "dump.jsonl")) as copy:
+        assert copy.import_json(None, tmp_path / "dump.jsonl") == (3, 0)
+        assert copy.export_json() == db.export_json()
+        dog = copy.model("Dog")
+        with pytest.raises(errors.DuplicatePrimaryKeyError, match="dogs.csv"):
+            copy.import_csv(dog, tmp_path / "dogs.csv", delimiter=";")
+        assert copy.import_csv(dog, text="name,age\nRex,4\nMax,1\n", policy="modified") == (1, 1)
+        with copy.write():
+            with pytest.raises(errors.UnknownPropertyError):
+                copy.import_json(dog, text='{"name": "Bo", "tail": 1}')
+            assert copy.import_json(dog, text='{"name": "Bo", "tail": 1}', ignore_unknown=True).created == 1
+        with pytest.raises(Stop):
+            copy.import_json(dog, text='{"name": "Late"}', progress=stop)
+        assert sorted(each.name for each in copy.objects(dog)) == ["Bo", "Fido", "Max", "Rex"]
+        assert copy.one(dog, "Rex").age == 4
+        for wrong in ({"policy": "sometimes"}, {"delimiter": "::"}):
+            with pytest.raises(errors.InvalidArgumentError):
+                copy.import_csv(dog, text="name\nx\n", **wrong)
+        with pytest.raises(TypeError):
+            copy.import_csv(dog)
+    text = motte.csv_schema("Row", text="id,score,when\n1,1.5,2013-01-01T00:00:00Z\n2,,\n", key="id")
+    assert "id: int key" in text and "score: double?" in text and "when: timestamp?" in text
+    with pytest.raises(errors.InvalidArgumentError):
+        motte.dump_schema(text="[]")
