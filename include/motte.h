@@ -25,9 +25,10 @@
  *   7. A callback comes as (function, userdata, free). userdata is the callback's first argument. free(userdata) is
  *      called exactly once, also when registration fails, never while the callback runs. A callback returns 0, or
  *      a code of its own to stop: the call that ran it then fails with MOTTE_E_CALLBACK. No callback is ever required.
- *   8. Caller code runs only inside motte_queue_dispatch(), motte_realm_refresh(), motte_realm_commit(), a
- *      motte_realm_begin_write() that advances, motte_realm_open(), the functions that take a callback of their own
- *      and, for free functions, motte_release(), motte_token_stop() and what replaces a callback.
+ *   8. Caller code runs only inside motte_queue_dispatch(), motte_realm_refresh(), motte_realm_commit() and
+ *      motte_realm_commit_skipping(), a motte_realm_begin_write() that advances, motte_realm_open(), the functions that
+ *      take a callback of their own and, for free functions, motte_release(), motte_token_stop() and what replaces a
+ *      callback.
  *   9. Arrays out follow one protocol (array, capacity, out_count): min(capacity, total) elements are written and
  *      out_count is the total; MOTTE_TRUNCATED if they did not all fit. NULL with capacity 0 asks for the total.
  *  10. Structs that may grow begin with struct_size, which the caller sets to sizeof. The others never change.
@@ -721,6 +722,13 @@ motte_status motte_realm_begin_write(motte_realm *realm, int64_t timeout_ms);
  *  failure of the disk the write is still open: retry or cancel. CALLBACK: committed, but a callback failed.
  *  Thread: owner. Result: -. Optional: out_version. Errors: NOT_IN_WRITE, DISK_FULL, MAP_FULL, CALLBACK. */
 motte_status motte_realm_commit(motte_realm *realm, uint32_t flags, uint64_t *out_version);
+
+/** The same without telling some tokens of this realm, whose owner shows the changes already: they never hear of them,
+ *  and count positions in what comes later as if they had. INVALID_ARGUMENT for a token of another realm; the write is
+ *  then still open. `flags` is 0.
+ *  Thread: owner. Result: -. Optional: out_version. Errors: NOT_IN_WRITE, DISK_FULL, MAP_FULL, CALLBACK. */
+motte_status motte_realm_commit_skipping(motte_realm *realm, motte_token *const *tokens, size_t token_count,
+                                         uint32_t flags, uint64_t *out_version);
 
 /** Drops all changes of the open write.
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE. */
@@ -1707,6 +1715,26 @@ motte_status motte_observe_object(const motte_object *object, uint32_t flags, mo
 motte_status motte_observe_coll(const motte_coll *coll, uint32_t flags, motte_changes_fn callback, void *userdata,
                                 motte_free_fn free_userdata, motte_token **out_token);
 
+/* Key paths narrow what a token hears of: names of properties with dots between them, "toys.brand.name", through
+ * links, lists, sets, maps, inverse properties, embedded objects and mixed values. Elements that come and go, and slots
+ * of a list that are replaced, are told in any case. A path reports a change of each property on its way and of the
+ * last one; a path that ends in a list reports what comes and goes in it. No path at all (path_count 0): only what
+ * comes and goes. Without key paths, a collection's token hears of everything its elements reach over at most four links, an
+ * object's of the object's own properties. Paths are copied. */
+
+/** As motte_observe_object(), for the changes that key paths name. The change set names the properties that the paths
+ *  begin with. `flags` is 0.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_observe_object_paths(const motte_object *object, const motte_str *paths, size_t path_count,
+                                        uint32_t flags, motte_changes_fn callback, void *userdata,
+                                        motte_free_fn free_userdata, motte_token **out_token);
+
+/** As motte_observe_coll(), for the changes that key paths name. `flags` is 0.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_observe_coll_paths(const motte_coll *coll, const motte_str *paths, size_t path_count,
+                                      uint32_t flags, motte_changes_fn callback, void *userdata,
+                                      motte_free_fn free_userdata, motte_token **out_token);
+
 /** The next change set of a token without callback, or PENDING, or END after the last one of a stopped token or of a
  *  source that is gone.
  *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
@@ -1785,7 +1813,7 @@ motte_status motte_changes_props(const motte_changes *changes, motte_prop *out_p
                                  size_t *out_count);
 
 /** Values of a changed property before and after; NOT_FOUND if it did not change. A collection, and an old value that
- *  was not kept (over 64 bytes), reads as null.
+ *  was not kept (over 64 bytes), reads as null. A link whose target changed has the same value twice.
  *  Thread: any. Result: H. Optional: out_old, out_new. */
 motte_status motte_changes_values(const motte_changes *changes, motte_prop prop, motte_value *out_old,
                                   motte_value *out_new);

@@ -18,7 +18,7 @@ final class ChangesBox: Box {
         var props: [motte_prop] = []
         var values: [motte_prop: (old: KeptValue, new: KeptValue)] = [:]
         for change in changes.properties {
-            let prop = UInt64(table?.rawValue ?? 0) << 32 | UInt64(change.column.rawValue)
+            let prop = PropertyID(table ?? TableKey(0), change.name, change.column).bits
             props.append(prop)
             values[prop] = (KeptValue(change.old), KeptValue(change.new))
         }

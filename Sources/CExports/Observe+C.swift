@@ -101,6 +101,37 @@ public func motte_observe_coll(
     }
 }
 
+@_cdecl("motte_observe_object_paths") @implementation
+public func motte_observe_object_paths(
+    _ object: OpaquePointer?, _ paths: UnsafePointer<motte_str>?, _ path_count: Int, _ flags: UInt32,
+    _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?, _ free_userdata: motte_free_fn?,
+    _ out_token: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    observe(
+        { () throws(DatabaseError) in
+            let object = try Handles.object(object)
+            return (object.box.core, object.box.object.table)
+        }, flags, callback, userdata, free_userdata, out_token
+    ) { (deliver) throws(DatabaseError) in
+        try Handles.object(object).box.object.observe(keyPaths: try texts(paths, path_count, "a key path"), deliver)
+    }
+}
+
+@_cdecl("motte_observe_coll_paths") @implementation
+public func motte_observe_coll_paths(
+    _ coll: OpaquePointer?, _ paths: UnsafePointer<motte_str>?, _ path_count: Int, _ flags: UInt32,
+    _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?, _ free_userdata: motte_free_fn?,
+    _ out_token: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    observe(
+        { () throws(DatabaseError) in (try Handles.collection(coll).box.core, nil) }, flags, callback, userdata,
+        free_userdata, out_token
+    ) { (deliver) throws(DatabaseError) in
+        try Handles.collection(coll).box.collection.observe(
+            keyPaths: try texts(paths, path_count, "a key path"), deliver)
+    }
+}
+
 @_cdecl("motte_token_next") @implementation
 public func motte_token_next(
     _ token: OpaquePointer?, _ out_changes: UnsafeMutablePointer<OpaquePointer?>?

@@ -10,8 +10,11 @@ struct PropertyID {
 
     init(_ bits: motte_prop) { self.bits = bits }
 
-    init(_ table: TableKey, _ property: Property) {
-        let low = property.columnKey?.rawValue ?? Self.inverseBit | Self.hash(property.name)
+    init(_ table: TableKey, _ property: Property) { self.init(table, property.name, property.columnKey) }
+
+    /// Without a column, of an inverse property.
+    init(_ table: TableKey, _ name: String, _ column: ColumnKey?) {
+        let low = column?.rawValue ?? Self.inverseBit | Self.hash(name)
         bits = UInt64(table.rawValue) << 32 | UInt64(low)
     }
 

@@ -85,6 +85,25 @@ public func motte_realm_commit(
     }
 }
 
+@_cdecl("motte_realm_commit_skipping") @implementation
+public func motte_realm_commit_skipping(
+    _ realm: OpaquePointer?, _ tokens: UnsafePointer<OpaquePointer?>?, _ token_count: Int, _ flags: UInt32,
+    _ out_version: UnsafeMutablePointer<UInt64>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        out_version?.pointee = 0
+        let realm = try Handles.realm(realm)
+        try checkFlags(flags)
+        var skipped: [Observation] = []
+        for token in try input(tokens, token_count) {
+            skipped.append(try Handles.any(token, .token, as: TokenBox.self).box.observation)
+        }
+        let version = try realm.box.session.commit(skipping: skipped)
+        out_version?.pointee = version.rawValue
+        return .ok
+    }
+}
+
 @_cdecl("motte_realm_cancel") @implementation
 public func motte_realm_cancel(_ realm: OpaquePointer?) -> motte_status {
     boundary { () throws(DatabaseError) in

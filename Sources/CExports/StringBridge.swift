@@ -32,6 +32,15 @@ func requiredName(_ text: UnsafePointer<CChar>?, _ size: Int, _ what: StaticStri
     return name
 }
 
+/// Copies of several texts that must all be there.
+func texts(
+    _ start: UnsafePointer<motte_str>?, _ count: Int, _ what: StaticString
+) throws(DatabaseError) -> [String] {
+    var texts: [String] = []
+    for text in try input(start, count) { texts.append(try requiredText(text.data, Int(text.size), what)) }
+    return texts
+}
+
 func optionalText(_ text: UnsafePointer<CChar>?, _ size: Int) throws(DatabaseError) -> String? {
     try textBytes(text, size).map { String(decoding: $0, as: UTF8.self) }
 }

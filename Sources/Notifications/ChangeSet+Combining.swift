@@ -44,15 +44,59 @@ extension ChangeSet {
     private static func merged(_ left: [PropertyChange], _ right: [PropertyChange]) -> [PropertyChange] {
         var result = left
         for change in right {
-            if let index = result.firstIndex(where: { $0.column == change.column }) {
+            if let index = result.firstIndex(where: { $0.name.hasSameBytes(as: change.name) }) {
                 result[index] = PropertyChange(
-                    column: change.column, old: result[index].old, new: change.new, isOldKnown: result[index].isOldKnown
+                    name: change.name, column: change.column, old: result[index].old, new: change.new,
+                    isOldKnown: result[index].isOldKnown
                 )
             } else {
                 result.append(change)
             }
         }
         return result
+    }
+
+    /// This change set for somebody who knows of `next` already, which came after it: from the old collection with
+    /// `next` applied to the newest one. Where elements that `next` put in stand beside ones that were taken out
+    /// before, theirs is the later place.
+    package func knowing(_ next: ChangeSet) -> ChangeSet {
+        var rest = ChangeSet(kind, from: fromVersion, to: next.toVersion)
+        rest.isInitial = isInitial
+        if isInitial { return rest }
+        let before = PositionMap(self)
+        let after = PositionMap(next)
+        // A key that was put in again is known to be there.
+        let returned = Set(next.keyInsertions)
+        let kept = deletions.indices.filter { !(hasKeys && returned.contains(keyDeletions[$0])) }
+        let keptDeletions = Set(kept.map { deletions[$0] })
+        let removed = Self.merged(
+            deletions.filter { !keptDeletions.contains($0) }, next.deletions.compactMap { before.old(ofNew: $0) })
+        let allDeletions = Self.merged(deletions, next.deletions.compactMap { before.old(ofNew: $0) })
+        let allInsertions = Self.merged(next.insertions, insertions.compactMap { after.new(ofOld: $0) })
+        // Staying elements before each one that `next` put in.
+        let gaps = next.insertions.map { $0 - PositionMap.lowerBound(allInsertions, $0) }
+        func place(_ old: Int, isStaying: Bool) -> Int {
+            let rank = old - PositionMap.lowerBound(allDeletions, old)
+            let arrived = PositionMap.lowerBound(gaps, isStaying ? rank + 1 : rank)
+            return old - PositionMap.lowerBound(removed, old) + arrived
+        }
+        rest.deletions = kept.map { place(deletions[$0], isStaying: false) }
+        if hasKeys { rest.keyDeletions = kept.map { keyDeletions[$0] } }
+        for (index, middle) in insertions.enumerated() {
+            guard let new = after.new(ofOld: middle) else { continue }
+            rest.insertions.append(new)
+            if hasKeys { rest.keyInsertions.append(keyInsertions[index]) }
+        }
+        for (index, middle) in modificationsNew.enumerated() {
+            guard let new = after.new(ofOld: middle) else { continue }
+            rest.modificationsOld.append(place(modificationsOld[index], isStaying: true))
+            rest.modificationsNew.append(new)
+            if hasKeys { rest.keyModifications.append(keyModifications[index]) }
+        }
+        rest.properties = properties.filter { mine in
+            !next.properties.contains { $0.name.hasSameBytes(as: mine.name) }
+        }
+        return rest
     }
 
     /// The same change as seen by somebody who sees only the first `limit` elements of the collection.
@@ -122,6 +166,11 @@ package struct PositionMap {
             if excluded[middle] - middle <= rank { low = middle + 1 } else { high = middle }
         }
         return rank + low
+    }
+
+    static func contains(_ values: [Int], _ wanted: Int) -> Bool {
+        let index = lowerBound(values, wanted)
+        return index < values.count && values[index] == wanted
     }
 
     static func lowerBound(_ values: [Int], _ wanted: Int) -> Int {

@@ -7,10 +7,11 @@ import MotteValues
 extension ChangeSet {
     var hasKeys: Bool { !keyDeletions.isEmpty || !keyInsertions.isEmpty || !keyModifications.isEmpty }
 
-    /// A change of a map. `keys` are sorted; the positions of keys that went are those they had.
+    /// A change of a map. `changes` are in the order of their keys; `elements` are new positions of values that changed
+    /// in themselves, ascending.
     init(
-        _ changes: [MapKeyChange], from: Version, to: Version, isElementModified: (Int) -> Bool = { _ in false },
-        newCount: Int, keyAt: (Int) throws(DatabaseError) -> String
+        _ changes: [MapKeyChange], from: Version, to: Version, modified elements: [Int],
+        keyAt: (Int) throws(DatabaseError) -> String
     ) throws(DatabaseError) {
         self.init(.collection, from: from, to: to)
         // Positions before are those after, without what came and with what went.
@@ -30,11 +31,10 @@ extension ChangeSet {
             }
         }
         let map = PositionMap(self)
-        var next = 0
-        for index in 0 ..< newCount {
-            let isSet = next < modified.count && modified[next] == index
-            if isSet { next += 1 }
-            guard isSet || isElementModified(index), let old = map.old(ofNew: index) else { continue }
+        var last = -1
+        for index in elements.isEmpty ? modified : (modified + elements).sorted() where index != last {
+            last = index
+            guard let old = map.old(ofNew: index) else { continue }
             modificationsOld.append(old)
             modificationsNew.append(index)
             keyModifications.append(try keyAt(index))

@@ -17,16 +17,19 @@ package struct ChangeSet: Sendable {
         case collection = 3
     }
 
-    /// A property of an observed object, before and after. Collections, and old values that the log did not keep,
-    /// are null.
+    /// A property of an observed object, before and after. Collections, inverse properties, and old values that the
+    /// log did not keep, are null. Where only something changed that the property leads to, both are the same.
     package struct PropertyChange: Sendable {
-        package let column: ColumnKey
+        package let name: String
+        /// nil for an inverse property.
+        package let column: ColumnKey?
         package let old: Value
         package let new: Value
         /// False when `old` is null because the log did not keep it.
         package let isOldKnown: Bool
 
-        package init(column: ColumnKey, old: Value, new: Value, isOldKnown: Bool) {
+        package init(name: String, column: ColumnKey?, old: Value, new: Value, isOldKnown: Bool) {
+            self.name = name
             self.column = column
             self.old = old
             self.new = new
@@ -76,7 +79,7 @@ extension ChangeSet: CustomStringConvertible {
         if !(keyDeletions + keyInsertions + keyModifications).isEmpty {
             parts.append("keys -\(keyDeletions)+\(keyInsertions)~\(keyModifications)")
         }
-        if !properties.isEmpty { parts.append("properties \(properties.map(\.column.rawValue))") }
+        if !properties.isEmpty { parts.append("properties \(properties.map(\.name))") }
         return parts.joined(separator: " ")
     }
 }

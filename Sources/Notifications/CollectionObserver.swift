@@ -40,9 +40,9 @@ final class ListObserver: CollectionObserver {
     private let list: LiveElements
     private var oldCount = 0
 
-    init(_ list: LiveElements) throws(DatabaseError) {
+    init(_ list: LiveElements, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.list = list
-        try super.init(list.session)
+        try super.init(list.session, filter)
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
@@ -69,17 +69,9 @@ final class ListObserver: CollectionObserver {
             throw .corrupted("the change log of a list does not add up to the list")
         }
         oldCount = newCount
-        var elements: [Int64] = []
-        var modified: [Int64] = []
-        if let target = list.target {
-            modified = try context.modified(target)
-            if !modified.isEmpty { elements = try list.keys() }
-        }
+        let modified = try context.changedPositions(list, filter)
         if edits.isEmpty, modified.isEmpty { return nil }
-        let difference = replay.difference { index in
-            !modified.isEmpty && RowChanges.contains(modified, elements[index])
-        }
-        return changeSet(difference, context)
+        return changeSet(replay.difference(modified: modified), context)
     }
 }
 
@@ -98,9 +90,9 @@ final class BacklinksObserver: CollectionObserver {
     private let backlinks: LiveBacklinks
     private var oldKeys: [Int64] = []
 
-    init(_ backlinks: LiveBacklinks) throws(DatabaseError) {
+    init(_ backlinks: LiveBacklinks, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.backlinks = backlinks
-        try super.init(backlinks.session)
+        try super.init(backlinks.session, filter)
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
@@ -114,17 +106,29 @@ final class BacklinksObserver: CollectionObserver {
         guard context.moved else { return nil }
         version = context.to
         guard try backlinks.owner.exists() else { return ended(oldKeys.count, context) }
-        guard let summary = try context.summary() else { return try restart() }
-        let modified = try context.modified(backlinks.origin)
-        let changes = summary.table(backlinks.origin)
-        let linksChanged =
-            changes.map { changes in
-                !changes.inserted.isEmpty || !changes.deleted.isEmpty || changes.column(backlinks.column) != nil
-            } ?? false
-        if !linksChanged, modified.isEmpty { return nil }
-        let keys = linksChanged ? try backlinks.keys() : oldKeys
+        guard try context.summary() != nil else { return try restart() }
+        let modified = try context.modified(backlinks.origin, filter)
+        let regrouped = try context.regrouped(
+            origin: backlinks.origin, backlinks.column, isCollection: backlinks.isOfCollection)
+        guard RowChanges.contains(regrouped, backlinks.owner.key.rawValue) else {
+            return modifications(modified, context)
+        }
+        let keys = try backlinks.keys()
         defer { oldKeys = keys }
         let difference = SequenceDifference.ascending(old: oldKeys, new: keys) { RowChanges.contains(modified, $0) }
+        return changeSet(difference, context)
+    }
+
+    /// Where nothing came or went.
+    private func modifications(_ modified: [Int64], _ context: DeliveryContext) -> ChangeSet? {
+        var difference = SequenceDifference()
+        for key in modified {
+            var index = ResultsPatch.lowerBound(oldKeys, key, from: 0)
+            while index < oldKeys.count, oldKeys[index] == key {
+                difference.noteModified(old: index, new: index)
+                index += 1
+            }
+        }
         return changeSet(difference, context)
     }
 }

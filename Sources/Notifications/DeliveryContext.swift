@@ -14,7 +14,10 @@ final class DeliveryContext {
     private var cachedSummary: ChangeSummary??
     private var cachedRows: [TableKey: RowChanges] = [:]
     private var cachedReach: [TableKey: [Int64]] = [:]
+    private var cachedTouched: [String: [TableKey: [Int64]]] = [:]
     private var cachedGraph: LinkGraph?
+    /// What the session showed at `from`.
+    let previous: Snapshot?
 
     /// Objects are modified when something changed that they reach over at most this many links.
     static let linkDepth = 4
@@ -24,6 +27,7 @@ final class DeliveryContext {
         self.from = from
         self.to = to
         self.isOwnCommit = isOwnCommit
+        previous = session.previous.flatMap { $0.version == from ? $0 : nil }
     }
 
     var moved: Bool { from != to }
@@ -51,9 +55,23 @@ final class DeliveryContext {
         return made
     }
 
-    /// Keys of the table's rows that changed or that reach something that changed, ascending. New rows are in it only
-    /// if they reach something old that changed.
-    func modified(_ table: TableKey) throws(DatabaseError) -> [Int64] {
+    /// Keys of the table's rows that count as modified for a filter, ascending. New rows are in it only if they lead to
+    /// something old that changed.
+    func modified(_ table: TableKey, _ filter: KeyPathFilter?) throws(DatabaseError) -> [Int64] {
+        guard let filter else { return try modified(table) }
+        if filter.paths.isEmpty { return [] }
+        if let known = cachedTouched[filter.identity] { return known[table] ?? [] }
+        var keys: [TableKey: [Int64]] = [:]
+        for path in filter.paths {
+            for (root, touched) in try touched(by: path) { keys[root, default: []] += touched }
+        }
+        let made = keys.mapValues(RowChanges.ascending)
+        cachedTouched[filter.identity] = made
+        return made[table] ?? []
+    }
+
+    /// Keys of the table's rows that changed or that reach something that changed, ascending.
+    private func modified(_ table: TableKey) throws(DatabaseError) -> [Int64] {
         if let known = cachedReach[table] { return known }
         let made = try reach(table)
         cachedReach[table] = made
@@ -79,9 +97,7 @@ final class DeliveryContext {
                 let view = try session.table(target)
                 for link in graph.linksTo(target) where (distances[link.origin] ?? .max) <= Self.linkDepth - depth {
                     var parents: [Int64] = []
-                    for key in keys where try view.locate(ObjectKey(key)) != nil {
-                        try view.backlinks(origin: link.origin, link.column, ObjectKey(key), into: &parents)
-                    }
+                    try view.parents(of: keys, by: link, into: &parents)
                     for parent in parents where visited[link.origin, default: []].insert(parent).inserted {
                         next[link.origin, default: []].append(parent)
                     }
@@ -91,49 +107,5 @@ final class DeliveryContext {
             frontier = next
         }
         return visited[table, default: []].sorted()
-    }
-}
-
-/// Which tables link to which, and over how many links one reaches another.
-struct LinkGraph {
-    struct Link {
-        let origin: TableKey
-        let column: ColumnKey
-    }
-
-    private var incoming: [TableKey: [Link]] = [:]
-    private var outgoing: [TableKey: [TableKey]] = [:]
-
-    init(_ schema: Schema) {
-        for type in schema.objectTypes {
-            guard let origin = type.tableKey else { continue }
-            for property in type.properties where property.type == .link {
-                guard let column = property.columnKey, let target = property.target.flatMap({ schema[$0]?.tableKey })
-                else { continue }
-                incoming[target, default: []].append(Link(origin: origin, column: column))
-                outgoing[origin, default: []].append(target)
-            }
-        }
-    }
-
-    func linksTo(_ table: TableKey) -> [Link] { incoming[table] ?? [] }
-
-    /// The fewest links that lead from `table` to each table it reaches; 0 for itself.
-    func distances(from table: TableKey) -> [TableKey: Int] {
-        var distances = [table: 0]
-        var frontier = [table]
-        var distance = 0
-        while !frontier.isEmpty {
-            distance += 1
-            var next: [TableKey] = []
-            for reached in frontier {
-                for target in outgoing[reached] ?? [] where distances[target] == nil {
-                    distances[target] = distance
-                    next.append(target)
-                }
-            }
-            frontier = next
-        }
-        return distances
     }
 }

@@ -2,7 +2,8 @@
 ///
 /// The descriptor is readable while there is work, level-triggered, and is drained by `dispatch` alone. Sessions are
 /// bound to a queue on its owner's thread; a notifier thread per open file sets the descriptor when there is a version
-/// newer than what a bound session shows, and does nothing else.
+/// newer than what a bound session shows, and does nothing else. A host with a scheduler of its own gives a wake
+/// function instead, which is called from any thread and has `dispatch` called where the queue belongs.
 import CMotteShim
 import MotteLiveObjects
 import MotteValues
@@ -10,19 +11,27 @@ import Synchronization
 
 package final class DeliveryQueue: @unchecked Sendable {
     // @unchecked: the descriptor is constant, `isSet` atomic; the bindings are only touched by the owner.
+    /// -1 with a wake function.
     package let descriptor: Int32
     private let owner: UInt64
+    private let confinement: SessionConfinement
+    private let wake: (@Sendable () -> Void)?
     private let forkGeneration: UInt32
     private let isSet = Atomic<Bool>(false)
     private var bindings: [QueueBinding] = []
     private var isDispatching = false
 
-    /// Owned by the calling thread.
-    package init() throws(DatabaseError) {
-        descriptor = motte_shim_event_open()
+    /// Owned by the calling thread, or by what `confinement` says. `wake` is called once for each time that work comes
+    /// up after a dispatch.
+    package init(
+        confinement: SessionConfinement = .thread, wake: (@Sendable () -> Void)? = nil
+    ) throws(DatabaseError) {
+        self.confinement = confinement
+        self.wake = wake
+        descriptor = wake == nil ? motte_shim_event_open() : -1
         owner = motte_shim_thread_serial()
         forkGeneration = motte_shim_fork_generation()
-        guard descriptor >= 0 else {
+        guard descriptor >= 0 || wake != nil else {
             throw DatabaseError(
                 .inputOutput, "no descriptor for a queue; close files or raise the limit of open files",
                 systemError: -descriptor)
@@ -38,15 +47,17 @@ package final class DeliveryQueue: @unchecked Sendable {
         guard motte_shim_fork_generation() == forkGeneration else {
             throw DatabaseError(.forked, "this queue was made before the process forked; make another in the child")
         }
-        guard motte_shim_thread_serial() == owner else {
-            throw DatabaseError(.wrongThread, "this queue belongs to another thread; make one on this thread")
+        let isHere =
+            if case .thread = confinement { motte_shim_thread_serial() == owner } else { confinement.isHere }
+        guard isHere else {
+            throw DatabaseError(.wrongThread, "this queue belongs to \(confinement.name); make one for this place")
         }
     }
 
     /// From any thread; makes the descriptor readable.
     func signal() {
         guard !isSet.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        motte_shim_event_set(descriptor)
+        if let wake { wake() } else { motte_shim_event_set(descriptor) }
     }
 
     /// From now on this queue hears of changes to the session.
@@ -72,6 +83,9 @@ package final class DeliveryQueue: @unchecked Sendable {
     package func wait(timeoutMilliseconds: Int64) throws(DatabaseError) -> Bool {
         try check()
         guard !isDispatching else { throw reentrant() }
+        guard descriptor >= 0 else {
+            throw DatabaseError(.unsupported, "this queue wakes its host itself and cannot be waited for")
+        }
         let outcome = motte_shim_event_wait(descriptor, timeoutMilliseconds)
         guard outcome >= 0 else {
             throw DatabaseError(.inputOutput, "waiting for the queue's descriptor failed", systemError: -outcome)
@@ -91,7 +105,7 @@ package final class DeliveryQueue: @unchecked Sendable {
         }
         // Cleared before looking: what is signalled from here on is seen by the next dispatch.
         isSet.store(false, ordering: .sequentiallyConsistent)
-        motte_shim_event_clear(descriptor)
+        if descriptor >= 0 { motte_shim_event_clear(descriptor) }
         bindings.removeAll { $0.isEnded }
         var left = limit > 0 ? limit : Int.max
         for binding in bindings where left > 0 { left -= try binding.dispatch(atMost: left) }

@@ -84,20 +84,29 @@ struct ListReplay {
 
     // MARK: Outcome
 
-    /// `isElementModified` gets the new position of an element that stayed.
-    func difference(isElementModified: (Int) -> Bool) -> SequenceDifference {
+    /// `modified` are new positions of elements that changed, ascending; those of new elements do not matter.
+    func difference(modified: [Int] = []) -> SequenceDifference {
         var difference = SequenceDifference()
         let kept = keptRuns()
         var stays = [Bool](repeating: false, count: runs.count)
         for index in kept { stays[index] = true }
         var start = 0
         var nextOld = 0
+        var next = 0
         for (index, run) in runs.enumerated() {
             if stays[index] {
                 difference.deletions.append(contentsOf: nextOld ..< run.old)
                 nextOld = run.old + run.count
-                for offset in 0 ..< run.count where run.isModified || isElementModified(start + offset) {
-                    difference.noteModified(old: run.old + offset, new: start + offset)
+                if run.isModified {
+                    for offset in 0 ..< run.count {
+                        difference.noteModified(old: run.old + offset, new: start + offset)
+                    }
+                } else {
+                    while next < modified.count, modified[next] < start { next += 1 }
+                    while next < modified.count, modified[next] < start + run.count {
+                        difference.noteModified(old: run.old + modified[next] - start, new: modified[next])
+                        next += 1
+                    }
                 }
             } else {
                 difference.insertions.append(contentsOf: start ..< start + run.count)

@@ -8,9 +8,9 @@ final class MapObserver: CollectionObserver {
     private let map: LiveMap
     private var oldCount = 0
 
-    init(_ map: LiveMap) throws(DatabaseError) {
+    init(_ map: LiveMap, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.map = map
-        try super.init(map.session)
+        try super.init(map.session, filter)
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
@@ -29,7 +29,7 @@ final class MapObserver: CollectionObserver {
         guard try map.owner.exists() else { return ended(oldCount, context) }
         guard let summary = try context.summary() else { return try restart() }
         let logged = summary.table(map.owner.table)?.map(map.column, map.owner.key.rawValue)?.changes ?? []
-        let elements = try modifiedElements(context)
+        let elements = try context.changedPositions(map, filter)
         if logged.isEmpty, elements.isEmpty { return nil }
         let newCount = try map.count()
         let came = logged.count { $0.kind == .inserted }
@@ -51,18 +51,9 @@ final class MapObserver: CollectionObserver {
                     key: String(decoding: change.key, as: UTF8.self), kind: kind, index: try position(change.key)))
         }
         let changes = try ChangeSet(
-            located, from: context.from, to: context.to, isElementModified: elements.contains, newCount: newCount
+            located, from: context.from, to: context.to, modified: elements
         ) { index throws(DatabaseError) in try map.keyText(at: index) }
         return changes.isEmpty ? nil : changes
-    }
-
-    /// Positions of values whose object has changed.
-    private func modifiedElements(_ context: DeliveryContext) throws(DatabaseError) -> Set<Int> {
-        guard let target = map.target else { return [] }
-        let modified = try context.modified(target)
-        if modified.isEmpty { return [] }
-        let keys = try map.keys()
-        return Set(keys.indices.filter { RowChanges.contains(modified, keys[$0]) })
     }
 
     /// Where a key is, or would be.

@@ -12,10 +12,10 @@ final class NestedObserver: CollectionObserver {
     /// Of a map.
     private var oldKeys: [String] = []
 
-    init(_ nested: LiveNested) throws(DatabaseError) {
+    init(_ nested: LiveNested, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.nested = nested
         place = NestedPlace(path: try nested.path() ?? [])
-        try super.init(nested.session)
+        try super.init(nested.session, filter)
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
@@ -43,25 +43,30 @@ final class NestedObserver: CollectionObserver {
         guard let summary = try context.summary() else { return try restart() }
         let owner = nested.owner.key.rawValue
         let table = summary.table(nested.owner.table)
-        var edits = NestedEdits(ListReplay(count: oldCount))
+        var edits = NestedEdits(ListReplay(count: oldCount), hearsOfInner: filter == nil)
         for operation in table?.nested(nested.column, owner)?.operations ?? [] {
             edits.apply(operation, place.path)
             place.follow(operation)
         }
         place = NestedPlace(path: path)
-        guard edits.isTouched else { return nil }
-        return nested.isMap ? try mapChanges(edits, context) : try listChanges(edits, context)
+        let modified = try context.changedPositions(nested, filter)
+        guard edits.isTouched || !modified.isEmpty else { return nil }
+        return nested.isMap ? try mapChanges(edits, modified, context) : try listChanges(edits, modified, context)
     }
 
-    private func listChanges(_ edits: NestedEdits, _ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
+    private func listChanges(
+        _ edits: NestedEdits, _ modified: [Int], _ context: DeliveryContext
+    ) throws(DatabaseError) -> ChangeSet? {
         oldCount = try nested.count()
         guard !edits.replay.isBroken, edits.replay.count == oldCount else {
             throw .corrupted("the change log of a nested list does not add up to the list")
         }
-        return changeSet(edits.replay.difference { _ in false }, context)
+        return changeSet(edits.replay.difference(modified: modified), context)
     }
 
-    private func mapChanges(_ edits: NestedEdits, _ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
+    private func mapChanges(
+        _ edits: NestedEdits, _ modified: [Int], _ context: DeliveryContext
+    ) throws(DatabaseError) -> ChangeSet? {
         let before = oldKeys
         try remember()
         var changes = ChangeSet(.collection, from: context.from, to: context.to)
@@ -78,7 +83,8 @@ final class NestedObserver: CollectionObserver {
                 changes.keyInsertions.append(oldKeys[right])
                 right += 1
             } else {
-                if edits.touchesAllKeys || edits.keys.contains([UInt8](before[left].utf8)) {
+                let isLinked = PositionMap.contains(modified, right)
+                if isLinked || edits.touchesAllKeys || edits.keys.contains([UInt8](before[left].utf8)) {
                     changes.modificationsOld.append(left)
                     changes.modificationsNew.append(right)
                     changes.keyModifications.append(before[left])
@@ -97,11 +103,16 @@ private struct NestedEdits {
     var keys: Set<[UInt8]> = []
     var touchesAllKeys = false
     var isTouched = false
+    /// Whether an edit further in modifies the element that leads there.
+    private let hearsOfInner: Bool
 
-    init(_ replay: ListReplay) { self.replay = replay }
+    init(_ replay: ListReplay, hearsOfInner: Bool) {
+        self.replay = replay
+        self.hearsOfInner = hearsOfInner
+    }
 
     mutating func apply(_ operation: NestedOperation, _ path: NestedPath) {
-        guard operation.path.starts(with: path) else { return }
+        guard operation.path.starts(with: path), hearsOfInner || operation.path.count == path.count else { return }
         isTouched = true
         guard operation.path.count == path.count else {
             switch operation.path[path.count] {

@@ -1,4 +1,7 @@
-/// One object: which of its own properties changed, with their values before and after; and its deletion.
+/// One object: which of its properties changed, with their values before and after; and its deletion.
+///
+/// Without key paths only its own properties count, in the order of the schema. With key paths those that a path begins
+/// with, when something changed that the path names; a deletion is told in any case.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
@@ -7,9 +10,9 @@ import MotteValues
 final class ObjectObserver: Observer {
     private let object: LiveObject
 
-    init(_ object: LiveObject) throws(DatabaseError) {
+    init(_ object: LiveObject, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.object = object
-        try super.init(object.session)
+        try super.init(object.session, filter)
     }
 
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
@@ -23,31 +26,53 @@ final class ObjectObserver: Observer {
         let type = try object.type
         guard let summary = try context.summary() else {
             // Nothing is known but that it may have changed.
-            for property in type.storedProperties {
-                if let column = property.columnKey { changes.properties.append(try change(column, property, nil)) }
+            for property in type.storedProperties where isNamed(property) {
+                changes.properties.append(try change(property, nil, isSet: true))
             }
-            return changes
+            return changes.isEmpty ? nil : changes
         }
         let columns = summary.table(object.table)?.columns(modifying: object.key.rawValue) ?? []
-        // In the order of the schema.
-        for property in type.storedProperties {
-            guard let column = property.columnKey, columns.contains(column) else { continue }
-            changes.properties.append(try change(column, property, summary))
+        for property in try type.properties.filtered({ property throws(DatabaseError) in
+            try isTouched(property, columns, context)
+        }) {
+            let isSet = property.columnKey.map { columns.contains($0) } ?? false
+            changes.properties.append(try change(property, summary, isSet: isSet))
         }
         return changes.isEmpty ? nil : changes
     }
 
+    private func isNamed(_ property: Property) -> Bool {
+        filter?.paths.contains { $0.root.hasSameBytes(as: property.name) } ?? true
+    }
+
+    private func isTouched(
+        _ property: Property, _ columns: [ColumnKey], _ context: DeliveryContext
+    ) throws(DatabaseError) -> Bool {
+        guard let filter else { return property.columnKey.map { columns.contains($0) } ?? false }
+        for path in filter.paths where path.root.hasSameBytes(as: property.name) {
+            let keys = try context.touched(by: path)[object.table] ?? []
+            if RowChanges.contains(keys, object.key.rawValue) { return true }
+        }
+        return false
+    }
+
     private func change(
-        _ column: ColumnKey, _ property: Property, _ summary: ChangeSummary?
+        _ property: Property, _ summary: ChangeSummary?, isSet: Bool
     ) throws(DatabaseError) -> ChangeSet.PropertyChange {
-        if property.isCollection {
-            return ChangeSet.PropertyChange(column: column, old: .null, new: .null, isOldKnown: false)
+        func change(_ old: Value, _ new: Value, isOldKnown: Bool) -> ChangeSet.PropertyChange {
+            ChangeSet.PropertyChange(
+                name: property.name, column: property.columnKey, old: old, new: new, isOldKnown: isOldKnown)
+        }
+        guard let column = property.columnKey, !property.isCollection else {
+            return change(.null, .null, isOldKnown: false)
         }
         let new = try object.get(column).owned
+        // Only something that the property leads to has changed.
+        if !isSet { return change(new, new, isOldKnown: true) }
         if case .whole(let old)? = try summary?.oldValue(object.table, column, object.key.rawValue) {
-            return ChangeSet.PropertyChange(column: column, old: old, new: new, isOldKnown: true)
+            return change(old, new, isOldKnown: true)
         }
-        return ChangeSet.PropertyChange(column: column, old: .null, new: new, isOldKnown: false)
+        return change(.null, new, isOldKnown: false)
     }
 }
 

@@ -83,10 +83,13 @@ package final class Observation: @unchecked Sendable {
         awaitsInitial = false
     }
 
-    /// Computes what the session's last move means for the observer.
-    func prepare(_ context: DeliveryContext) throws(DatabaseError) {
-        guard !isFinished, !isStopped else { return }
-        if let changes = try observer.advance(context) { add(changes) }
+    /// Computes what the session's last move means for the observer. If it is skipped, its owner knows of the changes
+    /// already: they are not told, and those that still wait are told as if they had come after them.
+    func prepare(_ context: DeliveryContext, isSkipped: Bool) throws(DatabaseError) {
+        guard !isFinished, !isStopped, let changes = try observer.advance(context) else { return }
+        guard isSkipped else { return add(changes) }
+        waiting = waiting.map { $0.knowing(changes) }.flatMap { $0.isEmpty && $0.kind != .session ? nil : $0 }
+        if changes.isSourceDeleted { isFinished = true }
     }
 
     private func add(_ changes: ChangeSet) {

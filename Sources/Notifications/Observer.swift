@@ -7,11 +7,14 @@ import MotteValues
 
 class Observer {
     let session: Session
+    /// Which changes below the elements count; nil: all that are not too far away.
+    let filter: KeyPathFilter?
     /// The version that is remembered.
     var version: Version
 
-    init(_ session: Session) throws(DatabaseError) {
+    init(_ session: Session, _ filter: KeyPathFilter? = nil) throws(DatabaseError) {
         self.session = session
+        self.filter = filter
         version = try session.version
     }
 

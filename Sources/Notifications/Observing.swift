@@ -1,4 +1,5 @@
-/// `observe` on everything live. Without a callback, changes are fetched with `Observation.next()`.
+/// `observe` on everything live. Without a callback, changes are fetched with `Observation.next()`. Key paths narrow
+/// what counts as a modification (`KeyPathFilter`); a path that names no property is `.unknownProperty`.
 ///
 /// Beginning to observe inside a write is `.alreadyInWrite`, of frozen things `.frozen`.
 import MotteLiveObjects
@@ -11,7 +12,15 @@ extension Session {
         return try register(try VersionObserver(self), callback)
     }
 
-    fileprivate func register(
+    /// Commits without telling some observations of this session, whose owners show the changes already. Commits by
+    /// others that are delivered with this one reach them nevertheless.
+    @discardableResult
+    package func commit(skipping tokens: [Observation]) throws(DatabaseError) -> Version {
+        _ = try requireWrite()
+        return try SessionObservers.of(self).commit(skipping: tokens)
+    }
+
+    func register(
         _ observer: Observer, _ callback: Observation.Callback?
     ) throws(DatabaseError) -> Observation {
         let observers = try SessionObservers.of(self)
@@ -22,33 +31,51 @@ extension Session {
 }
 
 extension LiveObject {
-    /// Hears of changed properties and of the deletion of the object.
-    package func observe(_ callback: Observation.Callback? = nil) throws(DatabaseError) -> Observation {
+    /// Hears of changed properties and of the deletion of the object. Without key paths, of its own properties.
+    package func observe(
+        keyPaths: [String]? = nil, _ callback: Observation.Callback? = nil
+    ) throws(DatabaseError) -> Observation {
         try SessionObservers.checkCanObserve(session)
         guard try exists() else {
             throw DatabaseError(.objectDeleted, "this object has been deleted and cannot be observed")
         }
-        return try session.register(try ObjectObserver(self), callback)
+        let filter = try keyPaths.map { paths throws(DatabaseError) in
+            try KeyPathFilter(paths, from: [table], try session.schema)
+        }
+        return try session.register(try ObjectObserver(self, filter), callback)
     }
 }
 
 extension LiveCollection {
-    /// Hears of changes to the collection; the first change set is the initial state.
-    package func observe(_ callback: Observation.Callback? = nil) throws(DatabaseError) -> Observation {
+    /// Hears of changes to the collection; the first change set is the initial state. Without key paths, everything
+    /// that an element reaches over a few links counts as its modification.
+    package func observe(
+        keyPaths: [String]? = nil, _ callback: Observation.Callback? = nil
+    ) throws(DatabaseError) -> Observation {
         try SessionObservers.checkCanObserve(session)
         guard isValid else {
             throw DatabaseError(.objectDeleted, "the object that this collection belongs to has been deleted")
         }
-        return try session.register(try observer(), callback)
+        return try session.register(try observer(try filter(keyPaths)), callback)
     }
 
-    private func observer() throws(DatabaseError) -> Observer {
-        if let list = self as? LiveList { return try ListObserver(list) }
-        if let set = self as? LiveSet { return try ListObserver(set) }
-        if let map = self as? LiveMap { return try MapObserver(map) }
-        if let nested = self as? LiveNested { return try NestedObserver(nested) }
-        if let backlinks = self as? LiveBacklinks { return try BacklinksObserver(backlinks) }
-        if let results = self as? LiveResults, let target { return try ResultsObserver(results, target: target) }
-        return try ValuesObserver(self)
+    func filter(_ keyPaths: [String]?) throws(DatabaseError) -> KeyPathFilter? {
+        guard let keyPaths else { return nil }
+        let schema = try session.schema
+        var tables = [target].compactMap { $0 }
+        if elementType == .mixed { tables = schema.objectTypes.filter { !$0.isEmbedded }.compactMap(\.tableKey) }
+        return try KeyPathFilter(keyPaths, from: tables, schema)
+    }
+
+    func observer(_ filter: KeyPathFilter?) throws(DatabaseError) -> CollectionObserver {
+        if let list = self as? LiveList { return try ListObserver(list, filter) }
+        if let set = self as? LiveSet { return try ListObserver(set, filter) }
+        if let map = self as? LiveMap { return try MapObserver(map, filter) }
+        if let nested = self as? LiveNested { return try NestedObserver(nested, filter) }
+        if let backlinks = self as? LiveBacklinks { return try BacklinksObserver(backlinks, filter) }
+        if let results = self as? LiveResults, let target {
+            return try ResultsObserver(results, target: target, filter)
+        }
+        return try ValuesObserver(self, filter)
     }
 }

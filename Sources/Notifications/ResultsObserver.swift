@@ -1,11 +1,10 @@
 /// Observed results: patched from the change log where that can be done, evaluated again where it cannot.
 ///
 /// Patched are results over a class with at most one step, also sorted and limited: the rows that may have changed
-/// their
-/// membership are those that were inserted, deleted or modified, themselves or through what they link to; only these
-/// are
-/// evaluated. Everything else (results over lists, several limits, a property reached against the direction of a link)
-/// is evaluated anew, when something it depends on changed, and counted in `fullReruns`.
+/// their membership are those that were inserted, deleted or modified, themselves or along a path of the query; only
+/// these are evaluated. Everything else (results over lists, several limits) is evaluated anew, when something it
+/// depends on changed, and counted in `fullReruns`. Key paths say which rows are told of as modified, not which are
+/// looked at.
 import MotteLiveObjects
 import MotteQueryEngine
 import MotteSchemaModel
@@ -25,7 +24,7 @@ final class ResultsObserver: CollectionObserver {
     /// Above this many rows to look at, evaluating anew is cheaper.
     private var candidateLimit: Int { max(1_000, keys.count / 4) }
 
-    init(_ results: LiveResults, target: TableKey) throws(DatabaseError) {
+    init(_ results: LiveResults, target: TableKey, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.results = results
         self.target = target
         let last = results.stages.last
@@ -38,7 +37,7 @@ final class ResultsObserver: CollectionObserver {
             limit = nil
             stage = nil
         }
-        try super.init(results.session)
+        try super.init(results.session, filter)
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
@@ -79,9 +78,9 @@ final class ResultsObserver: CollectionObserver {
         _ context: DeliveryContext, _ summary: ChangeSummary
     ) throws(DatabaseError) -> SequenceDifference? {
         let rows = try context.rows(target)
-        let modified = try context.modified(target)
-        if isPatchable, let reached = try reached(summary) {
-            let candidates = RowChanges.union([rows.inserted, rows.deleted, modified, reached])
+        let modified = try context.modified(target, filter)
+        if isPatchable, let reached = try reached(summary, context) {
+            let candidates = RowChanges.union([rows.inserted, rows.deleted, rows.modified, modified, reached])
             if candidates.isEmpty { return nil }
             if candidates.count <= candidateLimit { return try patch(candidates, rows, modified) }
         } else if try !isTouched(summary, rows, modified) {
@@ -103,46 +102,28 @@ final class ResultsObserver: CollectionObserver {
         return false
     }
 
-    /// Rows from which the query reaches something that changed, along its own paths; nil when some of them cannot be
-    /// known any more, because the link that led there is gone.
-    private func reached(_ summary: ChangeSummary) throws(DatabaseError) -> [Int64]? {
+    /// Rows from which the query reaches something that changed, along its own paths; nil when there are too many.
+    private func reached(_ summary: ChangeSummary, _ context: DeliveryContext) throws(DatabaseError) -> [Int64]? {
         guard let stage else { return [] }
         let source = try session.source()
         var reached: [[Int64]] = []
         for dependency in stage.bound.dependencies where !dependency.steps.isEmpty {
             guard let table = summary.table(dependency.table) else { continue }
-            var changed = table.column(dependency.column)?.keys ?? []
-            if case .inverse(let isList)? = dependency.steps.last?.kind,
-                dependency.steps.last?.column == dependency.column
-            {
-                // Objects that come and go change what links back from them.
-                guard table.deleted.isEmpty else { return nil }
-                if !changed.isEmpty {
-                    guard !isList, dependency.steps.count == 1,
-                        let before = try formerTargets(changed, dependency, summary)
-                    else { return nil }
-                    reached.append(before)
-                }
-                changed = RowChanges.union([changed, table.inserted.keys])
-            }
+            let changed = table.column(dependency.column)?.keys ?? []
             if changed.count > candidateLimit { return nil }
-            if !changed.isEmpty { reached.append(try dependency.roots(of: changed, in: source)) }
+            if let step = dependency.steps.last, case .inverse(let isList) = step.kind,
+                step.column == dependency.column
+            {
+                // Those whose objects linking here are others than before, then back along the steps that lead there.
+                if table.inserted.count + table.deleted.count > candidateLimit { return nil }
+                let regrouped = try context.regrouped(
+                    origin: dependency.table, dependency.column, isCollection: isList)
+                if !regrouped.isEmpty { reached.append(try dependency.roots(ofOrigins: regrouped, in: source)) }
+            } else if !changed.isEmpty {
+                reached.append(try dependency.roots(of: changed, in: source))
+            }
         }
         return RowChanges.union(reached)
-    }
-
-    /// What changed links pointed to before, ascending; the log keeps it.
-    private func formerTargets(
-        _ keys: [Int64], _ dependency: Dependency, _ summary: ChangeSummary
-    ) throws(DatabaseError) -> [Int64]? {
-        var targets: [Int64] = []
-        for key in keys {
-            guard case .whole(let old)? = try summary.oldValue(dependency.table, dependency.column, key) else {
-                return nil
-            }
-            if case .link(let link) = old { targets.append(link.key.rawValue) }
-        }
-        return RowChanges.ascending(targets)
     }
 
     private func patch(
@@ -153,7 +134,7 @@ final class ResultsObserver: CollectionObserver {
         let executor = stage?.executor(source)
         var live = candidates
         if !rows.deleted.isEmpty {
-            live = try candidates.filteringLive { key throws(DatabaseError) in try view.locate(ObjectKey(key)) != nil }
+            live = try candidates.filtered { key throws(DatabaseError) in try view.locate(ObjectKey(key)) != nil }
         }
         let matching = try executor?.matching(live) ?? live
         var next = 0
@@ -192,9 +173,9 @@ final class ValuesObserver: CollectionObserver {
     private let collection: LiveCollection
     private var values: [Value] = []
 
-    init(_ collection: LiveCollection) throws(DatabaseError) {
+    init(_ collection: LiveCollection, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.collection = collection
-        try super.init(collection.session)
+        try super.init(collection.session, filter)
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
@@ -212,7 +193,8 @@ final class ValuesObserver: CollectionObserver {
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
         guard context.moved else { return nil }
         version = context.to
-        if let results = collection as? LiveResults, let summary = try context.summary(),
+        let linked = try context.changedPositions(ofValues: collection, filter)
+        if linked.isEmpty, let results = collection as? LiveResults, let summary = try context.summary(),
             !results.source.isTouched(summary)
         {
             return nil
@@ -220,7 +202,7 @@ final class ValuesObserver: CollectionObserver {
         session.counters.add(fullReruns: 1)
         let old = values
         values = try read()
-        return changeSet(.arbitrary(old: old, new: values), context)
+        return changeSet(SequenceDifference.arbitrary(old: old, new: values).adding(modified: linked), context)
     }
 }
 
@@ -243,14 +225,5 @@ extension ResultsSource {
             return summary.table(backlinks.origin) != nil
                 || summary.table(backlinks.owner.table)?.deleted.contains(backlinks.owner.key.rawValue) == true
         }
-    }
-}
-
-extension Array where Element == Int64 {
-    func filteringLive(_ isLive: (Int64) throws(DatabaseError) -> Bool) throws(DatabaseError) -> [Int64] {
-        var result: [Int64] = []
-        result.reserveCapacity(count)
-        for key in self where try isLive(key) { result.append(key) }
-        return result
     }
 }

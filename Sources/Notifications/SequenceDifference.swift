@@ -21,6 +21,25 @@ package struct SequenceDifference: Equatable, Sendable {
         modificationsNew.append(new)
     }
 
+    /// With elements at these new positions, ascending, as modified too if they stayed.
+    package func adding(modified: [Int]) -> SequenceDifference {
+        if modified.isEmpty { return self }
+        var changes = ChangeSet(.collection, from: Version(0), to: Version(0))
+        changes.deletions = deletions
+        changes.insertions = insertions
+        let map = PositionMap(changes)
+        let known = Set(modificationsNew)
+        var pairs = Array(zip(modificationsOld, modificationsNew))
+        for new in modified where !known.contains(new) {
+            if let old = map.old(ofNew: new) { pairs.append((old, new)) }
+        }
+        pairs.sort { $0.0 < $1.0 }
+        var sum = self
+        sum.modificationsOld = pairs.map(\.0)
+        sum.modificationsNew = pairs.map(\.1)
+        return sum
+    }
+
     // MARK: Ascending
 
     package static func ascending(

@@ -20,6 +20,8 @@ package final class SessionObservers: SessionHook {
     private unowned let session: Session
     private var entries: [Entry] = []
     private var delivering = false
+    /// Tokens that do not hear of the commit under way.
+    private var skipped: [Observation] = []
     /// Version up to which tokens have been told.
     private var preparedVersion: Version
     /// nil while the session has let go of its file.
@@ -103,12 +105,16 @@ package final class SessionObservers: SessionHook {
         let version = try session.version
         let context = DeliveryContext(session, from: preparedVersion, to: version, isOwnCommit: point == .commit)
         preparedVersion = version
+        defer { session.forgetPrevious() }
+        // A callback that writes does not skip them again.
+        let skipped = skipped
+        self.skipped = []
         for entry in entries {
             guard let token = entry.token, !token.isStopped else { continue }
             if token.awaitsInitial {
                 if point != .beginWrite { try token.prepareInitial() }
             } else {
-                try token.prepare(context)
+                try token.prepare(context, isSkipped: skipped.contains { $0 === token })
             }
         }
         keepsHistory?.move(to: version)
@@ -132,6 +138,16 @@ package final class SessionObservers: SessionHook {
             round = waitingTokens()
         }
         return ran
+    }
+
+    func commit(skipping tokens: [Observation]) throws(DatabaseError) -> Version {
+        for token in tokens where token.observer.session !== session {
+            throw DatabaseError(
+                .invalidArgument, "a token to be skipped belongs to another session; name tokens of this one")
+        }
+        skipped = tokens
+        defer { skipped = [] }
+        return try session.commit()
     }
 
     private func waitingTokens() -> [Observation] {

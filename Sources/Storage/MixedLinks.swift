@@ -3,8 +3,8 @@
 /// Values are trusted: they have passed `ValueCheck`, or a chunk's validation.
 import MotteValues
 
-enum MixedLinks {
-    static func forEach(_ value: ValueView, _ body: (ObjectLink) -> Void) {
+package enum MixedLinks {
+    package static func forEach(_ value: ValueView, _ body: (ObjectLink) -> Void) {
         switch value.kind {
         case .link: body(value.linkValue)
         case .list, .map:

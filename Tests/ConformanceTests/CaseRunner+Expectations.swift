@@ -175,6 +175,7 @@ extension CaseRunner {
 
     func observe(_ input: inout CaseCursor) throws {
         let name = try input.needName()
+        let paths = try keyPaths(&input)
         try input.need("=")
         if input.accept("realm") {
             tokens[name] = try session.observe(nil)
@@ -185,11 +186,20 @@ extension CaseRunner {
             let object = try needObject(&ahead)
             if ahead.isAtEnd() {
                 input = ahead
-                tokens[name] = try object.observe(nil)
+                tokens[name] = try object.observe(keyPaths: paths)
                 return
             }
         }
-        tokens[name] = try needCollection(&input).observe(nil)
+        tokens[name] = try needCollection(&input).observe(keyPaths: paths)
+    }
+
+    /// `a` `b.c`, or none; nil where no paths are named.
+    private func keyPaths(_ input: inout CaseCursor) throws -> [String]? {
+        guard input.accept("paths") else { return nil }
+        if input.accept("none") { return [] }
+        var paths: [String] = []
+        while !input.isNext("=") { paths.append(try input.needText()) }
+        return paths
     }
 
     private func expectChanges(_ input: inout CaseCursor) throws {
@@ -225,9 +235,9 @@ extension CaseRunner {
         }
         if !changes.properties.isEmpty { parts.append("properties") }
         for change in changes.properties {
-            guard let property = try propertyAnywhere(change.column) else { continue }
-            parts.append(property.name)
-            if property.isCollection || property.type == .link { continue }
+            parts.append(change.name)
+            guard let column = change.column, let property = try propertyAnywhere(column) else { continue }
+            if property.isCollection || property.type == .link || change.old.isLink || change.new.isLink { continue }
             parts.append(Self.text(change.old) + ">" + Self.text(change.new))
         }
         return (parts + ["}"]).joined(separator: " ")
@@ -241,5 +251,11 @@ extension CaseRunner {
             if let property = type.property(column) { return property }
         }
         return nil
+    }
+}
+
+extension Value {
+    fileprivate var isLink: Bool {
+        if case .link = self { true } else { false }
     }
 }

@@ -41,7 +41,11 @@ extension CaseRunner {
             let limit = input.accept("timeout") ? try input.needInteger() : 10_000
             try session.beginWrite(timeoutMilliseconds: limit)
         } else if input.accept("commit") {
-            let version = try session.commit()
+            var skipped: [Observation] = []
+            if input.accept("skipping") {
+                while !input.isAtEnd() { skipped.append(try token(try input.needName())) }
+            }
+            let version = try skipped.isEmpty ? session.commit() : session.commit(skipping: skipped)
             if try session.version != version { throw CaseFailure("the commit's version is not the session's") }
         } else if input.accept("cancel") { try session.cancel() }
         else if input.accept("refresh") {

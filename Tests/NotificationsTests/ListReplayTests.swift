@@ -38,7 +38,7 @@ import Testing
                     break
                 }
             }
-            let difference = replay.difference { list[$0] % 5 == 0 }
+            let difference = replay.difference(modified: list.indices.filter { list[$0] % 5 == 0 })
             #expect(!replay.isBroken && replay.count == list.count, "\(comment)")
             #expect(apply(difference.deletions, difference.insertions, old: old, new: list) == list, "\(comment)")
             let stayed = Set(difference.modificationsOld.map { old[$0] })
@@ -55,7 +55,7 @@ import Testing
     @Test func oneMoveIsOneDeletionAndOneInsertion() {
         var replay = ListReplay(count: 10)
         replay.move(from: 8, to: 1)
-        let difference = replay.difference { _ in false }
+        let difference = replay.difference()
         #expect(difference.deletions == [8] && difference.insertions == [1] && difference.modificationsOld.isEmpty)
     }
 }

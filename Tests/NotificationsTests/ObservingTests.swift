@@ -249,7 +249,7 @@ extension ChangeSet {
             try people[2].set("age", to: .null)
         }
         let changes = try #require(try token.pull())
-        let names = try changes.properties.map { try people[1].type.property($0.column)?.name }
+        let names = changes.properties.map(\.name)
         #expect(names == ["name", "age", "tags"])
         #expect(changes.properties.map(\.old) == [.string(""), .int(10), .null])
         #expect(changes.properties.map(\.new) == [.string("c"), .null, .null])

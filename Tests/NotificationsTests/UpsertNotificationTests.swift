@@ -38,9 +38,7 @@ import Testing
         }
 
         func changedNames() throws -> [String]? {
-            guard let changes = try object.pull() else { return nil }
-            let type = try ada.type
-            return changes.properties.compactMap { type.property($0.column)?.name }
+            try object.pull()?.properties.map(\.name)
         }
     }
 

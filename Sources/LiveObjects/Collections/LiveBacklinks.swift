@@ -10,6 +10,8 @@ package final class LiveBacklinks: LiveCollection {
     package let owner: LiveObject
     package let origin: TableKey
     package let column: ColumnKey
+    /// Whether the property that links here is a list, set or map.
+    package let isOfCollection: Bool
     private let cachedKeys = EpochCache<[Int64]>()
 
     init(owner: LiveObject, origin: TableKey, column: ColumnKey) throws(DatabaseError) {
@@ -31,6 +33,7 @@ package final class LiveBacklinks: LiveCollection {
         self.owner = owner
         self.origin = origin
         self.column = column
+        isOfCollection = property.isCollection
         super.init(owner.session, .backlinks, elementType: .link, isElementNullable: false, target: origin)
     }
 
@@ -55,6 +58,10 @@ package final class LiveBacklinks: LiveCollection {
     }
 
     override func resultsSource() throws(DatabaseError) -> ResultsSource { .backlinks(self) }
+
+    override func plan() throws(DatabaseError) -> CollectionPlan? {
+        .backlinks(owner.table, owner.key, origin: origin, column)
+    }
 
     package override func freeze() throws(DatabaseError) -> LiveCollection {
         isFrozen ? self : try owner.freeze().backlinks(origin: origin, column)

@@ -81,6 +81,9 @@ package class LiveCollection {
     /// What results over this collection read from.
     func resultsSource() throws(DatabaseError) -> ResultsSource { throw notObjects() }
 
+    /// What it consists of apart from its session; nil when it is gone.
+    func plan() throws(DatabaseError) -> CollectionPlan? { nil }
+
     /// The same collection in the frozen counterpart of its session.
     package func freeze() throws(DatabaseError) -> LiveCollection { self }
 

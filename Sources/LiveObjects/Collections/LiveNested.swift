@@ -34,6 +34,19 @@ package final class LiveNested: LiveCollection {
         }
     }
 
+    /// The one that was at a path in an older version, wherever it is now.
+    static func open(_ root: NestedRoot, _ path: NestedPath, since: Version) throws(DatabaseError) -> LiveNested? {
+        let session = root.owner.session
+        let shown = try session.committedSnapshot()
+        guard shown.version != since else { return try open(root, path) }
+        var place = NestedPlace(path: path)
+        guard since < shown.version, let summary = try session.database.changes(from: since, to: shown) else {
+            return nil
+        }
+        place.follow(summary, root)
+        return place.isGone ? nil : try open(root, place.path)
+    }
+
     private init(_ root: NestedRoot, _ path: NestedPath, isMap: Bool) throws(DatabaseError) {
         let session = root.owner.session
         self.root = root
@@ -193,6 +206,10 @@ package final class LiveNested: LiveCollection {
     override func resultsSource() throws(DatabaseError) -> ResultsSource {
         _ = try document()
         return .nested(self)
+    }
+
+    override func plan() throws(DatabaseError) -> CollectionPlan? {
+        try path().map { .nested(owner.table, owner.key, column, $0, isMap: isMap) }
     }
 
     package override func freeze() throws(DatabaseError) -> LiveCollection {

@@ -21,7 +21,7 @@ package final class LiveResults: LiveCollection {
         self.init(session, source: source, stages: stages, valueStages: [])
     }
 
-    private init(_ session: Session, source: ResultsSource, stages: [ResultsStage], valueStages: [ValueStage]) {
+    init(_ session: Session, source: ResultsSource, stages: [ResultsStage], valueStages: [ValueStage]) {
         self.source = source
         self.stages = stages
         self.valueStages = valueStages
@@ -72,6 +72,10 @@ package final class LiveResults: LiveCollection {
 
     package override func results() throws(DatabaseError) -> LiveResults { self }
     override func resultsSource() throws(DatabaseError) -> ResultsSource { source }
+
+    override func plan() throws(DatabaseError) -> CollectionPlan? {
+        try source.plan().map { .results($0, stages, valueStages) }
+    }
 
     package override func freeze() throws(DatabaseError) -> LiveCollection {
         if isFrozen { return self }
@@ -230,7 +234,7 @@ package final class LiveResults: LiveCollection {
 
 extension Array {
     /// `filter` with a typed throw.
-    func filtered(_ isIncluded: (Element) throws(DatabaseError) -> Bool) throws(DatabaseError) -> [Element] {
+    package func filtered(_ isIncluded: (Element) throws(DatabaseError) -> Bool) throws(DatabaseError) -> [Element] {
         var result: [Element] = []
         for element in self where try isIncluded(element) { result.append(element) }
         return result

@@ -22,6 +22,14 @@ package final class PreparedQuery {
         stage = try ResultsStage(parsed, arguments, target: table, session: session)
     }
 
+    init(_ session: Session, copying other: PreparedQuery) {
+        self.session = session
+        table = other.table
+        arguments = other.arguments
+        parsed = other.parsed
+        stage = other.stage
+    }
+
     package var argumentCount: Int { parsed.argumentCount }
 
     package func bind(_ position: Int, to value: Value) throws(DatabaseError) {

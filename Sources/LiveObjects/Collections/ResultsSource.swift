@@ -94,6 +94,17 @@ package enum ResultsSource {
         }
     }
 
+    func plan() throws(DatabaseError) -> CollectionPlan.Source? {
+        switch self {
+        case .table(let table): .table(table)
+        case .list(let list): try list.plan().map { .collection($0) }
+        case .nested(let nested): try nested.plan().map { .collection($0) }
+        case .backlinks(let backlinks): try backlinks.plan().map { .collection($0) }
+        case .fixed(let table, let keys): .fixed(table, keys)
+        case .fixedValues(let values, let type, let isNullable): .fixedValues(values, type, isNullable)
+        }
+    }
+
     func frozen(in session: Session) throws(DatabaseError) -> ResultsSource {
         switch self {
         case .table, .fixed, .fixedValues:

@@ -6,7 +6,7 @@ import MotteQueryEngine
 import MotteSchemaModel
 import MotteValues
 
-enum ValueStage {
+package enum ValueStage {
     case query(ValueQuery)
     case sort(isAscending: Bool)
     case limit(Int)

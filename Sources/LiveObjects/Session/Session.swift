@@ -38,11 +38,19 @@ package final class Session: @unchecked Sendable {
     private let lentTables: UnsafeMutablePointer<Unmanaged<TableView>?>
     private static let lentTableCount = 64
 
+    /// For references made in the open write.
+    private var writeOutcome: WriteOutcome?
+
     /// Writes are numbered, so that objects of a cancelled one are told from later objects with the same keys.
     private(set) var writeSerial: UInt32 = 0
     private var cancelledWrites: Set<UInt32> = []
     /// Its write belongs to a migration, which alone ends it.
     private var isMigrating = false
+
+    /// What was shown before the present move, while somebody observes and has not yet been told of it.
+    package private(set) var previous: Snapshot?
+    /// Set for sessions that belong to something else than a thread; its check stands in for that of the thread.
+    private let confinement: SessionConfinement
 
     /// Lists and maps in mixed values that somebody holds: they follow each write to its end.
     var nestedPlaces: [WeakNested] = []
@@ -53,8 +61,10 @@ package final class Session: @unchecked Sendable {
     private static let nobody = UInt64.max
 
     private init(
-        _ options: SessionOptions, _ database: Database, _ snapshot: Snapshot, owner: UInt64, frozen: FrozenSources?
+        _ options: SessionOptions, _ database: Database, _ snapshot: Snapshot, owner: UInt64, frozen: FrozenSources?,
+        confinement: SessionConfinement = .thread
     ) {
+        self.confinement = confinement
         self.options = options
         openDatabase = database
         counters = database.counters
@@ -74,11 +84,24 @@ package final class Session: @unchecked Sendable {
 
     // MARK: Opening and closing
 
-    package static func open(_ options: SessionOptions) throws(DatabaseError) -> Session {
+    /// The session belongs to the calling thread, or to what `confinement` says.
+    package static func open(
+        _ options: SessionOptions, confinement: SessionConfinement = .thread
+    ) throws(DatabaseError) -> Session {
         let (database, snapshot) = try SessionOpening(options).run()
         var options = options
         options.forgetOpening()
-        return Session(options, database, snapshot, owner: motte_shim_thread_serial(), frozen: nil)
+        return Session(
+            options, database, snapshot, owner: confinement.owner, frozen: nil, confinement: confinement)
+    }
+
+    static func showing(
+        _ snapshot: Snapshot, of database: Database, _ options: SessionOptions, _ confinement: SessionConfinement
+    ) -> Session {
+        snapshot.reliance =
+            options.schema.map { SchemaReliance(declared: $0, in: snapshot.schema) } ?? SchemaReliance.all
+        return Session(
+            options, database, snapshot, owner: confinement.owner, frozen: nil, confinement: confinement)
     }
 
     /// The two sides of a migration under way: what was, which nobody can change, and what becomes.
@@ -112,6 +135,7 @@ package final class Session: @unchecked Sendable {
         epochBase &+= 1
         owner = Self.nobody
         snapshot = nil
+        previous = nil
         openDatabase = nil
         frozenSources?.close()
     }
@@ -122,6 +146,7 @@ package final class Session: @unchecked Sendable {
         forgetTables()
         epochBase &+= 1
         snapshot = nil
+        previous = nil
         openDatabase = nil
     }
 
@@ -165,6 +190,7 @@ package final class Session: @unchecked Sendable {
         epochBase &+= 1
         owner = Self.nobody
         snapshot = nil
+        previous = nil
         openDatabase = nil
         frozenSources?.close()
         return true
@@ -181,9 +207,15 @@ package final class Session: @unchecked Sendable {
     @inline(__always)
     package func check() throws(DatabaseError) {
         let thread = motte_shim_thread_serial()
-        if (owner != thread && owner != 0) || motte_shim_fork_generation() != forkGeneration {
-            throw refusal()
-        }
+        if (owner != thread && owner != 0) || motte_shim_fork_generation() != forkGeneration { try checkOtherwise() }
+    }
+
+    /// Where the thread alone does not allow it.
+    @inline(never)
+    private func checkOtherwise() throws(DatabaseError) {
+        guard owner == SessionConfinement.elsewhere, motte_shim_fork_generation() == forkGeneration,
+            confinement.isHere
+        else { throw refusal() }
     }
 
     @inline(never)
@@ -203,14 +235,13 @@ package final class Session: @unchecked Sendable {
         }
         return DatabaseError(
             .wrongThread,
-            "this session belongs to another thread; open one on this thread, or freeze what you hand over",
-            path: path)
+            "this session belongs to \(confinement.name); open one here, or freeze what you hand over", path: path)
     }
 
     /// Makes the calling thread the owner; for executors that move their work between threads. The caller sees to it
     /// that no other thread is using the session.
     package func adoptCurrentThread() throws(DatabaseError) {
-        if isFrozen { return }
+        if isFrozen || owner == SessionConfinement.elsewhere { return }
         if owner == Self.nobody || motte_shim_fork_generation() != forkGeneration { throw refusal() }
         owner = motte_shim_thread_serial()
     }
@@ -307,6 +338,13 @@ package final class Session: @unchecked Sendable {
 
     // MARK: Moving
 
+    private func keepPrevious() {
+        if hook != nil, previous == nil { previous = snapshot?.copy() }
+    }
+
+    /// What was there before the move has been compared with what is there now.
+    package func forgetPrevious() { previous = nil }
+
     /// Advances to the newest version and delivers what is pending; false when there was nothing newer.
     @discardableResult
     package func refresh() throws(DatabaseError) -> Bool { try refresh(at: .refresh) }
@@ -321,6 +359,7 @@ package final class Session: @unchecked Sendable {
         }
         let snapshot = try committedSnapshot()
         forgetTables()
+        keepPrevious()
         let moved = try database.advance(snapshot)
         if moved { epochBase &+= 1 }
         try hook?.deliver(self, at: point)
@@ -384,6 +423,7 @@ package final class Session: @unchecked Sendable {
         let snapshot = try committedSnapshot()
         let before = snapshot.version
         forgetTables()
+        keepPrevious()
         do throws(DatabaseError) {
             write = try database.beginWrite(
                 on: snapshot, timeoutMilliseconds: timeoutMilliseconds,
@@ -406,8 +446,10 @@ package final class Session: @unchecked Sendable {
         try checkIsNotMigrating("commit")
         for place in nestedPlaces { try place.nested?.writeWillEnd() }
         forgetTables()
+        keepPrevious()
         let version = try transaction.commit()
         for place in nestedPlaces { place.nested?.writeWasCommitted(as: version) }
+        writeOutcome?.commit(version)
         endWrite()
         try hook?.deliver(self, at: .commit)
         return version
@@ -420,10 +462,20 @@ package final class Session: @unchecked Sendable {
         transaction.cancel()
         cancelledWrites.insert(writeSerial)
         for place in nestedPlaces { place.nested?.writeWasCancelled(writeSerial) }
+        writeOutcome?.cancel()
         endWrite()
     }
 
+    /// nil outside of writes.
+    func outcomeOfWrite() -> WriteOutcome? {
+        guard write != nil else { return nil }
+        let outcome = writeOutcome ?? WriteOutcome()
+        writeOutcome = outcome
+        return outcome
+    }
+
     private func endWrite() {
+        writeOutcome = nil
         epochBase = viewEpoch &+ 1
         write = nil
     }

@@ -36,12 +36,11 @@ public enum ObjectChange<T: ObjectBase> {
             self = .deleted
             return
         }
-        let type = session.binding(for: Swift.type(of: object)).objectType
         self = .change(
             object,
             changes.properties.map { change in
                 PropertyChange(
-                    name: type.property(change.column)?.name ?? "", oldValue: Self.any(change.old),
+                    name: change.name, oldValue: Self.any(change.old),
                     newValue: Self.any(change.new))
             })
     }

@@ -88,6 +88,17 @@ extension Dependency {
     /// The objects of the query's table from which `keys` of `table` are reached, ascending: the steps walked back in
     /// the state of `source`. Links that a change has removed are the caller's to follow, from the before-images.
     package func roots(of keys: [Int64], in source: RowSource) throws(DatabaseError) -> [Int64] {
+        try roots(of: keys, behind: steps[...], in: source)
+    }
+
+    /// The same for objects that the last step starts from.
+    package func roots(ofOrigins keys: [Int64], in source: RowSource) throws(DatabaseError) -> [Int64] {
+        try roots(of: keys, behind: steps.dropLast(), in: source)
+    }
+
+    private func roots(
+        of keys: [Int64], behind steps: ArraySlice<PathStep>, in source: RowSource
+    ) throws(DatabaseError) -> [Int64] {
         var current = keys
         for step in steps.reversed() {
             if current.isEmpty { return [] }

@@ -124,6 +124,37 @@ extension TableView {
         try source.indexView(try backlinkIndex(origin, column)).keys(IndexValue.link(to: key), into: &keys)
     }
 
+    /// The same for a column of mixed values, of which each may link several times.
+    package func mixedBacklinks(
+        origin: TableKey, _ column: ColumnKey, _ key: ObjectKey, into keys: inout [Int64]
+    ) throws(DatabaseError) {
+        source.counters.add(indexLookups: 1)
+        let link = IndexValue.mixedLink(to: ObjectLink(table: self.key, key: key))
+        try source.indexView(try mixedLinkIndex(origin, column)).keys(link, into: &keys)
+    }
+
+    /// Whether a link, list, set or map of `owner` leads to `key`.
+    package func isLinked(
+        from origin: TableKey, _ column: ColumnKey, _ owner: ObjectKey, isMixed: Bool, to key: ObjectKey
+    ) throws(DatabaseError) -> Bool {
+        source.counters.add(indexLookups: 1)
+        if isMixed {
+            let link = IndexValue.mixedLink(to: ObjectLink(table: self.key, key: key))
+            return try source.indexView(try mixedLinkIndex(origin, column)).contains(link, owner)
+        }
+        return try source.indexView(try backlinkIndex(origin, column)).contains(IndexValue.link(to: key), owner)
+    }
+
+    private func mixedLinkIndex(_ origin: TableKey, _ column: ColumnKey) throws(DatabaseError) -> IndexKey {
+        guard let table = source.catalog.table(origin) else { throw source.unknownTable(origin) }
+        guard let index = table.column(column)?.linkIndex else {
+            throw DatabaseError(
+                .unknownProperty, "no property of mixed values of \(table.name) has key \(column.rawValue)",
+                className: table.name)
+        }
+        return index
+    }
+
     private func backlinkIndex(_ origin: TableKey, _ column: ColumnKey) throws(DatabaseError) -> IndexKey {
         guard let table = source.catalog.table(origin) else { throw source.unknownTable(origin) }
         guard let stored = table.column(column), stored.target == key, let index = stored.index else {

@@ -851,8 +851,8 @@ static char *changes_text(const motte_changes *changes) {
         motte_prop_details prop = details_of(props[i]);
         text = case_format("%s%s %s", text, i ? "" : " properties", prop.name);
         MUST(motte_changes_values(changes, props[i], &before, &after));
-        if (prop.collection == MOTTE_COLLECTION_NONE && before.type != MOTTE_TYPE_LINK &&
-            after.type != MOTTE_TYPE_LINK) {
+        if (prop.collection == MOTTE_COLLECTION_NONE && prop.type != MOTTE_TYPE_INVERSE &&
+            before.type != MOTTE_TYPE_LINK && after.type != MOTTE_TYPE_LINK) {
             text = case_format("%s %s>%s", text, value_text(&before), value_text(&after));
         }
     }
@@ -882,9 +882,25 @@ static motte_status expect_changes(cursor *in) {
     return MOTTE_OK;
 }
 
+/* `a` `b.c`, or none; returns 0 where no paths are named. */
+static int key_paths(cursor *in, motte_str *paths, size_t *count) {
+    *count = 0;
+    if (!accept(in, "paths")) return 0;
+    if (accept(in, "none")) return 1;
+    for (cursor ahead = *in; !accept(&ahead, "="); ahead = *in) {
+        if (*count == 8) case_fail("more than 8 key paths");
+        char *text = need_text(in);
+        paths[(*count)++] = (motte_str){text, strlen(text)};
+    }
+    return 1;
+}
+
 static motte_status observe(cursor *in) {
     char *name = need_name(in);
     motte_token *token;
+    motte_str paths[8];
+    size_t count;
+    int has_paths = key_paths(in, paths, &count);
     need(in, "=");
     if (accept(in, "realm")) {
         TRY(motte_observe_realm(now.realm, 0, NULL, NULL, NULL, &token));
@@ -897,13 +913,21 @@ static motte_status observe(cursor *in) {
             is_object = at_end(&ahead);
             if (is_object) {
                 *in = ahead;
-                TRY(motte_observe_object(object, 0, NULL, NULL, NULL, &token));
+                if (has_paths) {
+                    TRY(motte_observe_object_paths(object, paths, count, 0, NULL, NULL, NULL, &token));
+                } else {
+                    TRY(motte_observe_object(object, 0, NULL, NULL, NULL, &token));
+                }
             }
         }
         if (!is_object) {
             motte_coll *coll;
             TRY(need_collection(in, &coll));
-            TRY(motte_observe_coll(coll, 0, NULL, NULL, NULL, &token));
+            if (has_paths) {
+                TRY(motte_observe_coll_paths(coll, paths, count, 0, NULL, NULL, NULL, &token));
+            } else {
+                TRY(motte_observe_coll(coll, 0, NULL, NULL, NULL, &token));
+            }
         }
     }
     keep(now.tokens, name, own(token));
@@ -1535,11 +1559,18 @@ static motte_status elsewhere(cursor *in) {
     return work.status;
 }
 
-static motte_status commit(void) {
+static motte_status commit(cursor *in) {
     uint64_t version, current, before = 0, after;
     motte_realm_details details = {.struct_size = sizeof details};
     TRY(motte_realm_view_epoch(now.realm, &before));
-    TRY(motte_realm_commit(now.realm, 0, &version));
+    if (accept(in, "skipping")) {
+        motte_token *tokens[8];
+        size_t count = 0;
+        while (!at_end(in) && count < 8) tokens[count++] = lookup(now.tokens, need_name(in));
+        TRY(motte_realm_commit_skipping(now.realm, tokens, count, 0, &version));
+    } else {
+        TRY(motte_realm_commit(now.realm, 0, &version));
+    }
     MUST(motte_realm_version(now.realm, &current, NULL));
     MUST(motte_realm_info(now.realm, &details));
     MUST(motte_realm_view_epoch(now.realm, &after));
@@ -1570,7 +1601,7 @@ static motte_status step(cursor *in) {
     if (accept(in, "write")) {
         return motte_realm_begin_write(now.realm, accept(in, "timeout") ? need_integer(in) : 10000);
     }
-    if (accept(in, "commit")) return commit();
+    if (accept(in, "commit")) return commit(in);
     if (accept(in, "cancel")) return motte_realm_cancel(now.realm);
     if (accept(in, "refresh")) return refresh(in);
     if (accept(in, "wait")) return motte_realm_wait_for_change(now.realm, 2000);

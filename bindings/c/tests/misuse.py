@@ -101,6 +101,7 @@ GENERAL = {
     "set": "f->set", "map": "f->map", "operation": "MOTTE_SET_UNION", "part": "MOTTE_CHANGES_INSERTIONS",
     "value": "&f->int_value", "parent": "f->object",
     "progress": "progress_callback", "class_name": '"Thing"',
+    "paths": "f->column_names", "path_count": "2", "tokens": "&f->token", "token_count": "1",
     "real": "1.5", "decimal": "&f->decimal", "timestamp": "&f->instant", "width": "16",
 }
 # NULL means something for these.

@@ -359,8 +359,12 @@ class Runner:
             self.db._realm.cancel()
         return write
 
-    def _commit(self, _: Cursor) -> None:
-        self._end_write().__exit__(None, None, None)
+    def _commit(self, cursor: Cursor) -> None:
+        write = self._end_write()
+        if cursor.accept("skipping"):
+            while not cursor.at_end():
+                write._skipping.append(self.tokens[cursor.name()].observation._token)
+        write.__exit__(None, None, None)
 
     def _cancel(self, _: Cursor) -> None:
         self._end_write().cancel()
@@ -622,6 +626,12 @@ class Runner:
 
     def _observe(self, cursor: Cursor) -> None:
         name, heard = cursor.name(), Heard()
+        paths: Any = None
+        if cursor.accept("paths"):
+            paths = []
+            if not cursor.accept("none"):
+                while not cursor.is_next("="):
+                    paths.append(cursor.in_backquotes())
         cursor.need("=")
         if cursor.accept("realm"):
             source: Any = self.db
@@ -633,7 +643,7 @@ class Runner:
             if not cursor.at_end():
                 cursor.at = at
                 source = self.collection(cursor)
-        heard.observation = source.observe(heard.changes.append)
+        heard.observation = source.observe(heard.changes.append, **({} if paths is None else {"paths": paths}))
         self.tokens[name] = heard
 
     def _stop(self, cursor: Cursor) -> None:
@@ -809,6 +819,9 @@ def changes_text(change: Any) -> str:
             words.append("properties")
         for each in change.properties:
             words.append(each.name)
+            # Inverse properties have no values.
+            if each.old is None and each.new is None:
+                continue
             if not isinstance(each.old, motte.Model) and not isinstance(each.new, motte.Model):
                 words.append(f"{value_text(each.old)}>{value_text(each.new)}")
         return " ".join(words + ["}"])

@@ -278,3 +278,55 @@ def test_links_in_object_changes_are_objects(db: motte.Database) -> None:
 
     change = next(changes).properties[0]
     assert (change.name, change.old, change.new) == ("owner", None, ada)
+
+
+def test_key_paths_narrow_what_is_heard(db: motte.Database) -> None:
+    with db.write():
+        ada = db.add(Person(name="Ada", age=36))
+        bob = db.add(Person(name="Bob", age=5))
+    names: list[motte.Changes] = []
+    members: list[motte.Changes] = []
+    own: list[motte.ObjectChange] = []
+    people = db.objects(Person)
+    tokens = [people.observe(names.append, paths=["name"]), people.observe(members.append, paths=[]),
+              ada.observe(own.append, paths=["age"])]
+    db.dispatch()
+    with db.write():
+        bob.age = 6
+    with db.write():
+        ada.name, ada.age = "Adele", 37
+    with db.write():
+        db.add(Person(name="Eve"))
+
+    assert [(change.insertions, change.modifications) for change in names[1:]] == [([], [0]), ([2], [])]
+    assert [(change.insertions, change.modifications) for change in members[1:]] == [([2], [])]
+    assert [[each.name for each in change.properties] for change in own] == [["age"]]
+    stream = iter(people.changes(timeout=0.05, paths=["age"]))
+    assert next(stream).is_initial
+    with db.write():
+        bob.name = "Bert"
+        ada.age = 38
+    assert [change.modifications for change in stream] == [[0]]
+    with pytest.raises(errors.UnknownPropertyError, match="did you mean 'name'"):
+        people.observe(names.append, paths=["nmae"])
+    with pytest.raises(errors.InvalidArgumentError, match="is a list of key paths"):
+        people.observe(names.append, paths="name")
+    for token in tokens:
+        token.stop()
+
+
+def test_a_write_skips_observations(db: motte.Database) -> None:
+    shown: list[motte.Changes] = []
+    heard: list[motte.Changes] = []
+    people = db.objects(Person)
+    mine, other = people.observe(shown.append), people.observe(heard.append)
+    db.dispatch()
+    with db.write(skipping=[mine]):
+        db.add(Person(name="Ada"))
+    with db.write():
+        db.add(Person(name="Bob"))
+
+    assert [change.insertions for change in shown[1:]] == [[1]]
+    assert [change.insertions for change in heard[1:]] == [[0], [1]]
+    mine.stop()
+    other.stop()

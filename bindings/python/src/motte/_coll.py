@@ -134,8 +134,10 @@ class Coll:
         errors.check(lib.motte_coll_aggregate(self.handle, operation, prop, cells.values))
         return cells.first(make)
 
-    def observe(self, callback: Optional[Callable[[Any], None]]) -> Token:
-        return Token.started(lib.motte_observe_coll, self.handle, callback)
+    def observe(self, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]] = None) -> Token:
+        if paths is None:
+            return Token.started(lib.motte_observe_coll, self.handle, callback)
+        return Token.started(lib.motte_observe_coll_paths, self.handle, callback, paths)
 
     def same(self, other: Coll) -> bool:
         return bool(lib.motte_equal(self.handle, other.handle))
@@ -361,16 +363,23 @@ class Token:
         self.handle = handle
 
     @staticmethod
-    def started(function: Any, source: Any, callback: Optional[Callable[[Any], None]]) -> Token:
-        """Calls one of motte_observe_*. Without a callback, changes wait for next()."""
+    def started(
+        function: Any, source: Any, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]] = None
+    ) -> Token:
+        """Calls one of motte_observe_*, with key paths one of motte_observe_*_paths. Without a callback, changes wait
+        for next()."""
         place = out("motte_token")
+        arguments = [source]
+        if paths is not None:
+            cells, _kept = texts(paths)
+            arguments += [cells, len(paths)]
         if callback is None:
-            errors.check(function(source, 0, NULL, NULL, NULL, place))
+            errors.check(function(*arguments, 0, NULL, NULL, NULL, place))
         else:
             def heard(handle: Any) -> None:
                 callback(NativeChanges(handle))
             errors.check(function(
-                source, 0, lib.motte_python_changes, _callbacks.passed(heard), lib.motte_python_free, place))
+                *arguments, 0, lib.motte_python_changes, _callbacks.passed(heard), lib.motte_python_free, place))
         return Token(own(place))
 
     def next(self) -> Optional[NativeChanges]:

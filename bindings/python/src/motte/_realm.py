@@ -201,9 +201,14 @@ class Realm:
     def begin_write(self, timeout_ms: int) -> None:
         _callbacks.check_calling(lib.motte_realm_begin_write(self.handle, timeout_ms))
 
-    def commit(self) -> int:
+    def commit(self, skipping: Sequence[Token] = ()) -> int:
         place = ffi.new("uint64_t *")
-        _callbacks.check_calling(lib.motte_realm_commit(self.handle, 0, place))
+        if skipping:
+            tokens = ffi.new("motte_token *[]", [token.handle for token in skipping])
+            _callbacks.check_calling(
+                lib.motte_realm_commit_skipping(self.handle, tokens, len(skipping), 0, place))
+        else:
+            _callbacks.check_calling(lib.motte_realm_commit(self.handle, 0, place))
         return int(place[0])
 
     def cancel(self) -> None:
@@ -374,8 +379,10 @@ class Realm:
             self.handle, class_id, ffi.new("motte_key[]", list(keys)), len(keys), place))
         return int(place[0])
 
-    def row_observe(self, class_id: int, key: int, callback: Any) -> Token:
-        return Token.started(lib.motte_observe_object, self.object(class_id, key), callback)
+    def row_observe(self, class_id: int, key: int, callback: Any, paths: Optional[Sequence[str]] = None) -> Token:
+        if paths is None:
+            return Token.started(lib.motte_observe_object, self.object(class_id, key), callback)
+        return Token.started(lib.motte_observe_object_paths, self.object(class_id, key), callback, paths)
 
     def object(self, class_id: int, key: int) -> Any:
         """The handle of an object."""

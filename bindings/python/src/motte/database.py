@@ -10,9 +10,9 @@ import asyncio
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union, overload
 
 from . import errors, loose, query
 from ._coll import MAP, Coll
@@ -32,6 +32,9 @@ from .results import Collection, Results
 from .schema import Row, made_class, rows_of
 from .storing import Storing
 from .write import SLICE_MS, Write, current_task
+
+if TYPE_CHECKING:
+    from .notifications import Observation
 
 M = TypeVar("M", bound=Model)
 
@@ -164,10 +167,10 @@ class Database(Storing, Delivery, Maintenance, Exchange):
 
     # -------------------------------------------------------------------------------------------- writing
 
-    def write(self, timeout: Optional[float] = None) -> Write:
+    def write(self, timeout: Optional[float] = None, *, skipping: Iterable[Observation] = ()) -> Write:
         """`with db.write():` waits for the writer's place (at most `timeout` seconds), commits at the end of the block,
-        and cancels when it raises."""
-        return Write(self, timeout)
+        and cancels when it raises. The commit is not told to the observations in `skipping`."""
+        return Write(self, timeout, skipping)
 
     # -------------------------------------------------------------------------------------------- reading
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, TypeVar
 
 from . import errors, query
@@ -132,14 +132,18 @@ class Map(MutableMapping[str, V]):
 
     # -------------------------------------------------------------------------------------------- observing
 
-    def observe(self, callback: Callable[[Changes], None]) -> Observation:
+    def observe(
+        self, callback: Callable[[Changes], None], *, paths: Optional[Sequence[str]] = None
+    ) -> Observation:
         """Calls back with each change, first with the initial state, for as long as the result is kept."""
         from .notifications import observe_collection
 
-        return observe_collection(self, callback)
+        return observe_collection(self, callback, paths)
 
-    def changes(self, timeout: Optional[float] = None) -> ChangeStream[Changes]:
+    def changes(
+        self, timeout: Optional[float] = None, *, paths: Optional[Sequence[str]] = None
+    ) -> ChangeStream[Changes]:
         """The changes one after the other, the initial state first; see Collection.changes()."""
         from .notifications import collection_changes
 
-        return collection_changes(self, timeout)
+        return collection_changes(self, timeout, paths)

@@ -223,17 +223,22 @@ class Model:
         self._stored_row("object_key")
         return self._live_key()
 
-    def observe(self, callback: Callable[[ObjectChange], None]) -> Observation:
-        """Calls back when a property changes and when the object is deleted, for as long as the result is kept."""
+    def observe(
+        self, callback: Callable[[ObjectChange], None], *, paths: Optional[Sequence[str]] = None
+    ) -> Observation:
+        """Calls back when a property changes and when the object is deleted, for as long as the result is kept. With
+        key paths, `paths=["owner.name"]`, when something changes that they name."""
         from .notifications import observe_object
 
-        return observe_object(self, callback)
+        return observe_object(self, callback, paths)
 
-    def changes(self, timeout: Optional[float] = None) -> ChangeStream[ObjectChange]:
+    def changes(
+        self, timeout: Optional[float] = None, *, paths: Optional[Sequence[str]] = None
+    ) -> ChangeStream[ObjectChange]:
         """The changes of this object, one after the other; ends when `timeout` seconds pass without one."""
         from .notifications import object_changes
 
-        return object_changes(self, timeout)
+        return object_changes(self, timeout, paths)
 
     def freeze(self) -> Self:
         """The object as it is now, for ever and for every thread."""

@@ -2,12 +2,16 @@
 
 A callback runs on the database's thread when that thread calls db.dispatch() or db.refresh(), or writes. A stream from
 `changes()` waits for changes itself: `for` polls the database's descriptor, `async for` lets the event loop poll it.
+
+Key paths, `paths=["name", "toys.brand.name"]`, narrow what is heard of besides elements that come and go; each
+observation hears only what its own paths name. None is everything an element reaches over at most four links (of an
+object, its own properties); an empty list is only what comes and goes.
 """
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
 from . import errors
@@ -103,7 +107,8 @@ def _short(values: list[int]) -> str:
 
 
 class Observation:
-    """A callback that is called, until stop(), until the `with` block ends, or until this is dropped: keep it."""
+    """A callback that is called, until stop(), until the `with` block ends, or until this is dropped: keep it. A write
+    whose changes you show already skips it: `with db.write(skipping=[observation])`."""
 
     def __init__(self, token: Token) -> None:
         self._token = token
@@ -182,19 +187,31 @@ class ChangeStream(Generic[C]):
 # ------------------------------------------------------------------------------------------------ what is observed
 
 
+Paths = Optional[Sequence[str]]
+
+
 def observe_collection(
-    collection: Union[Collection[Any], Map[Any]], callback: Callable[[Changes], None]
+    collection: Union[Collection[Any], Map[Any]], callback: Callable[[Changes], None], paths: Paths
 ) -> Observation:
-    return Observation(collection._coll.observe(lambda native: callback(Changes(native))))
+    return Observation(collection._coll.observe(lambda native: callback(Changes(native)), _checked(paths)))
 
 
-def collection_changes(collection: Union[Collection[Any], Map[Any]], timeout: Optional[float]) -> ChangeStream[Changes]:
-    return ChangeStream(collection._database, lambda: collection._coll.observe(None), Changes, timeout)
+def collection_changes(
+    collection: Union[Collection[Any], Map[Any]], timeout: Optional[float], paths: Paths
+) -> ChangeStream[Changes]:
+    checked = _checked(paths)
+    return ChangeStream(collection._database, lambda: collection._coll.observe(None, checked), Changes, timeout)
 
 
-def _object_token(instance: Model, callback: Optional[Callable[[NativeChanges], None]]) -> Token:
+def _checked(paths: Paths) -> Optional[list[str]]:
+    if isinstance(paths, str):
+        raise errors.InvalidArgumentError("paths is a list of key paths; write paths=[...] around the one")
+    return None if paths is None else list(paths)
+
+
+def _object_token(instance: Model, callback: Optional[Callable[[NativeChanges], None]], paths: Paths) -> Token:
     row = instance._stored_row("observing")
-    return row.realm.row_observe(row.class_id, instance._live_key(), callback)
+    return row.realm.row_observe(row.class_id, instance._live_key(), callback, paths)
 
 
 def _object_reader(instance: Model) -> Callable[[NativeChanges], ObjectChange]:
@@ -203,14 +220,16 @@ def _object_reader(instance: Model) -> Callable[[NativeChanges], ObjectChange]:
     return lambda native: ObjectChange(native, names, row.database)
 
 
-def observe_object(instance: Model, callback: Callable[[ObjectChange], None]) -> Observation:
+def observe_object(instance: Model, callback: Callable[[ObjectChange], None], paths: Paths) -> Observation:
     read = _object_reader(instance)
-    return Observation(_object_token(instance, lambda native: callback(read(native))))
+    return Observation(_object_token(instance, lambda native: callback(read(native)), _checked(paths)))
 
 
-def object_changes(instance: Model, timeout: Optional[float]) -> ChangeStream[ObjectChange]:
+def object_changes(instance: Model, timeout: Optional[float], paths: Paths) -> ChangeStream[ObjectChange]:
     database = instance._stored_row("observing").database
-    return ChangeStream(database, lambda: _object_token(instance, None), _object_reader(instance), timeout)
+    checked = _checked(paths)
+    return ChangeStream(
+        database, lambda: _object_token(instance, None, checked), _object_reader(instance), timeout)
 
 
 def observe_database(database: Database, callback: Callable[[DatabaseChange], None]) -> Observation:

@@ -310,20 +310,25 @@ class Collection(Sequence[T], Generic[T]):
 
     # -------------------------------------------------------------------------------------------- observing
 
-    def observe(self, callback: Callable[[Changes], None]) -> Observation:
+    def observe(
+        self, callback: Callable[[Changes], None], *, paths: Optional[Sequence[str]] = None
+    ) -> Observation:
         """Calls back with each change, first with the initial state, for as long as the result is kept.
 
-        Delivered by db.refresh(), db.dispatch(), and the writes of this database, on its thread."""
+        Delivered by db.refresh(), db.dispatch(), and the writes of this database, on its thread. Key paths narrow what
+        is heard of besides elements that come and go, `paths=["name", "toys.brand.name"]`; [] is nothing else."""
         from .notifications import observe_collection
 
-        return observe_collection(self, callback)
+        return observe_collection(self, callback, paths)
 
-    def changes(self, timeout: Optional[float] = None) -> ChangeStream[Changes]:
+    def changes(
+        self, timeout: Optional[float] = None, *, paths: Optional[Sequence[str]] = None
+    ) -> ChangeStream[Changes]:
         """The changes one after the other, the initial state first: `for change in results.changes(timeout=5)`, or
         `async for change in results.changes()`. Ends when `timeout` seconds pass without one."""
         from .notifications import collection_changes
 
-        return collection_changes(self, timeout)
+        return collection_changes(self, timeout, paths)
 
 
 class InPlace(Collection[T]):

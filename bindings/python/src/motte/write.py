@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -11,6 +12,7 @@ from . import errors
 
 if TYPE_CHECKING:
     from .database import Database
+    from .notifications import Observation
 
 #: How long one call into the library may wait, so that Ctrl-C is heard in between.
 SLICE_MS = 500
@@ -19,8 +21,9 @@ SLICE_MS = 500
 class Write:
     """One write: `with db.write():`. The block is committed at its end, or cancelled when it raises."""
 
-    def __init__(self, database: Database, timeout: Optional[float]) -> None:
+    def __init__(self, database: Database, timeout: Optional[float], skipping: Iterable[Observation] = ()) -> None:
         self._database, self._timeout = database, timeout
+        self._skipping = [observation._token for observation in skipping]
         self.is_open = False
         self.was_cancelled = False
         #: What the commit made, None before.
@@ -66,7 +69,7 @@ class Write:
         try:
             # Callbacks run in here and may look at the database, which is no longer in this write.
             self._end(cancelled=False)
-            self.version = realm.commit()
+            self.version = realm.commit(self._skipping)
         except BaseException:
             if realm.in_write():
                 self.was_cancelled = True

@@ -1,0 +1,35 @@
+/// Who may use a live session.
+///
+/// A thread is told by its number at every call. Anything else, such as a serial queue or an actor's executor, is asked
+/// whether the calling thread runs on its behalf just now; two threads must never be told yes at once.
+import CMotteShim
+
+package enum SessionConfinement: Sendable {
+    case thread
+    case custom(name: String, isHere: @Sendable () -> Bool)
+
+    /// Stands for the owner in sessions that belong to no thread; threads are numbered from 1.
+    static let elsewhere = UInt64.max - 1
+
+    var owner: UInt64 {
+        switch self {
+        case .thread: motte_shim_thread_serial()
+        case .custom: Self.elsewhere
+        }
+    }
+
+    /// Only for what belongs to no thread.
+    package var isHere: Bool {
+        switch self {
+        case .thread: false
+        case .custom(_, let isHere): isHere()
+        }
+    }
+
+    package var name: String {
+        switch self {
+        case .thread: "another thread"
+        case .custom(let name, _): name
+        }
+    }
+}
