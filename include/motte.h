@@ -1719,8 +1719,8 @@ motte_status motte_observe_coll(const motte_coll *coll, uint32_t flags, motte_ch
  * links, lists, sets, maps, inverse properties, embedded objects and mixed values. Elements that come and go, and slots
  * of a list that are replaced, are told in any case. A path reports a change of each property on its way and of the
  * last one; a path that ends in a list reports what comes and goes in it. No path at all (path_count 0): only what
- * comes and goes. Without key paths, a collection's token hears of everything its elements reach over at most four links, an
- * object's of the object's own properties. Paths are copied. */
+ * comes and goes. Without key paths, a collection's token hears of everything its elements reach over at most four
+ * links, an object's of the object's own properties. Paths are copied. */
 
 /** As motte_observe_object(), for the changes that key paths name. The change set names the properties that the paths
  *  begin with. `flags` is 0.
