@@ -92,6 +92,11 @@ let package = Package(
             dependencies: ["CLMDB", "CSQLite"] + allFloors.map { .target(name: "Motte" + $0) },
             path: "Benchmarks/MotteBench"),
         .target(
+            name: "MotteFuzz",
+            dependencies: (allFloors.map { "Motte" + $0 } + ["CMotteShim"]).map { .target(name: $0) },
+            path: "Fuzz",
+            exclude: ["kept"]),
+        .target(
             name: "TestSupport",
             dependencies: allFloors.map { .target(name: "Motte" + $0) },
             path: "Tests/TestSupport"),
@@ -106,6 +111,7 @@ let package = Package(
         tests("ExchangeTests", on: ["MotteExchange"] + live),
         tests("MotteTests", on: ["Motte"]),
         tests("ConformanceTests", on: ["MotteExchange", "MotteNotifications"] + live),
+        tests("FuzzTests", on: ["MotteFuzz"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,180 @@
+/// A whole file of our own pager of which bytes were changed, with checksums that fit all the way up to the root slots
+/// or without: it is opened, read, checked, written, closed, opened again and salvaged. Each is done or is an error;
+/// with checksums left alone what is read is what was written.
+///
+/// Input: a byte of flags (0x80: checksums are left as they are, 0x40: the file is cut short), then edits: a page (two
+/// bytes), an offset in it (two bytes), and a byte.
+import CMotteShim
+import MotteValues
+
+@testable import MottePages
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+extension FuzzTarget {
+    package static let pageFile = FuzzTarget(name: "pageFile", seeds: PageFileFuzz.seeds, run: PageFileFuzz.run)
+}
+
+enum PageFileFuzz {
+    private static let pageBytes = 4096
+    private static let allowed: [ErrorCode] = [
+        .corrupted, .unsupportedFormat, .notAMotteFile, .mapFull, .diskFull, .outOfMemory, .busy,
+    ]
+    private static let sound = (try? soundFile()) ?? []
+    private static let soundContents = (try? contents(of: open(MemoryDisk(sound)))) ?? []
+
+    private static func open(_ disk: MemoryDisk) throws -> PageStore {
+        var options = PageStoreOptions(location: .memory(identifier: nil))
+        options.disk = disk
+        options.mapSizeBytes = 4 << 20
+        return try PageStore.open(options)
+    }
+
+    static func soundFile() throws -> [UInt8] {
+        let disk = MemoryDisk()
+        let store = try open(disk)
+        for round in 0 ..< 4 {
+            var changes: [(String, [UInt8]?)] = []
+            for index in 0 ..< 24 where (index + round) % 3 != 0 || round == 0 {
+                let size = index % 8 == 0 ? 5000 : index * 20
+                changes.append(("key-\(index)", [UInt8](repeating: UInt8(round * 16 + index % 16), count: size)))
+            }
+            changes.append(("gone-\(round)", round % 2 == 0 ? [1] : nil))
+            try commit(store, changes)
+        }
+        store.close()
+        return disk.contents
+    }
+
+    private static func commit(_ store: PageStore, _ changes: [(String, [UInt8]?)]) throws {
+        var batch = PageBatch()
+        for (key, value) in changes {
+            if let value { batch.put(Array(key.utf8), value) } else { batch.delete(Array(key.utf8)) }
+        }
+        let lock = try store.lockForWriting(timeoutMilliseconds: 0)
+        defer { lock.release() }
+        try store.commit(batch, lock: lock, version: Version(try store.snapshot().version.rawValue + 1))
+    }
+
+    private static func contents(of store: PageStore) throws -> [[UInt8]] {
+        let cursor = try store.snapshot().makeCursor()
+        var all: [[UInt8]] = []
+        var found = try cursor.seek([])
+        // A file that somebody made may lead in circles; nobody follows it for ever.
+        while found, all.count < 10_000 {
+            if !cursor.key.elementsEqual(FileHeader.key) {
+                all.append(Array(cursor.key))
+                all.append(Array(cursor.value.bytes))
+            }
+            found = try cursor.next()
+        }
+        return all
+    }
+
+    @Sendable static func run(_ bytes: UnsafeRawBufferPointer) throws {
+        guard !sound.isEmpty, !soundContents.isEmpty else { throw Finding("the sound file could not be made") }
+        var input = FuzzInput(bytes)
+        let flags = input.byte()
+        var file = sound
+        var edited: Set<Int> = []
+        for _ in 0 ..< 24 where input.rest.count >= 5 {
+            let page = input.half() % (file.count / pageBytes)
+            let offset = input.half() % pageBytes
+            file[page * pageBytes + offset] = input.byte()
+            edited.insert(page)
+        }
+        let isHonest = flags & 0x80 != 0
+        if !isHonest { for page in edited.sorted() { reseal(&file, page) } }
+        if flags & 0x40 != 0 { file.removeLast(input.half() % file.count) }
+        let disk = MemoryDisk(file)
+        _ = try politely(allowed) { try salvage(file) }
+        _ = try politely(allowed) {
+            let store = try open(disk)
+            defer { store.close() }
+            if let read = try politely(allowed, { try contents(of: store) }), isHonest {
+                try Finding.require(
+                    read == soundContents || flags & 0x40 != 0, "a change without a fitting checksum is not found out")
+            }
+            _ = try politely(allowed) { try store.check() }
+            _ = try politely(allowed) {
+                try commit(store, [("key-5", [1]), ("new", [UInt8](repeating: 2, count: 6000)), ("key-9", nil)])
+                try commit(store, [("key-8", nil), ("key-16", [3])])
+            }
+            _ = try politely(allowed) { try contents(of: store) }
+            _ = try politely(allowed) { try store.statistics() }
+        }
+        _ = try politely(allowed) {
+            let store = try open(disk)
+            defer { store.close() }
+            _ = try contents(of: store)
+        }
+    }
+
+    private static func salvage(_ file: [UInt8]) throws {
+        var salvage = try TreeSalvage(MemoryDisk(file), pageBytes: pageBytes)
+        try salvage.run()
+        try Finding.require(salvage.entries.count < 10_000, "more was saved than there is")
+    }
+
+    /// Makes the checksum of a page fit, and those of all that point at it, up to the slots.
+    private static func reseal(_ file: inout [UInt8], _ page: Int) {
+        var page = page
+        if page == 0 {
+            let crc = file.withUnsafeBytes { motte_shim_crc32c(0, $0.baseAddress, 60) }
+            return file.store(crc, at: 60)
+        }
+        for _ in 0 ..< 4 {
+            let start = page * pageBytes
+            let old = Array(file[start ..< start + 8])
+            var bytes = Array(file[start ..< start + pageBytes])
+            PageNodeFuzz.seal(&bytes)
+            file.replaceSubrange(start ..< start + 8, with: bytes[..<8])
+            guard page >= TreeFormat.firstPage, let parent = replace(old, with: Array(bytes[..<8]), in: &file) else {
+                return
+            }
+            page = parent
+        }
+    }
+
+    /// Puts a new checksum where references have the old one; answers the last page that had one.
+    private static func replace(_ old: [UInt8], with new: [UInt8], in file: inout [UInt8]) -> Int? {
+        guard old != new, old.contains(where: { $0 != 0 }) else { return nil }
+        var found: Int?
+        var places: [Int] = []
+        file.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return }
+            var start = pageBytes
+            while let hit = memchr(base + start, Int32(old[0]), bytes.count - 8 - start) {
+                let place = UnsafeRawPointer(hit) - base
+                if place % pageBytes >= 8, memcmp(hit, old, 8) == 0 { places.append(place) }
+                start = place + 1
+            }
+        }
+        for place in places {
+            file.replaceSubrange(place ..< place + 8, with: new)
+            found = place / pageBytes
+        }
+        return found
+    }
+
+    @Sendable static func seeds() throws -> [[UInt8]] {
+        func edit(_ page: Int, _ offset: Int, _ byte: UInt8) -> [UInt8] {
+            [
+                UInt8(truncatingIfNeeded: page), UInt8(truncatingIfNeeded: page >> 8),
+                UInt8(truncatingIfNeeded: offset), UInt8(truncatingIfNeeded: offset >> 8), byte,
+            ]
+        }
+        var seeds: [[UInt8]] = [[], [0x40, 0, 16]]
+        for page in 0 ..< sound.count / pageBytes {
+            for offset in [12, 14, 16, 32, 33, 40, 48, 64, 88, 150, 160, 170] {
+                seeds.append([0] + edit(page, offset, 0xFF))
+                seeds.append([0x80] + edit(page, offset, 0x55))
+            }
+        }
+        return seeds
+    }
+}

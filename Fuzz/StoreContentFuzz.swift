@@ -1,0 +1,325 @@
+/// A store of which one or two stored values say something else, with checksums that fit: as somebody would make it who
+/// means harm. Everything is read, verified, queried, salvaged and written; each of it is done or is an error.
+///
+/// Input: for each of up to two values two bytes that choose it, a byte of flags (0x80: checksums are left as they are,
+/// 0x40: the value is missing, 0x20: it is cut short, 0x0F: how many edits), then the edits (see `FuzzInput.edit`).
+import CMotteShim
+import MotteColumns
+import MotteExchange
+import MotteLiveObjects
+import MottePages
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteValues
+
+@testable import MotteStorage
+
+extension FuzzTarget {
+    package static let storeContent = FuzzTarget(
+        name: "storeContent", seeds: StoreContentFuzz.seeds, run: StoreContentFuzz.run)
+}
+
+enum StoreContentFuzz {
+    static let schema = """
+        Person {
+            id: int key, name: string? indexed, any: mixed indexed, when: timestamp?, friend: link<Person>,
+            home: link<Home>, tags: list<string>, friends: list<Person>, marks: set<int>, anys: list<mixed>,
+            names: map<string?>, links: map<Person>, lovers: inverse<Person.friend>,
+        }
+        Mark { flag: bool?, f: float, d: double?, data: data?, decimal: decimal?, oid: objectId, uuid: uuid? }
+        embedded Home { city: string, owner: link<Person> }
+        """
+
+    typealias Entry = (key: [UInt8], value: [UInt8])
+
+    /// What a sound store of all types holds, apart from the header record; made once.
+    private static let made = Result { try makeEntries() }
+    static var entries: [Entry] { (try? made.get()) ?? [] }
+    private static let version = entries.lastIndex { $0.key.first == ChangeRecordFormat.keySpace }.flatMap {
+        entries[$0].key.asBytes { ChangeRecordFormat.version(of: $0) }
+    }
+
+    nonisolated(unsafe) private static var storeNumber = 0  // one thread: a fuzzer's, or that of a serialized test
+
+    private static func freshName() -> String {
+        storeNumber += 1
+        return "fuzz-\(storeNumber)"
+    }
+
+    // MARK: The sound store
+
+    private static func options(_ name: String, _ schema: Schema? = nil) -> SessionOptions {
+        var options = SessionOptions(.memory(name), schema: schema)
+        options.rowsPerCluster = 3
+        return options
+    }
+
+    private static func makeEntries() throws -> [Entry] {
+        let name = freshName()
+        let session = try Session.open(options(name, try SchemaText.parse(schema)))
+        defer { _ = try? session.close() }
+        for round in 0 ..< 3 {
+            try session.beginWrite()
+            // Long lists of a few elements, so that there are trees of them.
+            session.write?.listShape = LongListShape(
+                leafElements: 4, leafBytes: 256, fanout: 3, inlineLimit: 6, returnLimit: 3)
+            for number in round * 6 ..< round * 6 + 6 { try addPerson(session, number) }
+            for _ in 0 ..< 4 { try addMark(session) }
+            if round == 1 {
+                let table = try session.tableKey("Person")
+                if let person = try session.find(table, primaryKey: .int(2)) {
+                    try session.delete(table, person.key)
+                }
+                if let person = try session.find(table, primaryKey: .int(3)) {
+                    try person.set("name", to: .string("changed"))
+                    try person.set("any", to: .list([.int(1), .map([MapEntry(key: "k", value: .null)])]))
+                }
+            }
+            _ = try session.commit()
+        }
+        let pages = try PageStore.open(pageOptions(name))
+        let cursor = try pages.snapshot().makeCursor()
+        var entries: [Entry] = []
+        var found = try cursor.seek([])
+        while found {
+            if !cursor.key.elementsEqual(FileHeader.key) {
+                entries.append((Array(cursor.key), Array(cursor.value.bytes)))
+            }
+            found = try cursor.next()
+        }
+        return entries
+    }
+
+    private static func addPerson(_ session: Session, _ number: Int) throws {
+        let text = """
+            {"id": \(number), "name": \(number % 4 == 0 ? "null" : "\"person \(number)\""), "any": \(anys[number % 5]),
+             "when": \(number % 3 == 0 ? "null" : "\"2024-01-02T03:04:05Z\""), "tags": ["a", "b", "c"],
+             "marks": [1, 5, 9], "anys": [1, "x", [2]], "names": {"de": "eins", "en": null},
+             "home": {"city": "Rome"}}
+            """
+        try text.utf8.map { $0 }.asBytes { bytes in
+            try JSONImport(session, into: try session.tableKey("Person")).run(bytes)
+        }
+        let table = try session.tableKey("Person")
+        guard let person = try session.find(table, primaryKey: .int(Int64(number))),
+            let first = try session.find(table, primaryKey: .int(number > 6 ? 6 : 0))
+        else { return }
+        try person.set("friend", to: .link(ObjectLink(table: table, key: first.key)))
+        guard let friends = try list("friends", of: person) else { return }
+        for _ in 0 ..< (number == 4 ? 40 : 2) { try friends.append(.link(ObjectLink(table: table, key: first.key))) }
+    }
+
+    private static func list(_ name: String, of object: LiveObject) throws -> LiveList? {
+        try object.session.schema.type(named: "Person").property(named: name)?.columnKey.map {
+            try object.list($0)
+        }
+    }
+
+    private static let anys = ["3", "\"text\"", "[1, {\"k\": [true, null]}]", "null", "1.5"]
+
+    private static func addMark(_ session: Session) throws {
+        let text = """
+            {"flag": true, "f": 1.5, "d": -2.25, "data": "AAEC", "decimal": "12.5", "oid": "507f1f77bcf86cd799439011",
+             "uuid": "00112233-4455-6677-8899-aabbccddeeff"}
+            """
+        try text.utf8.map { $0 }.asBytes { bytes in
+            try JSONImport(session, into: try session.tableKey("Mark")).run(bytes)
+        }
+    }
+
+    static func emptySession() throws -> Session {
+        try Session.open(options(freshName(), try SchemaText.parse(schema)))
+    }
+
+    /// The sound store, committed, for reading.
+    static func soundSnapshot() throws -> Snapshot {
+        let name = freshName()
+        let pages = try store(name, entries.map { ($0.key, $0.value) })
+        defer { pages.close() }
+        return try Database.open(pageOptions(name)).snapshot()
+    }
+
+    /// A store in memory that holds these values.
+    private static func store(_ name: String, _ entries: [Entry]) throws -> PageStore {
+        guard let version else { throw Finding("the sound store has no versions") }
+        let pages = try PageStore.open(pageOptions(name))
+        var batch = PageBatch()
+        for entry in entries { batch.put(entry.key, entry.value) }
+        let lock = try pages.lockForWriting(timeoutMilliseconds: 0)
+        defer { lock.release() }
+        try pages.commit(batch, lock: lock, version: version)
+        return pages
+    }
+
+    private static func pageOptions(_ name: String) -> PageStoreOptions {
+        var options = PageStoreOptions(location: .memory(identifier: name))
+        options.rowsPerCluster = 3
+        return options
+    }
+
+    // MARK: Changed
+
+    @Sendable static func run(_ bytes: UnsafeRawBufferPointer) throws {
+        let entries = try made.get()
+        guard let version else { throw Finding("the sound store has no versions") }
+        var input = FuzzInput(bytes)
+        var changed: [Int: [UInt8]?] = [:]
+        for _ in 0 ..< 2 where input.rest.count >= 3 {
+            let chosen = input.half() % entries.count
+            let flags = input.byte()
+            var value = entries[chosen].value
+            input.edit(&value, most: Int(flags & 0x0F))
+            if flags & 0x20 != 0 { value.removeLast(value.count / 3) }
+            if flags & 0x80 == 0 { Checksums.seal(&value, under: entries[chosen].key) }
+            changed[chosen] = flags & 0x40 != 0 ? .some(nil) : value
+        }
+        let name = freshName()
+        let pages = try store(
+            name,
+            entries.enumerated().compactMap { index, entry in
+                (changed[index] ?? entry.value).map { (entry.key, $0) }
+            })
+        defer { pages.close() }
+        try use(name, version)
+    }
+
+    /// Any error is polite, only not one that says we did not expect it.
+    private static func attempt(_ body: () throws -> Void) throws {
+        do {
+            try body()
+        } catch let error as DatabaseError {
+            try Finding.require(error.code != .internal, "\(error.code): \(error.message)")
+        }
+    }
+
+    private static func use(_ name: String, _ version: Version) throws {
+        try attempt {
+            let database = try Database.open(pageOptions(name))
+            let snapshot = try database.snapshot()
+            _ = try snapshot.verify(limit: 5)
+            try attempt { _ = try database.salvage { _ in } }
+            for number in 0 ..< version.rawValue {
+                try attempt { _ = try database.changes(from: Version(number), to: snapshot) }
+            }
+            for query in ["name == 'person 1'", "any == 3 or any.k[0] == true", "ALL friends.id > 3 SORT(when DESC)"] {
+                try attempt {
+                    guard let type = snapshot.schema["Person"], let table = type.tableKey else { return }
+                    let bound = try BoundQuery.bind(
+                        try ParsedQuery.parse(query), table: table, schema: snapshot.schema)
+                    _ = try Executor(bound, snapshot).keys()
+                }
+            }
+        }
+        try attempt {
+            let session = try Session.open(options(name))
+            defer { _ = try? session.close() }
+            try attempt {
+                var sink = ByteSink()
+                var export = try JSONExport(session)
+                try export.store(to: &sink)
+            }
+            try write(session)
+        }
+    }
+
+    private static func write(_ session: Session) throws {
+        try session.beginWrite()
+        try attempt { try addPerson(session, 90) }
+        try attempt { try addMark(session) }
+        let table = try session.tableKey("Person")
+        for number in [0, 4, 7] {
+            try attempt {
+                guard let person = try session.find(table, primaryKey: .int(Int64(number))) else { return }
+                try person.set("name", to: .string("new"))
+                try list("friends", of: person)?.append(.link(ObjectLink(table: table, key: person.key)))
+                try list("tags", of: person)?.append(.string("tag"))
+            }
+        }
+        try attempt {
+            if let person = try session.find(table, primaryKey: .int(5)) { try session.delete(table, person.key) }
+        }
+        try attempt { try session.delete(table, ObjectKey(4)) }
+        try attempt { _ = try session.deleteAll(try session.tableKey("Mark")) }
+        do throws(DatabaseError) {
+            _ = try session.commit()
+        } catch {
+            if session.isInWrite { try session.cancel() }
+            throw error
+        }
+    }
+
+    /// One byte of each value changed, and each value missing.
+    @Sendable static func seeds() throws -> [[UInt8]] {
+        var seeds: [[UInt8]] = [[]]
+        for index in try made.get().indices {
+            let chosen = [UInt8(truncatingIfNeeded: index), UInt8(truncatingIfNeeded: index >> 8)]
+            for place in [0, 4, 8, 16, 17, 24, 32, 40] {
+                seeds.append(chosen + [1] + FuzzInput.edit(at: place, 0xFF))
+                seeds.append(chosen + [2] + FuzzInput.edit(at: place, 1) + FuzzInput.edit(at: place + 4, 0x7F))
+            }
+            seeds.append(chosen + [0x40])
+            seeds.append(chosen + [0x20])
+        }
+        return seeds
+    }
+}
+
+/// Makes the checksums of what is stored under a key fit again.
+enum Checksums {
+    static func seal(_ value: inout [UInt8], under key: [UInt8]) {
+        switch key.first {
+        case 0x01: sealCatalog(&value)
+        case 0x02 where value.count >= 36: value.store(crc([Array(value[..<32]), key]), at: 32)
+        case 0x03: sealTail(&value, key)
+        case 0x04: ColumnChunkFuzz.seal(&value, kind: value.first ?? 0, key: key)
+        case 0x05: sealBitmap(&value, key)
+        case 0x06 where value.first == LongListInner.kind: sealInner(&value, key)
+        case 0x06: ColumnChunkFuzz.seal(&value, kind: value.first ?? 0, key: key)
+        case 0x07 where value.count >= IndexBlock.headerSize: value.withUnsafeMutableBytes { IndexBlock.seal($0, key) }
+        case ChangeRecordFormat.keySpace:
+            if let version = key.asBytes({ ChangeRecordFormat.version(of: $0) }) {
+                ChangeRecordFuzz.seal(&value, version)
+            }
+        default: break
+        }
+    }
+
+    static func sealCatalog(_ value: inout [UInt8]) {
+        if value.count >= 8 { value.store(crc([Array(value[8...])]), at: 4) }
+    }
+
+    private static func crc(_ parts: [[UInt8]]) -> UInt32 {
+        parts.reduce(0) { crc, part in part.asBytes { motte_shim_crc32c(crc, $0.baseAddress, $0.count) } }
+    }
+
+    private static func sealBitmap(_ value: inout [UInt8], _ key: [UInt8]) {
+        guard value.count >= 12 else { return }
+        value.store(0, at: 8)
+        value.store(crc([value, key]), at: 8)
+    }
+
+    private static func sealInner(_ value: inout [UInt8], _ key: [UInt8]) {
+        guard value.count >= LongListInner.headerSize else { return }
+        value.store(crc([Array(value[..<16]), Array(value[LongListInner.headerSize...]), key]), at: 16)
+    }
+
+    private static func sealTail(_ value: inout [UInt8], _ key: [UInt8]) {
+        guard value.count >= 32 else { return }
+        let columns = value.word(at: 4)
+        guard columns <= (value.count - 32) / 16 else { return }
+        for index in 0 ..< columns {
+            let (offset, size) = (value.word(at: 36 + index * 16), value.word(at: 40 + index * 16))
+            guard offset >= 32 + columns * 16, size >= 16, size & 7 == 0, offset + size <= value.count else { continue }
+            var chunk = Array(value[offset ..< offset + size])
+            ColumnChunkFuzz.seal(&chunk, kind: chunk[0], key: key)
+            value.replaceSubrange(offset ..< offset + size, with: chunk)
+        }
+        let (live, size) = (value.word(at: 16), value.word(at: 20))
+        if live > 0, live + size <= value.count {
+            var bitmap = Array(value[live ..< live + size])
+            sealBitmap(&bitmap, key)
+            value.replaceSubrange(live ..< live + size, with: bitmap)
+        }
+        value.store(crc([Array(value[..<24]), Array(value[32 ..< 32 + columns * 16]), key]), at: 24)
+    }
+}
