@@ -60,6 +60,7 @@ extension EverythingModel {
 
     // MARK: Contents
 
+    /// Everything.
     func check(_ source: RowSource, _ comment: String) throws {
         for type in [things, parts] {
             let table = try #require(type.tableKey)
@@ -70,18 +71,55 @@ extension EverythingModel {
             }
             #expect(found == keys(table), "\(comment)")
             #expect(view.liveCount == found.count, "\(comment)")
-            for row in found {
-                for property in type.properties where property.isStored {
-                    let stored = try Self.stored(view, property, row.key)
-                    let expected = rows[row]?.fields[property.name]
-                    #expect(
-                        Self.isSame(stored, expected),
-                        "\(property.name) of \(row): \(stored), not \(String(describing: expected)); \(comment)")
-                }
-            }
+            for row in found { try checkFields(view, type, row, comment) }
             try checkIndexes(view, type, comment)
         }
         try checkLinks(source, comment)
+    }
+
+    private func checkFields(_ view: TableView, _ type: ObjectType, _ row: ObjectLink, _ comment: String) throws {
+        for property in type.properties where property.isStored {
+            let stored = try Self.stored(view, property, row.key)
+            let expected = rows[row]?.fields[property.name]
+            // Made only when needed: most are equal.
+            if Self.isSame(stored, expected) { continue }
+            Issue.record(
+                "\(property.name) of \(row): \(stored), not \(String(describing: expected)); \(comment)")
+        }
+    }
+
+    /// What a write touched: these rows, what the indexes say of them, and how many there are. `before` is the model
+    /// as it was, whose values the indexes must have forgotten.
+    func checkTouched(_ source: RowSource, since before: EverythingModel, _ comment: String) throws {
+        for type in [things, parts] {
+            let table = try #require(type.tableKey)
+            let view = try source.table(table)
+            #expect(view.liveCount == keys(table).count, "\(comment)")
+            for row in touched where row.table == table {
+                let isThere = try view.locate(row.key) != nil
+                #expect(isThere == (rows[row] != nil), "\(row); \(comment)")
+                if isThere { try checkFields(view, type, row, comment) }
+                for property in type.properties where property.hasIndex {
+                    let column = try #require(property.columnKey)
+                    let now = value(row, property)
+                    let values = [value(row, property), before.value(row, property)].compactMap { $0 }
+                    for (turn, value) in values.enumerated() where turn == 0 || now == nil || now != value {
+                        var found: [Int64] = []
+                        try value.withView { view_ throws(DatabaseError) in
+                            try view.indexKeys(column, equal: view_, into: &found)
+                        }
+                        if found.contains(row.key.rawValue) != (value == now) {
+                            Issue.record("\(property.name) == \(value) by index of \(row): \(found); \(comment)")
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private func value(_ row: ObjectLink, _ property: Property) -> Value? {
+        if case .value(let value) = rows[row]?.fields[property.name] { return value }
+        return nil
     }
 
     private func checkIndexes(_ view: TableView, _ type: ObjectType, _ comment: String) throws {
@@ -146,8 +184,9 @@ extension EverythingModel {
         for type in [new.things, new.parts] {
             let table = try #require(type.tableKey)
             let change = changes.table(table)
-            let before = Set(old.keys(table))
-            let after = Set(new.keys(table))
+            // What was not touched is unchanged.
+            let before = Set(new.touched.filter { $0.table == table && old.rows[$0] != nil })
+            let after = Set(new.touched.filter { $0.table == table && new.rows[$0] != nil })
             for row in after.subtracting(before) {
                 #expect(change?.inserted.contains(row.key.rawValue) == true, "\(row); \(comment)")
             }

@@ -40,7 +40,11 @@ struct EverythingModel {
     let parts: ObjectType
     let thingTable: TableKey
     let partTable: TableKey
-    var rows: [ObjectLink: Row] = [:]
+    private(set) var rows: [ObjectLink: Row] = [:]
+    /// Rows that were made, changed or deleted since somebody emptied this.
+    var touched: Set<ObjectLink> = []
+    /// Of each table, ascending.
+    private var order: [TableKey: [ObjectLink]] = [:]
     private var nextID: Int64 = 0
     private(set) var operations = 0
 
@@ -54,9 +58,7 @@ struct EverythingModel {
     func type(_ table: TableKey) -> ObjectType { table == thingTable ? things : parts }
 
     /// In order, so that a seed leads to the same choices every time.
-    func keys(_ table: TableKey) -> [ObjectLink] {
-        rows.keys.filter { $0.table == table }.sorted()
-    }
+    func keys(_ table: TableKey) -> [ObjectLink] { order[table] ?? [] }
 
     func isOwned(_ property: Property) -> Bool { property.type == .link && property.target == "Part" }
 
@@ -74,7 +76,7 @@ struct EverythingModel {
         let row = random.pick(candidates)
         if roll == 2, candidates.count > 8 || random.below(8) == 0 {
             try write.delete(row.table, row.key)
-            return delete(row)
+            return delete(row, isOwnerChanged: false)
         }
         let type = type(row.table)
         let property = random.pick(type.properties.filter { !$0.isPrimaryKey })
@@ -142,15 +144,27 @@ struct EverythingModel {
             }
         }
         let link = ObjectLink(table: thingTable, key: key)
-        rows[link] = row
+        add(link, row)
         return link
     }
 
     private mutating func adopt(_ key: ObjectKey, _ candidates: inout [ObjectLink]) -> Value {
         let link = ObjectLink(table: partTable, key: key)
-        rows[link] = blank(parts)
+        add(link, blank(parts))
         candidates.append(link)
         return .link(link)
+    }
+
+    private mutating func add(_ link: ObjectLink, _ row: Row) {
+        rows[link] = row
+        touched.insert(link)
+        // Keys are never used again, so this is the highest.
+        order[link.table, default: []].append(link)
+    }
+
+    private mutating func put(_ field: Field, _ name: String, _ link: ObjectLink) {
+        rows[link]?.fields[name] = field
+        touched.insert(link)
     }
 
     // MARK: Single values
@@ -180,7 +194,7 @@ struct EverythingModel {
         return .null
     }
 
-    mutating func set(_ place: Place, _ value: Value) { rows[place.row]?.fields[place.property.name] = .value(value) }
+    mutating func set(_ place: Place, _ value: Value) { put(.value(value), place.property.name, place.row) }
 
     // MARK: Lists
 
@@ -190,7 +204,7 @@ struct EverythingModel {
     }
 
     mutating func set(_ place: Place, _ elements: [Value]) {
-        rows[place.row]?.fields[place.property.name] = .elements(elements)
+        put(.elements(elements), place.property.name, place.row)
     }
 
     private mutating func editList(
@@ -313,9 +327,7 @@ struct EverythingModel {
         return [:]
     }
 
-    mutating func set(_ place: Place, _ map: [String: Value]) {
-        rows[place.row]?.fields[place.property.name] = .map(map)
-    }
+    mutating func set(_ place: Place, _ map: [String: Value]) { put(.map(map), place.property.name, place.row) }
 
     static func randomKey(_ random: inout SeededRandom) -> String {
         random.pick(["", "a", "b", "é", "key", "a longer key %2E", "k\(random.below(30))"])
@@ -367,15 +379,20 @@ struct EverythingModel {
 
     // MARK: Deletion
 
-    mutating func delete(_ link: ObjectLink) {
+    /// Of a part, whoever calls may have changed its owner.
+    mutating func delete(_ link: ObjectLink, isOwnerChanged: Bool = true) {
         guard let row = rows.removeValue(forKey: link) else { return }
+        touched.insert(link)
+        order[link.table]?.removeAll { $0 == link }
         for property in type(link.table).properties where isOwned(property) {
             for child in Self.links(row.fields[property.name]) { delete(child) }
         }
+        // Nobody but the owner links to a part.
+        guard link.table == thingTable || !isOwnerChanged else { return }
         for other in rows.keys {
             for property in type(other.table).properties where property.type == .link || property.type == .mixed {
                 guard let field = rows[other]?.fields[property.name], Self.links(field).contains(link) else { continue }
-                rows[other]?.fields[property.name] = Self.without(link, field, property)
+                put(Self.without(link, field, property), property.name, other)
             }
         }
     }
