@@ -51,28 +51,44 @@ import Testing
 
     private let expectedCodes: [ErrorCode] = [.corrupted, .notAMotteFile, .unsupportedFormat]
 
-    @Test func everyFlippedByteIsFoundOrHarmless() throws {
-        let scratch = try Scratch()
-        let (bytes, contents) = try soundFile(scratch)
+    /// Through a disk that lies, because a quarter of a million files to open would be too many.
+    private func outcome(_ disk: FlippingDisk, _ contents: Contents) throws -> Result<Bool, DatabaseError> {
+        var options = PageStoreOptions(location: .memory(identifier: nil))
+        options.disk = disk
+        options.readOnly = true
+        options.mapSizeBytes = 1 << 20
+        do {
+            let store = try PageStore.open(options)
+            defer { store.close() }
+            return .success(try CutRun.holds(try store.snapshot(), contents))
+        } catch let error as DatabaseError {
+            return .failure(error)
+        }
+    }
+
+    /// Every byte in a build that is optimised (`scripts/test.sh fuzz`), each 97th otherwise, begun anywhere. In parts,
+    /// so that they run beside each other.
+    @Test(arguments: 0 ..< 4) func everyFlippedByteIsFoundOrHarmless(part: Int) throws {
+        let (bytes, contents) = try soundFile(try Scratch())
         #expect(bytes.count > 200_000)
-        let descriptor = Glibc.open(scratch.path(), O_RDWR)
-        defer { close(descriptor) }
-        var found = 0
-        // All of them takes minutes: every byte over night, each 97th otherwise, begun anywhere.
+        let disk = FlippingDisk(bytes)
         let step = TestScale.factor >= 10 ? 1 : 97
-        for position in stride(from: Int(PropertyTest.firstSeed) % step, to: bytes.count, by: step) {
-            var flipped = bytes[position] ^ UInt8(1 << (position % 8))
-            pwrite(descriptor, &flipped, 1, off_t(position))
-            switch try outcome(scratch.path()) {
-            case .success(let read): #expect(read == contents, "byte \(position)")
+        let pages = (bytes.count / 4096 + 3) / 4
+        let positions = part * pages * 4096 ..< min(bytes.count, (part + 1) * pages * 4096)
+        var (tried, found) = (0, 0)
+        for position in positions where (position + Int(PropertyTest.firstSeed)) % step == 0 {
+            disk.flip = (position, UInt8(1 << (position % 8)))
+            tried += 1
+            switch try outcome(disk, contents) {
+            case .success(let isSame): if !isSame { Issue.record("byte \(position)") }
             case .failure(let error):
                 found += 1
-                #expect(expectedCodes.contains(error.code), "byte \(position): \(error)")
+                if !expectedCodes.contains(error.code) { Issue.record("byte \(position): \(error)") }
             }
-            var original = bytes[position]
-            pwrite(descriptor, &original, 1, off_t(position))
         }
-        #expect(found > bytes.count / step / 4)
+        // Free pages stand together, so in a part it may be few.
+        #expect(found > 0 || part > 0)
+        print("note: of \(tried) bytes flipped one by one \(found) were found, the others did no harm")
     }
 
     @Test func aFileCutAnywhereIsAnError() throws {
@@ -183,6 +199,34 @@ import Testing
             let changed = saved.filter { contents[$0.key] != $0.value }
             #expect(changed.count <= report.recoveredCount, "\(comment)")
         }
+    }
+}
+
+/// A disk of which one byte is not what it was.
+private final class FlippingDisk: Disk, @unchecked Sendable {  // @unchecked: one test, one thread
+    let path = ":flipping:"
+    private let bytes: [UInt8]
+    var flip = (position: 0, mask: UInt8(0))
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    func byteCount() -> Int { bytes.count }
+    func close() {}
+    func flush() {}
+    func write(_ source: UnsafeRawBufferPointer, at offset: Int) throws(DatabaseError) {
+        throw DatabaseError(.readOnly, "the test's disk is for reading")
+    }
+    func resize(to byteCount: Int) throws(DatabaseError) {
+        throw DatabaseError(.readOnly, "the test's disk is for reading")
+    }
+
+    func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+        let count = max(0, min(target.count, bytes.count - offset))
+        bytes.withUnsafeBytes { bytes in
+            if count > 0 { target.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset ..< offset + count])) }
+        }
+        if offset <= flip.position, flip.position < offset + count { target[flip.position - offset] ^= flip.mask }
+        return count
     }
 }
 

@@ -39,7 +39,9 @@ final class SimulatedDisk: Disk, @unchecked Sendable {  // @unchecked: one test,
 
     func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
         let count = max(0, min(target.count, bytes.count - offset))
-        if count > 0 { target.copyBytes(from: bytes[offset ..< offset + count]) }
+        bytes.withUnsafeBytes { bytes in
+            if count > 0 { target.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset ..< offset + count])) }
+        }
         return count
     }
 
@@ -74,12 +76,16 @@ final class SimulatedDisk: Disk, @unchecked Sendable {  // @unchecked: one test,
     private static func apply(_ operation: Operation, to bytes: inout [UInt8]) {
         switch operation {
         case .write(let offset, let written):
-            grow(&bytes, to: offset + written.count)
-            bytes.replaceSubrange(offset ..< offset + written.count, with: written)
+            written.withUnsafeBytes { put($0, at: offset, &bytes) }
         case .resize(let count):
             if count < bytes.count { bytes.removeSubrange(count...) } else { grow(&bytes, to: count) }
         case .flush: break
         }
+    }
+
+    private static func put(_ part: UnsafeRawBufferPointer, at offset: Int, _ bytes: inout [UInt8]) {
+        grow(&bytes, to: offset + part.count)
+        bytes.withUnsafeMutableBytes { UnsafeMutableRawBufferPointer(rebasing: $0[offset...]).copyMemory(from: part) }
     }
 
     private static func grow(_ bytes: inout [UInt8], to count: Int) {
@@ -138,8 +144,10 @@ final class SimulatedDisk: Disk, @unchecked Sendable {  // @unchecked: one test,
             }
             let grain = random.pick([SimulatedDisk.sector, 4096])
             for start in stride(from: 0, to: written.count, by: grain) where random.chance(kept) {
-                let part = Array(written[start ..< min(start + grain, written.count)])
-                SimulatedDisk.apply(.write(offset: offset + start, bytes: part), to: &bytes)
+                written.withUnsafeBytes { written in
+                    let part = written[start ..< min(start + grain, written.count)]
+                    SimulatedDisk.put(UnsafeRawBufferPointer(rebasing: part), at: offset + start, &bytes)
+                }
             }
         }
         return bytes

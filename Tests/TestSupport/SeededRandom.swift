@@ -46,12 +46,17 @@ public enum PropertyTest {
     public static let firstSeed: UInt64 =
         TestScale.environment("MOTTE_TEST_SEED").flatMap { UInt64($0) } ?? UInt64.random(in: 1 ... 1_000_000_000)
 
+    /// Where tests that run in parts begin each of them: apart, unless a seed is given.
+    public static func firstSeed(part: Int) -> UInt64 {
+        TestScale.environment("MOTTE_TEST_SEED") == nil ? firstSeed &+ UInt64(part) << 32 : firstSeed
+    }
+
     /// `body` gets a generator and a sentence to attach to expectations: how to run this very round again.
     public static func run(
-        rounds: Int, _ body: (inout SeededRandom, _ comment: String) throws -> Void
+        rounds: Int, part: Int = 0, _ body: (inout SeededRandom, _ comment: String) throws -> Void
     ) throws {
         for round in 0 ..< TestScale.times(rounds) {
-            let seed = firstSeed &+ UInt64(round)
+            let seed = firstSeed(part: part) &+ UInt64(round)
             let comment = "repeat with MOTTE_TEST_SEED=\(seed) MOTTE_TEST_SCALE=0"
             var random = SeededRandom(seed: seed)
             do {

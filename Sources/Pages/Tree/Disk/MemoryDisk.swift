@@ -29,7 +29,9 @@ package final class MemoryDisk: Disk, @unchecked Sendable {  // @unchecked: the 
         lock.lock()
         defer { lock.unlock() }
         let count = max(0, min(target.count, bytes.count - offset))
-        if count > 0 { target.copyBytes(from: bytes[offset ..< offset + count]) }
+        bytes.withUnsafeBytes { bytes in
+            if count > 0 { target.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset ..< offset + count])) }
+        }
         return count
     }
 
