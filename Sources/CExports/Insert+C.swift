@@ -2,6 +2,7 @@
 import CMotte
 import MotteLiveObjects
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 
 final class InsertBox: RealmMemberBox {
@@ -157,6 +158,7 @@ public func motte_insert_columns(
         let cells = try cellCount(row_count, insert.box)
         zero(out_keys, row_count)
         let source = try input(columns, insert.box.columns.count)
+        if insert.box.policy == .error { return try append(insert.box, source, row_count, out_keys) }
         let rows = UnsafeMutablePointer<ValueView>.allocate(capacity: max(cells, 1))
         defer { rows.deallocate() }
         for (position, column) in source.enumerated() {
@@ -165,6 +167,30 @@ public func motte_insert_columns(
         }
         return try append(insert.box, UnsafePointer(rows), row_count, out_keys)
     }
+}
+
+/// New objects from columns that stay as they lie in memory, where a store takes them so; the others become cells.
+private func append(
+    _ box: InsertBox, _ columns: UnsafeBufferPointer<motte_column>, _ rowCount: Int,
+    _ outKeys: UnsafeMutablePointer<motte_key>?
+) throws(DatabaseError) -> Outcome {
+    var sources: [BatchColumn] = []
+    var made: [UnsafeMutablePointer<ValueView>] = []
+    defer { for cells in made { cells.deallocate() } }
+    for (position, column) in columns.enumerated() {
+        let reader = try ColumnReader(column, target: box.targets[position], rowCount: rowCount)
+        if let array = try reader.array(for: box.types[position]) {
+            sources.append(array)
+            continue
+        }
+        let cells = UnsafeMutablePointer<ValueView>.allocate(capacity: max(rowCount, 1))
+        made.append(cells)
+        try reader.read(into: cells, stride: 1)
+        sources.append(.cells(UnsafePointer(cells), stride: 1))
+    }
+    let first = try box.session.insertColumns(box.table, columns: box.columns, sources: sources, rowCount: rowCount)
+    if let outKeys { for row in 0 ..< rowCount { outKeys[row] = first.rawValue + Int64(row) } }
+    return .ok
 }
 
 /// One typed array of a caller as values.
@@ -189,6 +215,33 @@ private struct ColumnReader {
         self.target = target
         self.rowCount = rowCount
         self.values = values
+    }
+
+    /// The array as the store takes it as it is: of the property's own type, without nulls.
+    func array(for type: PropertyType) throws(DatabaseError) -> BatchColumn? {
+        guard rowCount > 0, UInt(bitPattern: values) & 7 == 0 || kind == .string, isComplete else { return nil }
+        switch (kind, type) {
+        case (.int, .int): return .ints(values.assumingMemoryBound(to: Int64.self))
+        case (.double, .double): return .doubles(values.assumingMemoryBound(to: Double.self))
+        case (.string, .string):
+            guard let offsets = column.offsets else { return nil }
+            try checkAscending(offsets)
+            return .texts(values, offsets: offsets)
+        default: return nil
+        }
+    }
+
+    private var isComplete: Bool {
+        guard let validity = column.validity else { return true }
+        for byte in 0 ..< rowCount >> 3 where validity[byte] != 0xFF { return false }
+        let rest = UInt8(truncatingIfNeeded: 1 << (rowCount & 7) - 1)
+        return rest == 0 || validity[rowCount >> 3] & rest == rest
+    }
+
+    private func checkAscending(_ offsets: UnsafePointer<Int64>) throws(DatabaseError) {
+        for row in 0 ..< rowCount where offsets[row] < 0 || offsets[row + 1] < offsets[row] {
+            throw DatabaseError(.invalidArgument, "the offsets of a column descend").at(rowIndex: row)
+        }
     }
 
     func read(into rows: UnsafeMutablePointer<ValueView>, stride: Int) throws(DatabaseError) {

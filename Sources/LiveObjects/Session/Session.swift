@@ -65,6 +65,9 @@ package final class Session: @unchecked Sendable {
         confinement: SessionConfinement = .thread
     ) {
         self.confinement = confinement
+        // Also of a migration's sides, which a caller's closure may keep: it would keep itself.
+        var options = options
+        options.forgetOpening()
         self.options = options
         openDatabase = database
         counters = database.counters
@@ -89,8 +92,6 @@ package final class Session: @unchecked Sendable {
         _ options: SessionOptions, confinement: SessionConfinement = .thread
     ) throws(DatabaseError) -> Session {
         let (database, snapshot) = try SessionOpening(options).run()
-        var options = options
-        options.forgetOpening()
         return Session(
             options, database, snapshot, owner: confinement.owner, frozen: nil, confinement: confinement)
     }
@@ -161,6 +162,8 @@ package final class Session: @unchecked Sendable {
             try hook?.sessionDidReturn(self)
         } catch {
             owner = Self.nobody
+            openDatabase = nil
+            snapshot = nil
             throw error
         }
         try hook?.deliver(self, at: .refresh)

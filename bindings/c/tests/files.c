@@ -110,6 +110,8 @@ static void long_work_is_stopped(void) {
     size_t count;
     uint64_t before, after;
     motte_class cls;
+    FILE *file;
+    struct stat facts;
 
     expect_stopped(&copies, motte_realm_copy(realm, path_of("copy.motte"), MOTTE_NTS, progress, &copies, freed));
     CHECK(!is_there("copy.motte"));
@@ -117,6 +119,17 @@ static void long_work_is_stopped(void) {
     CHECK(report == NULL);
     expect_stopped(&exports, motte_export_realm(realm, &out, progress, &exports, freed, NULL));
     CHECK(!is_there("dump.jsonl"));
+    /* What was there before stays until all of the new text is. */
+    file = fopen(path_of("dump.jsonl"), "w");
+    fputs("before", file);
+    fclose(file);
+    exports.freed = 0;
+    expect_stopped(&exports, motte_export_realm(realm, &out, progress, &exports, freed, NULL));
+    stat(path_of("dump.jsonl"), &facts);
+    CHECK(facts.st_size == 6);
+    MUST(motte_export_realm(realm, &out, NULL, NULL, NULL, NULL));
+    stat(path_of("dump.jsonl"), &facts);
+    CHECK(facts.st_size > 2000 * 40);
     expect_stopped(&walks, motte_realm_space(realm, progress, &walks, freed, &space, NULL, 0, &count));
     CHECK(count == 0 && space.file_bytes == 0);
     MUST(motte_realm_begin_write(realm, -1));
@@ -134,6 +147,39 @@ static void long_work_is_stopped(void) {
 
     MUST(motte_file_compact(config, progress, &done, freed, &before, &after));
     CHECK(done.freed == 1 && done.calls > 0 && done.done == done.total && before > after && after > 0);
+    motte_release(config);
+}
+
+/* A realm whose file is being compacted by it. */
+typedef struct use {
+    motte_realm *realm;
+    int calls, closes;
+} use;
+
+static motte_status use_meanwhile(void *userdata, uint64_t done, uint64_t total) {
+    use *u = userdata;
+    uint64_t version;
+    (void)done;
+    (void)total;
+    if (u->calls++ > 0) return 0;
+    STATUS(MOTTE_E_REENTRANT, motte_realm_begin_write(u->realm, 0));
+    STATUS(MOTTE_E_REENTRANT, motte_realm_version(u->realm, &version, NULL));
+    STATUS(MOTTE_E_REENTRANT, motte_realm_compact(u->realm, NULL, NULL, NULL, NULL, NULL));
+    if (u->closes) STATUS(MOTTE_OK, motte_realm_close(u->realm));
+    return 0;
+}
+
+static void a_realm_without_its_file(void) {
+    motte_realm *realm = filled("meanwhile.motte", 100);
+    use meanwhile = {realm, 0, 0}, closing = {realm, 0, 1};
+    uint64_t before, after;
+    motte_config *config = config_of("meanwhile.motte", NULL, 0);
+    STATUS(MOTTE_OK, motte_realm_compact(realm, use_meanwhile, &meanwhile, NULL, &before, &after));
+    CHECK(meanwhile.calls > 0 && count_of(realm) == 100);
+    STATUS(MOTTE_OK, motte_realm_compact(realm, use_meanwhile, &closing, NULL, &before, &after));
+    STATUS(MOTTE_E_CLOSED, motte_realm_version(realm, NULL, NULL));
+    STATUS(MOTTE_OK, motte_file_compact(config, NULL, NULL, NULL, NULL, NULL)); /* nobody has it open */
+    motte_release(realm);
     motte_release(config);
 }
 
@@ -380,6 +426,7 @@ int main(void) {
     char command[128];
     if (!mkdtemp(folder)) return 2;
     long_work_is_stopped();
+    a_realm_without_its_file();
     compaction_on_launch();
     filling_a_new_file();
     migrations();
