@@ -143,6 +143,7 @@ enum {
     MOTTE_E_MAP_FULL = -608,
     MOTTE_E_SECOND_COPY = -609,
     MOTTE_E_LOCK_FAILED = -610,
+    MOTTE_E_WRONG_KEY = -611,
 
     /* Resources, callbacks, the rest. */
     MOTTE_E_OUT_OF_HANDLES = -701,
@@ -462,6 +463,12 @@ motte_status motte_config_set_path(motte_config *config, const char *path, size_
  *  Thread: any. Result: -. */
 motte_status motte_config_set_in_memory(motte_config *config, const char *identifier, size_t identifier_size);
 
+/** Encrypts a new file with AES-256, or opens one that is encrypted. `key` is 64 bytes, which are copied;
+ *  size 0: none. A key is changed by copying the file. Needs libcrypto of OpenSSL 3 on the system, else opening is
+ *  UNSUPPORTED. Opening with another key than the file's, or with one of the two missing, is WRONG_KEY.
+ *  Thread: any. Result: -. */
+motte_status motte_config_set_encryption_key(motte_config *config, const uint8_t *key, size_t key_size);
+
 /** Sets the MOTTE_CONFIG_* bits in `mask` to those in `flags`.
  *  Thread: any. Result: -. Errors: UNKNOWN_FLAG. */
 motte_status motte_config_set_flags(motte_config *config, uint32_t flags, uint32_t mask);
@@ -701,7 +708,8 @@ typedef struct motte_counters {
 
 /** Opens or creates a file or a store in memory and applies the schema. The calling thread becomes the owner.
  *  Thread: any. Result: O. Errors: FILE_NOT_FOUND, PERMISSION_DENIED, NOT_A_MOTTE_FILE, CORRUPTED, UNSUPPORTED_FORMAT,
- *  SCHEMA_INVALID, SCHEMA_MISMATCH, READ_ONLY, SECOND_COPY, LOCK_FAILED, MAP_FULL, DISK_FULL, OUT_OF_HANDLES. */
+ *  SCHEMA_INVALID, SCHEMA_MISMATCH, READ_ONLY, SECOND_COPY, LOCK_FAILED, MAP_FULL, DISK_FULL, OUT_OF_HANDLES,
+ *  WRONG_KEY, UNSUPPORTED. */
 motte_status motte_realm_open(const motte_config *config, motte_realm **out_realm);
 
 /** Ends the realm; an open write is rolled back. All its handles answer MOTTE_E_CLOSED from now on; its tokens are

@@ -9,7 +9,9 @@ fail() { echo "setup: $*" >&2; exit 1; }
 command -v swift > /dev/null || fail "swift is not on PATH; install Swift 6.3 from https://www.swift.org/install/linux/"
 
 # ------------------------------------------------------------------------------------------------ packages
-packages=(git make gcc g++ binutils cmake pkg-config liblmdb-dev libsqlite3-dev libffi-dev python3-dev python3-venv)
+packages=(
+    git make gcc g++ binutils cmake pkg-config liblmdb-dev libsqlite3-dev libssl-dev libffi-dev python3-dev
+    python3-venv)
 if command -v dpkg-query > /dev/null && command -v apt-get > /dev/null; then
     missing=()
     for package in "${packages[@]}"; do

@@ -21,6 +21,7 @@ enum PageRegistry {
     static func open(_ options: PageStoreOptions) throws(DatabaseError) -> PageStore {
         motte_shim_open_files_lock()
         defer { motte_shim_open_files_unlock() }
+        if let key = options.encryptionKey { try PageCipher.checkKey(key) }
         if let disk = options.disk { return handle(on: try TreePages.open(disk, options), options) }
         switch options.location {
         case .memory(let identifier): return try openMemory(identifier, options)
@@ -82,6 +83,7 @@ enum PageRegistry {
                 throw DatabaseError(
                     .permissionDenied, "'\(path)' is already open in this process and cannot be written", path: path)
             }
+            try pages.checkKey(options.encryptionKey)
             return handle(on: pages, options)
         }
         if let identity = place.identity, reserved.contains(identity) {
@@ -89,18 +91,21 @@ enum PageRegistry {
         }
         let pages: SharedPages
         switch try pager(place, options) {
-        case .lmdb: pages = try LMDBPages.open(place, options)
+        case .lmdb:
+            guard options.encryptionKey == nil else { throw FileHead.isPlain(path) }
+            pages = try LMDBPages.open(place, options)
         case .own: pages = try TreePages.open(place, options)
         }
         if let identity = pages.fileIdentity { files[identity] = pages }
         return handle(on: pages, options)
     }
 
-    /// What the file is; for a new one the option, the environment variable, or LMDB.
+    /// What the file is; for a new one ours with a key, else the option, the environment variable, or LMDB.
     private static func pager(
         _ place: FilePlace, _ options: PageStoreOptions
     ) throws(DatabaseError) -> PageStoreOptions.Pager {
         if place.sizeBytes > 0 { return try TreePages.isOurs(place) ? .own : .lmdb }
+        if options.encryptionKey != nil { return .own }
         if let pager = options.pager { return pager }
         return try PageStoreOptions.Pager.chosen()
     }
@@ -108,6 +113,9 @@ enum PageRegistry {
     private static func openMemory(
         _ identifier: String?, _ options: PageStoreOptions
     ) throws(DatabaseError) -> PageStore {
+        guard options.encryptionKey == nil else {
+            throw DatabaseError(.invalidArgument, "a store in memory has no file that a key could encrypt")
+        }
         if let identifier, let pages = memories[identifier], pages.isOfThisProcess { return handle(on: pages, options) }
         guard !options.noCreate, !options.readOnly else {
             throw DatabaseError(.fileNotFound, "there is no memory store '\(identifier ?? "")' to open")
@@ -125,7 +133,9 @@ enum PageRegistry {
 
     /// Large writes of a file use a file beside it.
     private static func spoolPlan(_ options: PageStoreOptions) -> SpoolPlan {
-        guard case .file(let path) = options.location, options.mayUseSpoolFile else { return .memory }
+        guard case .file(let path) = options.location, options.mayUseSpoolFile, options.encryptionKey == nil else {
+            return .memory
+        }
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         return SpoolPlan(memoryBytes: options.writeMemoryBytes, folder: folder)
     }

@@ -27,7 +27,11 @@ package final class Database: Sendable {
     private static let open = Locked<[ObjectIdentifier: WeakDatabase]>([:])
 
     package static func open(_ options: PageStoreOptions) throws(DatabaseError) -> Database {
-        let pages = try PageStore.open(options)
+        try joined(try PageStore.open(options))
+    }
+
+    /// The database of a page store, which is one for all who have it open.
+    static func joined(_ pages: PageStore) throws(DatabaseError) -> Database {
         let rowsPerCluster = try pages.header.rowsPerCluster
         let identity = try pages.sharedIdentity
         return open.withLock { databases in

@@ -59,6 +59,7 @@ package enum ErrorCode: Int32, Sendable, CaseIterable {
     case mapFull = -608
     case secondCopy = -609
     case lockFailed = -610
+    case wrongKey = -611
 
     // Resources, callbacks, the rest.
     case outOfHandles = -701

@@ -33,20 +33,29 @@ final class CutRun {
     }
 
     static func open(
-        _ disk: any Disk, _ durability: PageStoreOptions.Durability = .full, _ faults: FaultInjection? = nil
+        _ disk: any Disk, _ durability: PageStoreOptions.Durability = .full, _ faults: FaultInjection? = nil,
+        sealed: Bool? = nil
     ) throws -> PageStore {
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
         options.durability = durability
         options.faults = faults
         options.mapSizeBytes = 16 << 20
+        let isSealed = try sealed ?? CutRun.isSealed(disk)
+        if isSealed { options.encryptionKey = TestStore.key }
         return try PageStore.open(options)
     }
 
+    /// What the head says about a cipher.
+    private static func isSealed(_ disk: any Disk) throws -> Bool {
+        var cipher: UInt8 = 0
+        return try withUnsafeMutableBytes(of: &cipher) { try disk.read($0, at: 16) == 1 && $0[0] != 0 }
+    }
+
     /// The bytes of a new store, as every run begins with.
-    static func newStore() throws -> [UInt8] {
+    static func newStore(sealed: Bool = false) throws -> [UInt8] {
         let disk = MemoryDisk()
-        try open(disk).close()
+        try open(disk, sealed: sealed).close()
         return disk.contents
     }
 
@@ -195,7 +204,7 @@ final class CutRun {
     }
 
     /// Answers what went wrong, if anything.
-    private func randomRun(
+    func randomRun(
         _ random: inout SeededRandom, _ start: [UInt8], _ durability: PageStoreOptions.Durability = .full,
         faults: FaultInjection? = nil, ignoringFlushes: Bool = false
     ) throws -> String? {

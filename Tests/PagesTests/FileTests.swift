@@ -255,9 +255,16 @@ import Testing
         try open(scratch.path()).commitNext(batch)
     }
 
-    @Test func aSecondCopyOfTheLibraryIsFound() throws {
+    @Test(arguments: StoreForm.files)
+    func aSecondCopyOfTheLibraryIsFound(_ form: StoreForm) throws {
         let scratch = try Scratch()
-        try open(scratch.path()).close()
+        func open() throws -> PageStore {
+            try self.open(scratch.path()) {
+                $0.pager = form == .file ? .lmdb : .own
+                $0.encryptionKey = form == .sealed ? TestStore.key : nil
+            }
+        }
+        try open().close()
         // What another copy in this process would hold: the shared attach lock, and a slot with our process in it.
         let other = try #require(fopen(scratch.path("test.motte-shared"), "r+"))
         let descriptor = fileno(other)
@@ -266,9 +273,9 @@ import Testing
         var slot = [UInt64(getpid()), motte_shim_process_start(getpid()), motte_shim_image_nonce() ^ 1, 0]
         pwrite(descriptor, &slot, 32, 128)
 
-        #expect(try failure { try open(scratch.path()) }.code == .secondCopy)
+        #expect(try failure { try open() }.code == .secondCopy)
         fclose(other)
-        try open(scratch.path()).close()
+        try open().close()
     }
 
     @Test func aForeignLMDBFileIsLeftAlone() throws {

@@ -18,7 +18,7 @@ final class HelperProcess {
     private var orders: Int32 = -1
     private var buffered: [UInt8] = []
 
-    init(_ command: String, _ path: String) throws {
+    init(_ command: String, _ path: String, environment more: [String] = []) throws {
         var up: [Int32] = [0, 0]
         var down: [Int32] = [0, 0]
         #expect(pipe(&up) == 0 && pipe(&down) == 0)
@@ -46,7 +46,7 @@ final class HelperProcess {
         let arguments = [
             String(cString: executable), "--testing-library", "swift-testing", "--filter", "HelperProcessCommands",
         ]
-        var environment = ["MOTTE_PAGES_COMMAND=\(command)", "MOTTE_PAGES_FILE=\(path)"]
+        var environment = ["MOTTE_PAGES_COMMAND=\(command)", "MOTTE_PAGES_FILE=\(path)"] + more
         for name in ["PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR"] {
             if let value = getenv(name) { environment.append("\(name)=\(String(cString: value))") }
         }
@@ -108,7 +108,9 @@ final class HelperProcess {
             signal(SIGXFSZ, SIG_IGN)
         default: break
         }
-        let store = try PageStore.open(PageStoreOptions(path: path))
+        var options = try TestStore.options(path)
+        if command == "seal" { options.encryptionKey = TestStore.key }
+        let store = try PageStore.open(options)
         switch command {
         case "hold":
             let lock = try store.lockForWriting(timeoutMilliseconds: 10_000)

@@ -28,7 +28,7 @@ import Testing
                     // Opening again runs the checks of the file, deletions at its end included.
                     pinned = []
                     store.close()
-                    store = try PageStore.open(PageStoreOptions(path: test.scratch.path()))
+                    store = try PageStore.open(TestStore.options(test.scratch.path()))
                 }
             }
             for (snapshot, model) in pinned { try agree(snapshot, model, &random, comment) }

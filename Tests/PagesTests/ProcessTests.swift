@@ -21,7 +21,7 @@ import Testing
         #expect(try failure { try test.store.lockForWriting(timeoutMilliseconds: 0) }.code == .timeout)
         #expect(try failure { try test.store.lockForWriting(timeoutMilliseconds: 30) }.code == .timeout)
         // Opening does not wait for a writer.
-        #expect(try PageStore.open(PageStoreOptions(path: test.scratch.path())).snapshot().version == Version(0))
+        #expect(try PageStore.open(TestStore.options(test.scratch.path())).snapshot().version == Version(0))
         helper.goOn()
         try test.store.lockForWriting(timeoutMilliseconds: 10_000).release()
     }

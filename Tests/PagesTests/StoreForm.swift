@@ -13,11 +13,12 @@ import Testing
 #endif
 
 enum StoreForm: String, CaseIterable, CustomTestStringConvertible {
-    /// Under LMDB; in memory; in our own page file; the same pager on a disk in memory, with larger pages.
-    case file, memory, own, disk
+    /// Under LMDB; in memory; in our own page file; the same, encrypted; the same pager on a disk in memory, with
+    /// larger pages.
+    case file, memory, own, sealed, disk
     var testDescription: String { rawValue }
-    static let files: [StoreForm] = [.file, .own]
-    var hasFile: Bool { self == .file || self == .own }
+    static let files: [StoreForm] = [.file, .own, .sealed]
+    var hasFile: Bool { self == .file || self == .own || self == .sealed }
 
 }
 
@@ -75,17 +76,26 @@ final class Scratch: Sendable {
 struct TestStore {
     let scratch: Scratch
     let store: PageStore
+    static let key = [UInt8](repeating: 0x5A, count: 63) + [1]
+
+    /// For opening a file of any form again.
+    static func options(_ path: String) throws -> PageStoreOptions {
+        var options = PageStoreOptions(path: path)
+        if try PageStore.isEncrypted(path) { options.encryptionKey = key }
+        return options
+    }
 
     init(_ form: StoreForm, faults: FaultInjection? = nil) throws {
         scratch = try Scratch()
         var options: PageStoreOptions
         switch form {
-        case .file, .own: options = PageStoreOptions(location: .file(scratch.path()))
+        case .file, .own, .sealed: options = PageStoreOptions(location: .file(scratch.path()))
         case .memory, .disk: options = PageStoreOptions(location: .memory(identifier: nil))
         }
         if form == .disk { options.disk = MemoryDisk() }
         options.pager = form == .file ? .lmdb : .own
         if form == .disk { options.pageBytes = 16384 }
+        if form == .sealed { options.encryptionKey = TestStore.key }
         options.faults = faults
         // Tests check contents, not the disk; flushing has a test of its own.
         options.durability = .none

@@ -4,16 +4,18 @@ import MotteStorage
 import MotteValues
 
 extension Session {
-    /// Writes what the session shows to a new file without free space; others go on writing meanwhile.
+    /// Writes what the session shows to a new file without free space, in the same form and with the same key unless
+    /// others are named; others go on writing meanwhile.
     package func copy(
-        to path: String, progress: MaintenanceProgressHandler? = nil
+        to path: String, as pager: DatabaseOptions.Pager? = nil, encryption: CopyEncryption = .same,
+        progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) {
         let snapshot = try committedSnapshot()
         guard !isInWrite else {
             throw DatabaseError(
                 .alreadyInWrite, "a copy shows what is committed; commit or cancel this write first", path: path)
         }
-        try database.copy(snapshot, to: path, progress: progress)
+        try database.copy(snapshot, to: path, as: pager, encryption: encryption, progress: progress)
     }
 
     /// Rewrites a file that nobody has open.

@@ -40,7 +40,7 @@ struct SessionOpening {
     /// Seed and compaction, before anybody has the file open.
     private func prepareFile() throws(DatabaseError) {
         guard case .file(let path) = options.location, !options.isReadOnly, !options.isImmutable else { return }
-        if let seed = options.seedPath { try Database.copySeed(seed, to: path) }
+        if let seed = options.seedPath { try Database.copySeed(seed, to: path, encryptionKey: options.encryptionKey) }
         guard let wants = options.compactOnLaunch else { return }
         do throws(DatabaseError) {
             _ = try Database.compact(options.databaseOptions, decide: wants)

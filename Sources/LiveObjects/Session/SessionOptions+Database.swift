@@ -10,6 +10,7 @@ extension SessionOptions {
             }
         options.readOnly = isReadOnly
         options.noCreate = noCreate
+        options.encryptionKey = encryptionKey
         options.durability = durability
         options.lockDirectory = lockDirectory
         options.immutable = isImmutable

@@ -20,6 +20,8 @@ package struct SessionOptions: Sendable {
     package var firstOpen: (@Sendable (Session) throws(DatabaseError) -> Void)?
     package var isReadOnly = false
     package var noCreate = false
+    /// 64 bytes: the file is encrypted with them.
+    package var encryptionKey: [UInt8]?
     package var durability = DatabaseOptions.Durability.full
     /// False: the system writes when it likes, for data that can be made again.
     package var isDurable: Bool {

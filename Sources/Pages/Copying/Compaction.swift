@@ -48,6 +48,7 @@ extension PageStore {
         _ progress: PageProgressHandler?
     ) throws(DatabaseError) -> CompactionOutcome? {
         let isOurs = try TreePages.isOurs(place)
+        guard isOurs || options.encryptionKey == nil else { throw FileHead.isPlain(place.path) }
         let pages: SharedPages =
             isOurs ? try TreePages.openUnshared(place, options) : try LMDBPages.openUnshared(place, options)
         pages.beginUse()
@@ -58,7 +59,8 @@ extension PageStore {
         let temporary = place.path + ".compacting"
         try PageCopy.write(
             try pages.snapshot(), try pages.header, entries: statistics.entryCount, bytes: statistics.fileBytes,
-            to: temporary, as: isOurs ? .own : .lmdb, mode: place.mode, progress: progress)
+            to: temporary, as: isOurs ? .own(encryptionKey: options.encryptionKey) : .lmdb, mode: place.mode,
+            progress: progress)
         pages.endUse()
         isOpen = false
         try PageCopy.replace(place.path, by: temporary)

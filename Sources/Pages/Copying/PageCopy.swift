@@ -26,19 +26,33 @@ package struct PageProgress: Sendable {
 /// Told how far work is; what it throws stops the work.
 package typealias PageProgressHandler = (PageProgress) throws(DatabaseError) -> Void
 
+/// What key a copy has.
+package enum CopyEncryption: Sendable {
+    /// That of its source, or none.
+    case same
+    case none
+    case key([UInt8])
+}
+
 enum PageCopy {
     private static let batchBytes = 16 << 20
     private static let spareMapBytes = 64 << 20
 
+    /// What a copy becomes. Only our own files have keys.
+    enum Form {
+        case lmdb
+        case own(encryptionKey: [UInt8]?)
+    }
+
     /// Writes `snapshot` to a new file at `temporary`, durably. `header` is that of the source.
     static func write(
         _ snapshot: PageSnapshot, _ header: FileHeader, entries total: Int, bytes: Int, to temporary: String,
-        as pager: PageStoreOptions.Pager, mode: mode_t, progress: PageProgressHandler?
+        as form: Form, mode: mode_t, progress: PageProgressHandler?
     ) throws(DatabaseError) {
         unlink(temporary)
         do throws(DatabaseError) {
-            if pager == .own {
-                try writeTree(snapshot, header, total, bytes, temporary, mode, progress)
+            if case .own(let key) = form {
+                try writeTree(snapshot, header, total, bytes, temporary, key, mode, progress)
                 return
             }
             let environment = try LMDBEnvironment(
@@ -57,13 +71,14 @@ enum PageCopy {
     }
 
     private static func writeTree(
-        _ snapshot: PageSnapshot, _ header: FileHeader, _ total: Int, _ bytes: Int, _ temporary: String, _ mode: mode_t,
-        _ progress: PageProgressHandler?
+        _ snapshot: PageSnapshot, _ header: FileHeader, _ total: Int, _ bytes: Int, _ temporary: String,
+        _ key: [UInt8]?, _ mode: mode_t, _ progress: PageProgressHandler?
     ) throws(DatabaseError) {
         var copied = header
         copied.historyEpoch = try .random()
         if !TreeFormat.pageSizes.contains(copied.pageBytes) { copied.pageBytes = TreeFormat.defaultPageBytes }
-        var tree = try TreeCopy(temporary, mode: mode, copied, atMost: bytes * 2 + spareMapBytes)
+        var tree = try TreeCopy(
+            temporary, mode: mode, copied, encryptionKey: key, atMost: bytes * 2 + spareMapBytes)
         defer { tree.close() }
         let cursor = try snapshot.makeCursor()
         var batch = PageBatch()
@@ -117,10 +132,22 @@ enum PageCopy {
         }
     }
 
-    /// A copy is kept as its source is; what is in memory becomes a file as any new one does.
-    static func pager(of snapshot: PageSnapshot) throws(DatabaseError) -> PageStoreOptions.Pager {
-        if snapshot is TreeSnapshot { return .own }
-        return snapshot is LMDBSnapshot ? .lmdb : try PageStoreOptions.Pager.chosen()
+    /// A copy is kept as its source is, unless something else is said; what is in memory becomes a file as any new one
+    /// does.
+    static func form(
+        of snapshot: PageSnapshot, _ pager: PageStoreOptions.Pager?, _ key: [UInt8]?
+    ) throws(DatabaseError) -> Form {
+        guard key == nil else {
+            guard pager != .lmdb else {
+                throw DatabaseError(.unsupported, "a file of the LMDB form cannot be encrypted; ask for the own form")
+            }
+            return .own(encryptionKey: key)
+        }
+        var wanted = pager
+        if wanted == nil, snapshot is TreeSnapshot { wanted = .own }
+        if wanted == nil, snapshot is LMDBSnapshot { wanted = .lmdb }
+        if wanted == nil { wanted = try PageStoreOptions.Pager.chosen() }
+        return wanted == .own ? .own(encryptionKey: nil) : .lmdb
     }
 
     /// Gives a finished file its name; `.invalidArgument` when there is something already.
@@ -163,10 +190,11 @@ enum PageCopy {
 }
 
 extension PageStore {
-    /// Writes a version of this store to a new file, while others go on reading and writing.
+    /// Writes a version of this store to a new file, while others go on reading and writing. Without another wish it
+    /// has the source's form and key.
     package func copy(
         _ snapshot: PageSnapshot, to path: String, as pager: PageStoreOptions.Pager? = nil,
-        progress: PageProgressHandler? = nil
+        encryption: CopyEncryption = .same, progress: PageProgressHandler? = nil
     ) throws(DatabaseError) {
         // The header as that version has it.
         guard let record = try snapshot.get(FileHeader.key) else { throw .corrupted("the header record is missing") }
@@ -174,8 +202,14 @@ extension PageStore {
         let statistics = try self.statistics()
         guard access(path, F_OK) != 0 else { throw PageCopy.exists(path) }
         let temporary = "\(path).copying-\(getpid())-\(UInt32.random(in: 0 ... .max))"
-        var form = try PageCopy.pager(of: snapshot)
-        if let pager { form = pager }
+        let key: [UInt8]? =
+            switch encryption {
+            case .same: try encryptionKey
+            case .none: nil
+            case .key(let key): key
+            }
+        if let key { try PageCipher.checkKey(key) }
+        let form = try PageCopy.form(of: snapshot, pager, key)
         try PageCopy.write(
             snapshot, header, entries: statistics.entryCount, bytes: statistics.fileBytes, to: temporary,
             as: form, mode: 0o644, progress: progress)
@@ -183,11 +217,14 @@ extension PageStore {
     }
 
     /// Copies the newest version of the file at `seed` to `path` if there is nothing there yet. The seed may lie where
-    /// nothing can be written.
-    package static func copySeed(_ seed: String, to path: String) throws(DatabaseError) {
+    /// nothing can be written. With a key the copy is encrypted, and the seed has that key or none.
+    package static func copySeed(
+        _ seed: String, to path: String, encryptionKey: [UInt8]? = nil
+    ) throws(DatabaseError) {
         guard access(path, F_OK) != 0 else { return }
         var options = PageStoreOptions(path: seed)
         options.readOnly = true
+        if try isEncrypted(seed) { options.encryptionKey = encryptionKey }
         var opened: PageStore
         do throws(DatabaseError) {
             opened = try PageStore.open(options)
@@ -198,10 +235,23 @@ extension PageStore {
         }
         defer { opened.close() }
         do throws(DatabaseError) {
-            try opened.copy(try opened.snapshot(), to: path)
+            try opened.copy(
+                try opened.snapshot(), to: path, encryption: encryptionKey.map { .key($0) } ?? .same)
         } catch {
             // Another process was faster with the same seed.
             guard error.code == .invalidArgument, access(path, F_OK) == 0 else { throw error }
+        }
+    }
+
+    /// Whether a file says that it is encrypted; false for anything that cannot be looked at.
+    package static func isEncrypted(_ path: String) throws(DatabaseError) -> Bool {
+        guard access(path, R_OK) == 0 else { return false }
+        let disk = try FileDisk(path, isWritable: false, making: nil)
+        defer { disk.close() }
+        do throws(DatabaseError) {
+            return try TreePages.head(disk).sealing != nil
+        } catch {
+            return false
         }
     }
 }

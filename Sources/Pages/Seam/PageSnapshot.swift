@@ -22,6 +22,9 @@ package class PageSnapshot: @unchecked Sendable {  // @unchecked: subclasses ser
         throw DatabaseError(.internal, "a page snapshot must say how it walks")
     }
 
+    /// What is wrong with the pages of this version; a form that keeps no checksums of pages says nothing.
+    package func pageProblems() throws(DatabaseError) -> [PageProblem] { [] }
+
     package final func get(_ key: [UInt8]) throws(DatabaseError) -> PageBytes? {
         try key.withBytes { bytes throws(DatabaseError) in try get(bytes) }
     }

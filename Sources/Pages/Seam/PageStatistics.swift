@@ -17,8 +17,9 @@ package struct PageStatistics: Sendable {
     /// The most the file can grow to while it is open.
     package var mapSizeBytes: Int
     package var waitingWriterCount: Int
-    /// Bytes and flushes of this process's commits since it opened the file; 0 where that is not counted.
+    /// Bytes, writes and flushes of this process's commits since it opened the file; 0 where that is not counted.
     package var writtenBytes = 0
+    package var writeCallCount = 0
     package var flushCount = 0
 
     /// What a compacted copy would take, about.

@@ -58,6 +58,11 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
         get throws(DatabaseError) { ObjectIdentifier(try pages()) }
     }
 
+    /// Of a file that is encrypted.
+    package var encryptionKey: [UInt8]? {
+        get throws(DatabaseError) { try pages().encryptionKey }
+    }
+
     /// The header record as of now.
     package var header: FileHeader {
         get throws(DatabaseError) { try pages().header }

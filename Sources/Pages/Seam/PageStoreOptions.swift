@@ -32,6 +32,8 @@ package struct PageStoreOptions: Sendable {
     package var pager: Pager?
     /// Of a new file of our own pager.
     package var pageBytes = 4096
+    /// 64 bytes with which the file is encrypted. Such a file is always one of our own pager.
+    package var encryptionKey: [UInt8]?
     /// A missing file is an error instead of a new store.
     package var noCreate = false
     /// This user never writes; the file must exist.
@@ -50,7 +52,7 @@ package struct PageStoreOptions: Sendable {
     /// Encoded bytes that a write keeps in memory; what is more goes to an unlinked file beside the database until the
     /// commit.
     package var writeMemoryBytes = SpoolPlan.defaultMemoryBytes
-    /// False where no byte may reach a disk but through the store itself, as for encrypted files.
+    /// False where no byte may reach a disk but through the store itself; so it is with a key.
     package var mayUseSpoolFile = true
     /// How long to wait for another process that is opening the same file.
     package var openTimeoutMilliseconds: Int64 = 10_000

@@ -31,6 +31,12 @@ class SharedPages: @unchecked Sendable {
 
     var header: FileHeader { get throws(DatabaseError) { throw SharedPages.missing } }
     var canWrite: Bool { false }
+    /// Fails when the file has another key, or one at all and this is nil.
+    func checkKey(_ key: [UInt8]?) throws(DatabaseError) {
+        if key != nil { throw FileHead.isPlain(path) }
+    }
+    /// The key that the file is encrypted with.
+    var encryptionKey: [UInt8]? { nil }
     /// nil for a store without a file.
     var fileIdentity: FileIdentity? { nil }
     func snapshot() throws(DatabaseError) -> PageSnapshot { throw SharedPages.missing }

@@ -3,9 +3,10 @@
 /// atomic load. Because the memory is ours and not a map of the file, a file that is cut short or overwritten under us
 /// is an error of `read` and never a signal, what was checked stays checked, and new pages are built where they stay.
 ///
-/// The state word of a page: 0 nothing is there, 1 the writer of this process is building, 2 read but not yet checked,
-/// else the identity of the reference it was checked against. A page is only read again, or built upon, when no pinned
-/// version reaches what it held; so bytes lent from it never change under a snapshot.
+/// The state word of a page: 0 nothing is there, 1 the writer of this process is building, 2 read but not yet checked
+/// (and not yet decrypted), 3 the rest of a value, else the identity of the reference it was checked against. A page is
+/// only read again, or built upon, when no pinned version reaches what it held; so bytes lent from it never change
+/// under a snapshot.
 ///
 /// Measured against a shared map of the file (80 MB of chunks, warm): the first scan of a process takes longer, later
 /// scans and gets are equal; see docs/RELIABILITY.md. The price is memory: pages touched are copies of the file's.
@@ -21,11 +22,16 @@ import MotteValues
 final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; pages follow the rule above
     let base: UnsafeMutableRawPointer
     let pageBytes: Int
+    let layout: PageLayout
+    /// nil: a plain file.
+    let cipher: PageCipher?
     /// Pages the reservation has room for.
     let pageLimit: Int
     private let states: UnsafeMutablePointer<UInt64>
     private let pageShift: Int
-    private let disk: any Disk
+    let disk: any Disk
+    /// What a writer has built and not yet written, where it has to be sealed one by one.
+    var built: [PageRef] = []
     /// Serialises reading pages and the start of building them.
     private let lock = Lock()
     /// Where the last read ended: reading on from there is worth reading ahead.
@@ -35,15 +41,20 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     private static let empty: UInt64 = 0
     private static let building: UInt64 = 1
     private static let unchecked: UInt64 = 2
+    private static let continued: UInt64 = 3
     private static let leastReadAhead = 4
     private static let mostReadAhead = 64
     static let smallestBytes = 1 << 20
     private static let smallPagesBytes = 8 << 20
 
     /// Halves the reservation until the machine grants it.
-    init(_ disk: any Disk, pageBytes: Int, byteCount wanted: Int, atLeast least: Int) throws(DatabaseError) {
+    init(
+        _ disk: any Disk, pageBytes: Int, _ cipher: PageCipher? = nil, byteCount wanted: Int, atLeast least: Int
+    ) throws(DatabaseError) {
         self.disk = disk
         self.pageBytes = pageBytes
+        self.cipher = cipher
+        layout = PageLayout(pageBytes: pageBytes, isSealed: cipher != nil)
         pageShift = pageBytes.trailingZeroBitCount
         var size = max(wanted, least, pageBytes * 16) / pageBytes * pageBytes
         while true {
@@ -103,28 +114,33 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     @inline(never)
     private func load(_ reference: PageRef, level: Int) throws(DatabaseError) {
         let identity = reference.identity(level: level)
-        let count = reference.pageCount(pageBytes)
+        let count = reference.pageCount(layout)
         lock.lock()
         defer { lock.unlock() }
         if motte_shim_load64(states + reference.page) == identity { return }
         // Pages read ahead may have been written since: what does not pass is read again before it is judged.
-        if isIn(PageImage.unchecked, reference.page, count), isSound(reference, level, at: address(reference.page)) {
-            motte_shim_store64(states + reference.page, identity)
-            return
+        if try !isReadAhead(reference, level, count) {
+            if isIn(PageImage.empty, reference.page, count) {
+                try fill(reference.page, count)
+                guard try isSound(reference, level, at: address(reference.page)) else {
+                    throw PageImage.damaged(reference)
+                }
+            } else {
+                try replace(reference, level, count)
+            }
         }
-        if isIn(PageImage.empty, reference.page, count) {
-            try fill(reference.page, count)
-            guard isSound(reference, level, at: address(reference.page)) else { throw PageImage.damaged(reference) }
-        } else {
-            try replace(reference, level, count)
-        }
-        for page in 0 ..< count { motte_shim_store64(states + reference.page + page, PageImage.unchecked) }
+        for page in 1 ..< max(count, 1) { motte_shim_store64(states + reference.page + page, PageImage.continued) }
         motte_shim_store64(states + reference.page, identity)
     }
 
     static func damaged(_ reference: PageRef) -> DatabaseError {
         let what = reference.byteCount == 0 ? "node" : "value"
         return .corrupted("page \(reference.page) is not the \(what) of version \(reference.birth) that belongs there")
+    }
+
+    private func isReadAhead(_ reference: PageRef, _ level: Int, _ count: Int) throws(DatabaseError) -> Bool {
+        guard isIn(PageImage.unchecked, reference.page, count) else { return false }
+        return try isSound(reference, level, at: address(reference.page))
     }
 
     private func isIn(_ state: UInt64, _ page: Int, _ count: Int) -> Bool {
@@ -137,7 +153,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         defer { buffer.deallocate() }
         guard let start = buffer.baseAddress, try disk.read(buffer, at: reference.page * pageBytes) == buffer.count
         else { throw PageImage.tooShort(reference.page + count - 1) }
-        guard isSound(reference, level, at: start) else { throw PageImage.damaged(reference) }
+        guard try isSound(reference, level, at: start) else { throw PageImage.damaged(reference) }
         address(reference.page).copyMemory(from: start, byteCount: buffer.count)
     }
 
@@ -145,9 +161,16 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         .corrupted("it ends before page \(page), which is in use")
     }
 
-    private func isSound(_ reference: PageRef, _ level: Int, at start: UnsafeRawPointer) -> Bool {
+    /// Decrypts first, in place: nothing of `start` is lent yet, and what does not pass is read again.
+    private func isSound(
+        _ reference: PageRef, _ level: Int, at start: UnsafeMutableRawPointer
+    ) throws(DatabaseError) -> Bool {
+        if let cipher {
+            let count = reference.pageCount(layout) * pageBytes
+            guard try cipher.unseal(.of(reference), start, count: count) else { return false }
+        }
         guard reference.byteCount > 0 else {
-            return TreeNode.isSound(start, reference, level: level, pageBytes: pageBytes, pageLimit: pageLimit)
+            return TreeNode.isSound(start, reference, level: level, layout: layout, pageLimit: pageLimit)
         }
         return motte_shim_page_checksum(start, reference.byteCount) == reference.checksum
     }
@@ -185,6 +208,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
 
     func endBuilding(_ reference: PageRef, level: Int) {
         motte_shim_store64(states + reference.page, reference.identity(level: level))
+        if cipher != nil { built.append(reference) }
     }
 
     /// What was built there came to nothing.

@@ -39,7 +39,7 @@ struct PageRef: Equatable {
         start.storeBytes(of: UInt32(byteCount).littleEndian, toByteOffset: 20, as: UInt32.self)
     }
 
-    func pageCount(_ pageBytes: Int) -> Int { byteCount == 0 ? 1 : (byteCount + pageBytes - 1) / pageBytes }
+    func pageCount(_ layout: PageLayout) -> Int { byteCount == 0 ? 1 : layout.pageCount(byteCount) }
 
     /// What the memory image remembers about a page it has checked: this reference and no other. The kind is exact, so
     /// that bytes checked as a value are never taken for a node.

@@ -70,7 +70,7 @@ struct RootSlot: Equatable {
     }
 
     /// nil when the page is no sound slot.
-    init?(decoding page: UnsafeRawBufferPointer, slot: Int) {
+    init?(decoding page: UnsafeRawBufferPointer, _ layout: PageLayout, slot: Int) {
         guard let base = page.baseAddress, page.count >= 512 else { return nil }
         func word(_ offset: Int) -> UInt64 {
             UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
@@ -104,7 +104,7 @@ struct RootSlot: Equatable {
         let references = [tree, checkpoint, logPage].filter { !$0.isNone }
         guard pageCount >= TreeFormat.firstPage, tree.byteCount == 0,
             references.allSatisfy({
-                $0.page >= TreeFormat.firstPage && $0.page + $0.pageCount(page.count) <= pageCount
+                $0.page >= TreeFormat.firstPage && $0.page + $0.pageCount(layout) <= pageCount
             })
         else { return nil }
     }

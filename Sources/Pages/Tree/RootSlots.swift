@@ -4,21 +4,30 @@ import MotteValues
 
 enum RootSlots {
     /// The slots whose checksum is right. A slot that is being written may be missing.
-    static func read(_ disk: any Disk, _ pageBytes: Int) throws(DatabaseError) -> [RootSlot] {
+    static func read(_ disk: any Disk, _ image: PageImage) throws(DatabaseError) -> [RootSlot] {
+        let pageBytes = image.pageBytes
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: TreeFormat.slotCount * pageBytes, alignment: 16)
         defer { buffer.deallocate() }
         let bytes = try disk.read(buffer, at: TreeFormat.firstSlotPage * pageBytes)
         var slots: [RootSlot] = []
         for slot in 0 ..< TreeFormat.slotCount where (slot + 1) * pageBytes <= bytes {
-            let page = UnsafeRawBufferPointer(rebasing: buffer[slot * pageBytes ..< (slot + 1) * pageBytes])
-            if let root = RootSlot(decoding: page, slot: slot) { slots.append(root) }
+            let page = UnsafeMutableRawBufferPointer(rebasing: buffer[slot * pageBytes ..< (slot + 1) * pageBytes])
+            if let cipher = image.cipher, try !cipher.unsealSlot(page, TreeFormat.firstSlotPage + slot) { continue }
+            let root = RootSlot(decoding: UnsafeRawBufferPointer(page), image.layout, slot: slot)
+            if let root { slots.append(root) }
         }
         return slots
     }
 
     /// The version in each slot, unchecked; 0 where there is none.
-    static func versions(_ disk: any Disk, _ pageBytes: Int) throws(DatabaseError) -> [UInt64] {
+    static func versions(_ disk: any Disk, _ image: PageImage) throws(DatabaseError) -> [UInt64] {
+        guard image.cipher == nil else {
+            var versions = [UInt64](repeating: 0, count: TreeFormat.slotCount)
+            for slot in try read(disk, image) { versions[slot.slot] = slot.version }
+            return versions
+        }
+        let pageBytes = image.pageBytes
         var versions: [UInt64] = []
         for slot in 0 ..< TreeFormat.slotCount {
             var head = (UInt64(0), UInt64(0), UInt64(0))
@@ -38,7 +47,7 @@ enum RootSlots {
     /// The newest slot that is whole. One that was flushed before it was written is never passed over: what is missing
     /// there is damage.
     static func choose(_ disk: any Disk, _ image: PageImage) throws(DatabaseError) -> RootSlot {
-        let slots = try read(disk, image.pageBytes).sorted { $0.isNewer(than: $1) }
+        let slots = try read(disk, image).sorted { $0.isNewer(than: $1) }
         for slot in slots {
             if slot.durable == slot.version {
                 try checkSize(slot, image, disk)
@@ -63,7 +72,7 @@ enum RootSlots {
             if !slot.tree.isNone { try walk(slot.tree, slot.level, slot, image) }
             if !slot.checkpoint.isNone, slot.checkpoint.birth > slot.durable { _ = try image.extent(slot.checkpoint) }
             var log = slot.logPage
-            while !log.isNone, log.birth > slot.durable, log.page + log.pageCount(image.pageBytes) <= slot.pageCount {
+            while !log.isNone, log.birth > slot.durable, log.page + log.pageCount(image.layout) <= slot.pageCount {
                 let bytes = try image.extent(log)
                 guard let base = bytes.baseAddress, bytes.count >= SpaceLog.pageHeader else { return false }
                 let before = PageRef(at: base)

@@ -45,7 +45,7 @@ struct TreeCheck {
     }
 
     private mutating func claim(_ reference: PageRef) -> Bool {
-        let end = reference.page + reference.pageCount(image.pageBytes)
+        let end = reference.page + reference.pageCount(image.layout)
         guard reference.page >= TreeFormat.firstPage, end <= root.pageCount else {
             note(reference.page, "page \(reference.page) is used but lies outside the file's \(root.pageCount) pages")
             return false
@@ -78,7 +78,7 @@ struct TreeCheck {
             counts.entries += 1
             guard node.hasReference(index) else { continue }
             let extent = node.reference(index)
-            counts.extents += extent.pageCount(image.pageBytes)
+            counts.extents += extent.pageCount(image.layout)
             guard claim(extent) else { continue }
             do throws(DatabaseError) {
                 _ = try image.extent(extent)

@@ -81,7 +81,7 @@ struct TreeCommit {
     // MARK: The account of space.
 
     private mutating func account() throws(DatabaseError) {
-        let room = image.pageBytes - RootSlot.logOffset
+        let room = image.pageBytes - image.layout.slotTagBytes - RootSlot.logOffset
         // What died is sorted first: nodes of one commit lie side by side and take one step of the record.
         let record = self.record(writer.freed)
         if record.isComplete, next.root.log.count + record.bytes.count <= room {
@@ -129,7 +129,7 @@ struct TreeCommit {
     private mutating func writeLogPage(_ estimate: SpaceLog) throws(DatabaseError) {
         // Its own pages are taken by this commit too, so they are taken before the record is written for good.
         let bytes = SpaceLog.pageHeader + next.root.log.count + estimate.bytes.count + 64
-        let page = try writer.allocator.allocate((bytes + image.pageBytes - 1) / image.pageBytes)
+        let page = try writer.allocator.allocate(image.layout.pageCount(bytes))
         let record = self.record(writer.freed)
         var content = [UInt8](repeating: 0, count: SpaceLog.pageHeader)
         let before = next.root.logPage
@@ -141,7 +141,7 @@ struct TreeCommit {
             base.storeBytes(of: count.littleEndian, toByteOffset: PageRef.encodedCount, as: UInt32.self)
         }
         content += next.root.log + record.bytes
-        let reference = seal(content, page, (bytes + image.pageBytes - 1) / image.pageBytes)
+        let reference = seal(content, page, image.layout.pageCount(bytes))
         next.root.logPage = reference
         next.root.logPageBytes = next.root.logPageBytes + content.count
         next.root.log = []
@@ -156,7 +156,7 @@ struct TreeCommit {
         // Taking its own pages can split one run; giving back what is left of it can add one.
         let bound = SpaceLog.checkpointBytes(
             writer.allocator.map.runCount + dead.count + 4 + writer.allocator.map.pageCount >> 24)
-        let count = (bound + image.pageBytes - 1) / image.pageBytes
+        let count = image.layout.pageCount(bound)
         let page = try writer.allocator.allocate(count)
         writer.allocator.giveBack()
         var map = writer.allocator.map
@@ -176,7 +176,7 @@ struct TreeCommit {
         target.initializeMemory(as: UInt8.self, repeating: 0)
         target.copyBytes(from: content)
         // All of its pages belong to it, also those that stayed empty.
-        let byteCount = max(content.count, (count - 1) * image.pageBytes + 1)
+        let byteCount = max(content.count, (count - 1) * image.pageBytes - image.layout.tagBytes + 1)
         let reference = PageRef(
             page: page, birth: version, checksum: motte_shim_page_checksum(target.baseAddress, byteCount),
             byteCount: byteCount)

@@ -17,12 +17,15 @@ struct TreeCopy {
     private var written = 0
 
     /// Makes the file, which must not be there. `header` is that of the copy.
-    init(_ path: String, mode: mode_t, _ header: FileHeader, atMost byteCount: Int) throws(DatabaseError) {
+    init(
+        _ path: String, mode: mode_t, _ header: FileHeader, encryptionKey: [UInt8]?, atMost byteCount: Int
+    ) throws(DatabaseError) {
+        let cipher: PageCipher? = if let encryptionKey { try PageCipher.new(encryptionKey) } else { nil }
         disk = try FileDisk(path, isWritable: true, making: mode)
         self.header = header
         do throws(DatabaseError) {
             image = try PageImage(
-                disk, pageBytes: header.pageBytes, byteCount: byteCount, atLeast: PageImage.smallestBytes)
+                disk, pageBytes: header.pageBytes, cipher, byteCount: byteCount, atLeast: PageImage.smallestBytes)
         } catch {
             disk.close()
             throw error
@@ -61,7 +64,7 @@ struct TreeCopy {
         writer.allocator.giveBack()
         let bound = SpaceLog.checkpointBytes(writer.allocator.map.runCount + writer.freed.count + 4)
         var content = [UInt8](repeating: 0, count: bound)
-        let page = try writer.allocator.allocate((bound + image.pageBytes - 1) / image.pageBytes)
+        let page = try writer.allocator.allocate(image.layout.pageCount(bound))
         writer.allocator.giveBack()
         var map = writer.allocator.map
         map.insert(writer.freed.map(\.run))
@@ -69,18 +72,11 @@ struct TreeCopy {
         content.withUnsafeMutableBytes { SpaceLog.encodeCheckpoint(map, $0) }
         slot.checkpoint = content.withUnsafeBytes { writer.fillExtent(page, $0) }
         slot.pageCount = map.pageCount
-        let pageBytes = image.pageBytes
-        for run in writer.allocator.sortedRuns {
-            try disk.write(
-                UnsafeRawBufferPointer(start: image.address(run.start), count: run.count * pageBytes),
-                at: run.start * pageBytes)
-        }
-        if try disk.byteCount() < slot.pageCount * pageBytes { try disk.resize(to: slot.pageCount * pageBytes) }
-        try slot.encoded(pageBytes: pageBytes).withBytes { bytes throws(DatabaseError) in
-            try disk.write(bytes, at: TreeFormat.firstSlotPage * pageBytes)
-        }
-        let head = FileHead(pageBytes: pageBytes, uuid: header.fileUUID).encoded()
-        try head.withBytes { bytes throws(DatabaseError) in try disk.write(bytes, at: 0) }
+        try image.write(writer.allocator.sortedRuns)
+        let byteCount = slot.pageCount * image.pageBytes
+        if try disk.byteCount() < byteCount { try disk.resize(to: byteCount) }
+        try image.write(slot)
+        try image.writeHead(header.fileUUID)
         try disk.flush()
     }
 

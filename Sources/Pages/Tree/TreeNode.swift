@@ -91,18 +91,19 @@ struct TreeNode {
 
     /// Whether the page is the node that `reference` means. `pageLimit`: page numbers from here on are impossible.
     static func isSound(
-        _ base: UnsafeRawPointer, _ reference: PageRef, level: Int, pageBytes: Int, pageLimit: Int
+        _ base: UnsafeRawPointer, _ reference: PageRef, level: Int, layout: PageLayout, pageLimit: Int
     ) -> Bool {
         let node = TreeNode(base)
         guard node.checksum == reference.checksum, node.page == UInt64(reference.page), node.birth == reference.birth,
-            node.level == level, checksum(base, pageBytes) == reference.checksum
+            node.level == level, checksum(base, layout.pageBytes) == reference.checksum
         else { return false }
-        return isWellFormed(base, pageBytes: pageBytes, pageLimit: pageLimit)
+        return isWellFormed(base, layout, pageLimit: pageLimit)
     }
 
     /// T1 to T4.
-    static func isWellFormed(_ base: UnsafeRawPointer, pageBytes: Int, pageLimit: Int) -> Bool {
+    static func isWellFormed(_ base: UnsafeRawPointer, _ layout: PageLayout, pageLimit: Int) -> Bool {
         let node = TreeNode(base)
+        let pageBytes = layout.nodeBytes
         let lowest = headerBytes + slotBytes * node.count
         guard base.load(fromByteOffset: 8, as: UInt32.self) == magic, node.level < TreeFormat.mostLevels,
             node.count > 0, lowest <= pageBytes
@@ -118,7 +119,7 @@ struct TreeNode {
                 guard valueStart + PageRef.encodedCount <= pageBytes else { return false }
                 let reference = PageRef(at: base + valueStart)
                 guard (reference.byteCount == 0) == (node.level > 0), reference.page >= TreeFormat.firstPage,
-                    reference.page + reference.pageCount(pageBytes) <= pageLimit
+                    reference.page + reference.pageCount(layout) <= pageLimit
                 else { return false }
             } else {
                 guard node.level == 0, valueStart + Int(valueMark) <= pageBytes else { return false }

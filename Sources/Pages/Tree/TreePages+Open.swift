@@ -19,7 +19,7 @@ extension TreePages {
     }
 
     private static func firstBytes(_ disk: any Disk) throws(DatabaseError) -> [UInt8] {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileHead.byteCount, alignment: 16)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileHead.longestByteCount, alignment: 16)
         defer { buffer.deallocate() }
         let count = try disk.read(buffer, at: 0)
         return Array(buffer[..<count])
@@ -95,9 +95,11 @@ extension TreePages {
                     .busy, "'\(disk.path)' was replaced while the file before it is open; close that first",
                     path: disk.path)
             }
+            let cipher = try head.cipher(options.encryptionKey, disk.path)
             let size = try disk.byteCount()
             let image = try PageImage(
-                disk, pageBytes: head.pageBytes, byteCount: try LMDBPages.chosenMapSize(options), atLeast: size)
+                disk, pageBytes: head.pageBytes, cipher, byteCount: try LMDBPages.chosenMapSize(options),
+                atLeast: size)
             let (root, header) = try newestRootAndHeader(disk, image, sidecar)
             guard header.fileUUID == head.uuid, header.pageBytes == head.pageBytes,
                 header.version.rawValue == root.version
@@ -107,7 +109,7 @@ extension TreePages {
                     .unsupportedFormat, "'\(disk.path)' uses features this library can only read; open it read-only",
                     path: disk.path)
             }
-            let versions = try RootSlots.versions(disk, head.pageBytes)
+            let versions = try RootSlots.versions(disk, image)
             return TreePages(
                 Parts(
                     disk: disk, image: image, root: root, header: header, slotVersions: versions, sidecar: sidecar,
@@ -118,7 +120,7 @@ extension TreePages {
         }
     }
 
-    private static func head(_ disk: any Disk) throws(DatabaseError) -> FileHead {
+    static func head(_ disk: any Disk) throws(DatabaseError) -> FileHead {
         let path = disk.path
         return try firstBytes(disk).withBytes { bytes throws(DatabaseError) in
             try FileHead(decoding: bytes, path: path)
@@ -149,7 +151,7 @@ extension TreePages {
             let signal = sidecar.makeSignal()
             for _ in 0 ..< 10_000 {
                 let published = signal.published.rawValue
-                let slots = try RootSlots.read(disk, image.pageBytes).filter { $0.version <= published }
+                let slots = try RootSlots.read(disk, image).filter { $0.version <= published }
                 if let newest = slots.max(by: { $1.isNewer(than: $0) }), newest.version == published { return newest }
             }
         }
@@ -185,8 +187,11 @@ extension TreePages {
                 .invalidArgument, "pageBytes is \(options.pageBytes); 4096, 8192, 16384 or 32768 are possible")
         }
         let header = try FileHeader.new(rowsPerCluster: options.rowsPerCluster, pageBytes: options.pageBytes)
+        let cipher: PageCipher? =
+            if let key = options.encryptionKey { try PageCipher.new(key) } else { nil }
         let image = try PageImage(
-            disk, pageBytes: options.pageBytes, byteCount: PageImage.smallestBytes, atLeast: PageImage.smallestBytes)
+            disk, pageBytes: options.pageBytes, cipher, byteCount: PageImage.smallestBytes,
+            atLeast: PageImage.smallestBytes)
         var batch = PageBatch()
         batch.put(FileHeader.key, header.encoded())
         let allocator = PageAllocator(image, SpaceMap(pageCount: TreeFormat.firstPage), wishing: 1, disk.path)
@@ -205,16 +210,9 @@ extension TreePages {
         slot.entryCount = 1
         slot.leafPageCount = 1
         slot.pageCount = slot.tree.page + 1
-        let pageBytes = options.pageBytes
-        try disk.write(
-            UnsafeRawBufferPointer(start: image.address(slot.tree.page), count: pageBytes),
-            at: slot.tree.page * pageBytes)
-        try slot.encoded(pageBytes: pageBytes).withBytes { bytes throws(DatabaseError) in
-            try disk.write(bytes, at: TreeFormat.firstSlotPage * pageBytes)
-        }
-        try FileHead(pageBytes: pageBytes, uuid: header.fileUUID).encoded().withBytes { bytes throws(DatabaseError) in
-            try disk.write(bytes, at: 0)
-        }
+        try image.write([PageRun(start: slot.tree.page, count: 1)])
+        try image.write(slot)
+        try image.writeHead(header.fileUUID)
         if options.durability == .full { try disk.flush() }
     }
 }

@@ -21,6 +21,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
     private var known: RootSlot
     private weak var current: TreeSnapshot?
     private var writtenBytes = 0
+    private var writeCallCount = 0
     private var flushCount = 0
 
     // The writer's part.
@@ -67,6 +68,16 @@ final class TreePages: SharedPages, @unchecked Sendable {
 
     override var fileIdentity: FileIdentity? { identity }
     override var canWrite: Bool { isWritable }
+    override var encryptionKey: [UInt8]? { image.cipher?.userKey }
+
+    override func checkKey(_ key: [UInt8]?) throws(DatabaseError) {
+        guard let cipher = image.cipher else {
+            if key != nil { throw FileHead.isPlain(path) }
+            return
+        }
+        guard let key else { throw FileHead.isSealed(path) }
+        guard cipher.isMade(from: key) else { throw FileHead.isOther(path) }
+    }
 
     override func closeFile() {
         seal()
@@ -119,7 +130,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
             let published = signal.published.rawValue
             if known.version >= published { return }
             // Slots beyond the published version belong to a commit that is not flushed yet.
-            let slots = try RootSlots.read(disk, image.pageBytes).filter { $0.version <= published }
+            let slots = try RootSlots.read(disk, image).filter { $0.version <= published }
             guard let newest = slots.max(by: { $1.isNewer(than: $0) }), newest.version > known.version else { continue }
             try checkSize(newest)
             known = newest
@@ -158,9 +169,9 @@ final class TreePages: SharedPages, @unchecked Sendable {
         lock.lock()
         defer { lock.unlock() }
         guard sidecar != nil else { return Version(known.version) }
-        slotVersions = try RootSlots.versions(disk, image.pageBytes)
+        slotVersions = try RootSlots.versions(disk, image)
         if !isPoisoned, slotVersions.max() != known.version {
-            let slots = try RootSlots.read(disk, image.pageBytes)
+            let slots = try RootSlots.read(disk, image)
             if let newest = slots.max(by: { $1.isNewer(than: $0) }), newest.version > known.version {
                 try checkSize(newest)
                 let isPublished = newest.version <= signal.published.rawValue
@@ -217,11 +228,9 @@ final class TreePages: SharedPages, @unchecked Sendable {
     }
 
     private func write(_ commit: inout TreeCommit, after root: RootSlot) throws(DatabaseError) {
-        for run in commit.runs {
-            let bytes = UnsafeRawBufferPointer(start: image.address(run.start), count: run.count * image.pageBytes)
-            try disk.write(bytes, at: run.start * image.pageBytes)
-            count(bytes.count, flushes: 0)
-        }
+        let runs = commit.runs
+        try image.write(runs)
+        count(commit.pageCount * image.pageBytes, calls: runs.count, flushes: 0)
         let isLarge = durability == .full && commit.pageCount > TreeCommit.mostPagesInOneFlush
         if isLarge { try flush(poisoning: nil) }
         commit.place(in: freeSlot(root), durable: isLarge ? commit.version : durable ?? 0)
@@ -233,9 +242,10 @@ final class TreePages: SharedPages, @unchecked Sendable {
         }
     }
 
-    private func count(_ bytes: Int, flushes: Int) {
+    private func count(_ bytes: Int, calls: Int, flushes: Int) {
         lock.lock()
         writtenBytes += bytes
+        writeCallCount += calls
         flushCount += flushes
         lock.unlock()
     }
@@ -249,16 +259,13 @@ final class TreePages: SharedPages, @unchecked Sendable {
     }
 
     private func putSlot(_ slot: RootSlot) throws(DatabaseError) {
-        let page = slot.encoded(pageBytes: image.pageBytes)
         do throws(DatabaseError) {
-            try page.withBytes { bytes throws(DatabaseError) in
-                try disk.write(bytes, at: (TreeFormat.firstSlotPage + slot.slot) * image.pageBytes)
-            }
+            try image.write(slot)
         } catch {
             poison(slot)
             throw error
         }
-        count(page.count, flushes: 0)
+        count(image.pageBytes, calls: 1, flushes: 0)
         slotVersions[slot.slot] = slot.version
     }
 
@@ -267,7 +274,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
     private func flush(poisoning slot: RootSlot?) throws(DatabaseError) {
         do throws(DatabaseError) {
             try disk.flush()
-            count(0, flushes: 1)
+            count(0, calls: 0, flushes: 1)
         } catch {
             poison(slot)
             throw error
@@ -360,7 +367,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         let version = try newestVersion()
         lock.lock()
         let root = known
-        let (writtenBytes, flushCount) = (writtenBytes, flushCount)
+        let (writtenBytes, writeCallCount, flushCount) = (writtenBytes, writeCallCount, flushCount)
         lock.unlock()
         var statistics = PageStatistics(
             version: version, entryCount: root.entryCount, pageBytes: image.pageBytes, pageCount: root.pageCount,
@@ -369,6 +376,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
             fileBytes: try disk.byteCount(), mapSizeBytes: image.pageLimit * image.pageBytes,
             waitingWriterCount: waitingWriterCount)
         statistics.writtenBytes = writtenBytes
+        statistics.writeCallCount = writeCallCount
         statistics.flushCount = flushCount
         return statistics
     }

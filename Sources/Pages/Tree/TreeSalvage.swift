@@ -33,13 +33,14 @@ struct TreeSalvage {
     /// The tree that is walked is not the newest one: all that it holds may be older.
     private var isOlderTree = false
     private(set) var entries: [[UInt8]: [UInt8]] = [:]
-    private(set) var report = PageSalvageReport()
+    var report = PageSalvageReport()
 
-    init(_ disk: any Disk, pageBytes: Int) throws(DatabaseError) {
+    init(_ disk: any Disk, pageBytes: Int, _ cipher: PageCipher?) throws(DatabaseError) {
         self.disk = disk
         let size = try disk.byteCount()
         pageCount = size / pageBytes
-        image = try PageImage(disk, pageBytes: pageBytes, byteCount: size, atLeast: max(size, PageImage.smallestBytes))
+        image = try PageImage(
+            disk, pageBytes: pageBytes, cipher, byteCount: size, atLeast: max(size, PageImage.smallestBytes))
         try findNodes()
     }
 
@@ -54,11 +55,15 @@ struct TreeSalvage {
         for page in TreeFormat.firstPage ..< pageCount {
             guard try disk.read(buffer, at: page * image.pageBytes) == buffer.count, let base = buffer.baseAddress
             else { continue }
+            if let cipher = image.cipher {
+                let unit = PageCipher.Unit(kind: .node, page: page)
+                guard try cipher.unseal(unit, base, count: image.pageBytes) else { continue }
+            }
             let node = TreeNode(base)
             let reference = PageRef(page: page, birth: node.birth, checksum: node.checksum, byteCount: 0)
             guard
                 TreeNode.isSound(
-                    base, reference, level: node.level, pageBytes: image.pageBytes, pageLimit: image.pageLimit)
+                    base, reference, level: node.level, layout: image.layout, pageLimit: image.pageLimit)
             else { continue }
             if node.level == 0 { leaves.append(reference) }
             if let known = top, (known.reference.birth, known.level) >= (reference.birth, node.level) { continue }
@@ -68,7 +73,7 @@ struct TreeSalvage {
     }
 
     mutating func run() throws(DatabaseError) {
-        let slots = try RootSlots.read(disk, image.pageBytes).sorted { $0.isNewer(than: $1) }
+        let slots = try RootSlots.read(disk, image).sorted { $0.isNewer(than: $1) }
         if slots.isEmpty { note(nil, "no root slot can be read") }
         // A slot whose root is gone would only lead to the same older leaves.
         for slot in slots where !slot.tree.isNone && slot.pageCount <= image.pageLimit {
@@ -121,7 +126,7 @@ struct TreeSalvage {
         do throws(DatabaseError) {
             if leaf.hasReference(index) {
                 let extent = leaf.reference(index)
-                guard extent.page + extent.pageCount(image.pageBytes) <= pageCount else {
+                guard extent.page + extent.pageCount(image.layout) <= pageCount else {
                     throw PageImage.damaged(extent)
                 }
             }
@@ -150,48 +155,104 @@ struct TreeSalvage {
 }
 
 extension PageStore {
-    /// Writes what is left of a damaged file of our own pager to a new file. The damaged one is only read.
-    package static func salvage(_ path: String, to target: String) throws(DatabaseError) -> PageSalvageReport {
+    /// Writes what is left of a damaged file of our own pager to a new file. The damaged one is only read. Of an
+    /// encrypted one its key is needed, and the new file gets the same.
+    package static func salvage(
+        _ path: String, to target: String, encryptionKey: [UInt8]? = nil
+    ) throws(DatabaseError) -> PageSalvageReport {
+        var salvage = try TreeSalvage.read(path, encryptionKey)
+        salvage.report.entryCount = try salvage.write(to: target, path)
+        return salvage.report
+    }
+
+    /// The same in memory.
+    package static func openSalvaged(
+        _ path: String, encryptionKey: [UInt8]? = nil
+    ) throws(DatabaseError) -> (store: PageStore, report: PageSalvageReport) {
+        var salvage = try TreeSalvage.read(path, encryptionKey)
+        var options = PageStoreOptions(location: .memory(identifier: nil))
+        options.rowsPerCluster = try salvage.header(path).rowsPerCluster
+        let store = try PageStore.open(options)
+        let batch = salvage.batch()
+        salvage.report.entryCount = batch.count
+        let lock = try store.lockForWriting(timeoutMilliseconds: -1)
+        defer { lock.release() }
+        try store.commit(batch, lock: lock, version: Version(1))
+        return (store, salvage.report)
+    }
+}
+
+extension TreeSalvage {
+    fileprivate static func read(_ path: String, _ encryptionKey: [UInt8]?) throws(DatabaseError) -> TreeSalvage {
         let disk = try FileDisk(path, isWritable: false, making: nil)
         defer { disk.close() }
         var best: TreeSalvage?
         // The first page may be what is damaged: then the page size is the one with which most nodes are found.
         for pageBytes in TreeFormat.pageSizes {
-            let salvage = try TreeSalvage(disk, pageBytes: pageBytes)
-            if salvage.nodeCount > best?.nodeCount ?? 0 { best = salvage }
+            for cipher in try TreeSalvage.ciphers(disk, pageBytes, encryptionKey) {
+                let salvage = try TreeSalvage(disk, pageBytes: pageBytes, cipher)
+                if salvage.nodeCount > best?.nodeCount ?? 0 { best = salvage }
+            }
         }
         guard var salvage = best else {
             throw DatabaseError(.notAMotteFile, "there is no page of a Motte file left in '\(path)'", path: path)
         }
         try salvage.run()
-        var report = salvage.report
-        report.entryCount = try salvage.write(to: target, path)
-        return report
+        return salvage
     }
 }
 
 extension TreeSalvage {
+    /// What the pages may be sealed with: the salt is in the head and in every root slot.
+    fileprivate static func ciphers(
+        _ disk: any Disk, _ pageBytes: Int, _ key: [UInt8]?
+    ) throws(DatabaseError) -> [PageCipher?] {
+        guard let key else { return [nil] }
+        var salts: [[UInt8]] = []
+        let places = [FileHead.saltOffset]
+            + (0 ..< TreeFormat.slotCount).map {
+                (TreeFormat.firstSlotPage + $0) * pageBytes + PageCipher.saltOffset(pageBytes: pageBytes)
+            }
+        for place in places {
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: PageCipher.saltBytes, alignment: 16)
+            defer { buffer.deallocate() }
+            guard try disk.read(buffer, at: place) == buffer.count else { continue }
+            let salt = Array(buffer)
+            if !salts.contains(salt) { salts.append(salt) }
+        }
+        var ciphers: [PageCipher?] = []
+        for salt in salts { ciphers.append(try PageCipher(key, salt: salt)) }
+        return ciphers
+    }
+
+    /// The header record that was found, or a new one.
+    fileprivate func header(_ path: String) throws(DatabaseError) -> FileHeader {
+        guard let record = entries[FileHeader.key] else {
+            return try FileHeader.new(rowsPerCluster: FileHeader.defaultRowsPerCluster, pageBytes: image.pageBytes)
+        }
+        return try record.withBytes { bytes throws(DatabaseError) in try FileHeader(decoding: bytes, path: path) }
+    }
+
+    /// Everything but the header record.
+    fileprivate func batch() -> PageBatch {
+        var batch = PageBatch()
+        for (key, value) in entries where key != FileHeader.key { batch.put(key, value) }
+        return batch
+    }
+
     /// How many entries there are besides the header record.
     fileprivate func write(to target: String, _ path: String) throws(DatabaseError) -> Int {
-        var header = try FileHeader.new(rowsPerCluster: FileHeader.defaultRowsPerCluster, pageBytes: image.pageBytes)
-        if let record = entries[FileHeader.key] {
-            header = try record.withBytes { bytes throws(DatabaseError) in
-                try FileHeader(decoding: bytes, path: path)
-            }
-        }
+        var header = try header(path)
         header.historyEpoch = try .random()
         guard access(target, F_OK) != 0 else { throw PageCopy.exists(target) }
         let temporary = "\(target).salvaging-\(getpid())"
         unlink(temporary)
-        var batch = PageBatch()
+        var batch = batch()
+        let bytes = batch.byteCount
         batch.put(FileHeader.key, header.encoded())
-        var bytes = 0
-        for (key, value) in entries where key != FileHeader.key {
-            batch.put(key, value)
-            bytes += key.count + value.count
-        }
         do throws(DatabaseError) {
-            var copy = try TreeCopy(temporary, mode: 0o644, header, atMost: bytes * 4 + (64 << 20))
+            var copy = try TreeCopy(
+                temporary, mode: 0o644, header, encryptionKey: image.cipher?.userKey, atMost: bytes * 4 + (64 << 20))
             defer { copy.close() }
             try copy.append(batch)
             try copy.finish()

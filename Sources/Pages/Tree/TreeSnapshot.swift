@@ -40,6 +40,12 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
         return try TreeSnapshot.value(leaf, index, image)
     }
 
+    override func pageProblems() throws(DatabaseError) -> [PageProblem] {
+        var check = TreeCheck(image, root)
+        try check.run(isQuiet: false)
+        return check.problems
+    }
+
     override func makeCursor() throws(DatabaseError) -> PageCursor {
         try pages.checkProcess()
         return TreeCursor(self)

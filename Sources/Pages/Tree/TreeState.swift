@@ -39,7 +39,7 @@ struct TreeState {
         while !reference.isNone {
             // Each is younger than the one before it: so the chain has an end.
             if let last = pages.last, reference.birth >= last.birth { throw TreeState.damaged }
-            guard reference.page + reference.pageCount(image.pageBytes) <= root.pageCount,
+            guard reference.page + reference.pageCount(image.layout) <= root.pageCount,
                 reference.page >= TreeFormat.firstPage, reference.byteCount >= SpaceLog.pageHeader
             else { throw TreeState.damaged }
             pages.append(reference)

@@ -51,6 +51,7 @@ struct TreeWriter {
     private let image: PageImage
     private let version: UInt64
     private let pageBytes: Int
+    private let layout: PageLayout
     private let capacity: Int
     private let largestInline: Int
     private var rows: [Row] = [Row()]
@@ -66,7 +67,8 @@ struct TreeWriter {
         self.allocator = allocator
         self.version = version
         pageBytes = image.pageBytes
-        capacity = pageBytes - TreeNode.headerBytes
+        layout = image.layout
+        capacity = layout.nodeBytes - TreeNode.headerBytes
         largestInline = TreeFormat.largestInline(pageBytes: pageBytes)
     }
 
@@ -238,7 +240,7 @@ struct TreeWriter {
             valueCount: change.valueCount, reference: .none, isUntouched: false)
         if change.valueCount > largestInline || item.cost * 2 > capacity {
             item.reference = try writeExtent(change.value)
-            extentDelta += item.reference.pageCount(pageBytes)
+            extentDelta += item.reference.pageCount(layout)
         }
         add(item, 0, isNew: !isReplacing)
         try emitFull(0)
@@ -246,11 +248,11 @@ struct TreeWriter {
 
     /// Puts bytes on pages of their own.
     mutating func writeExtent(_ value: UnsafeRawBufferPointer) throws(DatabaseError) -> PageRef {
-        fillExtent(try allocator.allocate((value.count + pageBytes - 1) / pageBytes), value)
+        fillExtent(try allocator.allocate(layout.pageCount(value.count)), value)
     }
 
     func fillExtent(_ page: Int, _ value: UnsafeRawBufferPointer) -> PageRef {
-        let count = (value.count + pageBytes - 1) / pageBytes
+        let count = layout.pageCount(value.count)
         let target = UnsafeMutableRawBufferPointer(start: image.address(page), count: count * pageBytes)
         target.copyMemory(from: value)
         // Nothing of what was there before goes into the file.
@@ -264,7 +266,7 @@ struct TreeWriter {
 
     /// A node or an extent is no part of the version that is being made.
     private mutating func free(_ reference: PageRef, level: Int) {
-        let count = reference.pageCount(pageBytes)
+        let count = reference.pageCount(layout)
         freed.append(Freed(run: PageRun(start: reference.page, count: count), birth: reference.birth))
         if reference.byteCount > 0 {
             extentDelta -= count
@@ -278,7 +280,7 @@ struct TreeWriter {
     /// What else this commit leaves behind: pages of the account of space.
     mutating func freeExtent(_ reference: PageRef) {
         freed.append(
-            Freed(run: PageRun(start: reference.page, count: reference.pageCount(pageBytes)), birth: reference.birth))
+            Freed(run: PageRun(start: reference.page, count: reference.pageCount(layout)), birth: reference.birth))
     }
 
     // MARK: Up.
@@ -344,7 +346,7 @@ struct TreeWriter {
 
     /// Whether one node has room for the row.
     private func fits(_ level: Int) -> Bool {
-        var top = pageBytes
+        var top = layout.nodeBytes
         let row = rows[level]
         for index in row.head ..< row.items.count {
             top = TreeWriter.place(row.items[index], below: top)
@@ -367,7 +369,7 @@ struct TreeWriter {
         UnsafeMutableRawBufferPointer(start: base, count: pageBytes).initializeMemory(as: UInt8.self, repeating: 0)
         let head = rows[level].head
         var index = head
-        var top = pageBytes
+        var top = layout.nodeBytes
         var bytes = 0
         rows[level].items.withUnsafeBufferPointer { items in
             while index < end {
@@ -430,7 +432,7 @@ struct TreeWriter {
         base.storeBytes(of: version, toByteOffset: 24, as: UInt64.self)
         let checksum = TreeNode.checksum(base, pageBytes)
         base.storeBytes(of: checksum, as: UInt64.self)
-        assert(TreeNode.isWellFormed(base, pageBytes: pageBytes, pageLimit: image.pageLimit), "T1 to T4")
+        assert(TreeNode.isWellFormed(base, layout, pageLimit: image.pageLimit), "T1 to T4")
         let reference = PageRef(page: page, birth: version, checksum: checksum, byteCount: 0)
         image.endBuilding(reference, level: level)
         return reference

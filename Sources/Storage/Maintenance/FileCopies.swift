@@ -4,14 +4,17 @@ import MotteValues
 
 package typealias MaintenanceProgress = PageProgress
 package typealias MaintenanceProgressHandler = PageProgressHandler
+package typealias CopyEncryption = MottePages.CopyEncryption
 package typealias CompactionOutcome = MottePages.CompactionOutcome
 
 extension Database {
-    /// Writes what `snapshot` shows to a new file without free space. Writers go on meanwhile.
+    /// Writes what `snapshot` shows to a new file without free space, in the source's form and with its key unless
+    /// others are named. Writers go on meanwhile.
     package func copy(
-        _ snapshot: Snapshot, to path: String, progress: MaintenanceProgressHandler? = nil
+        _ snapshot: Snapshot, to path: String, as pager: DatabaseOptions.Pager? = nil,
+        encryption: CopyEncryption = .same, progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) {
-        try pages.copy(snapshot.pages, to: path, progress: progress)
+        try pages.copy(snapshot.pages, to: path, as: pager, encryption: encryption, progress: progress)
     }
 
     /// Rewrites a file that nobody has open; `.busy` if somebody has. nil when `decide` did not want it.
@@ -34,8 +37,10 @@ extension Database {
     }
 
     /// Makes the file at `path` from another one, if it is not there.
-    package static func copySeed(_ seed: String, to path: String) throws(DatabaseError) {
-        try PageStore.copySeed(seed, to: path)
+    package static func copySeed(
+        _ seed: String, to path: String, encryptionKey: [UInt8]? = nil
+    ) throws(DatabaseError) {
+        try PageStore.copySeed(seed, to: path, encryptionKey: encryptionKey)
     }
 }
 

@@ -59,6 +59,7 @@ class Code(enum.IntEnum):
     MAP_FULL = -608
     SECOND_COPY = -609
     LOCK_FAILED = -610
+    WRONG_KEY = -611
     OUT_OF_HANDLES = -701
     OUT_OF_MEMORY = -702
     CALLBACK = -801
@@ -327,6 +328,10 @@ class SecondCopyError(StorageError):
 
 class LockFailedError(StorageError):
     code = Code.LOCK_FAILED
+
+
+class WrongKeyError(StorageError):
+    code = Code.WRONG_KEY
 
 
 class OutOfHandlesError(ResourceError):

@@ -1,0 +1,53 @@
+/// From the image to the disk: pages as they are, neighbours in one call, or sealed, in a buffer beside them.
+import MotteValues
+
+extension PageImage {
+    private static let bufferBytes = 1 << 20
+
+    /// Pages of a commit; runs ascend.
+    func write(_ runs: [PageRun]) throws(DatabaseError) {
+        guard let cipher else {
+            for run in runs {
+                let bytes = UnsafeRawBufferPointer(start: address(run.start), count: run.count * pageBytes)
+                try disk.write(bytes, at: run.start * pageBytes)
+            }
+            return
+        }
+        defer { built.removeAll() }
+        try writeSealed(built.sorted { $0.page < $1.page }, cipher)
+    }
+
+    private func writeSealed(_ units: [PageRef], _ cipher: PageCipher) throws(DatabaseError) {
+        let largest = units.reduce(PageImage.bufferBytes) { max($0, $1.pageCount(layout) * pageBytes) }
+        let total = units.reduce(0) { $0 + $1.pageCount(layout) * pageBytes }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(largest, total), alignment: 16)
+        defer { buffer.deallocate() }
+        guard let base = buffer.baseAddress else { return }
+        var waiting = 0
+        var start = 0
+        for unit in units {
+            let count = unit.pageCount(layout) * pageBytes
+            let place = unit.page * pageBytes
+            if waiting > 0, start + waiting != place || waiting + count > buffer.count {
+                try disk.write(UnsafeRawBufferPointer(start: base, count: waiting), at: start)
+                waiting = 0
+            }
+            if waiting == 0 { start = place }
+            try cipher.seal(.of(unit), address(unit.page), count: count, to: base + waiting)
+            waiting += count
+        }
+        if waiting > 0 { try disk.write(UnsafeRawBufferPointer(start: base, count: waiting), at: start) }
+    }
+
+    func write(_ slot: RootSlot) throws(DatabaseError) {
+        let page = TreeFormat.firstSlotPage + slot.slot
+        var bytes = slot.encoded(pageBytes: pageBytes)
+        if let cipher { bytes = try cipher.sealSlot(bytes, page) }
+        try bytes.withBytes { bytes throws(DatabaseError) in try disk.write(bytes, at: page * pageBytes) }
+    }
+
+    func writeHead(_ uuid: FileHeader.UUID) throws(DatabaseError) {
+        let head = try FileHead(pageBytes: pageBytes, uuid: uuid).encoded(cipher)
+        try head.withBytes { bytes throws(DatabaseError) in try disk.write(bytes, at: 0) }
+    }
+}

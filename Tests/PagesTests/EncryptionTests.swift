@@ -1,0 +1,297 @@
+// Encrypted files: no plain byte on any disk, nothing read with another key, nothing changed unnoticed, and keys
+// changed by copying. That such a file is otherwise a store like any other is what `StoreForm.sealed` is for.
+import CMotteShim
+import MottePages
+import MotteValues
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+@Suite(.serialized) struct EncryptionTests {
+    private static let key = TestStore.key
+    private static let otherKey = [UInt8](repeating: 7, count: 64)
+
+    private func open(
+        _ path: String, _ key: [UInt8]? = Self.key, _ change: (inout PageStoreOptions) -> Void = { _ in }
+    ) throws -> PageStore {
+        var options = PageStoreOptions(path: path)
+        options.encryptionKey = key
+        options.durability = .none
+        options.mapSizeBytes = 64 << 20
+        change(&options)
+        return try PageStore.open(options)
+    }
+
+    private let marks = ["plain-key", "PLAIN-SMALL-VALUE", "PLAIN-LARGE-VALUE"]
+
+    /// Nodes on two levels, values in leaves and on pages of their own, pages freed and used again.
+    private func fill(_ store: PageStore, rounds: Int = 4) throws -> Contents {
+        var contents: Contents = [:]
+        for round in 0 ..< rounds {
+            var changes: [(String, [UInt8]?)] = []
+            for index in 0 ..< 100 where (index + round) % 3 != 0 || round == 0 {
+                let mark = index % 9 == 0 ? marks[2] : marks[1]
+                let repeats = index % 9 == 0 ? 300 + index * 3 : 1 + index % 7
+                changes.append(("\(marks[0])-\(index)", Array(String(repeating: mark, count: repeats).utf8)))
+            }
+            for (key, value) in changes { contents[key] = value }
+            try store.commitNext(changes)
+        }
+        return contents
+    }
+
+    private func findsPlainText(_ bytes: [UInt8]) -> Bool {
+        marks.contains { mark in
+            bytes.withUnsafeBytes { bytes in
+                guard let base = bytes.baseAddress, bytes.count >= mark.utf8.count else { return false }
+                return (0 ... bytes.count - mark.utf8.count).contains { memcmp(base + $0, mark, mark.utf8.count) == 0 }
+            }
+        }
+    }
+
+    @Test func noPlainByteIsInAnyFile() throws {
+        let scratch = try Scratch()
+        let store = try open(scratch.path())
+        let contents = try fill(store)
+        let plain = try open(scratch.path("plain.motte"), nil) { $0.pager = .own }
+        _ = try fill(plain)
+        // The search finds what is there to be found.
+        #expect(findsPlainText(try scratch.read("plain.motte")))
+
+        try store.copy(try store.snapshot(), to: scratch.path("copy.motte"))
+        store.close()
+        var options = PageStoreOptions(path: scratch.path("copy.motte"))
+        options.encryptionKey = Self.key
+        _ = try PageStore.compact(options)
+        _ = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"), encryptionKey: Self.key)
+
+        let names = Scratch.names(in: scratch.directory)
+        #expect(names.contains("test.motte-shared"))
+        for name in names where !name.hasPrefix("plain") {
+            #expect(!findsPlainText(try scratch.read(name)), "\(name)")
+        }
+        for name in ["test.motte", "copy.motte", "saved.motte"] {
+            let copy = try open(scratch.path(name))
+            #expect(try CutRun.contents(try copy.snapshot()) == contents, "\(name)")
+            #expect(try copy.check().isEmpty)
+        }
+    }
+
+    /// A large write of a plain file waits in an unlinked file beside it; that of an encrypted one in memory.
+    @Test func writesDoNotWaitInAFile() throws {
+        let scratch = try Scratch()
+        let store = try open(scratch.path()) { $0.writeMemoryBytes = 0 }
+        let spool = PageSpool(store.spoolPlan)
+        let value = [UInt8](repeating: 1, count: 100_000)
+        value.withUnsafeBytes { value in for _ in 0 ..< 40 { _ = spool.add(value, value) } }
+        #expect(spool.fileBytes == 0 && spool.heapBytes >= 8_000_000)
+        let plain = try open(scratch.path("plain.motte"), nil) { $0.writeMemoryBytes = 0 }
+        #expect(plain.spoolPlan.folder != nil)
+    }
+
+    @Test func aWrongKeyIsAnError() throws {
+        let scratch = try Scratch()
+        let contents = try { () in
+            let store = try open(scratch.path())
+            defer { store.close() }
+            return try fill(store)
+        }()
+        let before = try scratch.read()
+
+        let other = try failure { try open(scratch.path(), Self.otherKey) }
+        #expect(other.code == .wrongKey && other.message.contains("the key is not the one"))
+        let none = try failure { try open(scratch.path(), nil) }
+        #expect(none.code == .wrongKey && none.message.contains("is encrypted"))
+        let short = try failure { try open(scratch.path(), [1, 2, 3]) }
+        #expect(short.code == .invalidArgument && short.message.contains("64 bytes"))
+        // The same while the file is open here.
+        let store = try open(scratch.path())
+        #expect(try failure { try open(scratch.path(), Self.otherKey) }.code == .wrongKey)
+        #expect(try failure { try open(scratch.path(), nil) }.code == .wrongKey)
+        #expect(try open(scratch.path()).sharedIdentity == store.sharedIdentity)
+        #expect(try CutRun.contents(try store.snapshot()) == contents)
+        store.close()
+
+        #expect(try scratch.read() == before)
+    }
+
+    @Test func aKeyForAPlainFileIsAnError() throws {
+        let scratch = try Scratch()
+        for pager in [PageStoreOptions.Pager.own, .lmdb] {
+            let path = scratch.path("\(pager).motte")
+            let store = try open(path, nil) { $0.pager = pager }
+            try store.commitNext([("a", [1])])
+            #expect(try failure { try open(path) }.code == .wrongKey)
+            store.close()
+            let error = try failure { try open(path) }
+            #expect(error.code == .wrongKey && error.message.contains("motte copy"))
+        }
+        var memory = PageStoreOptions(location: .memory(identifier: nil))
+        memory.encryptionKey = Self.key
+        #expect(try failure { try PageStore.open(memory) }.code == .invalidArgument)
+    }
+
+    /// Of new files the key decides, whatever the pager would have been.
+    @Test func aKeyMakesAFileOfOurOwnPager() throws {
+        let scratch = try Scratch()
+        let store = try open(scratch.path()) { $0.pager = .lmdb }
+        try store.commitNext([("a", [1])])
+        store.close()
+        #expect(try PageStore.isEncrypted(scratch.path()))
+        #expect(try scratch.read().prefix(8).elementsEqual(Array("MOTTEDB\0".utf8)))
+    }
+
+    @Test func everyFlippedByteIsFoundOrHarmless() throws {
+        let scratch = try Scratch()
+        let store = try open(scratch.path())
+        let contents = try fill(store)
+        store.close()
+        let bytes = try scratch.read()
+        #expect(bytes.count > 150_000)
+        let descriptor = Glibc.open(scratch.path(), O_RDWR)
+        defer { close(descriptor) }
+        var found = 0
+        // A byte of every page, wherever in it; over night each one.
+        let step = TestScale.factor >= 10 ? 1 : 509
+        for position in stride(from: Int(PropertyTest.firstSeed) % step, to: bytes.count, by: step) {
+            var flipped = bytes[position] ^ UInt8(1 << (position % 8))
+            pwrite(descriptor, &flipped, 1, off_t(position))
+            do {
+                let store = try open(scratch.path()) { $0.readOnly = true }
+                defer { store.close() }
+                #expect(try CutRun.contents(try store.snapshot()) == contents, "byte \(position)")
+            } catch let error as DatabaseError {
+                found += 1
+                let isExpected = [.corrupted, .notAMotteFile, .unsupportedFormat, .wrongKey].contains(error.code)
+                #expect(isExpected, "byte \(position): \(error)")
+            }
+            var original = bytes[position]
+            pwrite(descriptor, &original, 1, off_t(position))
+        }
+        #expect(found > bytes.count / step / 4)
+    }
+
+    /// Sound units of the same file in another place, or of the same place from another time.
+    @Test func movedAndOldPagesAreFound() throws {
+        let scratch = try Scratch()
+        let store = try open(scratch.path())
+        _ = try fill(store, rounds: 1)
+        store.close()
+        let old = try scratch.read()
+        let again = try open(scratch.path())
+        _ = try fill(again, rounds: 3)
+        again.close()
+        let new = try scratch.read()
+        var found = 0
+        for page in 4 ..< new.count / 4096 {
+            var moved = new
+            let other = page == 4 ? 5 : page - 1
+            moved.replaceSubrange(page * 4096 ..< (page + 1) * 4096, with: new[other * 4096 ..< (other + 1) * 4096])
+            found += try outcome(moved, scratch, equal: new)
+            guard (page + 1) * 4096 <= old.count else { continue }
+            var replayed = new
+            replayed.replaceSubrange(page * 4096 ..< (page + 1) * 4096, with: old[page * 4096 ..< (page + 1) * 4096])
+            found += try outcome(replayed, scratch, equal: new)
+        }
+        #expect(found > new.count / 4096 / 4)
+    }
+
+    /// 1 for an error; else what is read must be what it was.
+    private func outcome(_ bytes: [UInt8], _ scratch: Scratch, equal sound: [UInt8]) throws -> Int {
+        if bytes == sound { return 0 }
+        try scratch.write(bytes, "changed.motte")
+        do {
+            let store = try open(scratch.path("changed.motte")) { $0.readOnly = true }
+            defer { store.close() }
+            let whole = try open(scratch.path()) { $0.readOnly = true }
+            defer { whole.close() }
+            #expect(try CutRun.contents(try store.snapshot()) == CutRun.contents(try whole.snapshot()))
+            return 0
+        } catch let error as DatabaseError {
+            #expect(error.code == .corrupted, "\(error)")
+            return 1
+        }
+    }
+
+    @Test func keysChangeByCopying() throws {
+        let scratch = try Scratch()
+        let store = try open(scratch.path())
+        let contents = try fill(store)
+        try store.copy(try store.snapshot(), to: scratch.path("other.motte"), encryption: .key(Self.otherKey))
+        try store.copy(try store.snapshot(), to: scratch.path("plain.motte"), encryption: .none)
+        try store.copy(try store.snapshot(), to: scratch.path("lmdb.motte"), as: .lmdb, encryption: .none)
+        #expect(
+            try failure {
+                try store.copy(try store.snapshot(), to: scratch.path("no.motte"), as: .lmdb, encryption: .same)
+            }.code == .unsupported)
+
+        let copies = [("other", Self.otherKey), ("plain", nil), ("lmdb", nil)]
+        for (name, key) in copies {
+            let copy = try open(scratch.path("\(name).motte"), key)
+            #expect(try CutRun.contents(try copy.snapshot()) == contents, "\(name)")
+            copy.close()
+        }
+        #expect(try failure { try open(scratch.path("other.motte")) }.code == .wrongKey)
+        // And from the LMDB form to an encrypted one.
+        let lmdb = try open(scratch.path("lmdb.motte"), nil)
+        try lmdb.copy(try lmdb.snapshot(), to: scratch.path("back.motte"), encryption: .key(Self.key))
+        #expect(try CutRun.contents(try open(scratch.path("back.motte")).snapshot()) == contents)
+    }
+
+    /// What a seed is made of may be plain or have the same key; what is made of it is encrypted.
+    @Test func seedsAreEncrypted() throws {
+        let scratch = try Scratch()
+        let plain = try open(scratch.path("seed.motte"), nil)
+        try plain.commitNext([("a", [1])])
+        plain.close()
+        for (seed, target) in [("seed", "first"), ("first", "second")] {
+            try PageStore.copySeed(
+                scratch.path("\(seed).motte"), to: scratch.path("\(target).motte"), encryptionKey: Self.key)
+            let store = try open(scratch.path("\(target).motte")) { $0.noCreate = true }
+            #expect(try store.snapshot().value("a") == [1])
+            store.close()
+        }
+    }
+
+    /// The salt is in every root slot too.
+    @Test func salvageWorksWithoutTheFirstPage() throws {
+        let scratch = try Scratch()
+        let store = try open(scratch.path())
+        let contents = try fill(store)
+        store.close()
+        var bytes = try scratch.read()
+        for position in 0 ..< 4096 { bytes[position] = 0xAA }
+        try scratch.write(bytes)
+
+        let report = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"), encryptionKey: Self.key)
+
+        #expect(report.lostValueCount == 0 && report.entryCount == contents.count)
+        #expect(try CutRun.contents(try open(scratch.path("saved.motte")).snapshot()) == contents)
+        let error = try failure {
+            try PageStore.salvage(scratch.path(), to: scratch.path("no.motte"), encryptionKey: Self.otherKey)
+        }
+        #expect(error.code == .notAMotteFile)
+    }
+
+    @Test func withoutLibcryptoAKeyIsAnErrorThatSaysSo() throws {
+        let scratch = try Scratch()
+        let helper = try HelperProcess("seal", scratch.path(), environment: ["MOTTE_LIBCRYPTO=/no/such/libcrypto.so"])
+        let line = try #require(helper.line())
+        #expect(line.hasPrefix("error unsupported") && line.contains("libssl3"), "\(line)")
+        #expect(!Scratch.names(in: scratch.directory).contains("test.motte"))
+    }
+
+    /// Encrypted files keep what plain ones promise about power cuts.
+    @Test func randomRunsSurviveRandomCuts() throws {
+        let start = try CutRun.newStore(sealed: true)
+        try PropertyTest.run(rounds: 60) { random, comment in
+            let complaint = try CutTests().randomRun(&random, start)
+            #expect(complaint == nil, "\(comment)")
+        }
+    }
+}
