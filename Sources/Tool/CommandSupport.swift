@@ -20,8 +20,9 @@ func reportingErrors<T>(_ file: String, _ body: () throws -> T) throws -> T {
 }
 
 /// Opens an existing file with the classes it has.
-func openFile(_ path: String, readOnly: Bool = true) throws -> Session {
+func openFile(_ path: String, _ key: KeyOption, readOnly: Bool = true) throws -> Session {
     var options = SessionOptions(path: path)
+    options.encryptionKey = try key.bytes()
     options.noCreate = true
     options.isReadOnly = readOnly
     return try Session.open(options)

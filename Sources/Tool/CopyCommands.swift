@@ -15,15 +15,42 @@ struct CopyCommand: ParsableCommand {
         commandName: "copy", abstract: "Write a compacted copy of a file, also while others write to it.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
+    @OptionGroup var key: KeyOption
     @ArgumentParser.Argument(help: "The new file; there must not be one.") var target: String
+    @Option(help: "lmdb or own: the form of the new file; that of the file without it.") var form: FileForm?
+    @Option(help: "A file with the key of the new file, which without it has the same key or none.")
+    var newKeyFile: String?
+    @Flag(help: "The new file is not encrypted.") var plain = false
     @Flag(help: "Say on stderr how far it is.") var progress = false
 
     func run() throws {
         try reportingErrors(file) {
-            let session = try openFile(file)
-            try session.copy(to: target, progress: progressLine(progress))
+            let session = try openFile(file, key)
+            try session.copy(
+                to: target, as: form?.pager, encryption: try encryption(), progress: progressLine(progress))
             let version = try session.version.rawValue
             printLine("copied version \(version), \(fileBytes(file)) bytes to \(fileBytes(target))")
+        }
+    }
+
+    func validate() throws {
+        if plain, newKeyFile != nil { throw ValidationError("--plain and --new-key-file contradict each other") }
+    }
+
+    private func encryption() throws -> CopyEncryption {
+        if plain { return .none }
+        return try newKeyFile.map { .key(try KeyOption.read($0)) } ?? .same
+    }
+}
+
+/// How a file keeps its pages; an encrypted one is always of the own form.
+enum FileForm: String, ExpressibleByArgument, CaseIterable {
+    case lmdb, own
+
+    var pager: DatabaseOptions.Pager {
+        switch self {
+        case .lmdb: .lmdb
+        case .own: .own
         }
     }
 }
@@ -33,11 +60,14 @@ struct CompactCommand: ParsableCommand {
         commandName: "compact", abstract: "Rewrite a file without its free space; nobody may have it open.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
+    @OptionGroup var key: KeyOption
     @Flag(help: "Say on stderr how far it is.") var progress = false
 
     func run() throws {
         try reportingErrors(file) {
-            let outcome = try Session.compact(SessionOptions(path: file), progress: progressLine(progress))
+            var options = SessionOptions(path: file)
+            options.encryptionKey = try key.bytes()
+            let outcome = try Session.compact(options, progress: progressLine(progress))
             printLine("compacted \(outcome.bytesBefore) bytes to \(outcome.bytesAfter)")
         }
     }

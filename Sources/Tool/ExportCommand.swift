@@ -26,6 +26,7 @@ struct ExportCommand: ParsableCommand {
             """)
 
     @Argument(help: "The file.") var file: String
+    @OptionGroup var key: KeyOption
     @Argument(help: "The class; everything without one.") var className: String?
     @Option(help: "jsonl, json or csv.") var format = ExportFormat.jsonl
     @Option(name: .customLong("where"), help: "Only the objects that match, in the query's order.") var query: String?
@@ -45,7 +46,7 @@ struct ExportCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
-            let session = try openFile(file)
+            let session = try openFile(file, key)
             let descriptor = try openOutput(output)
             var sink = ByteSink { piece throws(DatabaseError) in
                 guard writeAll(piece, to: descriptor) else {

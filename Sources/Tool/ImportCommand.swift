@@ -39,6 +39,7 @@ struct ImportCommand: ParsableCommand {
             """)
 
     @Argument(help: "The Motte file; made if it is not there.") var file: String
+    @OptionGroup var encryption: KeyOption
     @Argument(help: "The class, then the file to read ('-': standard input). Of a dump, only the file to read.")
     var classAndSource: [String]
     @Option(help: "csv, json or jsonl; otherwise by the end of the name.") var format: ImportFormat?
@@ -96,7 +97,9 @@ struct ImportCommand: ParsableCommand {
     }
 
     private var hasCommitted: Bool {
-        guard commitEvery > 0, let session = try? openFile(file), let schema = try? session.schema else { return false }
+        guard commitEvery > 0, let session = try? openFile(file, encryption), let schema = try? session.schema else {
+            return false
+        }
         return schema.objectTypes.contains { type in
             type.tableKey.map { ((try? session.objects($0).count()) ?? 0) > 0 } ?? false
         }
@@ -115,8 +118,12 @@ struct ImportCommand: ParsableCommand {
     // MARK: The class
 
     private func open(_ bytes: UnsafeRawBufferPointer) throws -> Session {
-        if let wanted = try wantedSchema(bytes) { return try Session.open(SessionOptions(path: file, schema: wanted)) }
-        return try openFile(file, readOnly: false)
+        if let wanted = try wantedSchema(bytes) {
+            var options = SessionOptions(path: file, schema: wanted)
+            options.encryptionKey = try encryption.bytes()
+            return try Session.open(options)
+        }
+        return try openFile(file, encryption, readOnly: false)
     }
 
     /// nil when the file has what is needed.
@@ -130,7 +137,7 @@ struct ImportCommand: ParsableCommand {
             return header.schema
         }
         if fileExists(file) {
-            let session = try openFile(file)
+            let session = try openFile(file, encryption)
             defer { _ = try? session.close() }
             if try session.schema[className] != nil { return nil }
         }

@@ -11,6 +11,7 @@ struct MigrateCommand: ParsableCommand {
         commandName: "migrate", abstract: "Bring a file to another schema, or print what that would do.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
+    @OptionGroup var key: KeyOption
     @ArgumentParser.Argument(help: "A file with the schema as text, as `motte schema` prints it.") var schema: String
     @Option(name: .customLong("schema-version"), help: "The new schema version; one more than the file's without it.")
     var schemaVersion: UInt64?
@@ -25,7 +26,8 @@ struct MigrateCommand: ParsableCommand {
             let text = try InputFile.text(schema)
             var options = SessionOptions(path: file, schema: try SchemaText.parse(text))
             options.noCreate = true
-            options.schemaVersion = try schemaVersion ?? openFile(file).schemaVersion + 1
+            options.encryptionKey = try key.bytes()
+            options.schemaVersion = try schemaVersion ?? openFile(file, key).schemaVersion + 1
             options.migration.deletedTypes = delete
             for entry in rename { try add(entry, to: &options.migration.renames) }
             printLine(try Session.schemaPlan(options).text)

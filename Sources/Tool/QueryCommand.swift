@@ -17,6 +17,7 @@ struct QueryCommand: ParsableCommand {
             """)
 
     @ArgumentParser.Argument(help: "The file.") var file: String
+    @OptionGroup var key: KeyOption
     @ArgumentParser.Argument(help: "The class.") var className: String
     @ArgumentParser.Argument(help: "The query; all objects without one.") var text = "TRUEPREDICATE"
     @ArgumentParser.Argument(help: "Values for $0, $1, ...") var arguments: [String] = []
@@ -32,7 +33,7 @@ struct QueryCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
-            let session = try openFile(file)
+            let session = try openFile(file, key)
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
             let query = try session.query(table, text, Arguments(arguments.map(Self.value)))

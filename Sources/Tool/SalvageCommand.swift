@@ -11,6 +11,7 @@ struct SalvageCommand: ParsableCommand {
         abstract: "Write every object of a damaged file that can be read as a line of JSON; losses go to stderr.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
+    @OptionGroup var key: KeyOption
     @Option(help: "Write there instead of standard output.") var output: String?
     @Flag(help: "Say on stderr how far it is.") var progress = false
 
@@ -19,10 +20,12 @@ struct SalvageCommand: ParsableCommand {
             let target = try openOutput(output)
             var options = DatabaseOptions(path: file)
             options.readOnly = true
-            let database = try Database.open(options)
+            options.encryptionKey = try key.bytes()
+            let (database, losses) = try Database.openForSalvage(options)
+            for loss in losses { printError("damaged: \(loss)") }
             let report = try SalvageLines.run(database, progress: progressLine(progress), to: writer(target))
             for loss in report.losses { printError("lost: \(loss)") }
-            printError("\(report.objects) objects, \(report.losses.count) losses")
+            printError("\(report.objects) objects, \(report.losses.count + losses.count) losses")
         }
     }
 

@@ -8,8 +8,9 @@ struct SchemaCommand: ParsableCommand {
         commandName: "schema", abstract: "Print the classes of a file as schema text.")
 
     @Argument(help: "The file.") var file: String
+    @OptionGroup var key: KeyOption
 
     func run() throws {
-        try reportingErrors(file) { printLine(SchemaText.print(try openFile(file).schema)) }
+        try reportingErrors(file) { printLine(SchemaText.print(try openFile(file, key).schema)) }
     }
 }

@@ -17,6 +17,7 @@ struct WatchCommand: ParsableCommand {
         commandName: "watch", abstract: "Print what changes in the results of a query as other processes commit.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
+    @OptionGroup var key: KeyOption
     @ArgumentParser.Argument(help: "The class.") var className: String
     @ArgumentParser.Argument(help: "The query; all objects without one.") var text = "TRUEPREDICATE"
     @Option(help: "End after that many change sets; 0: never.") var count = 0
@@ -29,7 +30,7 @@ struct WatchCommand: ParsableCommand {
         signal(SIGTERM) { _ in _exit(0) }
         try reportingErrors(file) {
             // Observing claims a place in the file's sidecar, so that the log of changes is kept for this reader.
-            let session = try openFile(file, readOnly: false)
+            let session = try openFile(file, key, readOnly: false)
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
             let results = try session.query(table, text).results()
