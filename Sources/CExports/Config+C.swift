@@ -21,6 +21,8 @@ final class ConfigBox: Box {
     var deletesInsteadOfMigrating = false
     var isImmutable = false
     var steps = OpeningSteps()
+    /// 64 bytes.
+    var encryptionKey: [UInt8]?
     let names = NameCache()
 
     init() { super.init(kind: .config) }
@@ -41,6 +43,7 @@ final class ConfigBox: Box {
         copy.deletesInsteadOfMigrating = deletesInsteadOfMigrating
         copy.isImmutable = isImmutable
         copy.steps = steps
+        copy.encryptionKey = encryptionKey
         return copy
     }
 
@@ -62,6 +65,7 @@ final class ConfigBox: Box {
         options.seedPath = seedPath
         options.migration.deletesInsteadOfMigrating = deletesInsteadOfMigrating
         options.isImmutable = isImmutable
+        options.encryptionKey = encryptionKey
         options.mapSizeBytes = mapSizeBytes
         options.rowsPerCluster = rowsPerCluster
         steps.apply(to: &options)
@@ -103,6 +107,30 @@ public func motte_config_set_in_memory(
         config.box.location = .memory(try requiredName(identifier, identifier_size, "the identifier"))
         return .ok
     }
+}
+
+@_cdecl("motte_config_set_encryption_key") @implementation
+public func motte_config_set_encryption_key(
+    _ config: OpaquePointer?, _ key: UnsafePointer<UInt8>?, _ key_size: Int
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let config = try Handles.any(config, .config, as: ConfigBox.self)
+        guard key_size != 0 else {
+            config.box.encryptionKey = nil
+            return .ok
+        }
+        config.box.encryptionKey = try encryptionKey(key, key_size)
+        return .ok
+    }
+}
+
+/// 64 bytes from C.
+func encryptionKey(_ key: UnsafePointer<UInt8>?, _ size: Int) throws(DatabaseError) -> [UInt8] {
+    guard let key else { throw DatabaseError(.nullArgument, "the encryption key is NULL") }
+    guard size == 64 else {
+        throw DatabaseError(.invalidArgument, "an encryption key has 64 bytes, this one \(size)")
+    }
+    return Array(UnsafeBufferPointer(start: key, count: size))
 }
 
 @_cdecl("motte_config_set_flags") @implementation

@@ -27,7 +27,10 @@ extension CaseRunner {
             let path = folder.appendingPathComponent(try fileName(&input))
             try FileManager.default.createDirectory(at: path, withIntermediateDirectories: false)
         } else if input.accept("fails") { try fails(&input) }
-        else if input.accept("shut") { closeAll() }
+        else if input.accept("key") {
+            let byte = input.accept("none") ? nil : UInt8(truncatingIfNeeded: try input.needInteger())
+            encryptionKey = byte.map { [UInt8](repeating: $0, count: 64) }
+        } else if input.accept("shut") { closeAll() }
         else if input.accept("reopen") {
             closeAll()
             try openMain()

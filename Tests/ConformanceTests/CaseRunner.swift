@@ -17,6 +17,8 @@ final class CaseRunner {
 
     private var schemaText = ""
     private var isInMemory = false
+    /// What files are opened with from now on.
+    var encryptionKey: [UInt8]?
     var sessions: [String: Session] = [:]
     var objects: [String: LiveObject] = [:]
     var collections: [String: LiveCollection] = [:]
@@ -100,6 +102,7 @@ final class CaseRunner {
             isInMemory ? .memory(folder.path) : .file(folder.appendingPathComponent(path).path)
         var options = SessionOptions(location)
         options.rowsPerCluster = rowsPerCluster
+        options.encryptionKey = encryptionKey
         return options
     }
 

@@ -36,6 +36,8 @@ static struct {
     const char *file, *folder;
     int line, steps;
     char *schema, *identifier;
+    int has_key;
+    uint8_t key;
     named sessions[MAXIMUM], objects[MAXIMUM], colls[MAXIMUM], tokens[MAXIMUM], queries[MAXIMUM];
     motte_realm *realm; /* in use */
     const motte_migration *migration; /* under way */
@@ -170,6 +172,11 @@ static motte_config *new_config(const char *path, uint32_t flags) {
     own(config);
     if (now.identifier) MUST(motte_config_set_in_memory(config, now.identifier, MOTTE_NTS));
     else MUST(motte_config_set_path(config, path_of(path), MOTTE_NTS));
+    if (now.has_key) {
+        uint8_t key[64];
+        memset(key, now.key, sizeof key);
+        TRY(motte_config_set_encryption_key(config, key, sizeof key));
+    }
     MUST(motte_config_set_flags(config, flags, flags));
     return config;
 }
@@ -1588,6 +1595,11 @@ static motte_status step(cursor *in) {
     if (accept(in, "fails")) return fails(in);
     motte_status status = MOTTE_OK;
     if (step_of_files(in, &status)) return status;
+    if (accept(in, "key")) {
+        now.has_key = !accept(in, "none");
+        if (now.has_key) now.key = (uint8_t)need_integer(in);
+        return MOTTE_OK;
+    }
     if (accept(in, "shut")) {
         close_all();
         return MOTTE_OK;

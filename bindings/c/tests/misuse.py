@@ -85,6 +85,8 @@ GOOD = {
     ("motte_export_object", "options"): "&f->export_options", ("motte_import", "options"): "&f->import_options",
     ("motte_import_schema", "options"): "&f->csv_options", ("motte_import_schema", "class_name"): '"Row"',
     ("motte_import_schema", "key"): '"id"',
+    ("motte_config_set_encryption_key", "key"): "(const uint8_t *)" + '"sixteen bytes: a"' * 4,
+    ("motte_config_set_encryption_key", "key_size"): "64",
     ("motte_map_get_coll", "key"): '"nested"', ("motte_embedded_create", "prop"): "f->home",
     ("motte_embedded_insert", "list"): "f->places", ("motte_embedded_set", "list"): "f->places",
     ("motte_embedded_put", "map"): "f->homes", ("motte_map_get_coll", "map"): "f->mixed_map",

@@ -125,6 +125,7 @@ class Runner:
         self.tokens: dict[str, Heard] = {}
         self.mark: dict[str, int] = {}
         self.current: Optional[motte.Database] = None
+        self.encryption_key: Optional[bytes] = None
         #: Steps for the migration, or the filling, of the next session.
         self.migrating: list[str] = []
         self.filling: list[str] = []
@@ -164,7 +165,8 @@ class Runner:
     def open(self, name: str, path: str = "main.motte", schema: Optional[str] = None, **options: Any) -> None:
         where: dict[str, Any] = {"in_memory": str(self.folder)} if self.in_memory else {"path": self.folder / path}
         self.current = motte.open(
-            **where, schema=schema, rows_per_cluster=self.rows, **case_files.kept_steps(self), **options)
+            **where, schema=schema, rows_per_cluster=self.rows, encryption_key=self.encryption_key,
+            **case_files.kept_steps(self), **options)
         self.databases[name] = self.current
 
     def _close_each(self) -> None:
@@ -323,6 +325,9 @@ class Runner:
         else:
             raise CaseFailure(f"did not fail, expected {expected}")
         cursor.take_rest()
+
+    def _key(self, cursor: Cursor) -> None:
+        self.encryption_key = None if cursor.accept("none") else bytes([cursor.integer()]) * 64
 
     def _shut(self, _: Cursor) -> None:
         self.close_all()
@@ -772,7 +777,7 @@ class Runner:
         self.flag(cursor, self.db.in_write)
 
     FIRST = [("session", _session), ("file", _file), ("truncate", _truncate), ("folder", _folder),
-             ("fails", _fails), ("shut", _shut), ("reopen", _reopen)]
+             ("fails", _fails), ("key", _key), ("shut", _shut), ("reopen", _reopen)]
     STEPS = [
         ("elsewhere", _elsewhere), ("write", _write), ("commit", _commit), ("cancel", _cancel), ("refresh", _refresh),
         ("wait", _wait), ("dispatch", _dispatch), ("close", _close), ("use", _use), ("freeze", _freeze),

@@ -41,7 +41,7 @@ class Config:
     def __init__(
         self, path: Optional[str | os.PathLike[str]], in_memory: Optional[str] = None, flags: int = 0,
         schema: Optional[Schema] = None, queue: Optional[Queue] = None, options: Optional[Mapping[str, Any]] = None,
-        steps: Steps = Steps(),
+        steps: Steps = Steps(), encryption_key: Optional[bytes] = None,
     ) -> None:
         if (path is None) == (in_memory is None):
             raise TypeError("either a path or in_memory='name' is needed")
@@ -54,6 +54,11 @@ class Config:
         if in_memory is not None:
             identifier = utf8(in_memory)
             errors.check(lib.motte_config_set_in_memory(config, identifier, len(identifier)))
+        if encryption_key is not None:
+            # An empty one would mean none.
+            if not encryption_key:
+                raise errors.InvalidArgumentError("an encryption key has 64 bytes, this one 0")
+            errors.check(lib.motte_config_set_encryption_key(config, bytes(encryption_key), len(encryption_key)))
         if flags:
             errors.check(lib.motte_config_set_flags(config, flags, flags))
         if schema is not None:

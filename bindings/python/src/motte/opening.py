@@ -35,6 +35,7 @@ def open(
     map_size: Optional[int] = None,
     rows_per_cluster: Optional[int] = None,
     progress: Optional[Progress] = None,
+    encryption_key: Optional[bytes] = None,
 ) -> Database:
     """Opens or creates a database.
 
@@ -53,6 +54,7 @@ def open(
     be lost to a power cut, the file stays whole) or "none", for scratch data. Beginning a write raises BusyError while
     more than `max_live_versions` are shown. `lock_directory` is for the files that processes share, the same for
     everybody. `map_size` is the most bytes the file can grow to; `rows_per_cluster` is for experiments with new files.
+    `encryption_key`, 64 bytes, encrypts a new file and opens one that is; another key is a `WrongKeyError`.
     """
     if (path is None) == (in_memory is None):
         raise TypeError("open() takes either a path or in_memory='name'")
@@ -71,7 +73,8 @@ def open(
         progress=progress, renames=renames or {}, delete_classes=delete_classes)
     queue = Queue()
     realm = Realm.open(Config(
-        path, in_memory, READ_ONLY * read_only | NO_CREATE * (not create), native, queue, options, steps))
+        path, in_memory, READ_ONLY * read_only | NO_CREATE * (not create), native, queue, options, steps,
+        encryption_key))
     try:
         return Database(realm, queue, classes)
     except BaseException:
