@@ -67,7 +67,7 @@ stage_c() {
 
 stage_python() {
     scripts/install-python.sh
-    "$python" -m pytest -q bindings/python/tests Tests/Tool
+    "$python" -m pytest -q bindings/python/tests Tests/Tool Tests/FileFormat
 }
 
 stage_crash() {

@@ -1,0 +1,544 @@
+"""Reads the objects of a page file of Motte's own, plain or encrypted, by docs/FILE_FORMAT.md and nothing else.
+
+Slow and simple: it exists to show that the document suffices. Every checksum that the document names is compared.
+    python3 reader.py FILE [KEY FILE]
+"""
+from __future__ import annotations
+
+import ctypes
+import decimal
+import hmac
+import json
+import math
+import struct
+import sys
+import uuid
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Optional
+
+MASK = (1 << 64) - 1
+BOOL, INT, FLOAT, DOUBLE, STRING, DATA, TIMESTAMP, LINK, DECIMAL, OBJECT_ID, UUID, LIST, MAP, MIXED = (
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14)
+
+
+class FormatError(Exception):
+    """The file is not what the document says."""
+
+
+def need(condition: bool, what: str) -> None:
+    if not condition:
+        raise FormatError(what)
+
+
+# ------------------------------------------------------------------------------------------------ checksums
+
+
+def _crc_table() -> list[int]:
+    table = []
+    for value in range(256):
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+_CRC = _crc_table()
+
+
+def crc32c(*parts: bytes) -> int:
+    value = 0xFFFFFFFF
+    for part in parts:
+        for byte in part:
+            value = value >> 8 ^ _CRC[(value ^ byte) & 255]
+    return value ^ 0xFFFFFFFF
+
+
+def page_checksum(run: bytes) -> int:
+    padded = run + bytes(-len(run) % 32)
+    lanes = [1, 2, 3, 4]
+    for start in range(0, len(padded), 32):
+        for lane, word in enumerate(struct.unpack_from("<4Q", padded, start)):
+            product = ((lanes[lane] ^ word) * 0x9E3779B97F4A7C15) & MASK
+            lanes[lane] = (product << 29 | product >> 35) & MASK
+    total = len(run)
+    for lane_value in lanes:
+        value = total ^ lane_value
+        value = ((value ^ value >> 30) * 0xBF58476D1CE4E5B9) & MASK
+        value = ((value ^ value >> 27) * 0x94D049BB133111EB) & MASK
+        total = ((value ^ value >> 31) + 1) & MASK
+    return total
+
+
+# ------------------------------------------------------------------------------------------------ encryption
+
+
+class Cipher:
+    def __init__(self, key: bytes, salt: bytes, head: bytes, check: bytes) -> None:
+        start = hmac.digest(salt, key, "sha256")
+        keys, last = b"", b""
+        for number in (1, 2, 3):
+            last = hmac.digest(start, last + b"motte page cipher 1" + bytes([number]), "sha256")
+            keys += last
+        self.encryption, self.mac = keys[:32], keys[32:64]
+        need(hmac.compare_digest(hmac.digest(keys[64:], head, "sha256"), check), "the key is another one")
+        self.crypto = ctypes.CDLL("libcrypto.so.3")
+        for name in ("EVP_CIPHER_CTX_new", "EVP_aes_256_ctr"):
+            getattr(self.crypto, name).restype = ctypes.c_void_p
+
+    def open(self, kind: int, page: int, birth: int, byte_count: int, unit: bytes) -> bytes:
+        """The plain bytes of a unit, zeros where the tag was."""
+        sealed, tag = unit[:-16], unit[-16:]
+        context = ctypes.c_void_p(self.crypto.EVP_CIPHER_CTX_new())
+        out, count = ctypes.create_string_buffer(len(sealed)), ctypes.c_int()
+        self.crypto.EVP_EncryptInit_ex(
+            context, ctypes.c_void_p(self.crypto.EVP_aes_256_ctr()), None, self.encryption, tag)
+        self.crypto.EVP_EncryptUpdate(context, out, ctypes.byref(count), sealed, len(sealed))
+        self.crypto.EVP_CIPHER_CTX_free(context)
+        plain = out.raw
+        label = struct.pack("<4Q", kind, page, birth, byte_count)
+        code = hmac.digest(self.mac, label + plain, "sha256")[:16]
+        need(hmac.compare_digest(code, tag), f"page {page} is not what was sealed there")
+        return plain + bytes(16)
+
+
+# ------------------------------------------------------------------------------------------------ pages
+
+
+class Reference(NamedTuple):
+    checksum: int
+    page: int
+    birth: int
+    byte_count: int
+
+    @staticmethod
+    def read(run: bytes, offset: int) -> Reference:
+        checksum, places, count = run[offset:offset + 8], run[offset + 8:offset + 20], run[offset + 20:offset + 24]
+        return Reference(int.from_bytes(checksum, "little"), int.from_bytes(places[:6], "little"),
+                         int.from_bytes(places[6:], "little"), int.from_bytes(count, "little"))
+
+
+class Slot(NamedTuple):
+    version: int
+    sequence: int
+    durable: int
+    level: int
+    tree: Reference
+
+
+class Pages:
+    """The keys and values of the newest whole version."""
+
+    def __init__(self, path: str, key: Optional[bytes] = None) -> None:
+        with open(path, "rb") as file:
+            self.file = file.read()
+        head = self.file[:132]
+        need(head[:8] == b"MOTTEDB\0", "this is no page file of Motte's own")
+        major, _, self.page_bytes, cipher = struct.unpack_from("<HHII", head, 8)
+        need(major == 1 and cipher <= 1, "another format")
+        need(crc32c(head[:60]) == struct.unpack_from("<I", head, 60)[0], "the head is damaged")
+        self.cipher = None
+        if cipher == 1:
+            need(crc32c(head[64:128]) == struct.unpack_from("<I", head, 128)[0], "the head is damaged")
+            need(key is not None, "the file is encrypted")
+            self.cipher = Cipher(key or b"", head[64:96], head[:96], head[96:128])
+        else:
+            need(key is None, "the file is not encrypted")
+        self.slot = self._choose()
+        self.entries = dict(self._walk(self.slot.tree, self.slot.level)) if self.slot.tree.page else {}
+
+    def _pages(self, page: int, count: int) -> bytes:
+        run = self.file[page * self.page_bytes:(page + count) * self.page_bytes]
+        need(len(run) == count * self.page_bytes, f"the file ends before page {page + count}")
+        return run
+
+    def _slots(self) -> Iterator[Slot]:
+        for page in (1, 2, 3):
+            run = self._pages(page, 1)
+            if self.cipher:
+                # What is sealed are the bytes before the salt; the tag comes behind it.
+                try:
+                    run = self.cipher.open(1, page, 0, 0, run[:-48] + run[-16:]) + bytes(32)
+                except FormatError:
+                    continue
+            if run[8:12] != b"MTRT" or page_checksum(run[8:]) != struct.unpack_from("<Q", run)[0]:
+                continue
+            version, durable = struct.unpack_from("<QQ", run, 16)
+            yield Slot(version, struct.unpack_from("<Q", run, 144)[0], durable,
+                       struct.unpack_from("<H", run, 12)[0], Reference.read(run, 40))
+
+    def _choose(self) -> Slot:
+        for slot in sorted(self._slots(), reverse=True):
+            if slot.durable == slot.version:
+                return slot
+            try:
+                # More than is asked for: everything it reaches, not only what is younger than its durable version.
+                list(self._walk(slot.tree, slot.level))
+                return slot
+            except FormatError:
+                continue
+        raise FormatError("no root is whole")
+
+    def _node(self, reference: Reference, level: int) -> bytes:
+        run = self._pages(reference.page, 1)
+        if self.cipher:
+            run = self.cipher.open(2, reference.page, 0, 0, run)
+        checksum, magic, found, _, page, birth = struct.unpack_from("<Q4sHHQQ", run)
+        need(magic == b"MTND" and found == level and page == reference.page and birth == reference.birth
+             and checksum == reference.checksum == page_checksum(run[8:]), f"page {reference.page} is not that node")
+        return run
+
+    def _extent(self, reference: Reference) -> bytes:
+        tag = 16 if self.cipher else 0
+        run = self._pages(reference.page, -(-(reference.byte_count + tag) // self.page_bytes))
+        if self.cipher:
+            run = self.cipher.open(3, reference.page, reference.birth, reference.byte_count, run)
+        value = run[:reference.byte_count]
+        need(page_checksum(value) == reference.checksum, f"page {reference.page} is not that value")
+        return value
+
+    def _walk(self, reference: Reference, level: int) -> Iterator[tuple[bytes, bytes]]:
+        run = self._node(reference, level)
+        for index in range(struct.unpack_from("<H", run, 14)[0]):
+            start = struct.unpack_from("<H", run, 32 + 2 * index)[0]
+            key_bytes, value_bytes = struct.unpack_from("<HH", run, start)
+            key = run[start + 4:start + 4 + key_bytes]
+            behind = start + 4 + key_bytes
+            if level > 0:
+                yield from self._walk(Reference.read(run, behind), level - 1)
+            elif value_bytes == 0xFFFF:
+                yield key, self._extent(Reference.read(run, behind))
+            else:
+                yield key, run[behind:behind + value_bytes]
+
+
+# ------------------------------------------------------------------------------------------------ values
+
+
+def decimal128(raw: bytes) -> decimal.Decimal:
+    """IEEE 754 decimal128 in the binary integer encoding, little-endian."""
+    bits = int.from_bytes(raw, "little")
+    sign, combination = bits >> 127, bits >> 122 & 0x1F
+    if combination == 0x1F:
+        return decimal.Decimal("NaN")
+    if combination == 0x1E:
+        return decimal.Decimal("-Infinity" if sign else "Infinity")
+    if combination >> 3 == 3:
+        # Coefficients this large are not canonical and count as zero.
+        exponent, coefficient = bits >> 111 & 0x3FFF, 0
+    else:
+        exponent, coefficient = bits >> 113 & 0x3FFF, bits & (1 << 113) - 1
+    digits = tuple(int(digit) for digit in str(coefficient))
+    return decimal.Decimal((sign, digits if len(digits) <= 34 else (0,), exponent - 6176))
+
+
+def payload(kind: int, raw: bytes) -> Any:
+    """A value of a nested document, or of a mixed property."""
+    if kind == 0:
+        return None
+    if kind in (LIST, MAP):
+        return document(raw)
+    if kind == LINK:
+        return struct.unpack("<Iq", raw)
+    simple = {BOOL: lambda: raw[0] != 0, INT: lambda: struct.unpack("<q", raw)[0],
+              FLOAT: lambda: struct.unpack("<f", raw)[0], DOUBLE: lambda: struct.unpack("<d", raw)[0],
+              TIMESTAMP: lambda: struct.unpack("<qI", raw)}
+    return simple[kind]() if kind in simple else plain(kind, raw)
+
+
+def plain(kind: int, raw: bytes) -> Any:
+    if kind == STRING:
+        return raw.decode()
+    if kind == DECIMAL:
+        return decimal128(raw)
+    if kind == UUID:
+        return uuid.UUID(bytes=raw)
+    if kind == MIXED:
+        return payload(raw[0], raw[1:])
+    return raw.hex() if kind == OBJECT_ID else raw
+
+
+def document(raw: bytes) -> Any:
+    kind, count = raw[0], struct.unpack_from("<I", raw, 4)[0]
+    ends = struct.unpack_from(f"<{count}I", raw, 8)
+    first = 8 + 4 * count
+    entries = [raw[first + start:first + end] for start, end in zip((0, *ends), ends)]
+    if kind == LIST:
+        return [payload(entry[0], entry[1:]) for entry in entries]
+    result = {}
+    for entry in entries:
+        size = struct.unpack_from("<I", entry)[0]
+        result[entry[4:4 + size].decode()] = payload(entry[4 + size], entry[5 + size:])
+    return result
+
+
+def bits(run: bytes, count: int) -> list[bool]:
+    return [run[index >> 3] >> (index & 7) & 1 == 1 for index in range(count)]
+
+
+def numbers(run: bytes, width: int, count: int) -> list[int]:
+    if width == 0:
+        return [0] * count
+    return [int.from_bytes(run[index * width:(index + 1) * width], "little") for index in range(count)]
+
+
+def wrapped(value: int) -> int:
+    return (value + (1 << 63) & MASK) - (1 << 63)
+
+
+def texts(run: bytes, width: int, count: int) -> list[bytes]:
+    offsets = numbers(run[count:], width, count + 1)
+    heap = run[count + width * (count + 1):]
+    return [heap[start:end] for start, end in zip(offsets, offsets[1:])]
+
+
+def chunk(raw: bytes, page_key: bytes) -> tuple[int, list[Any]]:
+    """Kind and values; of lists the values are lists, or a number of elements for those in blocks of their own."""
+    kind, encoding, width, flags, rows, size, crc = struct.unpack_from("<BBBBIII", raw)
+    run = raw[16:16 + size]
+    need(crc32c(raw[:12], run, page_key) == crc, f"a chunk under {page_key.hex()} is damaged")
+    if kind & 0x40:
+        return kind, lists(run, rows, page_key)
+    valid = [True] * rows
+    if flags & 1:
+        valid = bits(run, rows)
+        run = run[(rows + 63) // 64 * 8:]
+    values: list[Any]
+    if kind == BOOL:
+        values = bits(run, rows)
+    elif kind in (INT, LINK, TIMESTAMP):
+        reference = struct.unpack_from("<q", run)[0]
+        values = [wrapped(reference + number) for number in numbers(run[8:], width, rows)]
+        if kind == TIMESTAMP:
+            parts = numbers(run[8 + width * rows:], 4, rows) if flags & 2 else [0] * rows
+            values = list(zip(values, parts))
+    elif kind == FLOAT:
+        values = list(struct.unpack_from(f"<{rows}f", run))
+    elif kind == DOUBLE:
+        values = list(struct.unpack_from(f"<{rows}d", run))
+    elif encoding == 0:
+        values = [plain(kind, text) if is_there else None for text, is_there in zip(texts(run, width, rows), valid)]
+    else:
+        codes = numbers(run, width, rows)
+        run = run[(rows * width + 7) // 8 * 8:]
+        distinct, offset_width = struct.unpack_from("<II", run)
+        words = texts(run[8:], offset_width, distinct)
+        values = [plain(kind, words[code]) if is_there else None for code, is_there in zip(codes, valid)]
+    return kind, [value if is_there else None for value, is_there in zip(values, valid)]
+
+
+class Long(NamedTuple):
+    """A list that lies in blocks of its own."""
+
+    count: int
+
+
+def lists(run: bytes, rows: int, page_key: bytes) -> list[Any]:
+    lengths = numbers(run, 4, rows)
+    _, elements = chunk(run[(rows * 4 + 7) // 8 * 8:], page_key)
+    result: list[Any] = []
+    first = 0
+    for length in lengths:
+        if length >> 31:
+            result.append(Long(length & 0x7FFFFFFF))
+            continue
+        result.append(elements[first:first + length])
+        first += length
+    return result
+
+
+# ------------------------------------------------------------------------------------------------ objects
+
+
+class Column(NamedTuple):
+    number: int
+    name: str
+    type: int
+    collection: int
+    flags: int
+    target: int
+
+
+class Table(NamedTuple):
+    number: int
+    name: str
+    columns: list[Column]
+
+
+class Reader:
+    def __init__(self, path: str, key: Optional[bytes] = None) -> None:
+        self.pages = Pages(path, key)
+        self.entries = self.pages.entries
+        header = self.entries[b"\0"]
+        need(header[:6] == b"MOTTE\0" and struct.unpack_from("<H", header, 6)[0] == 0x0102, "no header")
+        need(crc32c(header[:124]) == struct.unpack_from("<I", header, 124)[0], "the header is damaged")
+        need(struct.unpack_from("<HHIQ", header, 8)[0] == 1 and struct.unpack_from("<Q", header, 16)[0] == 0,
+             "another format")
+        self.rows = struct.unpack_from("<I", header, 12)[0]
+        self.version = struct.unpack_from("<Q", header, 88)[0]
+        need(self.version == self.pages.slot.version, "header and root differ")
+        self.tables = self._catalog() if b"\1" in self.entries else []
+
+    def _catalog(self) -> list[Table]:
+        record = self.entries[b"\1"]
+        form, crc = struct.unpack_from("<II", record)
+        need(crc32c(record[8:]) == crc, "the catalog is damaged")
+        at = 8 + 8 + 8 + 4 + 4
+
+        def take(pattern: str) -> Any:
+            nonlocal at
+            values = struct.unpack_from("<" + pattern, record, at)
+            at += struct.calcsize("<" + pattern)
+            return values if len(values) > 1 else values[0]
+
+        def text() -> str:
+            nonlocal at
+            size = take("I")
+            at += size
+            return record[at - size:at].decode()
+
+        tables = []
+        for _ in range(take("I")):
+            number, name, _, flags = take("I"), text(), take("I"), take("I") if form > 1 else 0
+            need(flags <= 1, "a class is something unknown")
+            columns = []
+            for _ in range(take("I")):
+                column, column_name = take("I"), text()
+                kind, collection, column_flags, target, _ = take("BBBII")
+                columns.append(Column(column, column_name, kind, collection, column_flags, target))
+            for _ in range(take("I")):
+                text(), take("I"), text()
+            tables.append(Table(number, name, columns))
+        return tables
+
+    def objects(self, name: str) -> dict[int, dict[str, Any]]:
+        """The objects of a class by their keys; links as keys, timestamps as (seconds, nanoseconds)."""
+        table = next(table for table in self.tables if table.name == name)
+        found: dict[int, dict[str, Any]] = {}
+        state_key = b"\2" + struct.pack(">I", table.number)
+        if state_key not in self.entries:
+            return found
+        state = self.entries[state_key]
+        live, _, tail_start = struct.unpack_from("<qqq", state)
+        need(crc32c(state[:32], state_key) == struct.unpack_from("<I", state, 32)[0], "a state is damaged")
+        for cluster in range(-(-tail_start // self.rows)):
+            count = min(self.rows, tail_start - cluster * self.rows)
+            alive = self._alive(table, cluster, count)
+            if any(alive):
+                values = {column: self._cluster_chunk(table, column, cluster, count) for column in table.columns}
+                self._add(found, table, cluster * self.rows, alive, values)
+        self._read_tail(found, table)
+        need(len(found) == live, f"{len(found)} objects of {name} instead of {live}")
+        return found
+
+    def _alive(self, table: Table, cluster: int, count: int) -> list[bool]:
+        key = b"\5" + struct.pack(">II", table.number, cluster)
+        if key not in self.entries:
+            return [True] * count
+        record = self.entries[key]
+        rows, live, crc, _ = struct.unpack_from("<IIII", record)
+        need(crc32c(record[:8], bytes(4), record[12:], key) == crc, "a bitmap is damaged")
+        return bits(record[16:], rows) if live else [False] * rows
+
+    def _cluster_chunk(self, table: Table, column: Column, cluster: int, count: int) -> list[Any]:
+        key = b"\4" + struct.pack(">III", table.number, column.number, cluster)
+        if key not in self.entries:
+            return [default(column)] * count
+        return chunk(self.entries[key], key)[1]
+
+    def _read_tail(self, found: dict[int, dict[str, Any]], table: Table) -> None:
+        key = b"\3" + struct.pack(">I", table.number)
+        if key not in self.entries:
+            return
+        record = self.entries[key]
+        rows, count, first, live_offset, live_size, crc = struct.unpack_from("<IIqIII", record)
+        directory = record[32:32 + 16 * count]
+        need(crc32c(record[:24], directory, key) == crc, "a tail is damaged")
+        alive = [True] * rows
+        if live_size:
+            live = record[live_offset:live_offset + live_size]
+            alive = bits(live[16:], rows) if struct.unpack_from("<I", live, 4)[0] else [False] * rows
+        chunks = {}
+        for number, offset, size, _ in struct.iter_unpack("<IIII", directory):
+            chunks[number] = chunk(record[offset:offset + size], key)[1]
+        values = {column: chunks.get(column.number, [default(column)] * rows) for column in table.columns}
+        self._add(found, table, first, alive, values)
+
+    def _add(self, found: dict[int, dict[str, Any]], table: Table, first: int, alive: list[bool],
+             values: dict[Column, list[Any]]) -> None:
+        for row, is_alive in enumerate(alive):
+            if not is_alive:
+                continue
+            found[first + row] = made = {}
+            previous = ""
+            for column in table.columns:
+                value = values[column][row]
+                if isinstance(value, Long):
+                    value = self._long_list(table, column, first + row, value.count)
+                if column.flags & 8:
+                    # The keys of the map in the column before.
+                    made[previous] = dict(zip(value, made[previous]))
+                    continue
+                made[column.name] = value
+                previous = column.name
+
+    def _long_list(self, table: Table, column: Column, owner: int, count: int) -> list[Any]:
+        prefix = b"\6" + struct.pack(">IIq", table.number, column.number, owner)
+        nodes = {key: value for key, value in self.entries.items() if key.startswith(prefix)}
+
+        def key_of(node: int) -> bytes:
+            return prefix + struct.pack(">I", node)
+
+        def read(node: int, level: Optional[int]) -> list[Any]:
+            key = key_of(node)
+            record = nodes[key]
+            if level == 0:
+                return chunk(record, key)[1]
+            _, form, found, _, children, total, _, crc, _ = struct.unpack_from("<BBBBIIIII", record)
+            need(form == 1 and (level is None or found == level), "a list node of another level")
+            need(crc32c(record[:16], record[24:], key) == crc, "a list node is damaged")
+            elements: list[Any] = []
+            for child, below in struct.iter_unpack("<II", record[24:24 + 8 * children]):
+                part = read(child, found - 1)
+                need(len(part) == below, "a list node miscounts")
+                elements += part
+            need(len(elements) == total, "a list node miscounts")
+            return elements
+
+        if nodes[key_of(0)][0] == 0x54:
+            elements = read(0, None)
+        else:
+            elements = [element for key in sorted(nodes) for element in chunk(nodes[key], key)[1]]
+        need(len(elements) == count, "a long list miscounts")
+        return elements
+
+
+def default(column: Column) -> Any:
+    if column.collection:
+        return []
+    if column.flags & 1 or column.type in (LINK, MIXED):
+        return None
+    return {BOOL: False, INT: 0, FLOAT: 0.0, DOUBLE: 0.0, STRING: "", DATA: b"", TIMESTAMP: (0, 0),
+            DECIMAL: decimal.Decimal(0), OBJECT_ID: "0" * 24, UUID: uuid.UUID(int=0)}[column.type]
+
+
+def printable(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, (int, float, str, bool, list, tuple, dict, type(None))) else str(value)
+
+
+def main() -> None:
+    key = None
+    if len(sys.argv) > 2:
+        with open(sys.argv[2], "rb") as file:
+            key = file.read()
+    reader = Reader(sys.argv[1], key)
+    for table in reader.tables:
+        for number, made in reader.objects(table.name).items():
+            print(json.dumps({"class": table.name, "key": number, "values": made}, default=printable))
+
+
+if __name__ == "__main__":
+    main()

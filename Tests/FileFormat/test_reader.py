@@ -1,0 +1,145 @@
+"""The document of the file format suffices: a reader written by it finds what the library has stored."""
+from __future__ import annotations
+
+import datetime
+import decimal
+import os
+import pathlib
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from typing import Any, Optional
+
+import pytest
+
+import motte
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import reader  # noqa: E402
+
+KEY = bytes(range(64))
+SCHEMA = """
+Person { id: int key, name: string?, age: int, score: double, small: float?, active: bool?, seen: timestamp?,
+         photo: data, best: link<Person>, tags: list<string>, numbers: list<int>, langs: set<string>,
+         scores: map<int>, price: decimal?, mark: uuid, extra: mixed, home: link<Home> }
+embedded Home { city: string }
+Empty { x: int }
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_pager() -> Iterator[None]:
+    os.environ["MOTTE_PAGER"] = "own"
+    yield
+    del os.environ["MOTTE_PAGER"]
+
+
+def moment(number: int) -> datetime.datetime:
+    return datetime.datetime(1969, 12, 31, tzinfo=datetime.timezone.utc) + datetime.timedelta(
+        days=number, microseconds=number * 7)
+
+
+def fill(path: pathlib.Path, key: Optional[bytes]) -> dict[int, dict[str, Any]]:
+    """Rows in clusters and in the tail, deleted ones, long lists, texts that repeat, a property added later."""
+    expected: dict[int, dict[str, Any]] = {}
+    with motte.open(path, schema=SCHEMA, encryption_key=key) as db:
+        person = db.model("Person")
+        with db.write():
+            for number in range(1_000):
+                values: dict[str, Any] = {
+                    "id": number * 3 - 500, "name": None if number % 7 == 0 else f"name {number % 40}" * (number % 4),
+                    "age": number % 100, "score": number / 7, "small": None if number % 3 else number / 4,
+                    "active": [None, True, False][number % 3], "seen": None if number % 5 == 0 else moment(number),
+                    "photo": bytes([number % 256]) * (number % 30), "mark": uuid.UUID(int=number << 70),
+                    "price": None if number % 4 else decimal.Decimal(number) / 8,
+                    "extra": [None, number, f"text {number}", number / 2, True, [1, {"a": number}]][number % 6],
+                }
+                made = db.add(person(**values))
+                made.tags.extend(f"tag {index}" for index in range(number % 5))
+                made.numbers.extend(range(number, number + (2_000 if number % 400 == 3 else number % 6)))
+                made.langs.update({f"l{number % 3}", "en"})
+                made.scores["a"] = number
+                made.scores["zoë"] = -number
+                values |= {"tags": [f"tag {index}" for index in range(number % 5)],
+                           "numbers": list(range(number, number + (2_000 if number % 400 == 3 else number % 6))),
+                           "langs": sorted({f"l{number % 3}", "en"}), "scores": {"a": number, "zoë": -number}}
+                expected[number] = values
+        with db.write():
+            for number in range(0, 1_000, 11):
+                db.delete(db.get(person, number * 3 - 500))
+                del expected[number]
+        with db.write():
+            # One at a time: these stay in the tail.
+            db.add(person(id=9_000, name="late", mark=uuid.UUID(int=1)))
+    expected[1_000] = {
+        "id": 9_000, "name": "late", "age": 0, "score": 0.0, "small": None, "active": None, "seen": None, "photo": b"",
+        "mark": uuid.UUID(int=1), "price": None, "extra": None, "tags": [], "numbers": [], "langs": [], "scores": {}}
+    return expected
+
+
+def seconds(value: Optional[datetime.datetime]) -> Optional[tuple[int, int]]:
+    if value is None:
+        return None
+    whole = value - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    return whole.days * 86_400 + whole.seconds, whole.microseconds * 1_000
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
+def test_the_reader_finds_what_is_stored(tmp_path: pathlib.Path, key: Optional[bytes]) -> None:
+    path = tmp_path / "people.motte"
+    expected = fill(path, key)
+
+    found = reader.Reader(str(path), key)
+
+    people = found.objects("Person")
+    assert people.keys() == expected.keys()
+    for number, values in expected.items():
+        for name, value in values.items():
+            wanted = seconds(value) if name == "seen" else value
+            assert people[number][name] == wanted, (number, name)
+    assert found.objects("Home") == {} and found.objects("Empty") == {}
+
+
+def test_links_embedded_objects_and_added_properties(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "small.motte"
+    with motte.open(path, schema=SCHEMA) as db:
+        person = db.model("Person")
+        with db.write():
+            one = db.add(person(id=1, mark=uuid.UUID(int=1)))
+            two = db.add(person(id=2, mark=uuid.UUID(int=2), best=one))
+            one.best = two
+    with motte.open(path, schema=SCHEMA.replace("Empty { x: int }", "Empty { x: int, y: string, z: int? }")) as db:
+        with db.write():
+            db.add(db.model("Empty")(x=5))
+
+    found = reader.Reader(str(path))
+
+    assert {row["id"]: row["best"] for row in found.objects("Person").values()} == {1: 1, 2: 0}
+    assert found.objects("Empty") == {0: {"x": 5, "y": "", "z": None}}
+
+
+def test_nothing_is_read_with_another_key_or_from_damaged_pages(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "people.motte"
+    fill(path, KEY)
+    with pytest.raises(reader.FormatError):
+        reader.Reader(str(path), bytes(64))
+    with pytest.raises(reader.FormatError):
+        reader.Reader(str(path))
+    sound = path.read_bytes()
+    root = reader.Reader(str(path), KEY).pages.slot.tree.page
+    damaged = bytearray(sound)
+    damaged[root * 4096 + 77] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(reader.FormatError):
+        reader.Reader(str(path), KEY).objects("Person")
+
+
+def test_as_a_command(tmp_path: pathlib.Path) -> None:
+    path, key = tmp_path / "people.motte", tmp_path / "key"
+    fill(path, KEY)
+    key.write_bytes(KEY)
+    done = subprocess.run([sys.executable, reader.__file__, str(path), str(key)], capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 910 and '"name": "late"' in done.stdout
