@@ -30,6 +30,22 @@ protocol Engine {
     /// W17
     func fileSize() throws -> Int
     func close()
+
+    /// What has been written since the file was opened; nil where nobody counts.
+    func writeCounts() throws -> WriteCounts?
+    /// Seconds to close the file that was loaded and open it again; nil where that is not measured.
+    func reopening() throws -> Double?
+}
+
+struct WriteCounts {
+    var bytes: Int
+    var calls: Int
+    var flushes: Int
+}
+
+extension Engine {
+    func writeCounts() throws -> WriteCounts? { nil }
+    func reopening() throws -> Double? { nil }
 }
 
 struct BenchError: Error, CustomStringConvertible {

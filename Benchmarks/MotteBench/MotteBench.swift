@@ -3,7 +3,8 @@
 /// to the best peer, and the target scaled by how fast SQLite (LMDB where SQLite has no figure) is on this machine
 /// today.
 ///
-///     MotteBench [--rows 1000000] [--rounds 3] [--only motte|sqlite|lmdb] [--workloads W1,W2]
+///     MotteBench [--rows 1000000] [--rounds 3] [--only motte|own|sealed|sqlite|lmdb] [--workloads W1,W2]
+///     MotteBench --pinned 1000000
 import Glibc
 
 /// A workload: the figure SQLite (or LMDB) had when the targets were set, and the first target.
@@ -31,6 +32,15 @@ struct Workload {
         Workload(
             key: "W3 p99", title: "durable commit of one object, p99", unit: "us", reference: 102,
             referenceEngine: "SQLite", target: 320),
+        Workload(
+            key: "W3 bytes", title: "bytes written by such a commit", unit: "KB", reference: 1, referenceEngine: "",
+            target: 33),
+        Workload(
+            key: "W3 calls", title: "writes of such a commit", unit: "", reference: 1, referenceEngine: "", target: 4),
+        Workload(
+            key: "W3 flushes", title: "flushes of such a commit", unit: "", reference: 1, referenceEngine: "",
+            target: 1),
+        Workload(key: "open", title: "open the file", unit: "us", reference: 1, referenceEngine: "", target: 200),
         Workload(
             key: "W4", title: "get by primary key, read 2 properties", unit: "ns", reference: 1_425,
             referenceEngine: "SQLite", target: 1_300),
@@ -64,20 +74,25 @@ struct Workload {
         var rows = 1_000_000
         var rounds = 3
         var only: String?
+        var commits: Int?
         var workloads: Set<String>?
         var arguments = CommandLine.arguments.dropFirst().makeIterator()
         while let option = arguments.next() {
             switch option {
             case "--rows": rows = arguments.next().flatMap { Int($0) } ?? rows
             case "--rounds": rounds = arguments.next().flatMap { Int($0) } ?? rounds
+            case "--pinned": commits = arguments.next().flatMap { Int($0) }
             case "--only": only = arguments.next()
             case "--workloads": workloads = arguments.next().map { Set($0.split(separator: ",").map(String.init)) }
             default:
-                print("usage: MotteBench [--rows 1000000] [--rounds 3] [--only motte|sqlite|lmdb] [--workloads W1,W2]")
+                print("usage: MotteBench [--rows 1000000] [--rounds 3] [--only motte|own|sealed|sqlite|lmdb]")
+                print("                  [--workloads W1,W2]")
+                print("       MotteBench --pinned 1000000")
                 exit(option == "--help" ? 0 : 2)
             }
         }
         do {
+            if let commits { return try PinnedReader.run(commits: commits) }
             try run(rows: rows, rounds: rounds, only: only, workloads)
         } catch {
             print("benchmark failed: \(error)")
@@ -91,7 +106,8 @@ struct Workload {
         var results: [String: [String: [Double]]] = [:]
         var answers: [String: [String: String]] = [:]
         let makers: [(String, () -> any Engine)] = [
-            ("motte", { MotteEngine() }), ("sqlite", { SQLiteEngine() }), ("lmdb", { LMDBEngine() }),
+            ("motte", { MotteEngine(.lmdb) }), ("own", { MotteEngine(.own) }), ("sealed", { MotteEngine(.sealed) }),
+            ("sqlite", { SQLiteEngine() }), ("lmdb", { LMDBEngine() }),
         ]
         for round in 1 ... rounds {
             for (key, make) in makers where only == nil || only == key {
@@ -114,10 +130,16 @@ struct Workload {
 
     static func report(_ results: [String: [String: [Double]]]) {
         print("")
-        print(row(["", "", "unit", "Motte", "SQLite", "LMDB", "best peer/Motte", "target today", ""]))
+        print(
+            row([
+                "", "", "unit", "Motte", "own pager", "encrypted", "SQLite", "LMDB", "best peer/Motte", "target today",
+                "",
+            ]))
         for workload in Workload.all {
             guard let measured = results[workload.key] else { continue }
             let motte = median(measured["Motte"] ?? [])
+            let own = median(measured["Motte own"] ?? [])
+            let sealed = median(measured["Motte sealed"] ?? [])
             let sqlite = median(measured["SQLite"] ?? [])
             let lmdb = median(measured["LMDB"] ?? [])
             let peer = [sqlite, lmdb].filter { !$0.isNaN }.min() ?? .nan
@@ -126,7 +148,8 @@ struct Workload {
                 ?? workload.target
             print(
                 row([
-                    workload.key, workload.title, workload.unit, short(motte), short(sqlite), short(lmdb),
+                    workload.key, workload.title, workload.unit, short(motte), short(own), short(sealed), short(sqlite),
+                    short(lmdb),
                     short(peer / motte) + "x",
                     short(today), motte.isNaN ? "" : motte <= today ? "met" : "MISSED",
                 ]))
@@ -142,7 +165,7 @@ struct Workload {
     }
 
     static func row(_ cells: [String]) -> String {
-        let widths = [10, 42, 10, 10, 10, 10, 16, 13, 6]
+        let widths = [11, 42, 10, 10, 10, 10, 10, 10, 16, 13, 6]
         return zip(cells, widths).map { cell, width in cell + String(repeating: " ", count: max(1, width - cell.count))
         }.joined()
     }
@@ -171,6 +194,7 @@ struct EnginePass {
     /// Not asked for by name: everything.
     private let workloads: Set<String>?
     private func wants(_ workload: String) -> Bool { workloads?.contains(workload) ?? true }
+    private var wantsReads: Bool { workloads.map { !$0.isSubset(of: ["W1", "W2", "W3", "W13", "open"]) } ?? true }
     private var wantsMoreThanInserts: Bool { workloads.map { !$0.isSubset(of: ["W1", "W2"]) } ?? true }
 
     mutating func measure(_ engine: any Engine) throws {
@@ -181,9 +205,10 @@ struct EnginePass {
         guard wantsMoreThanInserts else { return }
         figures["W2f"] = try engine.load(data, in: folder) / count * 1e9
         figures["W17"] = Double(try engine.fileSize()) / 1e6
-        try measureReads(engine)
+        if wantsReads { try measureReads(engine) }
         try measureCommits(engine)
         try measureUpdate(engine)
+        if let time = try engine.reopening() { figures["open"] = time * 1e6 }
     }
 
     private mutating func measureReads(_ engine: any Engine) throws {
@@ -224,10 +249,16 @@ struct EnginePass {
 
     private mutating func measureCommits(_ engine: any Engine) throws {
         var times: [Double] = []
+        let before = try engine.writeCounts()
         for index in 0 ..< 400 {
             times.append(try seconds { try engine.commitOne(id: Int64(data.count + index), data) } * 1e6)
         }
         figures["W3"] = percentile(times, 0.5)
+        if let before, let after = try engine.writeCounts() {
+            figures["W3 bytes"] = Double(after.bytes - before.bytes) / Double(times.count) / 1e3
+            figures["W3 calls"] = Double(after.calls - before.calls) / Double(times.count)
+            figures["W3 flushes"] = Double(after.flushes - before.flushes) / Double(times.count)
+        }
         figures["W3 p99"] = percentile(times, 0.99)
     }
 

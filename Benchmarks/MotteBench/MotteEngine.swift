@@ -5,8 +5,20 @@ import MotteSchemaModel
 import MotteStorage
 import MotteValues
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 final class MotteEngine: Engine {
-    let name = "Motte"
+    /// What the bytes lie in.
+    enum Form: String {
+        case lmdb, own, sealed
+    }
+
+    let name: String
+    private let form: Form
     private var session: Session?
     private var path = ""
     private var table = TableKey(0)
@@ -20,11 +32,18 @@ final class MotteEngine: Engine {
     ]
     private static let key = Property(name: "id", type: .int, isPrimaryKey: true)
 
+    init(_ form: Form) {
+        self.form = form
+        name = form == .lmdb ? "Motte" : "Motte \(form.rawValue)"
+    }
+
     private func open(_ path: String, _ properties: [Property]) throws {
         close()
         self.path = path
-        let session = try Session.open(
-            SessionOptions(path: path, schema: Schema([ObjectType(name: "Person", properties: properties)])))
+        setenv("MOTTE_PAGER", form == .lmdb ? "lmdb" : "own", 1)
+        var options = SessionOptions(path: path, schema: Schema([ObjectType(name: "Person", properties: properties)]))
+        if form == .sealed { options.encryptionKey = [UInt8](repeating: 1, count: 64) }
+        let session = try Session.open(options)
         self.session = session
         guard let type = try session.schema["Person"], let key = type.tableKey else { throw BenchError("no table") }
         table = key
@@ -241,6 +260,24 @@ final class MotteEngine: Engine {
     }
 
     func fileSize() throws -> Int { sizeOfFile(path) }
+
+    func writeCounts() throws -> WriteCounts? {
+        let statistics = try state().database.pages.statistics()
+        guard form != .lmdb else { return nil }
+        return WriteCounts(
+            bytes: statistics.writtenBytes, calls: statistics.writeCallCount, flushes: statistics.flushCount)
+    }
+
+    /// Alone in the process, so that it is a cold open as far as the engine goes.
+    func reopening() throws -> Double? {
+        close()
+        setenv("MOTTE_PAGER", form == .lmdb ? "lmdb" : "own", 1)
+        var options = SessionOptions(path: path)
+        if form == .sealed { options.encryptionKey = [UInt8](repeating: 1, count: 64) }
+        return try seconds {
+            session = try Session.open(options)
+        }
+    }
 
     func close() {
         queries = [:]
