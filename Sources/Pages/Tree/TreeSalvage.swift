@@ -33,6 +33,8 @@ struct TreeSalvage {
     /// The tree that is walked is not the newest one: all that it holds may be older.
     private var isOlderTree = false
     private(set) var entries: [[UInt8]: [UInt8]] = [:]
+    /// Keys without their values.
+    fileprivate var lostKeys: [[UInt8]] = []
     var report = PageSalvageReport()
 
     init(_ disk: any Disk, pageBytes: Int, _ cipher: PageCipher?) throws(DatabaseError) {
@@ -135,6 +137,7 @@ struct TreeSalvage {
         } catch {
             guard error.code == .corrupted else { throw error }
             report.lostValueCount += 1
+            lostKeys.append(key)
             note(leaf.hasReference(index) ? leaf.reference(index).page : nil, error.message)
             return false
         }
@@ -173,8 +176,10 @@ extension PageStore {
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.rowsPerCluster = try salvage.header(path).rowsPerCluster
         let store = try PageStore.open(options)
-        let batch = salvage.batch()
+        var batch = salvage.batch()
         salvage.report.entryCount = batch.count
+        // What is missing may have a meaning; what is there and empty is damaged for everybody.
+        for key in salvage.lostKeys where salvage.entries[key] == nil { batch.put(key, []) }
         let lock = try store.lockForWriting(timeoutMilliseconds: -1)
         defer { lock.release() }
         try store.commit(batch, lock: lock, version: Version(1))
