@@ -29,6 +29,22 @@ public func motte_realm_copy(
     }
 }
 
+@_cdecl("motte_realm_copy_with_key") @implementation
+public func motte_realm_copy_with_key(
+    _ realm: OpaquePointer?, _ path: UnsafePointer<CChar>?, _ path_size: Int, _ key: UnsafePointer<UInt8>?,
+    _ key_size: Int, _ progress: motte_progress_fn?, _ userdata: UnsafeMutableRawPointer?,
+    _ free_userdata: motte_free_fn?
+) -> motte_status {
+    boundary(calling: userdata, free_userdata) { (bridge) throws(DatabaseError) in
+        let realm = try Handles.realm(realm)
+        let path = try requiredPath(path, path_size)
+        let key = key_size == 0 ? nil : try encryptionKey(key, key_size)
+        try realm.box.session.copy(
+            to: path, encryption: key.map { .key($0) } ?? .plain, progress: bridge.progress(progress))
+        return .ok
+    }
+}
+
 /// A path that must be there, without a NUL in it.
 func requiredPath(_ path: UnsafePointer<CChar>?, _ size: Int) throws(DatabaseError) -> String {
     let path = try requiredName(path, size, "the path")

@@ -38,7 +38,7 @@ struct CopyCommand: ParsableCommand {
     }
 
     private func encryption() throws -> CopyEncryption {
-        if plain { return .none }
+        if plain { return .plain }
         return try newKeyFile.map { .key(try KeyOption.read($0)) } ?? .same
     }
 }

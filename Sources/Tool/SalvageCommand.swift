@@ -18,14 +18,12 @@ struct SalvageCommand: ParsableCommand {
     func run() throws {
         try reportingErrors(file) {
             let target = try openOutput(output)
-            var options = DatabaseOptions(path: file)
-            options.readOnly = true
+            var options = SessionOptions(path: file)
             options.encryptionKey = try key.bytes()
-            let (database, losses) = try Database.openForSalvage(options)
-            for loss in losses { printError("damaged: \(loss)") }
-            let report = try SalvageLines.run(database, progress: progressLine(progress), to: writer(target))
+            var sink = ByteSink(writer(target))
+            let report = try SalvageLines.run(options, progress: progressLine(progress), to: &sink)
             for loss in report.losses { printError("lost: \(loss)") }
-            printError("\(report.objects) objects, \(report.losses.count + losses.count) losses")
+            printError("\(report.objects) objects, \(report.losses.count) losses")
         }
     }
 

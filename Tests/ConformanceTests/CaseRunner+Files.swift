@@ -144,7 +144,12 @@ extension CaseRunner {
         else if input.accept("compact") {
             if input.isAtEnd() { _ = try session.compact() }
             else { _ = try Session.compact(options(try fileName(&input))) }
-        } else if input.accept("copy") { try session.copy(to: try filePath(&input)) }
+        } else if input.accept("copy") {
+            let path = try filePath(&input)
+            var encryption = CopyEncryption.same
+            if input.accept("key") { encryption = try key(&input).map { .key($0) } ?? .plain }
+            try session.copy(to: path, encryption: encryption)
+        }
         else if input.accept("export") { try export(&input) }
         else if input.accept("import") { try importText(&input) }
         else if input.accept("delete everything") { try session.deleteAll() }

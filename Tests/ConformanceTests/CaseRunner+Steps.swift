@@ -27,10 +27,8 @@ extension CaseRunner {
             let path = folder.appendingPathComponent(try fileName(&input))
             try FileManager.default.createDirectory(at: path, withIntermediateDirectories: false)
         } else if input.accept("fails") { try fails(&input) }
-        else if input.accept("key") {
-            let byte = input.accept("none") ? nil : UInt8(truncatingIfNeeded: try input.needInteger())
-            encryptionKey = byte.map { [UInt8](repeating: $0, count: 64) }
-        } else if input.accept("shut") { closeAll() }
+        else if input.accept("key") { encryptionKey = try key(&input) }
+        else if input.accept("shut") { closeAll() }
         else if input.accept("reopen") {
             closeAll()
             try openMain()
@@ -161,6 +159,12 @@ extension CaseRunner {
         var poller = pollfd(fd: queue.descriptor, events: Int16(POLLIN), revents: 0)
         if poll(&poller, 1, 2_000) != 1 { throw CaseFailure("the descriptor of the queue is not readable") }
         try queue.dispatch()
+    }
+
+    /// 64 times a byte, or none.
+    func key(_ input: inout CaseCursor) throws -> [UInt8]? {
+        if input.accept("none") { return nil }
+        return [UInt8](repeating: UInt8(truncatingIfNeeded: try input.needInteger()), count: 64)
     }
 
     private func fails(_ input: inout CaseCursor) throws {

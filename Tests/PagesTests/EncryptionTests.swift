@@ -223,8 +223,8 @@ import Testing
         let store = try open(scratch.path())
         let contents = try fill(store)
         try store.copy(try store.snapshot(), to: scratch.path("other.motte"), encryption: .key(Self.otherKey))
-        try store.copy(try store.snapshot(), to: scratch.path("plain.motte"), encryption: .none)
-        try store.copy(try store.snapshot(), to: scratch.path("lmdb.motte"), as: .lmdb, encryption: .none)
+        try store.copy(try store.snapshot(), to: scratch.path("plain.motte"), encryption: .plain)
+        try store.copy(try store.snapshot(), to: scratch.path("lmdb.motte"), as: .lmdb, encryption: .plain)
         #expect(
             try failure {
                 try store.copy(try store.snapshot(), to: scratch.path("no.motte"), as: .lmdb, encryption: .same)

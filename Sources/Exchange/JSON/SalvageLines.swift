@@ -14,14 +14,14 @@ package enum SalvageLines {
         _ database: Database, progress: MaintenanceProgressHandler? = nil, to write: @escaping ByteSink.Receiver
     ) throws(DatabaseError) -> SalvageReport {
         var sink = ByteSink(write)
-        return try run(database, progress: progress, to: &sink)
+        return try run(database, [], progress: progress, to: &sink)
     }
 
     private static func run(
-        _ database: Database, progress: MaintenanceProgressHandler?, to sink: inout ByteSink
+        _ database: Database, _ losses: [String], progress: MaintenanceProgressHandler?, to sink: inout ByteSink
     ) throws(DatabaseError) -> SalvageReport {
         let schema = (try? database.snapshot())?.schema
-        let report = try database.salvage(progress: progress) { (object) throws(DatabaseError) in
+        let report = try database.salvage(after: losses, progress: progress) { (object) throws(DatabaseError) in
             line(object, schema, &sink)
             try sink.flushIfFull()
         }
@@ -33,7 +33,8 @@ package enum SalvageLines {
     package static func run(
         _ options: SessionOptions, progress: MaintenanceProgressHandler? = nil, to sink: inout ByteSink
     ) throws(DatabaseError) -> SalvageReport {
-        try run(try options.openForSalvage(), progress: progress, to: &sink)
+        let (database, losses) = try options.openForSalvage()
+        return try run(database, losses, progress: progress, to: &sink)
     }
 
     private static func line(_ object: SalvagedObject, _ schema: Schema?, _ sink: inout ByteSink) {

@@ -111,7 +111,9 @@ extension SessionOptions {
     }
 
     /// The file as far as it can be opened, without its schema having to be whole.
-    package func openForSalvage() throws(DatabaseError) -> Database { try Database.open(readingOnly.databaseOptions) }
+    package func openForSalvage() throws(DatabaseError) -> (database: Database, losses: [String]) {
+        try Database.openForSalvage(readingOnly.databaseOptions)
+    }
 }
 
 extension ObjectType {

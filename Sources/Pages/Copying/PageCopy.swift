@@ -30,7 +30,7 @@ package typealias PageProgressHandler = (PageProgress) throws(DatabaseError) -> 
 package enum CopyEncryption: Sendable {
     /// That of its source, or none.
     case same
-    case none
+    case plain
     case key([UInt8])
 }
 
@@ -205,7 +205,7 @@ extension PageStore {
         let key: [UInt8]? =
             switch encryption {
             case .same: try encryptionKey
-            case .none: nil
+            case .plain: nil
             case .key(let key): key
             }
         if let key { try PageCipher.checkKey(key) }

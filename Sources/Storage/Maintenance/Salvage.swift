@@ -28,13 +28,15 @@ package struct SalvageReport: Sendable {
 }
 
 extension Database {
-    /// Calls `visit` with each object of the newest version; what it throws ends the walk.
+    /// Calls `visit` with each object of the newest version; what it throws ends the walk. `losses` are those that are
+    /// known already.
     package func salvage(
+        after losses: [String] = [],
         progress: MaintenanceProgressHandler? = nil,
         _ visit: (SalvagedObject) throws(DatabaseError) -> Void
     ) throws(DatabaseError) -> SalvageReport {
         let newest = try pages.snapshot()
-        var losses: [String] = []
+        var losses = losses
         let catalog: Catalog
         do throws(DatabaseError) {
             guard let record = try newest.get(PageKeys.catalog) else {

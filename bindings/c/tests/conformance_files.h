@@ -367,7 +367,16 @@ static int step_of_files(cursor *in, motte_status *status) {
     else if (accept(in, "compact")) *status = compact(in);
     else if (accept(in, "copy")) {
         need_session();
-        *status = motte_realm_copy(now.realm, path_of(file_name(in)), MOTTE_NTS, hear_progress, NULL, NULL);
+        const char *path = path_of(file_name(in));
+        uint8_t key[64];
+        if (accept(in, "key")) {
+            int is_plain = accept(in, "none");
+            if (!is_plain) memset(key, (int)need_integer(in), sizeof key);
+            *status = motte_realm_copy_with_key(
+                now.realm, path, MOTTE_NTS, key, is_plain ? 0 : sizeof key, hear_progress, NULL, NULL);
+        } else {
+            *status = motte_realm_copy(now.realm, path, MOTTE_NTS, hear_progress, NULL, NULL);
+        }
     } else if (accept(in, "export")) {
         need_session();
         *status = export_text(in);

@@ -112,7 +112,11 @@ def step(runner: Runner, cursor: Cursor) -> bool:
         else:
             motte.compact(file(runner, cursor))
     elif cursor.accept("copy"):
-        runner.db.copy_to(file(runner, cursor))
+        path = file(runner, cursor)
+        if cursor.accept("key"):
+            runner.db.copy_to(path, encryption_key=None if cursor.accept("none") else bytes([cursor.integer()]) * 64)
+        else:
+            runner.db.copy_to(path)
     elif cursor.accept("export"):
         export(runner, cursor)
     elif cursor.accept("import"):

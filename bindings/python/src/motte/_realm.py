@@ -240,6 +240,14 @@ class Realm:
         _callbacks.check_calling(
             lib.motte_realm_copy(self.handle, path, len(path), *_callbacks.progress(progress)))
 
+    def copy_with_key(self, path: bytes, key: Optional[bytes], progress: Optional[Progress]) -> None:
+        """None: not encrypted."""
+        if key is not None and not key:
+            raise errors.InvalidArgumentError("an encryption key has 64 bytes, this one 0")
+        _callbacks.check_calling(lib.motte_realm_copy_with_key(
+            self.handle, path, len(path), NULL if key is None else bytes(key), len(key or b""),
+            *_callbacks.progress(progress)))
+
     def compact(self, progress: Optional[Progress]) -> tuple[int, int]:
         before, after = ffi.new("uint64_t *"), ffi.new("uint64_t *")
         _callbacks.check_calling(

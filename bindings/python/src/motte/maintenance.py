@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Literal, NamedTuple, Optional, Union
 
 from . import errors
 from ._config import READ_ONLY, Config, Progress, Steps, sized
@@ -113,9 +113,15 @@ class Maintenance:
         """Deletes every object of every class, in the open write; tells how many there were."""
         return self._realm.delete_all()
 
-    def copy_to(self, path: Path, *, progress: Optional[Progress] = None) -> None:
-        """Writes what is shown to a new file without free space, while others go on writing."""
-        self._realm.copy(os.fsencode(path), progress)
+    def copy_to(self, path: Path, *, progress: Optional[Progress] = None,
+                encryption_key: Union[bytes, Literal["same"], None] = "same") -> None:
+        """Writes what is shown to a new file without free space, while others go on writing.
+
+        Its key is that of this file unless another `encryption_key` is given; with None it is not encrypted."""
+        if isinstance(encryption_key, str):
+            self._realm.copy(os.fsencode(path), progress)
+        else:
+            self._realm.copy_with_key(os.fsencode(path), encryption_key, progress)
 
     def compact(self, *, progress: Optional[Progress] = None) -> Compaction:
         """Rewrites the file without free space. BusyError if anybody else has it open, frozen things included."""
