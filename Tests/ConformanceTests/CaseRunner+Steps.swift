@@ -27,7 +27,7 @@ extension CaseRunner {
             let path = folder.appendingPathComponent(try fileName(&input))
             try FileManager.default.createDirectory(at: path, withIntermediateDirectories: false)
         } else if input.accept("fails") { try fails(&input) }
-        else if input.accept("key") { encryptionKey = try key(&input) }
+        else if input.accept("encrypt") { encryptionKey = try key(&input) }
         else if input.accept("shut") { closeAll() }
         else if input.accept("reopen") {
             closeAll()

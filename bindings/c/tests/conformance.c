@@ -1595,7 +1595,7 @@ static motte_status step(cursor *in) {
     if (accept(in, "fails")) return fails(in);
     motte_status status = MOTTE_OK;
     if (step_of_files(in, &status)) return status;
-    if (accept(in, "key")) {
+    if (accept(in, "encrypt")) {
         now.has_key = !accept(in, "none");
         if (now.has_key) now.key = (uint8_t)need_integer(in);
         return MOTTE_OK;

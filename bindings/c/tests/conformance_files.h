@@ -369,7 +369,7 @@ static int step_of_files(cursor *in, motte_status *status) {
         need_session();
         const char *path = path_of(file_name(in));
         uint8_t key[64];
-        if (accept(in, "key")) {
+        if (accept(in, "encrypt")) {
             int is_plain = accept(in, "none");
             if (!is_plain) memset(key, (int)need_integer(in), sizeof key);
             *status = motte_realm_copy_with_key(

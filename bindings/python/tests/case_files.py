@@ -113,7 +113,7 @@ def step(runner: Runner, cursor: Cursor) -> bool:
             motte.compact(file(runner, cursor))
     elif cursor.accept("copy"):
         path = file(runner, cursor)
-        if cursor.accept("key"):
+        if cursor.accept("encrypt"):
             runner.db.copy_to(path, encryption_key=None if cursor.accept("none") else bytes([cursor.integer()]) * 64)
         else:
             runner.db.copy_to(path)

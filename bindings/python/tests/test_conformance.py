@@ -326,7 +326,7 @@ class Runner:
             raise CaseFailure(f"did not fail, expected {expected}")
         cursor.take_rest()
 
-    def _key(self, cursor: Cursor) -> None:
+    def _encrypt(self, cursor: Cursor) -> None:
         self.encryption_key = None if cursor.accept("none") else bytes([cursor.integer()]) * 64
 
     def _shut(self, _: Cursor) -> None:
@@ -777,7 +777,7 @@ class Runner:
         self.flag(cursor, self.db.in_write)
 
     FIRST = [("session", _session), ("file", _file), ("truncate", _truncate), ("folder", _folder),
-             ("fails", _fails), ("key", _key), ("shut", _shut), ("reopen", _reopen)]
+             ("fails", _fails), ("encrypt", _encrypt), ("shut", _shut), ("reopen", _reopen)]
     STEPS = [
         ("elsewhere", _elsewhere), ("write", _write), ("commit", _commit), ("cancel", _cancel), ("refresh", _refresh),
         ("wait", _wait), ("dispatch", _dispatch), ("close", _close), ("use", _use), ("freeze", _freeze),
