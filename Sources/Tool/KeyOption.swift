@@ -1,5 +1,6 @@
 /// `--key-file`: what an encrypted file is opened with. The key is in a file, because arguments can be seen by others.
 import ArgumentParser
+import MotteExchange
 import MotteLiveObjects
 import MotteValues
 
