@@ -147,7 +147,7 @@ extension CaseRunner {
         } else if input.accept("copy") {
             let path = try filePath(&input)
             var encryption = CopyEncryption.same
-            if input.accept("encrypt") { encryption = try key(&input).map { .key($0) } ?? .plain }
+            if input.accept("encrypt") { encryption = try readEncryptionKey(&input).map { .key($0) } ?? .plain }
             try session.copy(to: path, encryption: encryption)
         }
         else if input.accept("export") { try export(&input) }

@@ -27,7 +27,7 @@ extension CaseRunner {
             let path = folder.appendingPathComponent(try fileName(&input))
             try FileManager.default.createDirectory(at: path, withIntermediateDirectories: false)
         } else if input.accept("fails") { try fails(&input) }
-        else if input.accept("encrypt") { encryptionKey = try key(&input) }
+        else if input.accept("encrypt") { encryptionKey = try readEncryptionKey(&input) }
         else if input.accept("shut") { closeAll() }
         else if input.accept("reopen") {
             closeAll()
@@ -162,7 +162,7 @@ extension CaseRunner {
     }
 
     /// 64 times a byte, or none.
-    func key(_ input: inout CaseCursor) throws -> [UInt8]? {
+    func readEncryptionKey(_ input: inout CaseCursor) throws -> [UInt8]? {
         if input.accept("none") { return nil }
         return [UInt8](repeating: UInt8(truncatingIfNeeded: try input.needInteger()), count: 64)
     }
