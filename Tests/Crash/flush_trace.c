@@ -10,11 +10,13 @@
  *
  *     MOTTE_FLUSH_LOG     file to append to           MOTTE_FLUSH_FILE   end of the name of the database file
  *     MOTTE_FLUSH_FAIL    "flush 5", "syncwrite 5" or "write 5": the fifth such call fails with EIO and does nothing
+ *     MOTTE_FLUSH_KILL    the same: the process is killed behind that call
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,15 +60,27 @@ static int is_database(int descriptor) {
 
 static int flushes_itself(int descriptor) { return (fcntl(descriptor, F_GETFL) & O_DSYNC) != 0; }
 
-/* Whether this call is the one to fail. */
-static int fails(const char *operation) {
-    static int counts[3];
-    const char *order = getenv("MOTTE_FLUSH_FAIL");
-    int which = strcmp(operation, "flush") == 0 ? 0 : strcmp(operation, "syncwrite") == 0 ? 1 : 2;
+static int counts[3];
+
+static int kind(const char *operation) {
+    return strcmp(operation, "flush") == 0 ? 0 : strcmp(operation, "syncwrite") == 0 ? 1 : 2;
+}
+
+/* Whether this call is the one that the variable names. */
+static int is_chosen(const char *variable, const char *operation) {
+    const char *order = getenv(variable);
     size_t length = strlen(operation);
-    counts[which]++;
     return order && strncmp(order, operation, length) == 0 && order[length] == ' ' &&
-           atoi(order + length + 1) == counts[which];
+           atoi(order + length + 1) == counts[kind(operation)];
+}
+
+static int fails(const char *operation) {
+    counts[kind(operation)]++;
+    return is_chosen("MOTTE_FLUSH_FAIL", operation);
+}
+
+static void die_if_told(const char *operation) {
+    if (is_chosen("MOTTE_FLUSH_KILL", operation)) kill(getpid(), SIGKILL);
 }
 
 /* `work` is the call; it runs under the lock, so that the order of the log is the order of the calls. */
@@ -80,6 +94,7 @@ static int fails(const char *operation) {
         else result = (work);                                                    \
         int kept = errno;                                                        \
         note("%s %zu %zd\n", operation, (size_t)(size), result);                 \
+        die_if_told(operation);                                                  \
         pthread_mutex_unlock(&lock);                                             \
         errno = kept;                                                            \
         return result;                                                           \
@@ -132,6 +147,7 @@ ssize_t pwritev64(int descriptor, const struct iovec *parts, int count, off64_t 
         else result = (work);                       \
         int kept = errno;                           \
         note("flush %d\n", result);                 \
+        die_if_told("flush");                       \
         pthread_mutex_unlock(&lock);                \
         errno = kept;                               \
         return result;                              \

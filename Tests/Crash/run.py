@@ -21,6 +21,8 @@ LIBRARY = ROOT / "build" / "library"
 SCALE = float(os.environ.get("MOTTE_TEST_SCALE", "1"))
 SEED = int(os.environ.get("MOTTE_TEST_SEED", str(random.SystemRandom().randrange(1 << 32))))
 chance = random.Random(SEED)
+# Of killing, at scale 1.
+CYCLES = {"lmdb": 120, "own": 120}
 
 
 class Failure(Exception):
@@ -45,9 +47,14 @@ def verify(folder, file, at_least):
     return int(result.stdout)
 
 
-def start_writer(folder, file):
+def start(program, file, argument, environment=None):
     # Unbuffered: what one call has read must not be missing for the next.
-    return subprocess.Popen([folder / "writer", file, "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+    return subprocess.Popen([program, file, argument], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+                            env=environment)
+
+
+def start_writer(folder, file):
+    return start(folder / "writer", file, "0")
 
 
 def acknowledged(text, before):
@@ -62,42 +69,95 @@ def acknowledged(text, before):
 # ------------------------------------------------------------------------------------------------ kill -9
 
 
-def killed_writers_lose_nothing(folder):
-    """A writer is killed at a random moment, a hundred times on one file."""
-    file = folder / "killed.motte"
-    last, kills, in_flight = 0, max(3, round(100 * SCALE)), 0
-    for _ in range(kills):
-        writer = start_writer(folder, file)
-        # Some are killed while they open the file, most while they write.
-        if chance.random() < 0.9:
-            first = writer.stdout.readline().decode()
-            if not first.strip().isdigit():
-                raise Failure(f"the writer could not start: {first}{writer.stderr.read().decode()}")
-        else:
-            first = ""
-        time.sleep(chance.random() * chance.choice([0.001, 0.01, 0.05]))
-        writer.send_signal(signal.SIGKILL)
-        out, error = writer.communicate()
-        if writer.returncode != -signal.SIGKILL:
-            raise Failure(f"the writer ended by itself with {writer.returncode}: {error.decode()}")
-        last = acknowledged(first + out.decode(), last)
-        shown = verify(folder, file, last)
-        if shown > last + 1:
-            raise Failure(f"round {shown} is there, {last} was the last acknowledged")
-        in_flight += shown == last + 1
-        last = shown
+class Running:
+    """A writer or a watching reader, and the last round it printed."""
+
+    def __init__(self, folder, file, kind, environment=None):
+        self.kind, self.said, self.rest = kind, 0, ""
+        program, argument = ("writer", "0") if kind == "writer" else ("verify", "watch")
+        self.process = start(folder / program, file, argument, environment)
+
+    def wait_for_line(self):
+        line = self.process.stdout.readline().decode()
+        if not line.strip().isdigit():
+            raise Failure(f"the {self.kind} could not start: {line}{self.process.stderr.read().decode()}")
+        self.said = int(line)
+
+    def read(self):
+        """What it has printed so far."""
+        while select.select([self.process.stdout], [], [], 0)[0]:
+            part = os.read(self.process.stdout.fileno(), 1 << 20)
+            if not part:
+                break
+            self.take(part.decode())
+        return self.said
+
+    def take(self, text):
+        self.rest += text
+        self.said = acknowledged(self.rest, self.said)
+        self.rest = self.rest[self.rest.rfind("\n") + 1:]
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+
+    def finish(self):
+        out, error = self.process.communicate()
+        if self.process.returncode != -signal.SIGKILL:
+            raise Failure(f"the {self.kind} ended by itself with {self.process.returncode}: {error.decode()}")
+        self.take(out.decode())
+        return self.said
+
+
+def killed_processes_lose_nothing(folder, pager, cycles):
+    """In each cycle a writer is killed at a random moment on the same file, while another process writes or reads; in
+    half of them that one dies too, in the others it goes on, for some cycles."""
+    file = folder / f"killed-{pager}.motte"
+    last, cycles, in_flight, killed = 0, max(3, round(cycles * SCALE)), 0, 0
+    other = None
+    try:
+        for _ in range(cycles):
+            if other is None:
+                other = Running(folder, file, chance.choice(["writer", "reader"]))
+            victim = Running(folder, file, "writer")
+            # Some are killed while they open the file, most while they write.
+            if chance.random() < 0.9:
+                victim.wait_for_line()
+            time.sleep(chance.random() * chance.choice([0.001, 0.01, 0.05]))
+            both = chance.random() < 0.5
+            victims = [victim, other] if both else [victim]
+            for process in chance.sample(victims, len(victims)):
+                process.kill()
+                killed += 1
+            told = [process.finish() for process in victims]
+            if not both:
+                told.append(other.read())
+                if other.process.poll() is not None:
+                    other.finish()
+            last = max([last, *told])
+            shown = verify(folder, file, last)
+            # Each of the dead may have had one commit that it could not print any more.
+            if both and shown > last + 2:
+                raise Failure(f"round {shown} is there, {last} was the last acknowledged")
+            in_flight += both and shown > last
+            if both:
+                last, other = shown, None
+    finally:
+        if other is not None:
+            other.kill()
+            other.process.communicate()
+    last = verify(folder, file, last)
     try:
         verify(folder, file, last + 1)
     except Failure:
         pass
     else:
         raise Failure("the check does not notice a lost round")
-    return f"{kills} kills, {last} rounds, {in_flight} times a commit in flight was found whole"
+    return f"{cycles} cycles, {killed} kills, {last} rounds, {in_flight} times a commit in flight was found whole"
 
 
-def a_killed_writer_stops_nobody(folder):
+def a_killed_writer_stops_nobody(folder, pager):
     """Two processes write in turns; one is killed, the other goes on."""
-    file = folder / "turns.motte"
+    file = folder / f"turns-{pager}.motte"
     rounds = max(2, round(10 * SCALE))
     for _ in range(rounds):
         writers = [start_writer(folder, file) for _ in range(2)]
@@ -121,16 +181,50 @@ def a_killed_writer_stops_nobody(folder):
     return f"{rounds} times"
 
 
+def a_writer_killed_behind_any_call_stops_nobody(folder, pager):
+    """A writer is killed behind each of the calls of some commits, while another one writes, which goes on."""
+    log, _ = traced(folder, f"calls-{pager}", 8)
+    seen = {operation: sum(line.startswith(operation + " ") for line in log)
+            for operation in ("flush", "syncwrite", "write")}
+    tried = 0
+    for operation, count in seen.items():
+        for number in range(max(1, count - 7), count + 1):
+            file = folder / f"behind-{pager}-{operation}-{number}.motte"
+            other = Running(folder, file, "writer")
+            try:
+                other.wait_for_line()
+                victim = Running(folder, file, "writer", trace_environment(folder, file, kill=f"{operation} {number}"))
+                victim.process.wait(timeout=60)
+                told = max(victim.finish(), other.read())
+                if not select.select([other.process.stdout], [], [], 20)[0]:
+                    raise Failure(f"the other writer stopped for 20 seconds, {operation} {number}")
+                time.sleep(0.005)
+                told = max(told, other.read())
+            finally:
+                other.kill()
+                last = other.finish()
+            verify(folder, file, max(told, last))
+            tried += 1
+    return f"{tried} calls"
+
+
 # ------------------------------------------------------------------------------------------------ flushes
+
+
+def trace_environment(folder, file, fail=None, kill=None):
+    environment = dict(os.environ, LD_PRELOAD=str(folder / "flush_trace.so"), MOTTE_FLUSH_FILE=f"/{file.name}",
+                       MOTTE_FLUSH_LOG=str(file.with_suffix(".log")))
+    if fail:
+        environment["MOTTE_FLUSH_FAIL"] = fail
+    if kill:
+        environment["MOTTE_FLUSH_KILL"] = kill
+    return environment
 
 
 def traced(folder, name, rounds, durability="full", fail=None):
     """Runs a writer under the trace; returns the log and what it printed."""
     file, log = folder / f"{name}.motte", folder / f"{name}.log"
-    environment = dict(os.environ, LD_PRELOAD=str(folder / "flush_trace.so"), MOTTE_FLUSH_LOG=str(log),
-                       MOTTE_FLUSH_FILE=f"/{name}.motte")
-    if fail:
-        environment["MOTTE_FLUSH_FAIL"] = fail
+    environment = trace_environment(folder, file, fail)
     result = subprocess.run([folder / "writer", file, str(rounds), durability], env=environment, capture_output=True,
                             text=True, timeout=120)
     if result.returncode != 0:
@@ -167,34 +261,37 @@ def unflushed_commits(log):
     return bad, commits
 
 
-def every_commit_is_flushed(folder):
+def every_commit_is_flushed(folder, pager):
     """Before a commit is acknowledged, a successful flush followed its last write."""
-    log, _ = traced(folder, "flushed", max(20, round(50 * SCALE)))
+    log, _ = traced(folder, f"flushed-{pager}", max(20, round(50 * SCALE)))
     bad, commits = unflushed_commits(log)
     if bad:
         raise Failure(f"without a flush: {', '.join(bad[:5])}")
     return f"{commits} commits, {sum(line.startswith('flush') for line in log)} flushes"
 
 
-def the_trace_notices_missing_flushes(folder):
+def the_trace_notices_missing_flushes(folder, pager):
     """With durability switched off the same check must fail, or it proves nothing."""
-    log, _ = traced(folder, "relaxed", 20, durability="none")
+    log, _ = traced(folder, f"relaxed-{pager}", 20, durability="none")
     bad, commits = unflushed_commits(log)
     if not bad:
         raise Failure("durability is off and no commit was found without a flush")
     return f"{len(bad)} findings in {commits} commits"
 
 
-def a_failing_flush_is_reported(folder):
+def a_failing_flush_is_reported(folder, pager):
     """When a flush or the write that makes a version visible fails, the commit says so and is not acknowledged."""
-    log, _ = traced(folder, "counted", 10)
+    log, _ = traced(folder, f"counted-{pager}", 10)
+    # Closing may write once more; nobody waits for that.
+    while log and not log[-1].startswith("say "):
+        log.pop()
     seen = {operation: sum(line.startswith(operation + " ") for line in log)
             for operation in ("flush", "syncwrite", "write")}
     tried = 0
     for operation, count in seen.items():
         # Towards the end of the run, well after the file was made.
         for number in {count, max(1, count - 1)} if count else ():
-            name = f"failing-{operation}-{number}"
+            name = f"failing-{pager}-{operation}-{number}"
             log, said = traced(folder, name, 10, fail=f"{operation} {number}")
             if not any(line.split()[-1] == "-1" for line in log):
                 raise Failure(f"{operation} {number} was not reached again")
@@ -215,23 +312,28 @@ def a_failing_flush_is_reported(folder):
 
 def main():
     print(f"seed {SEED}, scale {SCALE}")
-    tests = [killed_writers_lose_nothing, a_killed_writer_stops_nobody, every_commit_is_flushed,
+    tests = [killed_processes_lose_nothing, a_killed_writer_stops_nobody,
+             a_writer_killed_behind_any_call_stops_nobody, every_commit_is_flushed,
              the_trace_notices_missing_flushes, a_failing_flush_is_reported]
+    # Files are made in either form.
+    runs = [(pager, test) for pager in ("lmdb", "own") for test in tests]
     folder = pathlib.Path(tempfile.mkdtemp(prefix="motte-crash-"))
     failed = 0
     try:
         compile_programs(folder)
-        for test in tests:
-            name = test.__name__.replace("_", " ")
+        for pager, test in runs:
+            os.environ["MOTTE_PAGER"] = pager
+            name = f"{pager}: " + test.__name__.replace("_", " ")
             began = time.monotonic()
             try:
-                print(f"{name}: {test(folder)} ({time.monotonic() - began:.1f} s)", flush=True)
+                how = test(folder, pager, CYCLES[pager]) if test is tests[0] else test(folder, pager)
+                print(f"{name}: {how} ({time.monotonic() - began:.1f} s)", flush=True)
             except (Failure, subprocess.TimeoutExpired) as problem:
                 failed += 1
                 print(f"{name}: FAILED: {problem}", flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"{len(tests) - failed} passed, {failed} failed")
+    print(f"{len(runs) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

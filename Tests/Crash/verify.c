@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * verify <file> <at least>: checks R1 to R3 of crash.h and prints the round the file shows, which must not be below the
  * last one that was acknowledged.
+ * verify <file> watch: does so again after every commit of others, until it is killed.
  */
 #include "crash.h"
+#include <unistd.h>
 
 static void expect(int holds, const char *rule) {
     if (holds) return;
@@ -58,18 +60,39 @@ static void check_journal(store *in, motte_key journal, int64_t round) {
     motte_release(list);
 }
 
+/* The round of the version that is shown, all of it checked. */
+static int64_t check(store *in) {
+    motte_value id = int_value(1), round = int_value(0);
+    motte_key journal;
+    if (motte_row_find(in->realm, in->journal_class, &id, &journal) == MOTTE_OK) {
+        MUST(motte_row_get_many(in->realm, in->journal_class, journal, &in->round, 1, &round));
+        check_journal(in, journal, round.as.integer);
+    }
+    check_entries(in, round.as.integer);
+    return round.as.integer;
+}
+
+static int watch(store *in) {
+    for (int64_t last = 0;;) {
+        bool moved;
+        int64_t round = check(in);
+        expect(round >= last, "time runs forwards");
+        last = round;
+        char line[64];
+        int size = snprintf(line, sizeof line, "%lld\n", (long long)round);
+        if (write(STDOUT_FILENO, line, (size_t)size) != size) return 1;
+        MUST(motte_realm_wait_for_change(in->realm, 1000));
+        MUST(motte_realm_refresh(in->realm, &moved));
+    }
+}
+
 int main(int count, char **arguments) {
     if (count < 3) return 64;
     store opened = open_store(arguments[1], "full");
-    motte_value id = int_value(1), round = int_value(0);
-    motte_key journal;
-    if (motte_row_find(opened.realm, opened.journal_class, &id, &journal) == MOTTE_OK) {
-        MUST(motte_row_get_many(opened.realm, opened.journal_class, journal, &opened.round, 1, &round));
-        check_journal(&opened, journal, round.as.integer);
-    }
-    check_entries(&opened, round.as.integer);
-    printf("%lld\n", (long long)round.as.integer);
-    if (round.as.integer < atoll(arguments[2])) {
+    if (strcmp(arguments[2], "watch") == 0) return watch(&opened);
+    int64_t round = check(&opened);
+    printf("%lld\n", (long long)round);
+    if (round < atoll(arguments[2])) {
         fprintf(stderr, "round %s was acknowledged and is lost\n", arguments[2]);
         return 1;
     }

@@ -67,6 +67,10 @@ int main(int count, char **arguments) {
         motte_status status = write_round(&opened, &round);
         int size = status < 0 ? snprintf(line, sizeof line, "failed %s\n", motte_status_name(status))
                               : snprintf(line, sizeof line, "%lld\n", (long long)round);
+        if (status < 0) {
+            motte_error_details details = {.struct_size = sizeof details};
+            if (motte_last_error(&details) == MOTTE_OK) fprintf(stderr, "%s\n", details.message);
+        }
         if (write(STDOUT_FILENO, line, (size_t)size) != size) return 1;
         if (status < 0) return 0;
     }

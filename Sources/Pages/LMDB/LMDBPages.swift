@@ -110,6 +110,18 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
         return try snapshot().version
     }
 
+    /// A committer that died behind its last write and before it told LMDB's lock table leaves a version that readers
+    /// are not given, but that the next write transaction builds upon. Beginning one mends the table.
+    override func newestVersionForWriter() throws(DatabaseError) -> Version {
+        let version = try newestVersion()
+        currentLock.lock()
+        let isNewest = known?.transactionNumber == environment.lastTransactionNumber
+        currentLock.unlock()
+        if isNewest { return version }
+        mdb_txn_abort(try environment.begin(0))
+        return try newestVersion()
+    }
+
     private func beginReading() throws(DatabaseError) -> OpaquePointer {
         idleLock.lock()
         let rested = idle.popLast()
