@@ -1234,7 +1234,7 @@ enum {
     MOTTE_SORT_DESCENDING = 0x1
 };
 
-/* What to sort by. */
+/* What to sort by, or to tell apart by. */
 typedef struct motte_sort_key {
     const char *path; /* a property, or a dotted path through links; "self" for values */
     size_t path_size;
@@ -1287,7 +1287,8 @@ motte_status motte_coll_snapshot(const motte_coll *coll, motte_coll **out_coll);
  *  Thread: owner. Result: O. Errors: OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_coll_to_results(const motte_coll *coll, motte_coll **out_coll);
 
-/** Live results narrowed by query text with arguments $0, $1, ... The text may end in SORT and LIMIT. args are copied.
+/** Live results narrowed by query text with arguments $0, $1, ... The text may end in SORT, DISTINCT and LIMIT.
+ *  A shape for GEOWITHIN is its text, such as geoCircle([2.35, 48.85], 0.01). args are copied.
  *  Thread: owner. Result: O. Errors: QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT, UNKNOWN_PROPERTY, OBJECT_DELETED,
  *  OUT_OF_HANDLES. */
 motte_status motte_coll_filter(const motte_coll *coll, const char *text, size_t text_size, const motte_value *args,
@@ -1297,6 +1298,12 @@ motte_status motte_coll_filter(const motte_coll *coll, const char *text, size_t 
  *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, QUERY_INVALID, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_coll_sort(const motte_coll *coll, const motte_sort_key *keys, size_t key_count,
                              motte_coll **out_coll);
+
+/** Live results over the first of those elements that agree in all paths, in the order they have; nulls agree. Without
+ *  keys, equal values and the same object are one. Flags are 0.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, QUERY_INVALID, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_coll_distinct(const motte_coll *coll, const motte_sort_key *keys, size_t key_count,
+                                 motte_coll **out_coll);
 
 /** Live results over the first `limit` elements.
  *  Thread: owner. Result: O. Errors: OBJECT_DELETED, OUT_OF_HANDLES. */

@@ -244,6 +244,23 @@ public func motte_coll_sort(
     }
 }
 
+@_cdecl("motte_coll_distinct") @implementation
+public func motte_coll_distinct(
+    _ coll: OpaquePointer?, _ keys: UnsafePointer<motte_sort_key>?, _ key_count: Int,
+    _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    derive(coll, out_coll) { (collection) throws(DatabaseError) in
+        var paths: [String] = []
+        for (index, key) in try input(keys, key_count).enumerated() {
+            try atRow(index) { () throws(DatabaseError) in
+                try checkFlags(key.flags, allowed: 0)
+                paths.append(try requiredName(key.path, key.path_size, "a path"))
+            }
+        }
+        return try collection.distinct(by: paths)
+    }
+}
+
 @_cdecl("motte_coll_limit") @implementation
 public func motte_coll_limit(
     _ coll: OpaquePointer?, _ limit: Int, _ out_coll: UnsafeMutablePointer<OpaquePointer?>?

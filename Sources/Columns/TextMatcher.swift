@@ -1,31 +1,45 @@
-/// Matching text as the query language does: by UTF-8 bytes, or with case folded ([c]).
+/// Matching text as the query language does: by UTF-8 bytes, or without regard to case ([c]) or diacritics ([d]).
 ///
-/// Folding lowers every scalar on its own (no locale): pure ASCII on both sides is compared in place, other text is
-/// folded into a buffer first. An empty pattern matches nothing, also not the empty text; LIKE is the exception.
+/// Texts of pure ASCII are compared in place, others are folded into a buffer first (`TextFolding`). An empty pattern
+/// matches nothing, also not the empty text; LIKE is the exception.
 import MotteValues
 
 package struct TextMatcher: Sendable {
     package enum Mode: UInt8, Sendable { case equal, beginsWith, endsWith, contains, like }
 
     private let mode: Mode
-    let ignoresCase: Bool
-    /// Folded where case is ignored.
+    let options: TextOptions
+    /// Folded by `options`.
     let pattern: [UInt8]
 
     var isContains: Bool { mode == .contains }
+    /// What every match begins with, byte by byte; nil where that is not so.
+    package var prefix: [UInt8]? { mode == .beginsWith && options.isEmpty ? pattern : nil }
+    var ignoresCase: Bool { options.contains(.ignoresCase) }
 
-    package init(_ mode: Mode, _ pattern: UnsafeRawBufferPointer, ignoresCase: Bool) {
+    package init(_ mode: Mode, _ pattern: UnsafeRawBufferPointer, _ options: TextOptions = []) {
         self.mode = mode
-        self.ignoresCase = ignoresCase
-        self.pattern = ignoresCase ? Self.folded(pattern) : [UInt8](pattern)
+        self.options = options
+        self.pattern = options.isEmpty ? [UInt8](pattern) : TextFolding.folded(pattern, options)
     }
 
     package func matches(_ text: UnsafeRawBufferPointer) -> Bool {
-        guard ignoresCase else { return pattern.withUnsafeBytes { Self.match(mode, text, $0, fold: false) } }
-        if Self.isASCII(text) { return pattern.withUnsafeBytes { Self.match(mode, text, $0, fold: true) } }
-        let folded = Self.folded(text)
+        if options.isEmpty || TextFolding.isASCII(text) {
+            return pattern.withUnsafeBytes { Self.match(mode, text, $0, fold: ignoresCase) }
+        }
+        let folded = TextFolding.folded(text, options)
         return pattern.withUnsafeBytes { pattern in
             folded.withUnsafeBytes { Self.match(mode, $0, pattern, fold: false) }
+        }
+    }
+
+    /// Where the pattern differs from row to row; its own bytes, not folded.
+    package static func matches(
+        _ mode: Mode, _ text: UnsafeRawBufferPointer, _ pattern: UnsafeRawBufferPointer, _ options: TextOptions
+    ) -> Bool {
+        if options.isEmpty { return match(mode, text, pattern, fold: false) }
+        return TextFolding.folded(text, options).withUnsafeBytes { text in
+            TextFolding.folded(pattern, options).withUnsafeBytes { match(mode, text, $0, fold: false) }
         }
     }
 
@@ -42,7 +56,7 @@ package struct TextMatcher: Sendable {
             guard size > 0, text.count >= size else { return false }
             let first = pattern[0]
             for start in 0 ... text.count - size {
-                let byte = fold ? lowered(text[start]) : text[start]
+                let byte = fold ? TextFolding.lowered(text[start]) : text[start]
                 if byte == first, equals(text, start, pattern, fold) { return true }
             }
             return false
@@ -55,7 +69,7 @@ package struct TextMatcher: Sendable {
     ) -> Bool {
         for index in 0 ..< pattern.count {
             let byte = text[start &+ index]
-            if (fold ? lowered(byte) : byte) != pattern[index] { return false }
+            if (fold ? TextFolding.lowered(byte) : byte) != pattern[index] { return false }
         }
         return true
     }
@@ -72,7 +86,9 @@ package struct TextMatcher: Sendable {
             } else if wanted < pattern.count, pattern[wanted] == UInt8(ascii: "?") {
                 position = next(text, position)
                 wanted += 1
-            } else if wanted < pattern.count, (fold ? lowered(text[position]) : text[position]) == pattern[wanted] {
+            } else if wanted < pattern.count,
+                (fold ? TextFolding.lowered(text[position]) : text[position]) == pattern[wanted]
+            {
                 position += 1
                 wanted += 1
             } else if star >= 0 {
@@ -93,37 +109,9 @@ package struct TextMatcher: Sendable {
         return next
     }
 
-    @inline(__always)
-    private static func lowered(_ byte: UInt8) -> UInt8 { byte &- 65 < 26 ? byte | 0x20 : byte }
-
     /// As many bytes as the pattern has, compared as ASCII.
     @inline(__always)
     func isSame(_ text: UnsafeRawBufferPointer, _ pattern: UnsafeRawBufferPointer) -> Bool {
         Self.equals(text, 0, pattern, ignoresCase)
-    }
-
-    static func isASCII(_ text: UnsafeRawBufferPointer) -> Bool {
-        guard let base = text.baseAddress else { return true }
-        var index = 0
-        while index &+ 8 <= text.count {
-            if base.loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 != 0 { return false }
-            index &+= 8
-        }
-        while index < text.count {
-            if base.load(fromByteOffset: index, as: UInt8.self) >= 0x80 { return false }
-            index &+= 1
-        }
-        return true
-    }
-
-    /// Every scalar's lower case.
-    package static func folded(_ text: UnsafeRawBufferPointer) -> [UInt8] {
-        if isASCII(text) { return text.map(lowered) }
-        var folded: [UInt8] = []
-        folded.reserveCapacity(text.count)
-        for scalar in String(decoding: text, as: UTF8.self).unicodeScalars {
-            folded.append(contentsOf: scalar.properties.lowercaseMapping.utf8)
-        }
-        return folded
     }
 }

@@ -1,7 +1,8 @@
 /// CONTAINS over a chunk: the texts lie behind each other, so the heap is searched as one, 16 bytes at a time, for
 /// places where the first and last byte of the pattern are in position; only those are looked at and mapped to rows.
 ///
-/// With case ignored that is right for ASCII texts only. Rows with other bytes are matched again, one by one.
+/// With case or diacritics ignored that is right for ASCII texts only. Rows with other bytes are matched again, one by
+/// one.
 import MotteValues
 
 enum TextSearch {
@@ -15,12 +16,8 @@ enum TextSearch {
         let start = chunk.offset(0), size = chunk.offset(chunk.count) - start
         let text = UnsafeRawBufferPointer(start: heap + start, count: size)
         matcher.pattern.withUnsafeBytes { pattern in
-            if matcher.ignoresCase {
-                search(chunk, text, pattern, matcher, words)
-                if !TextMatcher.isASCII(text) { matchWideRows(chunk, matcher, words) }
-            } else {
-                search(chunk, text, pattern, matcher, words)
-            }
+            search(chunk, text, pattern, matcher, words)
+            if !matcher.options.isEmpty, !TextFolding.isASCII(text) { matchWideRows(chunk, matcher, words) }
         }
     }
 
@@ -72,7 +69,7 @@ enum TextSearch {
     private static func matchWideRows(_ chunk: ColumnChunk, _ matcher: TextMatcher, _ words: SelectionWords) {
         for row in 0 ..< chunk.count {
             let text = chunk.text(row)
-            guard !TextMatcher.isASCII(text) else { continue }
+            guard !TextFolding.isASCII(text) else { continue }
             words[row &>> 6] &= ~(1 &<< UInt64(row & 63))
             if matcher.matches(text) { Selection.insert(words, row) }
         }

@@ -2,9 +2,9 @@
 ///
 /// Patched are results over a class with at most one step, also sorted and limited: the rows that may have changed
 /// their membership are those that were inserted, deleted or modified, themselves or along a path of the query; only
-/// these are evaluated. Everything else (results over lists, several limits) is evaluated anew, when something it
-/// depends on changed, and counted in `fullReruns`. Key paths say which rows are told of as modified, not which are
-/// looked at.
+/// these are evaluated. Everything else (results over lists, what is told apart, several limits, an order behind a
+/// limit) is evaluated anew, when something it depends on changed, and counted in `fullReruns`. Key paths say which
+/// rows are told of as modified, not which are looked at.
 import MotteLiveObjects
 import MotteQueryEngine
 import MotteSchemaModel
@@ -28,7 +28,7 @@ final class ResultsObserver: CollectionObserver {
         self.results = results
         self.target = target
         let last = results.stages.last
-        if case .table = results.source, results.stages.count <= 1 {
+        if case .table = results.source, results.stages.count <= 1, last?.bound.isPlain ?? true {
             isPatchable = true
             limit = last?.limit
             stage = try last?.withoutLimit(schema: try results.session.schema)

@@ -13,6 +13,30 @@ package enum OrderKey {
         return output
     }
 
+    /// The first eight bytes as a number, without making the others; nil where there may be no more than eight, or
+    /// where they are not at hand.
+    package static func prefix(of view: ValueView) -> UInt64? {
+        let family = UInt64(truncatingIfNeeded: ValueOrdering.family(view) + 1) << 56
+        switch view.kind {
+        case .int: return family | code(Double(view.intValue)) >> 8
+        case .float: return family | code(Double(view.floatValue)) >> 8
+        case .double: return family | code(view.doubleValue) >> 8
+        case .decimal: return family | code(view.decimalValue.doubleValue) >> 8
+        case .timestamp: return family | (UInt64(bitPattern: view.intValue) ^ (1 << 63)) >> 8
+        case .string, .data:
+            let bytes = view.bytes
+            guard bytes.count >= 7 else { return nil }
+            var code: UInt64 = 0
+            for index in 0 ..< 7 {
+                // A zero is two bytes.
+                if bytes[index] == 0 { return nil }
+                code = code << 8 | UInt64(bytes[index])
+            }
+            return family | code
+        case .bool, .objectID, .uuid, .link, .list, .map, .null, nil: return nil
+        }
+    }
+
     private static func append(_ view: ValueView, to output: inout [UInt8]) {
         output.append(UInt8(truncatingIfNeeded: ValueOrdering.family(view) + 1))
         switch view.kind {

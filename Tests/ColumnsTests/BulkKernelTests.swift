@@ -71,26 +71,28 @@ import Testing
                 (0 ..< random.below(limit)).map { _ in alphabet[random.below(letters)] }.joined()
             }
             let rows = (0 ..< random.below(120)).map { _ in random.chance(8) ? Value.null : .string(text(14)) }
-            let pattern = text(4), ignoresCase = random.chance(50)
+            let pattern = text(4), options = TextOptions(rawValue: UInt8(random.below(4)))
             for mode in [TextMatcher.Mode.contains, .beginsWith, .endsWith, .equal, .like] {
-                let matcher = pattern.withUTF8Bytes { TextMatcher(mode, $0, ignoresCase: ignoresCase) }
+                let matcher = pattern.withUTF8Bytes { TextMatcher(mode, $0, options) }
                 try KernelTests.makeChunk(.string, rows) { chunk in
                     let found = selected(chunk) { TextKernels.select(chunk, matching: matcher, into: $0) }
                     let expected = rows.indices.filter { row in
-                        !rows[row].isNull && Self.naive(mode, rows[row], pattern, ignoresCase)
+                        !rows[row].isNull && Self.naive(mode, rows[row], pattern, options)
                     }
-                    #expect(found == expected, "\(mode) '\(pattern)' \(ignoresCase): \(comment)")
+                    #expect(found == expected, "\(mode) '\(pattern)' \(options): \(comment)")
                 }
             }
         }
     }
 
     private static func naive(
-        _ mode: TextMatcher.Mode, _ value: Value, _ pattern: String, _ ignoresCase: Bool
+        _ mode: TextMatcher.Mode, _ value: Value, _ pattern: String, _ options: TextOptions
     ) -> Bool {
         guard case .string(let text) = value else { return false }
         func fold(_ text: String) -> [UInt8] {
-            ignoresCase ? text.unicodeScalars.flatMap { Array($0.properties.lowercaseMapping.utf8) } : Array(text.utf8)
+            let isLower = options.contains(.ignoresCase), isBare = options.contains(.ignoresDiacritics)
+            let lower = isLower ? text.unicodeScalars.map(\.properties.lowercaseMapping).joined() : text
+            return isBare ? TextFoldingTests.withoutMarks(lower) : Array(lower.utf8)
         }
         let text8 = fold(text), pattern8 = fold(pattern)
         switch mode {

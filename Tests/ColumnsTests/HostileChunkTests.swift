@@ -124,7 +124,7 @@ import Testing
             }
         }
         if chunk.kind == .string {
-            let matcher = "an".withUTF8Bytes { TextMatcher(.contains, $0, ignoresCase: true) }
+            let matcher = "an".withUTF8Bytes { TextMatcher(.contains, $0, [.ignoresCase, .ignoresDiacritics]) }
             TextKernels.select(chunk, matching: matcher, into: words)
         }
         let loaded = ChunkBuilder(kind: chunk.kind, nullable: true, capacity: 0)

@@ -135,7 +135,7 @@ import Testing
 
     @Test func textMatchesWithAndWithoutCase() {
         func match(_ mode: TextMatcher.Mode, _ text: String, _ pattern: String, _ ignoresCase: Bool) -> Bool {
-            let matcher = pattern.withUTF8Bytes { TextMatcher(mode, $0, ignoresCase: ignoresCase) }
+            let matcher = pattern.withUTF8Bytes { TextMatcher(mode, $0, ignoresCase ? .ignoresCase : []) }
             return text.withUTF8Bytes { matcher.matches($0) }
         }
         #expect(match(.contains, "John F Kennedy Intl", "kennedy", true))

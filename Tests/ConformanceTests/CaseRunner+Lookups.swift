@@ -89,6 +89,9 @@ extension CaseRunner {
                 collection = try collection.filter(text, Arguments(arguments))
             } else if input.accept("sorted") {
                 collection = try collection.sorted(by: try sortKeys(&input))
+            } else if input.accept("distinct") {
+                let paths = input.accept("by") ? try sortKeys(&input).map(\.path) : []
+                collection = try collection.distinct(by: paths)
             } else if input.accept("limited") {
                 collection = try collection.limited(to: Int(try input.needInteger()))
             } else if input.accept("snapshot") {

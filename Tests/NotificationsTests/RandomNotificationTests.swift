@@ -35,7 +35,9 @@ import Testing
     static let queries = [
         "TRUEPREDICATE", "rank > 5", "rank BETWEEN {3, 6} AND name != 'b'", "next.rank > 5", "leaf.weight > 4",
         "ANY all.rank > 7", "all.@count > 1", "previous.@count > 0", "ANY holders.name == 'a'", "next.next.name == 'a'",
-        "rank < 8 SORT(rank ASC, name DESC)", "rank > 2 SORT(rank DESC) LIMIT(4)", "TRUEPREDICATE LIMIT(5)",
+        "rank < 8 SORT(rank ASC, name DESC)", "DISTINCT(name)", "SORT(rank DESC) DISTINCT(name) LIMIT(4)",
+        "rank > 1 LIMIT(5) SORT(name ASC)", "DISTINCT(leaf.weight) SORT(rank ASC)",
+        "rank > 2 SORT(rank DESC) LIMIT(4)", "TRUEPREDICATE LIMIT(5)",
         "TRUEPREDICATE SORT(leaf.weight ASC) LIMIT(6)", "ANY words == 'a'", "leaf.nodes.@count > 2",
     ]
 

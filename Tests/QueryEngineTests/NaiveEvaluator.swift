@@ -1,4 +1,5 @@
 /// Query semantics, object by object and value by value, written for reading and not for speed.
+import MotteColumns
 import MotteQueryEngine
 import MotteSchemaModel
 import MotteValues
@@ -95,28 +96,70 @@ struct NaiveEvaluator {
         case (.path(let left), .path(let right)):
             let leftValue = reach(name, key, left.names[...]), rightValue = reach(name, key, right.names[...])
             guard let first = leftValue.values.first, let second = rightValue.values.first else { return false }
+            let isText = comparison.operator.rawValue >= Predicate.Operator.beginsWith.rawValue
+            if isText || !comparison.options.isEmpty {
+                return Self.textPairHolds(comparison.operator, first, second, comparison.options)
+            }
             return Self.pairHolds(comparison.operator, first, second)
+        case (.subquery(let subquery), let constant):
+            let count = count(subquery, name, key)
+            return holds(comparison.operator, count, constant, nil, [])
+        case (let constant, .subquery(let subquery)):
+            let count = count(subquery, name, key)
+            return holds(Self.mirrored(comparison.operator), count, constant, nil, [])
         case (.path(let path), let constant):
-            return passes(path, comparison.operator, constant, comparison.ignoresCase, name, key)
+            return passes(path, comparison.operator, constant, comparison.options, name, key)
         case (let constant, .path(var path)):
             if comparison.operator == .in {
                 path.quantifier = path.quantifier ?? .any
-                return passes(path, .equal, constant, false, name, key)
+                return passes(path, .equal, constant, comparison.options, name, key)
             }
-            let mirrored: Predicate.Operator = switch comparison.operator {
-            case .less: .greater
-            case .lessOrEqual: .greaterOrEqual
-            case .greater: .less
-            case .greaterOrEqual: .lessOrEqual
-            default: comparison.operator
-            }
-            return passes(path, mirrored, constant, comparison.ignoresCase, name, key)
+            let mirrored = Self.mirrored(comparison.operator)
+            return passes(path, mirrored, constant, comparison.options, name, key)
         default: return false
         }
     }
 
+    private static func mirrored(_ sign: Predicate.Operator) -> Predicate.Operator {
+        switch sign {
+        case .less: .greater
+        case .lessOrEqual: .greaterOrEqual
+        case .greater: .less
+        case .greaterOrEqual: .lessOrEqual
+        default: sign
+        }
+    }
+
+    /// Null behind a null link.
+    private func count(_ subquery: Predicate.Subquery, _ name: String, _ key: Int64) -> Value {
+        if hasNullPrefix(subquery.collection, name, key) { return .null }
+        let elements = reach(name, key, subquery.collection.names[...]).values
+        let passing = elements.filter { element in
+            guard case .link(let link) = element,
+                let type = schema.objectTypes.first(where: { $0.tableKey == link.table })
+            else { return false }
+            return passes(subquery.predicate, type.name, link.key.rawValue)
+        }
+        return .int(Int64(passing.count))
+    }
+
+    private static func textPairHolds(
+        _ sign: Predicate.Operator, _ left: Value, _ right: Value, _ options: TextOptions
+    ) -> Bool {
+        let bothNull = left.isNull && right.isNull
+        let isEither = left.isNull || right.isNull
+        switch sign {
+        case .equal, .notEqual:
+            let areEqual = isEither ? bothNull
+                : left.kind == right.kind && left.kind == .string && fold(left, options) == fold(right, options)
+            return areEqual == (sign == .equal)
+        case .like: return isEither ? bothNull : textHolds(sign, left, right, options)
+        default: return !isEither && textHolds(sign, left, right, options)
+        }
+    }
+
     private func passes(
-        _ path: Predicate.Path, _ sign: Predicate.Operator, _ constant: Predicate.Operand, _ ignoresCase: Bool,
+        _ path: Predicate.Path, _ sign: Predicate.Operator, _ constant: Predicate.Operand, _ options: TextOptions,
         _ name: String, _ key: Int64
     ) -> Bool {
         var reached = reach(name, key, path.names[...])
@@ -136,13 +179,13 @@ struct NaiveEvaluator {
         } else if let function = path.collectionOperator {
             let value =
                 hasNullPrefix(path, name, key) ? Value.null : Self.aggregate(function, reached.values, reached.type)
-            return holds(sign, value, constant, nil, false)
+            return holds(sign, value, constant, nil, [])
         }
         switch path.quantifier {
-        case nil: return reached.values.contains { holds(sign, $0, constant, reached.type, ignoresCase) }
-        case .any?: return reached.values.contains { holds(sign, $0, constant, reached.type, ignoresCase) }
-        case .all?: return reached.values.allSatisfy { holds(sign, $0, constant, reached.type, ignoresCase) }
-        case .some(.none): return !reached.values.contains { holds(sign, $0, constant, reached.type, ignoresCase) }
+        case nil: return reached.values.contains { holds(sign, $0, constant, reached.type, options) }
+        case .any?: return reached.values.contains { holds(sign, $0, constant, reached.type, options) }
+        case .all?: return reached.values.allSatisfy { holds(sign, $0, constant, reached.type, options) }
+        case .some(.none): return !reached.values.contains { holds(sign, $0, constant, reached.type, options) }
         }
     }
 
@@ -275,20 +318,20 @@ struct NaiveEvaluator {
     /// `type` nil for aggregates, whose constants are not converted.
     private func holds(
         _ sign: Predicate.Operator, _ value: Value, _ constant: Predicate.Operand, _ type: PropertyType?,
-        _ ignoresCase: Bool
+        _ options: TextOptions
     ) -> Bool {
         switch sign {
-        case .in: return several(constant).contains { Self.holds(.equal, value, $0, type, false) }
+        case .in: return several(constant).contains { Self.holds(.equal, value, $0, type, options) }
         case .between:
             let bounds = several(constant)
-            return Self.holds(.greaterOrEqual, value, bounds[0], type, false)
-                && Self.holds(.lessOrEqual, value, bounds[1], type, false)
-        default: return Self.holds(sign, value, single(constant), type, ignoresCase)
+            return Self.holds(.greaterOrEqual, value, bounds[0], type, [])
+                && Self.holds(.lessOrEqual, value, bounds[1], type, [])
+        default: return Self.holds(sign, value, single(constant), type, options)
         }
     }
 
     static func holds(
-        _ sign: Predicate.Operator, _ value: Value, _ constant: Value, _ type: PropertyType?, _ ignoresCase: Bool
+        _ sign: Predicate.Operator, _ value: Value, _ constant: Value, _ type: PropertyType?, _ options: TextOptions
     ) -> Bool {
         let isText = type == .string || type == .data
         if constant.isNull {
@@ -308,9 +351,9 @@ struct NaiveEvaluator {
             constant = .decimal(Decimal128(parsing: "\(number(constant))") ?? .nan)
         }
         switch sign {
-        case .beginsWith, .endsWith, .contains, .like: return textHolds(sign, value, constant, ignoresCase)
+        case .beginsWith, .endsWith, .contains, .like: return textHolds(sign, value, constant, options)
         case .equal, .notEqual:
-            if ignoresCase { return (fold(value) == fold(constant)) == (sign == .equal) }
+            if !options.isEmpty { return (fold(value, options) == fold(constant, options)) == (sign == .equal) }
             return pairHolds(sign, value, constant)
         default: return pairHolds(sign, value, constant)
         }
@@ -350,20 +393,24 @@ struct NaiveEvaluator {
         }
     }
 
-    private static func fold(_ value: Value) -> [UInt8] {
-        guard case .string(let text) = value else { return [] }
-        return text.unicodeScalars.flatMap { Array($0.properties.lowercaseMapping.utf8) }
+    private static func fold(_ value: Value, _ options: TextOptions) -> [UInt8] {
+        guard case .string(var text) = value else { return [] }
+        if options.contains(.ignoresCase) {
+            text = text.unicodeScalars.map(\.properties.lowercaseMapping).joined()
+        }
+        guard options.contains(.ignoresDiacritics) else { return Array(text.utf8) }
+        return Decomposition.withoutMarks(text)
     }
 
     private static func textHolds(
-        _ sign: Predicate.Operator, _ value: Value, _ constant: Value, _ ignoresCase: Bool
+        _ sign: Predicate.Operator, _ value: Value, _ constant: Value, _ options: TextOptions
     ) -> Bool {
         let text: [UInt8], part: [UInt8]
         switch (value, constant) {
         case (.string(let value), .string(let constant)):
-            text = ignoresCase ? fold(.string(value)) : Array(value.utf8)
-            part = ignoresCase ? fold(.string(constant)) : Array(constant.utf8)
-        case (.data(let value), .data(let constant)): (text, part) = (value, constant)
+            text = options.isEmpty ? Array(value.utf8) : fold(.string(value), options)
+            part = options.isEmpty ? Array(constant.utf8) : fold(.string(constant), options)
+        case (.data(let value), .data(let constant)) where sign != .like: (text, part) = (value, constant)
         default: return false
         }
         switch sign {
@@ -387,6 +434,27 @@ struct NaiveEvaluator {
     }
 
     // MARK: Order
+
+    /// What the clauses leave, one after another.
+    func arranged(_ keys: [Int64], _ name: String, _ ordering: Ordering) -> [Int64] {
+        var keys = keys
+        for clause in ordering.clauses {
+            switch clause {
+            case .sort(let sort): keys = sorted(keys, name, sort)
+            case .limit(.count(let limit)): keys = Array(keys.prefix(limit))
+            case .limit(.argument): break
+            case .distinct(let paths):
+                var kept: [[Value]] = []
+                keys = keys.filter { key in
+                    let values = paths.map { reach(name, key, $0.names[...]).values.first ?? .null }
+                    if kept.contains(values) { return false }
+                    kept.append(values)
+                    return true
+                }
+            }
+        }
+        return keys
+    }
 
     func sorted(_ keys: [Int64], _ name: String, _ sort: [Ordering.SortKey]) -> [Int64] {
         keys.enumerated().sorted { left, right in

@@ -58,6 +58,42 @@ import Testing
         }
     }
 
+    @Test func rangesOfAnIndex() throws {
+        let world = try Self.world()
+        let expected = [
+            ("id < 20", "Person: index(id < 20, 20 rows)"), ("id >= 1990", "Person: index(id >= 1990, 10 rows)"),
+            ("id > 1990 AND age < 95 AND id <= 1995",
+             "Person: index(id > 1990 AND id <= 1995, 5 rows) filter(age < 95)"),
+            ("id BETWEEN {5, 7}", "Person: index(id BETWEEN {5, 7}, 3 rows)"),
+            ("id > 5 AND id < 5", "Person: index(id > 5 AND id < 5, 0 rows)"),
+            ("id > 100", "Person: scan(2000 rows) filter(id > 100)"),
+            ("city BEGINSWITH 'City 3' AND id < 40",
+             "Person: index(id < 40, 40 rows) filter(city BEGINSWITH \"City 3\")"),
+            ("city BEGINSWITH 'X'", "Person: index(city BEGINSWITH \"X\", 0 rows) filter(city BEGINSWITH \"X\")"),
+            ("city > 'City 9' AND city < 'Citya'",
+             "Person: index(city > \"City 9\" AND city < \"Citya\", 0 rows) "
+                + "filter(city > \"City 9\" AND city < \"Citya\")"),
+            ("city == 'City 3' AND id < 20",
+             "Person: index(id < 20, 20 rows) filter(city == \"City 3\")"),
+        ]
+        for (text, plan) in expected {
+            #expect(try Plan.make(try world.bind("Person", text), world.source).text == plan)
+        }
+        let found = try cost(world) { () throws in
+            #expect(try world.executor("Person", "id >= 1990").keys() == Array(1_990 ..< 2_000))
+            #expect(try world.executor("Person", "id > 100 AND id < 900").count() == 799)
+        }
+        #expect(found.rowsEvaluated == 0 && found.indexLookups == 3)
+        let filtered = try cost(world) { () throws in
+            #expect(try world.executor("Person", "id < 20 AND age >= 10").keys() == Array(10 ..< 20))
+        }
+        #expect(filtered.rowsEvaluated == 20)
+        let scanned = try cost(world) { () throws in
+            #expect(try world.executor("Person", "id > 100").keys().count == 1_899)
+        }
+        #expect(scanned.rowsEvaluated == 2_000)
+    }
+
     private struct Cost: Equatable {
         var chunksDecoded: UInt64 = 0
         var rowsEvaluated: UInt64 = 0

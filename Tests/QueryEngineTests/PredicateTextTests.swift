@@ -1,4 +1,5 @@
 /// Random predicates survive printing and parsing; random texts never crash the parser.
+import MotteColumns
 import MotteQueryEngine
 import MotteValues
 import TestSupport
@@ -24,7 +25,7 @@ import Testing
             "like",
             "'x'", "\"", "'", "`", "$0", "%@", "$", "@count", "@", "1", "-", "1.5", "T1:2", "X'00'", "T-", "any", "all",
             "sort", "limit", "(3)", "null", "true", "self", "\\", "\u{1F600}", "\n", "\0", "e", "+inf",
-            "subquery(", "distinct(",
+            "subquery(", "distinct(", "$x", "$x.", "[cd]", "subquery(a, $x,",
         ]
         try PropertyTest.run(rounds: 4_000) { random, comment in
             var text = ""
@@ -60,21 +61,31 @@ enum RandomPredicate {
 
     private static func comparison(_ random: inout SeededRandom) -> Predicate {
         let sign = random.pick(Predicate.Operator.allCases)
-        var ignoresCase = false
+        var options: TextOptions = []
         switch sign {
-        case .equal, .notEqual, .beginsWith, .endsWith, .contains, .like: ignoresCase = random.chance(30)
+        case .equal, .notEqual, .beginsWith, .endsWith, .contains, .like, .in:
+            if random.chance(30) { options = random.pick(RandomQueries.options) }
         default: break
         }
         let right: Predicate.Operand = switch sign {
+        case .geoWithin: random.chance(50) ? operand(&random)
+            : .shape(.circle(center: .init(longitude: Double(random.below(180)), latitude: -1.5), radians: 0.25))
         case .between: random.chance(20) ? .argument(random.below(5)) : .list([value(&random), value(&random)])
         case .in: random.chance(50) ? .list((0 ..< random.below(4)).map { _ in value(&random) }) : operand(&random)
         default: operand(&random)
         }
-        return .comparison(.init(operand(&random), sign, right, ignoresCase: ignoresCase))
+        return .comparison(.init(operand(&random), sign, right, options: options))
     }
 
     private static func operand(_ random: inout SeededRandom) -> Predicate.Operand {
-        random.chance(60) ? .path(path(&random)) : value(&random)
+        if random.chance(8) {
+            var inner = make(&random, depth: random.below(2))
+            if random.chance(50) { inner = inner.about("x") }
+            var collection = path(&random)
+            collection.quantifier = nil
+            return .subquery(.init(collection, random.pick(["x", "_1", "größe"]), inner))
+        }
+        return random.chance(60) ? .path(path(&random)) : value(&random)
     }
 
     static func path(_ random: inout SeededRandom) -> Predicate.Path {
@@ -85,6 +96,7 @@ enum RandomPredicate {
         var path = Predicate.Path((0 ..< random.below(4)).map { _ in random.pick(names) })
         if random.chance(20) { path.quantifier = random.pick(Predicate.Quantifier.allCases) }
         if random.chance(20) { path.collectionOperator = random.pick(Predicate.CollectionOperator.allCases) }
+        if random.chance(10) { path.variable = random.pick(["x", "dog"]) }
         guard !path.names.isEmpty else { return path }
         while random.chance(15) {
             switch random.below(4) {

@@ -59,9 +59,7 @@ import Testing
                 continue
             }
             let matching = naive.keys(name, query.predicate)
-            let sorted = naive.sorted(matching, name, query.ordering.sort)
-            var expected = sorted
-            if case .count(let limit)? = query.ordering.limit { expected = Array(sorted.prefix(limit)) }
+            let expected = naive.arranged(matching, name, query.ordering)
             let plan = try Plan.make(bound, world.source).text
             #expect(try Executor(bound, world.source).keys() == expected, "\(plan) \(note)")
             #expect(try Executor(bound, world.source).count() == expected.count, "\(plan) \(note)")
@@ -84,8 +82,7 @@ import Testing
         guard !all.isEmpty else { return }
         var some = (0 ..< random.below(12)).map { _ in random.pick(all) }
         let passing = some.filter { naive.passes(query.predicate, name, $0) }
-        var expected = naive.sorted(passing, name, query.ordering.sort)
-        if case .count(let limit)? = query.ordering.limit { expected = Array(expected.prefix(limit)) }
+        let expected = naive.arranged(passing, name, query.ordering)
         #expect(try Executor(bound, world.source).keys(among: some) == expected, note)
         if random.chance(50) { some.append(1_000_000) }
         let executor = Executor(bound, world.source)
@@ -97,7 +94,13 @@ import Testing
         if all.count > 1 {
             let (left, right) = (random.pick(all), random.pick(all))
             var order = 0
-            for key in query.ordering.sort where order == 0 { order = naive.compare(left, right, name, key) }
+            // Of the orders the query begins with the last decides.
+            var first: [Ordering.SortKey] = []
+            for clause in query.ordering.clauses {
+                guard case .sort(let keys) = clause else { break }
+                first = keys + first
+            }
+            for key in first where order == 0 { order = naive.compare(left, right, name, key) }
             #expect(try executor.compare(left, right).signum() == order.signum(), note)
         }
     }

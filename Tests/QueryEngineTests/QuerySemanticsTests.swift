@@ -54,6 +54,27 @@ import Testing
         // Null is below every string (205).
         ("name > NULL", [1, 2, 3]), ("name >= NULL", [0, 1, 2, 3]), ("name < NULL", []), ("name <= NULL", [0]),
         ("photo > NULL", [2]),
+        // One and the same element (218), counted.
+        ("SUBQUERY(friends, $f, $f.age == 1 AND $f.name == '').@count > 0", [2, 3]),
+        ("SUBQUERY(friends, $f, $f.age == 1 AND $f.name == 'zoë').@count > 0", []),
+        ("ANY friends.age == 1 AND ANY friends.name == 'zoë'", [2]),
+        ("SUBQUERY(friends, $f, $f.age == 1).@count == 2", [3]),
+        ("SUBQUERY(friends, $f, $f.age > 0).@count < 1", [0, 1]),
+        ("2 <= SUBQUERY(dogs, $d, $d.weight < 1).@count", [2]),
+        ("SUBQUERY(dogs, $d, $d.name == 'Sam').@count != 0", [3]),
+        ("SUBQUERY(friends, $f, SUBQUERY($f.dogs, $d, $d.name == 'Sam').@count == 1).@count == 1", [2]),
+        ("SUBQUERY(friends, $f, $f == $f).@count BETWEEN {1, 2}", [2, 3]),
+        ("SUBQUERY(friend.friends, $f, TRUEPREDICATE).@count == 0", [2, 3]),
+        ("SUBQUERY(admirers, $a, $a.age == 3).@count IN {2, 7}", [1]),
+        // Diacritics (209), also as decomposed marks.
+        ("name ==[d] 'Uber'", [2]), ("name ==[cd] 'ÚBËR'", [2]), ("name ==[d] 'zoe\u{301}'", [3]),
+        ("name !=[cd] 'ZOE'", [0, 1, 2]),
+        ("name CONTAINS[d] 'oe'", [3]), ("name BEGINSWITH[cd] 'u'", [2]), ("name ENDSWITH[d] 'ÓE'", []),
+        ("name LIKE[d] '?oe'", [3]), ("name LIKE[cd] 'Û*R'", [2]), ("name IN[cd] {'zoe', 'x'}", [3]),
+        ("name CONTAINS[d] '\u{301}'", []), ("name ==[d] NULL", [0]), ("ANY tags ==[cd] 'réd'", [1, 2]),
+        // Strings beside strings.
+        ("name CONTAINS name", [2, 3]), ("name CONTAINS city", []), ("city BEGINSWITH[cd] friend.city", [2]),
+        ("name ==[c] city", []), ("name !=[c] city", [0, 1, 2, 3]), ("name LIKE name", [0, 1, 2, 3]),
         // Empty and null patterns (206, 207).
         ("name BEGINSWITH ''", []), ("name CONTAINS[c] ''", []), ("name ENDSWITH NULL", []), ("name LIKE NULL", [0]),
         ("name LIKE '*'", [1, 2, 3]), ("name LIKE '????'", [2]), ("name LIKE '?'", []), ("name LIKE[c] 'ÜB*'", [2]),

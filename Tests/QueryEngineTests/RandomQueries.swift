@@ -1,4 +1,5 @@
 /// Random schemas, objects and queries that fit them.
+import MotteColumns
 import MotteQueryEngine
 import MotteSchemaModel
 import MotteValues
@@ -105,8 +106,9 @@ struct RandomQueries {
     static let texts = [
         "", "a", "A", "ab", "aB", "abc", "abcdefg", "abcdefgh", "abcdefghi", "abcdefgh\0", "Über", "über", "ÜBER",
         "zz", "a*b", "a?b", "long text that shares its start 1", "long text that shares its start 2",
-        "\u{1F600}", "e\u{301}", "é",
+        "\u{1F600}", "e\u{301}", "é", "É", "uber", "\u{301}", "Ǖ", "e",
     ]
+    static let options: [TextOptions] = [.ignoresCase, .ignoresDiacritics, [.ignoresCase, .ignoresDiacritics]]
     static let doubles: [Double] = [
         0, -0.0, 1, 1.5, -1.5, 0.1, 1e300, -1e300, .infinity, -.infinity, .nan, 3, 16_777_217,
     ]
@@ -174,18 +176,16 @@ struct RandomQueries {
 
     private struct State {
         var arguments: [Argument] = []
+        var subqueries = 0
     }
 
     func query(_ world: QueryWorld, _ name: String, _ random: inout SeededRandom) throws -> Query {
         var state = State()
         let predicate = try predicate(world, name, &random, depth: random.below(3), &state)
         var ordering = Ordering.none
-        for _ in 0 ..< random.below(3) {
-            if let path = try sortPath(world, name, &random) {
-                ordering.sort.append(.init(path, isAscending: random.chance(50)))
-            }
+        for _ in 0 ..< random.pick([0, 0, 1, 1, 2, 4]) {
+            if let clause = try clause(world, name, &random) { ordering.clauses.append(clause) }
         }
-        if random.chance(30) { ordering.limit = .count(random.below(12)) }
         return Query(predicate: predicate, ordering: ordering, arguments: state.arguments)
     }
 
@@ -231,6 +231,26 @@ struct RandomQueries {
         }
     }
 
+    private func clause(_ world: QueryWorld, _ name: String, _ random: inout SeededRandom) throws -> Ordering.Clause? {
+        switch random.below(5) {
+        case 0, 1:
+            var keys: [Ordering.SortKey] = []
+            for _ in 0 ..< 1 + random.below(2) {
+                guard let path = try sortPath(world, name, &random) else { continue }
+                keys.append(.init(path, isAscending: random.chance(50)))
+            }
+            return keys.isEmpty ? nil : .sort(keys)
+        case 2, 3:
+            if random.chance(10) { return .distinct([Predicate.Path([])]) }
+            var paths: [Predicate.Path] = []
+            for _ in 0 ..< 1 + random.below(2) {
+                if let walk = try walk(world, name, &random, toOne: true) { paths.append(Predicate.Path(walk.names)) }
+            }
+            return paths.isEmpty ? nil : .distinct(paths)
+        default: return .limit(.count(random.below(14)))
+        }
+    }
+
     private func sortPath(_ world: QueryWorld, _ name: String, _ random: inout SeededRandom) throws -> Predicate.Path? {
         guard let walk = try walk(world, name, &random, toOne: true), walk.property.target == nil else { return nil }
         return Predicate.Path(walk.names)
@@ -243,6 +263,7 @@ struct RandomQueries {
         var path = Predicate.Path(walk.names)
         let property = walk.property
         if random.chance(10), let pair = try pair(world, name, &random) { return pair }
+        if random.chance(12), let subquery = try subquery(world, name, &random, &state) { return subquery }
         if property.type == .mixed, walk.collections == 0 || random.chance(30), random.chance(40) {
             return inside(world, walk, path, &random, &state)
         }
@@ -261,10 +282,10 @@ struct RandomQueries {
         if type == .string || type == .data || type == .mixed { signs += [.beginsWith, .endsWith, .contains] }
         if type == .string { signs.append(.like) }
         let sign = random.pick(signs)
-        var ignoresCase = false
+        var options: TextOptions = []
         switch sign {
-        case .equal, .notEqual, .beginsWith, .endsWith, .contains, .like:
-            ignoresCase = type == .string && random.chance(40)
+        case .equal, .notEqual, .beginsWith, .endsWith, .contains, .like, .in:
+            if type == .string, random.chance(50) { options = random.pick(Self.options) }
         default: break
         }
         let right: Predicate.Operand
@@ -286,14 +307,39 @@ struct RandomQueries {
             right = operand(constant(world, constantSource, &random), &random, &state)
             let canMirror = sign.rawValue < Predicate.Operator.between.rawValue
             if canMirror, random.chance(15) {
-                return .comparison(.init(right, sign, .path(path), ignoresCase: ignoresCase))
+                return .comparison(.init(right, sign, .path(path), options: options))
             }
         }
-        if path.quantifier == .any, sign == .equal, !ignoresCase, random.chance(20), case .argument = right {
+        if path.quantifier == .any, sign == .equal, options.isEmpty, random.chance(20), case .argument = right {
             path.quantifier = nil
             return .comparison(.init(right, .in, .path(path)))
         }
-        return .comparison(.init(.path(path), sign, right, ignoresCase: ignoresCase))
+        return .comparison(.init(.path(path), sign, right, options: options))
+    }
+
+    /// At most three in each other.
+    private func subquery(
+        _ world: QueryWorld, _ name: String, _ random: inout SeededRandom, _ state: inout State
+    ) throws -> Predicate? {
+        guard state.subqueries < 3 else { return nil }
+        for _ in 0 ..< 20 {
+            guard let walk = try walk(world, name, &random), walk.collections == 1, let target = walk.property.target,
+                walk.property.isCollection || walk.property.type == .linkingObjects
+            else { continue }
+            state.subqueries += 1
+            defer { state.subqueries -= 1 }
+            let inner = try predicate(world, target, &random, depth: random.below(3), &state)
+            let variable = random.pick(["x", "it", "größe"])
+            let operand = Predicate.Operand.subquery(.init(Predicate.Path(walk.names), variable, inner.about(variable)))
+            if random.chance(10) {
+                return .comparison(.init(operand, .in, .list([.constant(.int(0)), .constant(.int(2))])))
+            }
+            let signs: [Predicate.Operator] = [.equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual]
+            let count = Predicate.Operand.constant(.int(Int64(random.pick([0, 0, 1, 1, 2, -1]))))
+            if random.chance(20) { return .comparison(.init(count, random.pick(signs), operand)) }
+            return .comparison(.init(operand, random.pick(signs), count))
+        }
+        return nil
     }
 
     /// What mixed values hold.
@@ -371,6 +417,14 @@ struct RandomQueries {
             guard isLinks || isMixed || (one.type != .link && one.type == two.type)
                 || (one.type.isNumeric && two.type.isNumeric)
             else { continue }
+            let areTexts = one.type == .string && (two.type == .string || two.type == .mixed)
+            if areTexts || (one.type == .data && two.type == .data), random.chance(60) {
+                let signs: [Predicate.Operator] = one.type == .data ? [.beginsWith, .endsWith, .contains]
+                    : [.equal, .notEqual, .beginsWith, .endsWith, .contains, .like]
+                let options = one.type == .data ? [] : random.pick(Self.options)
+                return .comparison(
+                    .init(.path(.init(left.names)), random.pick(signs), .path(.init(right.names)), options: options))
+            }
             let signs: [Predicate.Operator] =
                 isLinks
                 ? [.equal, .notEqual]
@@ -396,5 +450,35 @@ struct RandomQueries {
         if random.chance(15) { constant = .null }
         let signs: [Predicate.Operator] = [.equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual]
         return .comparison(.init(.path(path), random.pick(signs), .constant(constant)))
+    }
+}
+
+extension Predicate {
+    /// With its paths starting at the element of a SUBQUERY; those inside its own SUBQUERYs have theirs.
+    func about(_ variable: String) -> Predicate {
+        switch self {
+        case .constant: return self
+        case .not(let inner): return .not(inner.about(variable))
+        case .and(let parts): return .and(parts.map { $0.about(variable) })
+        case .or(let parts): return .or(parts.map { $0.about(variable) })
+        case .comparison(var comparison):
+            comparison.left = comparison.left.about(variable)
+            comparison.right = comparison.right.about(variable)
+            return .comparison(comparison)
+        }
+    }
+}
+
+private extension Predicate.Operand {
+    func about(_ variable: String) -> Predicate.Operand {
+        switch self {
+        case .path(var path):
+            path.variable = variable
+            return .path(path)
+        case .subquery(var subquery):
+            subquery.collection.variable = variable
+            return .subquery(subquery)
+        default: return self
+        }
     }
 }

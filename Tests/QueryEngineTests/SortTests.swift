@@ -43,14 +43,14 @@ import Testing
             let naive = NaiveEvaluator(world)
             let all = naive.keys("Item", .constant(true))
             for _ in 0 ..< 12 {
-                var ordering = Ordering.none
+                var keys: [Ordering.SortKey] = []
                 for _ in 0 ..< 1 + random.below(3) {
                     let path = (random.chance(30) ? ["next"] : []) + [random.pick(["s", "s", "i", "d", "t", "b", "x"])]
-                    ordering.sort.append(.init(Predicate.Path(path), isAscending: random.chance(50)))
+                    keys.append(.init(Predicate.Path(path), isAscending: random.chance(50)))
                 }
-                let expected = naive.sorted(all, "Item", ordering.sort)
+                let expected = naive.sorted(all, "Item", keys)
                 for limit in [nil, 1, 7, 49, 300] as [Int?] {
-                    ordering.limit = limit.map(Ordering.Limit.count)
+                    let ordering = Ordering(sort: keys, limit: limit.map(Ordering.Limit.count))
                     let parsed = ParsedQuery(.constant(true), ordering: ordering)
                     let bound = try BoundQuery.bind(parsed, table: try world.table("Item"), schema: world.schema)
                     let found = try Executor(bound, world.source).keys()

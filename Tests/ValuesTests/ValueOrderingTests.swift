@@ -35,6 +35,27 @@ import Testing
         }
     }
 
+    @Test func prefixesAreTheFirstBytesOfOrderKeys() {
+        let values: [Value] = [
+            .int(0), .int(-5), .int(.max), .float(1.5), .double(.nan), .double(-0.0), .double(.infinity),
+            .double(1e300), .decimal(Decimal128(0.1)), .decimal(.infinity),
+            .timestamp(Timestamp(seconds: -1, nanoseconds: 5)),
+            .string("a long text"), .string("seven 7"), .string("short"), .string("zero\0 inside"),
+            .data([1, 2, 3, 4, 5, 6, 7]), .bool(true), .null, .list([.int(1)]), .uuid(UUIDBytes(low: 1, high: 2)),
+        ]
+        var known = 0
+        for value in values {
+            value.withView { view in
+                guard let prefix = OrderKey.prefix(of: view) else { return }
+                known += 1
+                let bytes = OrderKey.bytes(of: view)
+                #expect(bytes.count > 8)
+                #expect(bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } == prefix, "\(value)")
+            }
+        }
+        #expect(known == 14)
+    }
+
     @Test func composedAndDecomposedStringsDiffer() {
         #expect(Value.string("\u{e9}") != Value.string("e\u{301}"))
     }

@@ -124,7 +124,7 @@ package class LiveCollection {
         LiveResults(session, source: try resultsSource(), stages: [])
     }
 
-    /// Narrowed by query text, which may end in SORT and LIMIT.
+    /// Narrowed by query text, which may end in SORT, DISTINCT and LIMIT.
     package func filter(_ text: String, _ arguments: Arguments = Arguments()) throws(DatabaseError) -> LiveResults {
         try narrowed(by: try ParsedQuery.parse(text), arguments)
     }
@@ -143,13 +143,7 @@ package class LiveCollection {
     /// In another order; ties keep the order they had.
     package func sorted(by keys: [(path: String, isAscending: Bool)]) throws(DatabaseError) -> LiveResults {
         guard target != nil else { return try sortedValues(keys) }
-        var sort: [Ordering.SortKey] = []
-        for key in keys {
-            let names = key.path.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map {
-                String($0) ?? ""
-            }
-            sort.append(Ordering.SortKey(Predicate.Path(names), isAscending: key.isAscending))
-        }
+        let sort = keys.map { Ordering.SortKey(Predicate.Path(dotted: $0.path), isAscending: $0.isAscending) }
         return try narrowed(by: ParsedQuery(.constant(true), ordering: Ordering(sort: sort)))
     }
 
@@ -160,8 +154,19 @@ package class LiveCollection {
         return try results().adding(.sort(isAscending: keys[0].isAscending))
     }
 
-    /// The first of equal values each, in the order they have. Only of values.
+    /// The first of equal values each, in the order they have; objects are told apart by what they are.
     package func distinct() throws(DatabaseError) -> LiveResults { try results().adding(.distinct) }
+
+    /// The first of those that agree in all properties, each a path through links; "self" is the element itself.
+    package func distinct(by paths: [String]) throws(DatabaseError) -> LiveResults {
+        let areSelf = paths.allSatisfy { path in ["self", "SELF"].contains(where: path.hasSameBytes) }
+        if areSelf { return try distinct() }
+        guard target != nil else {
+            throw DatabaseError(.queryInvalid, "values are told apart by 'self' only")
+        }
+        let clause = Ordering.Clause.distinct(paths.map { Predicate.Path(dotted: $0) })
+        return try narrowed(by: ParsedQuery(.constant(true), ordering: Ordering([clause])))
+    }
 
     /// What messages call the elements of a collection of values.
     var valueName: String { "SELF" }
@@ -213,5 +218,17 @@ package class LiveCollection {
 
     func notObjects() -> DatabaseError {
         DatabaseError(.wrongType, "this is a collection of \(elementType.name) values, not of objects")
+    }
+}
+
+extension Predicate.Path {
+    /// `friend.name`; empty parts are refused when they are looked up.
+    init(dotted text: String) {
+        if text.hasSameBytes(as: "self") || text.hasSameBytes(as: "SELF") {
+            self.init([])
+            return
+        }
+        let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        self.init(parts.map { String($0) ?? "" })
     }
 }

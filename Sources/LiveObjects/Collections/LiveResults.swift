@@ -64,10 +64,14 @@ package final class LiveResults: LiveCollection {
         guard let target else {
             return LiveResults(session, source: source, stages: [], valueStages: valueStages + [stage])
         }
-        guard case .limit(let limit) = stage else {
-            throw DatabaseError(.unsupported, "objects are told apart by their keys; make values distinct instead")
+        let clause: Ordering.Clause
+        switch stage {
+        case .limit(let limit): clause = .limit(.count(limit))
+        case .distinct: clause = .distinct([Predicate.Path([])])
+        case .query, .sort:
+            throw DatabaseError(.internal, "objects were asked as if they were values")
         }
-        return try adding(try ResultsStage.limit(limit, target: target, schema: try session.schema))
+        return try adding(try ResultsStage.clause(clause, target: target, schema: try session.schema))
     }
 
     package override func results() throws(DatabaseError) -> LiveResults { self }

@@ -1,4 +1,4 @@
-/// `collection.@count`, `.@sum`, ... compared with constants.
+/// `collection.@count`, `.@sum`, ... and `SUBQUERY(...).@count`, compared with constants.
 import MotteColumns
 import MotteSchemaModel
 import MotteValues
@@ -13,6 +13,37 @@ extension Binder {
             throw failure("@\(function.rawValue) is a single value; ANY, ALL and NONE need a list", at: path.position)
         }
         let (collection, prefix) = try collection(function, bound, at: path.position)
+        return try bind(function, collection, prefix, bound, sign, constant, at: position)
+    }
+
+    func bindSubquery(
+        _ subquery: Predicate.Subquery, _ sign: Predicate.Operator, _ constant: Predicate.Operand,
+        at position: SourcePosition
+    ) throws(DatabaseError) -> BoundPredicate {
+        let written = subquery.collection
+        guard written.quantifier == nil, written.collectionOperator == nil else {
+            throw failure("SUBQUERY needs a list of objects, by itself", at: written.position)
+        }
+        let bound = try resolve(written)
+        let many = bound.steps.indices.filter { !bound.steps[$0].isToOne }
+        guard case .object = bound.end, let last = bound.steps.last, let index = many.first,
+            index == bound.steps.count - 1
+        else {
+            throw failure(
+                many.count > 1 ? "SUBQUERY works on one list, this path has two"
+                    : "SUBQUERY needs a list of objects, \(bound.name) is none", at: written.position)
+        }
+        var inner = Binder(resolver: resolver, table: last.target, arguments: arguments)
+        inner.variable = subquery.variable
+        let predicate = PredicateRewrites.simplified(try inner.bind(subquery.predicate))
+        return try bind(.count, .matching(last, predicate), bound.steps[..<index], bound, sign, constant, at: position)
+    }
+
+    private func bind(
+        _ function: Predicate.CollectionOperator, _ collection: BoundAggregate.Collection,
+        _ prefix: ArraySlice<PathStep>, _ bound: BoundPath, _ sign: Predicate.Operator, _ constant: Predicate.Operand,
+        at position: SourcePosition
+    ) throws(DatabaseError) -> BoundPredicate {
         switch sign {
         case .between:
             let bounds = try members(constant)

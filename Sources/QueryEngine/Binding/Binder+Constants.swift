@@ -16,7 +16,7 @@ extension Binder {
                     "argument $\(number) is a list; a single value is needed here", at: position, .queryArgument)
             }
         case .list(_, let position): throw failure("a list in braces follows IN or BETWEEN only", at: position)
-        case .path(let path): throw failure("a value is needed here", at: path.position)
+        case .path, .subquery, .shape: throw failure("a value is needed here", at: operand.position)
         }
     }
 
@@ -36,7 +36,7 @@ extension Binder {
                 throw failure("argument $\(number) must be a list", at: position, .queryArgument)
             }
         case .constant(_, let position): throw failure("a list is written in braces: {1, 2, 3}", at: position)
-        case .path(let path): throw failure("a list of values is needed here", at: path.position)
+        case .path, .subquery, .shape: throw failure("a list of values is needed here", at: operand.position)
         }
     }
 
@@ -57,11 +57,11 @@ extension Binder {
     }
 
     func columnTest(
-        _ path: BoundPath, _ sign: Predicate.Operator, _ constant: Predicate.Operand, ignoresCase: Bool,
+        _ path: BoundPath, _ sign: Predicate.Operator, _ constant: Predicate.Operand, _ options: TextOptions,
         at position: SourcePosition
     ) throws(DatabaseError) -> ColumnTest {
-        if ignoresCase, path.type != .string, path.type != .mixed {
-            throw failure("\(path.name) is \(path.type.name); only strings have upper and lower case", at: position)
+        if !options.isEmpty, path.type != .string, path.type != .mixed {
+            throw failure("\(path.name) is \(path.type.name); only strings have case and diacritics", at: position)
         }
         switch sign {
         case .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual:
@@ -70,15 +70,20 @@ extension Binder {
             if path.type == .link, op != .equal, op != .notEqual {
                 throw failure("\(path.name) is a link; links are compared with ==, != and IN only", at: position)
             }
-            return ignoresCase
-                ? try folded(path, op, value, constant) : try test(path, op, value, constant)
+            return options.isEmpty
+                ? try test(path, op, value, constant) : try folded(path, op, value, constant, options)
         case .between: return try range(path, constant, at: position)
         case .in:
             var tests: [ColumnTest] = []
-            for (value, operand) in try members(constant) { tests.append(try test(path, .equal, value, operand)) }
+            for (value, operand) in try members(constant) {
+                tests.append(
+                    options.isEmpty
+                        ? try test(path, .equal, value, operand) : try folded(path, .equal, value, operand, options))
+            }
             return .anyOf(tests)
         case .beginsWith, .endsWith, .contains, .like:
-            return try match(path, sign, constant, ignoresCase: ignoresCase, at: position)
+            return try match(path, sign, constant, options, at: position)
+        case .geoWithin: throw failure("GEOWITHIN needs its property on the left", at: position)
         }
     }
 
@@ -94,11 +99,12 @@ extension Binder {
     }
 
     private func folded(
-        _ path: BoundPath, _ op: ComparisonOperator, _ value: Value, _ operand: Predicate.Operand
+        _ path: BoundPath, _ op: ComparisonOperator, _ value: Value, _ operand: Predicate.Operand,
+        _ options: TextOptions
     ) throws(DatabaseError) -> ColumnTest {
         if value.isNull { return .comparingNull(op, path.type) }
         guard case .string(let text) = value else { throw mismatch(path, value, operand) }
-        let matcher = text.withUTF8Bytes { TextMatcher(.equal, $0, ignoresCase: true) }
+        let matcher = text.withUTF8Bytes { TextMatcher(.equal, $0, options) }
         let test = path.type == .mixed ? ColumnTest.matchAmongMixed(matcher, .string) : .match(matcher)
         return op == .notEqual ? .not(test) : test
     }
@@ -121,36 +127,31 @@ extension Binder {
     }
 
     private func match(
-        _ path: BoundPath, _ sign: Predicate.Operator, _ operand: Predicate.Operand, ignoresCase: Bool,
+        _ path: BoundPath, _ sign: Predicate.Operator, _ operand: Predicate.Operand, _ options: TextOptions,
         at position: SourcePosition
     ) throws(DatabaseError) -> ColumnTest {
         guard path.type == .string || path.type == .mixed || (path.type == .data && sign != .like) else {
             throw failure("\(path.name) is \(path.type.name); \(sign.text) is for strings", at: position)
         }
-        let mode: TextMatcher.Mode = switch sign {
-        case .beginsWith: .beginsWith
-        case .endsWith: .endsWith
-        case .like: .like
-        default: .contains
-        }
+        let mode = Self.textMode(sign) ?? .contains
         let value = try value(operand)
         switch (value, path.type) {
         case (.null, _): return sign == .like ? .null : .never
         case (.string(let text), .string):
             return text.withUTF8Bytes { bytes in
                 // An empty text is in no other, as in the peers; only LIKE means it literally.
-                bytes.isEmpty && sign != .like ? .never : .match(TextMatcher(mode, bytes, ignoresCase: ignoresCase))
+                bytes.isEmpty && sign != .like ? .never : .match(TextMatcher(mode, bytes, options))
             }
         case (.string(let text), .mixed):
             return text.withUTF8Bytes { bytes in
                 bytes.isEmpty && sign != .like
-                    ? .never : .matchAmongMixed(TextMatcher(mode, bytes, ignoresCase: ignoresCase), .string)
+                    ? .never : .matchAmongMixed(TextMatcher(mode, bytes, options), .string)
             }
         case (.data(let data), .mixed) where sign != .like:
-            let matcher = data.withBytes { TextMatcher(mode, $0, ignoresCase: false) }
+            let matcher = data.withBytes { TextMatcher(mode, $0) }
             return data.isEmpty ? .never : .matchAmongMixed(matcher, .data)
         case (.data(let data), .data):
-            return data.isEmpty ? .never : .match(data.withBytes { TextMatcher(mode, $0, ignoresCase: false) })
+            return data.isEmpty ? .never : .match(data.withBytes { TextMatcher(mode, $0) })
         default: throw mismatch(path, value, operand)
         }
     }

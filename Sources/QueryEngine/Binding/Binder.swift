@@ -10,6 +10,8 @@ struct Binder {
     let resolver: PathResolver
     let table: TableKey
     let arguments: Arguments
+    /// What the SUBQUERY is called whose elements are asked about; nil outside.
+    var variable: String?
 
     var source: QuerySource { resolver.source }
 
@@ -28,6 +30,21 @@ struct Binder {
         }
     }
 
+    /// `place GEOWITHIN shape`, and `place IN shape` as the peers' format strings write it.
+    private func asksWhere(
+        _ path: Predicate.Path, _ comparison: Predicate.Comparison
+    ) throws(DatabaseError) -> Bool {
+        if comparison.operator == .geoWithin { return true }
+        guard comparison.operator == .in else { return false }
+        switch comparison.right {
+        case .shape: return true
+        case .argument(let number, let position):
+            guard case .value(.string) = try arguments.argument(number, at: position, in: source) else { return false }
+            return try resolve(path).targetTable != nil
+        default: return false
+        }
+    }
+
     private func bind(_ parts: [Predicate], _ depth: Int) throws(DatabaseError) -> [BoundPredicate] {
         var bound: [BoundPredicate] = []
         for part in parts { bound.append(try bind(part, depth: depth + 1)) }
@@ -38,24 +55,49 @@ struct Binder {
         source.error(code, message, at: position)
     }
 
+    /// Paths start at the objects that are asked about: those of the query, or inside SUBQUERY the elements.
+    func resolve(_ path: Predicate.Path) throws(DatabaseError) -> BoundPath {
+        let isOurs = switch (path.variable, variable) {
+        case (nil, nil): true
+        case (let written?, let known?): written.utf8.elementsEqual(known.utf8)
+        default: false
+        }
+        guard isOurs else {
+            let what = variable.map { "inside SUBQUERY paths begin with its own variable, $\($0)" }
+            throw failure(
+                what ?? "there is no $\(path.variable ?? "") here: only SUBQUERY has variables", at: path.position)
+        }
+        return try resolver.resolve(path, from: table)
+    }
+
     // MARK: Sides
 
     private func bind(_ comparison: Predicate.Comparison) throws(DatabaseError) -> BoundPredicate {
         let sign = comparison.operator
+        if case .path(let path) = comparison.left, try asksWhere(path, comparison) {
+            return try bindGeo(path, comparison.right, at: comparison.position)
+        }
         switch (comparison.left, comparison.right) {
         case (.path(let left), .path(let right)): return try bindPaths(left, comparison, right)
+        case (.subquery(let subquery), let constant):
+            return try bindSubquery(subquery, sign, constant, at: comparison.position)
+        case (let constant, .subquery(let subquery)):
+            guard let mirrored = Self.mirrored(sign) else {
+                throw failure("\(sign.text) needs its SUBQUERY on the left", at: comparison.position)
+            }
+            return try bindSubquery(subquery, mirrored, constant, at: comparison.position)
         case (.path(let path), let constant):
-            return try bind(path, sign, constant, ignoresCase: comparison.ignoresCase, at: comparison.position)
+            return try bind(path, sign, constant, comparison.options, at: comparison.position)
         case (let constant, .path(var path)):
             if sign == .in {
                 // `x IN list` asks whether some element is x.
                 if path.quantifier == nil { path.quantifier = .any }
-                return try bind(path, .equal, constant, ignoresCase: false, at: comparison.position)
+                return try bind(path, .equal, constant, comparison.options, at: comparison.position)
             }
             guard let mirrored = Self.mirrored(sign) else {
                 throw failure("\(sign.text) needs its property on the left", at: comparison.position)
             }
-            return try bind(path, mirrored, constant, ignoresCase: comparison.ignoresCase, at: comparison.position)
+            return try bind(path, mirrored, constant, comparison.options, at: comparison.position)
         default: throw failure("one side of a comparison must be a property", at: comparison.position)
         }
     }
@@ -67,7 +109,7 @@ struct Binder {
         case .lessOrEqual: .greaterOrEqual
         case .greater: .less
         case .greaterOrEqual: .lessOrEqual
-        case .between, .in, .beginsWith, .endsWith, .contains, .like: nil
+        case .between, .in, .beginsWith, .endsWith, .contains, .like, .geoWithin: nil
         }
     }
 
@@ -79,44 +121,78 @@ struct Binder {
         case .lessOrEqual: .lessOrEqual
         case .greater: .greater
         case .greaterOrEqual: .greaterOrEqual
-        case .between, .in, .beginsWith, .endsWith, .contains, .like: nil
+        case .between, .in, .beginsWith, .endsWith, .contains, .like, .geoWithin: nil
         }
     }
 
     private func bindPaths(
         _ left: Predicate.Path, _ comparison: Predicate.Comparison, _ right: Predicate.Path
     ) throws(DatabaseError) -> BoundPredicate {
-        let leftPath = try resolver.resolve(left, from: table)
-        let rightPath = try resolver.resolve(right, from: table)
+        let leftPath = try resolve(left)
+        let rightPath = try resolve(right)
         guard leftPath.isRead(left), rightPath.isRead(right) else {
             throw failure("an operator such as @sum is compared with a value", at: comparison.position)
         }
         guard !leftPath.isToMany, !rightPath.isToMany, left.quantifier == nil, right.quantifier == nil else {
             throw failure("a path through a list is compared with a value", at: comparison.position)
         }
-        guard let sign = Self.comparisonOperator(comparison.operator), !comparison.ignoresCase else {
-            throw failure("\(comparison.operator.text) needs a value on its right", at: comparison.position)
+        let test = try pairTest(comparison)
+        let fits = switch test {
+        case .compare(let sign): Self.areComparable(leftPath, rightPath, isOrdered: sign != .equal && sign != .notEqual)
+        case .text(let mode, let options): Self.areTexts(leftPath.type, rightPath.type, mode, options)
         }
-        let isOrdered = sign != .equal && sign != .notEqual
-        let fits = leftPath.type == .link && rightPath.type != .mixed
-            ? rightPath.type == .link && leftPath.targetTable == rightPath.targetTable && !isOrdered
-            : leftPath.type == rightPath.type || (leftPath.type.isNumeric && rightPath.type.isNumeric)
-                || leftPath.type == .mixed || rightPath.type == .mixed
         guard fits else {
             throw failure(
                 "\(leftPath.name) is \(leftPath.type.name) and \(rightPath.name) is \(rightPath.type.name); "
                     + "they cannot be compared by \(comparison.operator.text)", at: comparison.position)
         }
-        return .paths(leftPath, sign, rightPath)
+        let bound = BoundPredicate.paths(leftPath, test, rightPath)
+        if case .text = test, comparison.operator == .notEqual { return .not(bound) }
+        return bound
+    }
+
+    private func pairTest(_ comparison: Predicate.Comparison) throws(DatabaseError) -> PairTest {
+        let sign = comparison.operator
+        if let mode = Self.textMode(sign) { return .text(mode, comparison.options) }
+        if !comparison.options.isEmpty, sign == .equal || sign == .notEqual { return .text(.equal, comparison.options) }
+        guard let comparing = Self.comparisonOperator(sign), comparison.options.isEmpty else {
+            throw failure("\(sign.text) needs values on its right", at: comparison.position)
+        }
+        return .compare(comparing)
+    }
+
+    private static func areComparable(_ left: BoundPath, _ right: BoundPath, isOrdered: Bool) -> Bool {
+        if left.type == .link, right.type != .mixed {
+            return right.type == .link && left.targetTable == right.targetTable && !isOrdered
+        }
+        return left.type == right.type || (left.type.isNumeric && right.type.isNumeric)
+            || left.type == .mixed || right.type == .mixed
+    }
+
+    private static func areTexts(
+        _ left: PropertyType, _ right: PropertyType, _ mode: TextMatcher.Mode, _ options: TextOptions
+    ) -> Bool {
+        let allowed: [PropertyType] = mode == .like || !options.isEmpty ? [.string, .mixed] : [.string, .data, .mixed]
+        return allowed.contains(left) && allowed.contains(right) && (left == right || left == .mixed || right == .mixed)
+    }
+
+    static func textMode(_ sign: Predicate.Operator) -> TextMatcher.Mode? {
+        switch sign {
+        case .beginsWith: .beginsWith
+        case .endsWith: .endsWith
+        case .contains: .contains
+        case .like: .like
+        case .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual, .between, .in, .geoWithin: nil
+        }
     }
 
     // MARK: Path and constant
 
     private func bind(
-        _ path: Predicate.Path, _ sign: Predicate.Operator, _ constant: Predicate.Operand, ignoresCase: Bool,
+        _ path: Predicate.Path, _ sign: Predicate.Operator, _ constant: Predicate.Operand, _ options: TextOptions,
         at position: SourcePosition
     ) throws(DatabaseError) -> BoundPredicate {
-        let bound = try resolver.resolve(path, from: table)
+        let bound = try resolve(path)
         if !bound.isRead(path) {
             return try bindAggregate(path, bound, sign, constant, at: position)
         }
@@ -129,8 +205,7 @@ struct Binder {
                 at: path.position)
         }
         let negatesElement = path.quantifier == .all
-        let result = try leaf(
-            bound, sign, constant, ignoresCase: ignoresCase, negated: negatesElement, at: position)
+        let result = try leaf(bound, sign, constant, options, negated: negatesElement, at: position)
         let whole = Self.wrapped(result.predicate, bound.steps[...], nullPasses: result.nullPasses)
         return path.quantifier == .all || path.quantifier == Predicate.Quantifier.none ? .not(whole) : whole
     }
@@ -153,15 +228,15 @@ struct Binder {
     }
 
     private func leaf(
-        _ path: BoundPath, _ sign: Predicate.Operator, _ constant: Predicate.Operand, ignoresCase: Bool, negated: Bool,
-        at position: SourcePosition
+        _ path: BoundPath, _ sign: Predicate.Operator, _ constant: Predicate.Operand, _ options: TextOptions,
+        negated: Bool, at position: SourcePosition
     ) throws(DatabaseError) -> (predicate: BoundPredicate, nullPasses: Bool) {
         if case .object = path.end {
             let predicate = try objectTest(path, sign, constant, at: position)
             // An object that is reached is not null; SELF behind a null link differs from every object.
             return (negated ? .not(predicate) : predicate, sign == .notEqual)
         }
-        var test = try columnTest(path, sign, constant, ignoresCase: ignoresCase, at: position)
+        var test = try columnTest(path, sign, constant, options, at: position)
         if negated { test = .not(test) }
         switch path.end {
         case .column(let column, let type, _): return (.column(column, type, test), test.holdsForNull)

@@ -23,8 +23,10 @@ package indirect enum BoundPredicate: Sendable {
     /// Some object of a list or an inverse link passes.
     case anyObject(PathStep, BoundPredicate)
     case aggregate(BoundAggregate)
+    /// The object is a point in a region.
+    case geo(GeoTest)
     /// Two paths without collections, compared with each other.
-    case paths(BoundPath, ComparisonOperator, BoundPath)
+    case paths(BoundPath, PairTest, BoundPath)
     case not(BoundPredicate)
     case and([BoundPredicate])
     case or([BoundPredicate])
@@ -38,6 +40,8 @@ package struct BoundAggregate: Sendable {
         case elements(ColumnKey, PropertyType)
         /// A list or inverse step, and the path from each object to the value; nil for `@count`.
         case objects(PathStep, BoundPath?)
+        /// Those of a list or inverse step that pass; for `@count` only.
+        case matching(PathStep, BoundPredicate)
     }
 
     package var function: Predicate.CollectionOperator
@@ -49,6 +53,26 @@ package struct BoundAggregate: Sendable {
     /// Whether an aggregate without a value passes.
     var holdsForNull: Bool {
         ValueComparison.holds(`operator`, .null, constant.isNull ? .null : .bool(true))
+    }
+}
+
+/// What two values of one row are asked.
+package enum PairTest: Sendable {
+    case compare(ComparisonOperator)
+    /// Texts, or data; the right side is the pattern.
+    case text(TextMatcher.Mode, TextOptions)
+
+    package func holds(_ left: ValueView, _ right: ValueView) -> Bool {
+        switch self {
+        case .compare(let op): return ValueComparison.holds(op, left, right)
+        case .text(let mode, let options):
+            // As constants do: equality and LIKE find null with null, the others find nothing.
+            if left.isNull || right.isNull { return left.isNull && right.isNull && (mode == .equal || mode == .like) }
+            guard left.kind == right.kind, left.kind == .string || (left.kind == .data && mode != .like) else {
+                return false
+            }
+            return TextMatcher.matches(mode, left.bytes, right.bytes, left.kind == .string ? options : [])
+        }
     }
 }
 

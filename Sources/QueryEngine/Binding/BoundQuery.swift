@@ -8,11 +8,18 @@ package struct BoundQuery: Sendable {
         package let isAscending: Bool
     }
 
+    /// One clause, applied to the matches as the clauses before it left them.
+    package enum Step: Sendable {
+        case sort([SortKey])
+        case distinct([BoundPath])
+        case limit(Int)
+    }
+
     /// The class the query is about.
     package let table: TableKey
     package let predicate: BoundPredicate
-    package let sort: [SortKey]
-    package let limit: Int?
+    /// No sort directly follows another, and no limit another.
+    package let steps: [Step]
     package let parsed: ParsedQuery
     package let arguments: Arguments
 
@@ -24,19 +31,15 @@ package struct BoundQuery: Sendable {
         _ = try resolver.type(table)
         let binder = Binder(resolver: resolver, table: table, arguments: arguments)
         let predicate = try binder.bind(parsed.predicate)
-        var sort: [SortKey] = []
-        for key in parsed.ordering.sort {
-            sort.append(SortKey(path: try binder.sortPath(key.path), isAscending: key.isAscending))
-        }
         return BoundQuery(
-            table: table, predicate: PredicateRewrites.simplified(predicate), sort: sort,
-            limit: try binder.limit(parsed.ordering.limit), parsed: parsed, arguments: arguments)
+            table: table, predicate: PredicateRewrites.simplified(predicate),
+            steps: try binder.steps(parsed.ordering), parsed: parsed, arguments: arguments)
     }
 
     /// All objects of a class, as they are stored.
     package static func all(_ table: TableKey) -> BoundQuery {
         BoundQuery(
-            table: table, predicate: .constant(true), sort: [], limit: nil, parsed: ParsedQuery(.constant(true)),
+            table: table, predicate: .constant(true), steps: [], parsed: ParsedQuery(.constant(true)),
             arguments: Arguments())
     }
 
@@ -46,27 +49,84 @@ package struct BoundQuery: Sendable {
         return false
     }
 
+    /// The order it begins with; empty where matches come as they are stored.
+    package var sort: [SortKey] {
+        if case .sort(let keys)? = steps.first { return keys }
+        return []
+    }
+
+    /// Whether there is no more than an order and a limit behind it: then a row's place depends on its own values only.
+    package var isPlain: Bool {
+        let rest = sort.isEmpty ? steps[...] : steps.dropFirst()
+        if case .limit? = rest.first { return rest.count == 1 }
+        return rest.isEmpty
+    }
+
+    /// Of a plain query.
+    package var limit: Int? {
+        guard isPlain, case .limit(let limit)? = steps.last else { return nil }
+        return limit
+    }
+
     /// The canonical text, with arguments filled in.
     package var text: String { PredicateText.describe(parsed, arguments: arguments) }
 }
 
 extension Binder {
-    func sortPath(_ path: Predicate.Path) throws(DatabaseError) -> BoundPath {
-        func refused(_ why: String) -> DatabaseError {
-            failure("cannot sort by '\(PredicateText.describe(path))': \(why)", at: path.position)
+    /// Two orders in a row are one: the later decides, the earlier settles ties.
+    func steps(_ ordering: Ordering) throws(DatabaseError) -> [BoundQuery.Step] {
+        var steps: [BoundQuery.Step] = []
+        for clause in ordering.clauses {
+            switch (clause, steps.last) {
+            case (.sort(let keys), let before):
+                var sort: [BoundQuery.SortKey] = []
+                for key in keys { sort.append(.init(path: try sortPath(key.path), isAscending: key.isAscending)) }
+                if sort.isEmpty { continue }
+                if case .sort(let earlier)? = before { steps[steps.count - 1] = .sort(sort + earlier) } else {
+                    steps.append(.sort(sort))
+                }
+            case (.distinct(let paths), _):
+                var bound: [BoundPath] = []
+                for path in paths { bound.append(try distinctPath(path)) }
+                if !bound.isEmpty { steps.append(.distinct(bound)) }
+            case (.limit(let written), let before):
+                let limit = try limit(written)
+                if case .limit(let earlier)? = before { steps[steps.count - 1] = .limit(min(earlier, limit)) } else {
+                    steps.append(.limit(limit))
+                }
+            }
         }
-        if path.collectionOperator != nil { throw refused("operators such as @count do not sort") }
-        let bound = try resolver.resolve(path, from: table)
-        if bound.isToMany { throw refused("\(bound.name) is a list or reached through one") }
+        return steps
+    }
+
+    func sortPath(_ path: Predicate.Path) throws(DatabaseError) -> BoundPath {
+        let bound = try singlePath(path, "sort")
         switch bound.end {
-        case .column(_, .link, _), .object: throw refused("objects have no order; name one of their properties")
+        case .column(_, .link, _), .object:
+            throw refused(path, "sort", "objects have no order; name one of their properties")
         case .column, .elements, .keys, .access: return bound
         }
     }
 
-    func limit(_ limit: Ordering.Limit?) throws(DatabaseError) -> Int? {
+    private func distinctPath(_ path: Predicate.Path) throws(DatabaseError) -> BoundPath {
+        try singlePath(path, "tell apart")
+    }
+
+    private func refused(_ path: Predicate.Path, _ purpose: String, _ why: String) -> DatabaseError {
+        failure("cannot \(purpose) by '\(PredicateText.describe(path))': \(why)", at: path.position)
+    }
+
+    /// A path to one value per object.
+    private func singlePath(_ path: Predicate.Path, _ purpose: String) throws(DatabaseError) -> BoundPath {
+        if path.collectionOperator != nil { throw refused(path, purpose, "operators such as @count do not \(purpose)") }
+        if path.quantifier != nil { throw refused(path, purpose, "ANY, ALL and NONE do not \(purpose)") }
+        let bound = try resolve(path)
+        if bound.isToMany { throw refused(path, purpose, "\(bound.name) is a list or reached through one") }
+        return bound
+    }
+
+    func limit(_ limit: Ordering.Limit) throws(DatabaseError) -> Int {
         switch limit {
-        case nil: return nil
         case .count(let count): return max(0, count)
         case .argument(let number, let position):
             let argument = try arguments.argument(number, at: position, in: source)

@@ -18,7 +18,14 @@ extension BoundQuery {
     package var dependencies: [Dependency] {
         var found = DependencyFinder()
         found.visit(predicate, [], table)
-        for key in sort { found.visit(key.path, [], table, isForOrder: true) }
+        // What a row is told apart by, and the order before a limit that is not the last word, decide who is in it.
+        for step in steps {
+            switch step {
+            case .sort(let keys): for key in keys { found.visit(key.path, [], table, isForOrder: isPlain) }
+            case .distinct(let paths): for path in paths { found.visit(path, [], table) }
+            case .limit: break
+            }
+        }
         return found.dependencies
     }
 }
@@ -41,10 +48,16 @@ private struct DependencyFinder {
             case .objects(let step, let path):
                 walk(step, steps)
                 if let path { visit(path, steps + [step], step.target) }
+            case .matching(let step, let inner):
+                walk(step, steps)
+                visit(inner, steps + [step], step.target)
             }
         case .paths(let left, _, let right):
             visit(left, steps, table)
             visit(right, steps, table)
+        case .geo(let test):
+            add(steps, table, test.type)
+            add(steps, table, test.coordinates)
         case .not(let inner), .comparison(_, let inner): visit(inner, steps, table)
         case .and(let parts), .or(let parts): for part in parts { visit(part, steps, table) }
         }

@@ -11,10 +11,13 @@ final class AggregateOperator: Operator {
     /// From an object of the collection to its value.
     private let path: PathReader?
     private let type: PropertyType
+    /// Of a SUBQUERY, the objects that pass.
+    private let matching: KeySelection?
     private let looksUp: Bool
     /// Inverse links of many rows: everything by target, gathered in one pass over the linking objects.
     private var counts: [Int32]?
     private var accumulators: [Accumulator]?
+    private var totals: InverseTotals?
     private var keys: [Int64] = []
 
     init(
@@ -27,9 +30,19 @@ final class AggregateOperator: Operator {
         case .elements(_, let type):
             self.type = type
             path = nil
+            matching = nil
             looksUp = true
+        case .matching(let step, let inner):
+            type = .int
+            path = nil
+            let linking = try context.reader(step.target)
+            let looksUp = step.kind == .list || InverseLookup.pays(visits: visits, linking: linking)
+            self.looksUp = looksUp
+            matching = try KeySelection(
+                context, inner, step.target, visits: looksUp ? visits &* 4 : Int(linking.nextKey))
         case .objects(let step, let path):
             type = path?.type ?? .int
+            matching = nil
             self.path = try path.map { path throws(DatabaseError) in try PathReader(context, step.target, path) }
             looksUp = step.kind == .list
                 ? true : InverseLookup.pays(visits: visits, linking: try context.reader(step.target))
@@ -41,8 +54,10 @@ final class AggregateOperator: Operator {
     ) throws(DatabaseError) {
         let lists: ListChunk? = switch aggregate.collection {
         case .elements(let column, _): try reader.view.listChunk(column, rows.index)
-        case .objects(let step, _): step.kind == .list ? try reader.view.listChunk(step.column, rows.index) : nil
+        case .objects(let step, _), .matching(let step, _):
+            step.kind == .list ? try reader.view.listChunk(step.column, rows.index) : nil
         }
+        if looksUp { try matching?.prepare() }
         if aggregate.function == .count, case .int(let constant) = aggregate.constant {
             return try selectCounts(rows, candidates, lists, constant, into: words)
         }
@@ -90,14 +105,56 @@ final class AggregateOperator: Operator {
     }
 
     private func count(_ lists: ListChunk?, _ row: Int, _ key: Int64) throws(DatabaseError) -> Int64 {
-        if let lists { return Int64(lists.elementCount(row)) }
-        guard case .objects(let step, _) = aggregate.collection else { return 0 }
+        if let lists {
+            guard let matching else { return Int64(lists.elementCount(row)) }
+            return try countMatching(matching, lists, row, key)
+        }
+        guard let step = step else { return 0 }
         if looksUp {
+            if let matching { return try countMatching(matching, step, key) }
             return Int64(try reader.view.backlinkCount(origin: step.target, step.column, ObjectKey(key)))
         }
         if counts == nil { try countAll(step) }
         return Int64(counts?[Int(key)] ?? 0)
     }
+
+    private var step: PathStep? {
+        switch aggregate.collection {
+        case .elements: nil
+        case .objects(let step, _), .matching(let step, _): step
+        }
+    }
+
+    // MARK: Those that pass
+
+    private func countMatching(
+        _ matching: KeySelection, _ lists: ListChunk, _ row: Int, _ key: Int64
+    ) throws(DatabaseError) -> Int64 {
+        var count: Int64 = 0
+        func add(_ chunk: ColumnChunk, _ range: Range<Int>) throws(DatabaseError) {
+            for position in range where try matching.contains(chunk.link(position)) { count += 1 }
+        }
+        if lists.isExternal(row) {
+            try reader.view.listValues(listColumn, ObjectKey(key)) { chunk, range throws(DatabaseError) in
+                try add(chunk, range)
+            }
+        } else {
+            try add(lists.elements, lists.range(row))
+        }
+        return count
+    }
+
+    private func countMatching(
+        _ matching: KeySelection, _ step: PathStep, _ key: Int64
+    ) throws(DatabaseError) -> Int64 {
+        keys.removeAll(keepingCapacity: true)
+        try reader.view.backlinks(origin: step.target, step.column, ObjectKey(key), into: &keys)
+        var count: Int64 = 0
+        for key in keys where try matching.contains(key) { count += 1 }
+        return count
+    }
+
+    // MARK: Values
 
     private func value(_ lists: ListChunk?, _ row: Int, _ key: Int64) throws(DatabaseError) -> ValueView {
         let function = aggregate.function
@@ -120,7 +177,7 @@ final class AggregateOperator: Operator {
     private var listColumn: ColumnKey {
         switch aggregate.collection {
         case .elements(let column, _): column
-        case .objects(let step, _): step.column
+        case .objects(let step, _), .matching(let step, _): step.column
         }
     }
 
@@ -148,6 +205,10 @@ final class AggregateOperator: Operator {
             if let path { for key in keys { accumulator.add(try path.view(key)) } }
             return accumulator.view(function, type)
         }
+        if let path, InverseTotals.fits(function, path, isList: Self.isList(step)) {
+            if totals == nil { totals = try InverseTotals(context, step, path, targets: Int(reader.nextKey)) }
+            return totals?.view(function, Int(key)) ?? .null
+        }
         if accumulators == nil { try accumulateAll(step) }
         return accumulators?[Int(key)].view(function, type) ?? .null
     }
@@ -159,9 +220,9 @@ final class AggregateOperator: Operator {
 
     private func countAll(_ step: PathStep) throws(DatabaseError) {
         var counts = [Int32](repeating: 0, count: Int(reader.nextKey))
-        if Self.isList(step) {
+        if Self.isList(step) || matching != nil {
             let end = reader.nextKey
-            try InverseLookup.forEachLink(context, step, isList: true, among: nil) { target, _ in
+            try InverseLookup.forEachLink(context, step, isList: Self.isList(step), among: matching) { target, _ in
                 if target < end { counts[Int(target)] &+= 1 }
             }
         } else {

@@ -27,20 +27,45 @@ package final class Executor {
 
     // MARK: Over the class
 
-    /// The matches in the query's order: sorted, else by key.
-    package func keys() throws(DatabaseError) -> [Int64] {
+    /// The matches, after all of the query's clauses; by key where none gives an order.
+    package func keys() throws(DatabaseError) -> [Int64] { try keys(atMost: .max) }
+
+    private func keys(atMost most: Int) throws(DatabaseError) -> [Int64] {
         defer { context.flushCounters() }
-        if query.limit == 0 { return [] }
-        let unsorted = try selectedKeys(limit: query.sort.isEmpty ? query.limit : nil)
-        return query.sort.isEmpty ? unsorted : try sortOrder().sorted(unsorted, limit: query.limit)
+        let steps = query.steps + (most == .max ? [] : [.limit(most)])
+        var wanted: Int?
+        if case .limit(let limit)? = steps.first { wanted = limit }
+        if wanted == 0 { return [] }
+        return try apply(steps, to: try selectedKeys(limit: wanted))
     }
 
-    /// Without making the keys.
+    /// The clauses, one after another; an order directly before a limit is only worked out as far as that.
+    private func apply(_ steps: [BoundQuery.Step], to selected: [Int64]) throws(DatabaseError) -> [Int64] {
+        var keys = selected
+        for (index, step) in steps.enumerated() {
+            switch step {
+            case .limit(let limit): if limit < keys.count { keys.removeLast(keys.count - limit) }
+            case .distinct(let paths): keys = try Distinct(context, query.table, paths).first(of: keys)
+            case .sort(let sort):
+                var wanted: Int?
+                if index + 1 < steps.count, case .limit(let limit) = steps[index + 1] { wanted = limit }
+                let order = index == 0 ? try sortOrder() : try SortOrder(context, query.table, sort)
+                keys = try order.sorted(keys, limit: wanted)
+            }
+        }
+        return keys
+    }
+
+    /// Without making the keys, where the clauses allow that.
     package func count() throws(DatabaseError) -> Int {
+        guard query.isPlain else { return try keys().count }
         defer { context.flushCounters() }
         if query.limit == 0 { return 0 }
         let limit = query.limit ?? .max
         if query.selectsAll { return min(limit, try source.table(query.table).liveCount) }
+        if let count = try IndexChoice.countInRanges(query.predicate, try source.table(query.table)) {
+            return min(limit, count)
+        }
         let plan = try plan()
         if let access = plan.access, access.countIsExact, case .constant(true) = access.rest {
             return min(limit, access.count)
@@ -53,12 +78,7 @@ package final class Executor {
         return min(limit, count)
     }
 
-    package func first() throws(DatabaseError) -> Int64? {
-        defer { context.flushCounters() }
-        if query.limit == 0 { return nil }
-        if query.sort.isEmpty { return try selectedKeys(limit: 1).first }
-        return try sortOrder().sorted(try selectedKeys(limit: nil), limit: 1).first
-    }
+    package func first() throws(DatabaseError) -> Int64? { try keys(atMost: 1).first }
 
     private func run(_ plan: Plan) throws(DatabaseError) -> SelectionRun {
         try SelectionRun(context, query.table, access: plan.access, rest: plan.filter, visits: plan.visits)
@@ -78,17 +98,16 @@ package final class Executor {
 
     // MARK: Over a list of objects
 
-    /// The matches among `base`, in its order unless the query sorts; an object that is in it twice stays twice.
+    /// The matches among `base`, in its order until a clause changes that; an object that is in it twice stays twice.
     package func keys(among base: [Int64]) throws(DatabaseError) -> [Int64] {
         defer { context.flushCounters() }
         let passes = try matches(base)
         var keys: [Int64] = []
         for (index, key) in base.enumerated() where passes[index] { keys.append(key) }
-        if !query.sort.isEmpty { return try sortOrder().sorted(keys, limit: query.limit) }
-        return query.limit.map { Array(keys.prefix($0)) } ?? keys
+        return try apply(query.steps, to: keys)
     }
 
-    /// Whether each of some objects passes the predicate, regardless of the limit; false for those that do not exist.
+    /// Whether each of some objects passes the predicate, regardless of the clauses; false for those that do not exist.
     /// Only their rows are evaluated: this is how results are patched.
     package func matches(_ keys: [Int64]) throws(DatabaseError) -> [Bool] {
         defer { context.flushCounters() }
@@ -127,13 +146,13 @@ package final class Executor {
 
     func sortOrder() throws(DatabaseError) -> SortOrder {
         if let order { return order }
-        let made = try SortOrder(context, query)
+        let made = try SortOrder(context, query.table, query.sort)
         order = made
         return made
     }
 
-    /// Negative, zero or positive as the query's sort puts `left` before, level with or after `right`. Level objects
-    /// keep the order they have without it. Both must exist.
+    /// Negative, zero or positive as the order the query begins with puts `left` before, level with or after `right`.
+    /// Level objects keep the order they have without it. Both must exist.
     package func compare(_ left: Int64, _ right: Int64) throws(DatabaseError) -> Int {
         try sortOrder().compare(left, right)
     }
@@ -146,7 +165,9 @@ package final class Executor {
     ) throws(DatabaseError) -> Value {
         defer { context.flushCounters() }
         let aggregation = try Aggregation(context, query.table, function, column)
-        if query.limit != nil { return try aggregation.overKeys(try keys()) }
+        // Orders change nothing about totals.
+        let onlySorts = query.steps.allSatisfy { if case .sort = $0 { true } else { false } }
+        if !onlySorts { return try aggregation.overKeys(try keys()) }
         try run(try plan()).forEachCluster { rows, words throws(DatabaseError) in
             try aggregation.add(rows, words)
             return true

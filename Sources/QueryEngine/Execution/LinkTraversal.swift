@@ -37,14 +37,14 @@ final class LinkOperator: Operator {
 final class PathsOperator: Operator {
     fileprivate let left: PathReader
     fileprivate let right: PathReader
-    fileprivate let op: ComparisonOperator
+    fileprivate let test: PairTest
 
     init(
-        _ context: RunContext, _ table: TableKey, _ left: BoundPath, _ op: ComparisonOperator, _ right: BoundPath
+        _ context: RunContext, _ table: TableKey, _ left: BoundPath, _ test: PairTest, _ right: BoundPath
     ) throws(DatabaseError) {
         self.left = try PathReader(context, table, left)
         self.right = try PathReader(context, table, right)
-        self.op = op
+        self.test = test
     }
 
     override func select(
@@ -61,7 +61,7 @@ final class PathsOperator: Operator {
                 let bit = open.trailingZeroBitCount
                 open &= open &- 1
                 let key = rows.firstKey &+ Int64(index &* 64 &+ bit)
-                if ValueComparison.holds(op, try left.view(key), try right.view(key)) { found |= 1 << UInt64(bit) }
+                if test.holds(try left.view(key), try right.view(key)) { found |= 1 << UInt64(bit) }
             }
             words[index] = found
         }
@@ -74,7 +74,8 @@ extension PathsOperator {
         _ left: UnsafePointer<ColumnChunk>, _ right: UnsafePointer<ColumnChunk>, _ candidates: UnsafePointer<UInt64>,
         into words: SelectionWords
     ) {
-        let areInts = left.pointee.kind == .int && right.pointee.kind == .int
+        var intOperator: ComparisonOperator?
+        if left.pointee.kind == .int, right.pointee.kind == .int, case .compare(let op) = test { intOperator = op }
         for index in 0 ..< Selection.wordCount(left.pointee.count) {
             var open = candidates[index]
             var found: UInt64 = 0
@@ -83,11 +84,11 @@ extension PathsOperator {
                 open &= open &- 1
                 let row = index &* 64 &+ bit
                 let passes: Bool
-                if areInts, !left.pointee.isNull(row), !right.pointee.isNull(row) {
+                if let op = intOperator, !left.pointee.isNull(row), !right.pointee.isNull(row) {
                     let one = left.pointee.int(row), other = right.pointee.int(row)
                     passes = op.holds(one < other ? -1 : one == other ? 0 : 1)
                 } else {
-                    passes = ValueComparison.holds(op, left.pointee.view(row), right.pointee.view(row))
+                    passes = test.holds(left.pointee.view(row), right.pointee.view(row))
                 }
                 if passes { found |= 1 << UInt64(bit) }
             }

@@ -68,7 +68,8 @@ struct OperatorBuilder {
             }
             return try InverseOperator(context, step, isList: isList, inner, visits: visits)
         case .aggregate(let aggregate): return try AggregateOperator(context, reader, aggregate, visits: visits)
-        case .paths(let left, let op, let right): return try PathsOperator(context, table, left, op, right)
+        case .geo(let test): return try GeoOperator(reader, test)
+        case .paths(let left, let test, let right): return try PathsOperator(context, table, left, test, right)
         }
     }
 

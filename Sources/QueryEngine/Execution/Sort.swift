@@ -11,10 +11,10 @@ import MotteValues
 final class SortOrder {
     private let levels: [SortLevel]
 
-    init(_ context: RunContext, _ query: BoundQuery) throws(DatabaseError) {
+    init(_ context: RunContext, _ table: TableKey, _ keys: [BoundQuery.SortKey]) throws(DatabaseError) {
         var levels: [SortLevel] = []
-        for key in query.sort {
-            levels.append(SortLevel(try PathReader(context, query.table, key.path), isAscending: key.isAscending))
+        for key in keys {
+            levels.append(SortLevel(try PathReader(context, table, key.path), isAscending: key.isAscending))
         }
         self.levels = levels
     }
@@ -187,7 +187,9 @@ final class SortLevel {
     /// Values of all kinds go by their order keys.
     @inline(never)
     private static func mixedPiece(_ view: ValueView, _ depth: Int) -> (code: UInt64, tail: UInt8) {
-        OrderKey.bytes(of: view).withBytes { textPiece($0, depth) }
+        // Most values are told apart by their first piece.
+        if depth == 0, let code = OrderKey.prefix(of: view) { return (code, continues) }
+        return OrderKey.bytes(of: view).withBytes { textPiece($0, depth) }
     }
 
     @inline(__always)

@@ -1,17 +1,23 @@
 /// Queries over the values of a list: predicates and orders on SELF, by the same tests as on columns.
 ///
-///     SELF BEGINSWITH 'a' AND SELF != 'ab' SORT(SELF DESC) LIMIT(3)
+///     SELF BEGINSWITH 'a' AND SELF != 'ab' SORT(SELF DESC) DISTINCT(SELF) LIMIT(3)
 import MotteColumns
 import MotteSchemaModel
 import MotteValues
 
 package struct ValueQuery: Sendable {
     private let predicate: BoundPredicate
-    /// Whether the first sort key ascends, nil without one; others cannot change anything.
-    private let isAscending: Bool?
-    private let limit: Int?
+    private let steps: [Step]
     private let type: PropertyType
     package let parsed: ParsedQuery
+
+    private enum Step: Sendable {
+        /// By the values themselves: of several sort keys only the first can change anything.
+        case sort(isAscending: Bool)
+        /// The first of equal values.
+        case distinct
+        case limit(Int)
+    }
 
     /// `name` is what messages call a value, such as `Person.tags`. Not for lists of objects.
     package static func bind(
@@ -21,10 +27,16 @@ package struct ValueQuery: Sendable {
         resolver.values = (type, name)
         let binder = Binder(resolver: resolver, table: TableKey(0), arguments: arguments)
         let predicate = try binder.bind(parsed.predicate)
-        for key in parsed.ordering.sort { _ = try binder.sortPath(key.path) }
+        var steps: [Step] = []
+        for step in try binder.steps(parsed.ordering) {
+            switch step {
+            case .sort(let keys): if let first = keys.first { steps.append(.sort(isAscending: first.isAscending)) }
+            case .distinct: steps.append(.distinct)
+            case .limit(let limit): steps.append(.limit(limit))
+            }
+        }
         return ValueQuery(
-            predicate: PredicateRewrites.simplified(predicate), isAscending: parsed.ordering.sort.first?.isAscending,
-            limit: try binder.limit(parsed.ordering.limit), type: type, parsed: parsed)
+            predicate: PredicateRewrites.simplified(predicate), steps: steps, type: type, parsed: parsed)
     }
 
     /// Where the matches stand among `values`, in the query's order.
@@ -48,13 +60,21 @@ package struct ValueQuery: Sendable {
             Self.select(predicate, chunk, into: base)
             for row in 0 ..< chunk.count where Selection.contains(base, row) { rows.append(row) }
         }
-        if let isAscending {
-            rows.sort { left, right in
-                let order = ValueOrdering.compare(chunk.view(left), chunk.view(right))
-                return order == 0 ? left < right : (order < 0) == isAscending
+        for step in steps {
+            switch step {
+            case .limit(let limit): rows = Array(rows.prefix(limit))
+            case .distinct:
+                var seen: Set<Value> = []
+                rows = rows.filter { seen.insert(chunk.view($0).owned).inserted }
+            case .sort(let isAscending):
+                // By rank among the rows, so that level ones keep the order they have.
+                rows = rows.enumerated().sorted { left, right in
+                    let order = ValueOrdering.compare(chunk.view(left.element), chunk.view(right.element))
+                    return order == 0 ? left.offset < right.offset : (order < 0) == isAscending
+                }.map(\.element)
             }
         }
-        return limit.map { Array(rows.prefix($0)) } ?? rows
+        return rows
     }
 
     private static func select(_ predicate: BoundPredicate, _ chunk: ColumnChunk, into words: SelectionWords) {
@@ -72,13 +92,13 @@ package struct ValueQuery: Sendable {
         case .or(let parts):
             Selection.clear(words, rows: rows)
             combine(parts, chunk) { Selection.formOr(words, $0, rows: rows) }
-        case .paths(_, let op, _):
+        case .paths(_, let test, _):
             Selection.clear(words, rows: rows)
-            for row in 0 ..< rows where ValueComparison.holds(op, chunk.view(row), chunk.view(row)) {
+            for row in 0 ..< rows where test.holds(chunk.view(row), chunk.view(row)) {
                 Selection.insert(words, row)
             }
         // Values have no identity and lead nowhere.
-        case .constant(false), .object, .link, .anyElement, .anyKey, .access, .anyObject, .aggregate:
+        case .constant(false), .object, .link, .anyElement, .anyKey, .access, .anyObject, .aggregate, .geo:
             Selection.clear(words, rows: rows)
         }
     }

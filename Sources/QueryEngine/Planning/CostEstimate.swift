@@ -18,11 +18,17 @@ enum CostEstimate {
         case .anyElement(_, _, let test), .anyKey(_, _, let test): 10 + 2 * perValue(test)
         case .access: 60
         case .anyObject(let step, let inner): (step.kind == .list ? 15 : 30) + perRow(inner)
-        case .aggregate(let aggregate): aggregate.function == .count ? 20 : 60
+        case .aggregate(let aggregate): perRow(aggregate)
+        case .geo: 100
         case .paths: 20
         case .not(let inner), .comparison(_, let inner): perRow(inner)
         case .and(let parts), .or(let parts): parts.reduce(0) { $0 + perRow($1) }
         }
+    }
+
+    private static func perRow(_ aggregate: BoundAggregate) -> Double {
+        if case .matching(_, let inner) = aggregate.collection { return 30 + perRow(inner) }
+        return aggregate.function == .count ? 20 : 60
     }
 
     private static func perValue(_ test: ColumnTest) -> Double {

@@ -1,8 +1,8 @@
 /// Whether an index answers a part of a predicate, and the best of those that do.
 ///
-/// Looked for among the parts of the outermost `and`: equality or IN on an indexed column, links to known objects (by
-/// their backlinks), paths to objects that an index finds, and the objects themselves. Counts are read from the index,
-/// so the choice is made on what is there.
+/// Looked for among the parts of the outermost `and`: equality or IN on an indexed column, ranges of one (all parts
+/// about the same column together), links to known objects (by their backlinks), paths to objects that an index finds,
+/// and the objects themselves. Counts are read from the index, so the choice is made on what is there.
 import MotteColumns
 import MotteStorage
 import MotteValues
@@ -11,6 +11,8 @@ struct IndexAccess {
     enum Source {
         case objects([Int64])
         case column(ColumnKey, [Value])
+        /// What its index has between some bounds.
+        case ranges(ColumnKey, [ClosedRange<UInt64>])
         /// The objects whose link column points to one of these.
         case backlinks(PathStep, [Int64])
     }
@@ -34,6 +36,7 @@ struct IndexAccess {
             switch self.source {
             case .objects(let objects): keys = objects
             case .column(let column, let values): try IndexChoice.lookUp(view, column, values, into: &keys)
+            case .ranges(let column, let ranges): try view.indexKeys(column, in: ranges, into: &keys)
             case .backlinks(let step, let targets):
                 let target = try source.table(step.target)
                 for key in targets {
@@ -70,6 +73,8 @@ enum IndexChoice {
             best = (found, index)
             if found.count == 0 { break }
         }
+        let range = best?.access.count == 0 ? nil : try rangeAccess(parts, view)
+        if let range, range.count < best?.access.count ?? .max { return range }
         guard let best else { return nil }
         var rest = parts
         rest.remove(at: best.index)
@@ -79,9 +84,80 @@ enum IndexChoice {
         }
         return IndexAccess(
             source: best.access.source, count: best.access.count, countIsExact: best.access.countIsExact,
-            rest: rest.isEmpty ? .constant(true) : rest.count == 1 ? rest[0] : .and(rest),
-            text: PlanText.text(parts[best.index]), known: best.access.known)
+            rest: Self.conjunction(rest), text: PlanText.text(parts[best.index]), known: best.access.known)
     }
+
+    private static func conjunction(_ parts: [BoundPredicate]) -> BoundPredicate {
+        parts.isEmpty ? .constant(true) : parts.count == 1 ? parts[0] : .and(parts)
+    }
+
+    // MARK: Ranges
+
+    /// Keys of a range come by value and have to be sorted, and a column is scanned fast.
+    private static let rangeAdvantage = 32
+
+    /// What the parts ask of one column together, and which parts they are.
+    private struct ColumnRange {
+        let column: ColumnKey
+        var range: IndexRange
+        var parts: [Int]
+    }
+
+    private static func columnRanges(
+        _ parts: [BoundPredicate], _ view: TableView
+    ) -> [ColumnRange] {
+        var found: [ColumnRange] = []
+        for (index, part) in parts.enumerated() {
+            var inner = part
+            if case .comparison(_, let compared) = part { inner = compared }
+            guard case .column(let column, let type, let test) = inner, view.hasIndex(column),
+                let range = IndexRange.make(test, type)
+            else { continue }
+            if let known = found.firstIndex(where: { $0.column == column }) {
+                found[known].range = found[known].range.intersection(range)
+                found[known].parts.append(index)
+            } else {
+                found.append(ColumnRange(column: column, range: range, parts: [index]))
+            }
+        }
+        return found
+    }
+
+    /// The range with the fewest keys, if they are few enough.
+    private static func rangeAccess(
+        _ parts: [BoundPredicate], _ view: TableView
+    ) throws(DatabaseError) -> IndexAccess? {
+        var best: IndexAccess?
+        for candidate in columnRanges(parts, view) {
+            let most = min(max(few, view.liveCount / rangeAdvantage), best.map { $0.count - 1 } ?? .max)
+            let ranges = candidate.range.ranges
+            guard most >= 0, let count = try view.indexCount(candidate.column, in: ranges, most: most), count <= most
+            else { continue }
+            let isExact = candidate.range.isExact
+            let rest = parts.indices.filter { !isExact || !candidate.parts.contains($0) }.map { parts[$0] }
+            best = IndexAccess(
+                source: .ranges(candidate.column, ranges), count: count, countIsExact: isExact,
+                rest: conjunction(rest),
+                text: candidate.parts.map { PlanText.text(parts[$0]) }.joined(separator: " AND "), known: nil)
+        }
+        return best
+    }
+
+    /// How many objects pass, where ranges of one column say that alone; nil where looking at rows is the better way.
+    static func countInRanges(_ predicate: BoundPredicate, _ view: TableView) throws(DatabaseError) -> Int? {
+        var parts = [predicate]
+        if case .and(let inner) = predicate { parts = inner }
+        guard let only = columnRanges(parts, view).first, only.range.isExact, only.parts.count == parts.count else {
+            return nil
+        }
+        let most = view.liveCount / 2
+        guard let count = try view.indexCount(only.column, in: only.range.ranges, most: most), count <= most else {
+            return nil
+        }
+        return count
+    }
+
+    // MARK: Single parts
 
     private struct Found {
         var source: IndexAccess.Source

@@ -1,6 +1,8 @@
 /// How a query will be evaluated against a state of the file, as a value and as the one line that `explain` shows:
 ///
 ///     Flight: index(carrier == "UA", 58665 rows) filter(dep_delay > 60) sort(distance DESC) limit(10)
+///
+/// Clauses follow in the order in which they are applied.
 import MotteColumns
 import MotteStorage
 import MotteValues
@@ -37,13 +39,7 @@ package struct Plan {
             words.append("scan(\(view.liveCount) rows)")
         }
         if case .constant = filter {} else { words.append("filter(\(PlanText.text(filter)))") }
-        if !query.sort.isEmpty {
-            let keys = query.parsed.ordering.sort.map { key in
-                PredicateText.describe(key.path) + (key.isAscending ? " ASC" : " DESC")
-            }
-            words.append("sort(\(keys.joined(separator: ", ")))")
-        }
-        if let limit = query.limit { words.append("limit(\(limit))") }
+        for clause in query.parsed.ordering.clauses { words.append(PredicateText.planText(clause, query.arguments)) }
         return view.type.name + ": " + words.joined(separator: " ")
     }
 }
@@ -58,7 +54,7 @@ enum PlanText {
         case .and(let parts): parts.map(inParentheses).joined(separator: " AND ")
         case .or(let parts): parts.map(inParentheses).joined(separator: " OR ")
         // Always inside a comparison, which has a text.
-        case .column, .object, .link, .anyElement, .anyKey, .access, .anyObject, .aggregate, .paths: "..."
+        case .column, .object, .link, .anyElement, .anyKey, .access, .anyObject, .aggregate, .geo, .paths: "..."
         }
     }
 

@@ -2,7 +2,8 @@
 enum PredicateRewrites {
     static func simplified(_ predicate: BoundPredicate) -> BoundPredicate {
         switch predicate {
-        case .constant, .object, .aggregate, .paths: return predicate
+        case .constant, .object, .paths, .geo: return predicate
+        case .aggregate(let aggregate): return existence(aggregate) ?? predicate
         case .column(_, _, .never), .anyElement(_, _, .never), .anyKey(_, _, .never), .access(_, .never):
             return .constant(false)
         case .column(_, _, .always): return .constant(true)
@@ -19,6 +20,18 @@ enum PredicateRewrites {
         case .not(let inner): return negated(simplified(inner))
         case .and(let parts): return conjunction(parts.map(simplified))
         case .or(let parts): return disjunction(parts.map(simplified))
+        }
+    }
+
+    /// Whether a SUBQUERY finds something, or nothing: the first element that passes answers that, and indexes help.
+    private static func existence(_ aggregate: BoundAggregate) -> BoundPredicate? {
+        guard case .matching(let step, let inner) = aggregate.collection, case .int(let count) = aggregate.constant
+        else { return nil }
+        let any = BoundPredicate.anyObject(step, inner)
+        switch (aggregate.operator, count) {
+        case (.greater, 0), (.greaterOrEqual, 1), (.notEqual, 0): return simplified(any)
+        case (.equal, 0), (.less, 1), (.lessOrEqual, 0): return negated(simplified(any))
+        default: return nil
         }
     }
 

@@ -30,7 +30,14 @@ package struct Arguments: Sendable {
     /// The highest number used + 1.
     static func count(in predicate: Predicate, _ ordering: Ordering) -> Int {
         var count = 0
-        if case .argument(let number, _)? = ordering.limit { count = number + 1 }
+        for clause in ordering.clauses {
+            switch clause {
+            case .limit(.argument(let number, _)): count = max(count, number + 1)
+            case .limit(.count): break
+            case .sort(let keys): for key in keys { count = max(count, Self.count(in: key.path)) }
+            case .distinct(let paths): for path in paths { count = max(count, Self.count(in: path)) }
+            }
+        }
         return max(count, Self.count(in: predicate))
     }
 
@@ -45,13 +52,17 @@ package struct Arguments: Sendable {
 
     private static func count(in operand: Predicate.Operand) -> Int {
         switch operand {
-        case .path(let path):
-            path.subscripts.reduce(0) { most, place in
-                if case .argument(let number, _) = place { max(most, number + 1) } else { most }
-            }
-        case .constant: 0
+        case .path(let path): count(in: path)
+        case .subquery(let subquery): max(count(in: subquery.collection), count(in: subquery.predicate))
+        case .constant, .shape: 0
         case .argument(let number, _): number + 1
         case .list(let elements, _): elements.reduce(0) { max($0, count(in: $1)) }
+        }
+    }
+
+    private static func count(in path: Predicate.Path) -> Int {
+        path.subscripts.reduce(0) { most, place in
+            if case .argument(let number, _) = place { max(most, number + 1) } else { most }
         }
     }
 }

@@ -55,7 +55,7 @@ struct Lexer {
             let name = try quoted(byte)
             guard !name.isEmpty else { throw failure("a name in backquotes is empty", at: start) }
             return .name(name, isQuoted: true)
-        case UInt8(ascii: "$"), UInt8(ascii: "%"): return .argument(try argument(byte))
+        case UInt8(ascii: "$"), UInt8(ascii: "%"): return try argument(byte)
         case UInt8(ascii: "@"): return try collectionOperator()
         case UInt8(ascii: "+"), UInt8(ascii: "-"): return .constant(try number())
         case UInt8(ascii: "."): return try dot()
@@ -116,9 +116,6 @@ struct Lexer {
         case nil:
             if peek() == UInt8(ascii: "("), let literal = try namedLiteral(word, start) { return .constant(literal) }
             return .name(word, isQuoted: false)
-        // Said here, because its $x would be refused as an argument first.
-        case .subquery where peek() == UInt8(ascii: "("):
-            throw source.error(.unsupported, "SUBQUERY is not supported yet", at: SourcePosition(start))
         default: return .name(word, isQuoted: false)
         }
     }
@@ -264,14 +261,17 @@ struct Lexer {
         while let byte = peek(), Self.isDigit(byte) { position += 1 }
     }
 
-    private mutating func argument(_ sign: UInt8) throws(DatabaseError) -> Int {
+    /// `$3` and `%@`, also in the spellings of format strings, `%d`, `%lu`, `%f`, ...; `$x` is what a SUBQUERY names.
+    private mutating func argument(_ sign: UInt8) throws(DatabaseError) -> Token.Kind {
         let start = position
         position += 1
+        if sign == UInt8(ascii: "$"), let byte = peek(), Self.isWordByte(byte), !Self.isDigit(byte) {
+            let name = position
+            while let byte = peek(), Self.isWordByte(byte) { position += 1 }
+            return .variable(String(decoding: bytes[name ..< position], as: UTF8.self))
+        }
         if sign == UInt8(ascii: "%") {
-            guard peek() == UInt8(ascii: "@") else {
-                throw failure("an argument is written $0, $1, ... or %@", at: start)
-            }
-            position += 1
+            guard takeFormat() else { throw failure("an argument is written $0, $1, ... or %@", at: start) }
             usesPlaceholders = true
             nextPlaceholder += 1
         } else {
@@ -280,15 +280,35 @@ struct Lexer {
         guard !(usesNumbers && usesPlaceholders) else {
             throw failure("use either $0, $1, ... or %@, not both", at: start)
         }
-        if sign == UInt8(ascii: "%") { return nextPlaceholder - 1 }
+        if sign == UInt8(ascii: "%") {
+            guard nextPlaceholder <= Arguments.most else {
+                throw failure("a query has at most \(Arguments.most) arguments", at: start)
+            }
+            return .argument(nextPlaceholder - 1)
+        }
         let digits = position
         skipDigits()
         // More than a query could need, and small enough for an array of flags.
         guard let number = Int(String(decoding: bytes[digits ..< position], as: UTF8.self)), number < Arguments.most,
               peek().map(Self.isWordByte) != true
         else { throw failure("an argument is written $0, $1, ... up to $\(Arguments.most - 1)", at: start) }
-        return number
+        return .argument(number)
     }
+
+    /// What stands behind the percent sign.
+    private mutating func takeFormat() -> Bool {
+        if peek() == UInt8(ascii: "@") {
+            position += 1
+            return true
+        }
+        let start = position
+        while let byte = peek(), Self.isWordByte(byte) { position += 1 }
+        return Self.formats.contains(String(decoding: bytes[start ..< position], as: UTF8.self))
+    }
+
+    private static let formats: Set<String> = [
+        "d", "i", "u", "ld", "li", "lu", "lld", "lli", "llu", "zd", "zu", "f", "lf", "g", "lg", "hhd", "hd",
+    ]
 
     private mutating func collectionOperator() throws(DatabaseError) -> Token.Kind {
         let start = position

@@ -1,19 +1,37 @@
-/// The clauses after a predicate: in which order matches come, and how many.
+/// The clauses after a predicate, applied one after another as they are written: an order, the first of each, the
+/// first few.
 ///
-///     age > 20 SORT(name ASC, friend.age DESC) LIMIT(10)
+///     age > 20 SORT(age DESC) DISTINCT(name) LIMIT(10)      the oldest of each name, ten of them
+///     age > 20 LIMIT(10) SORT(name)                         the first ten that match, by name
 import MotteValues
 
 package struct Ordering: Sendable, Equatable {
-    package var sort: [SortKey]
-    package var limit: Limit?
+    package enum Clause: Sendable, Equatable {
+        /// Stable: what is level keeps the order it has.
+        case sort([SortKey])
+        /// The first of those that agree in all paths; nulls agree. `SELF` tells objects apart.
+        case distinct([Predicate.Path])
+        case limit(Limit)
+    }
+
+    package var clauses: [Clause]
+
+    package init(_ clauses: [Clause] = []) { self.clauses = clauses }
 
     package init(sort: [SortKey] = [], limit: Limit? = nil) {
-        self.sort = sort
-        self.limit = limit
+        clauses = sort.isEmpty ? [] : [.sort(sort)]
+        if let limit { clauses.append(.limit(limit)) }
     }
 
     /// As they are stored, all of them.
-    package static let none = Ordering()
+    package static let none = Ordering([])
+
+    package var isEmpty: Bool { clauses.isEmpty }
+
+    /// Whether what comes after may be merged with what was asked before: only orders can.
+    package var onlySorts: Bool {
+        clauses.allSatisfy { if case .sort = $0 { true } else { false } }
+    }
 
     package struct SortKey: Sendable, Equatable {
         package var path: Predicate.Path

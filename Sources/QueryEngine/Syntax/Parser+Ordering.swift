@@ -1,21 +1,17 @@
-/// The clauses after a predicate: `SORT(path [ASC|DESC], ...)` and `LIMIT(n)`, each at most once and in this order.
+/// The clauses after a predicate: `SORT(path [ASC|DESC], ...)`, `DISTINCT(path, ...)` and `LIMIT(n)`, any number of
+/// them in any order.
 import MotteValues
 
 extension Parser {
     mutating func clauses() throws(DatabaseError) -> Ordering {
         var ordering = Ordering.none
         while startsClause {
+            // Each is one pass over the matches.
+            guard ordering.clauses.count < 16 else { throw failure("a query has at most 16 clauses") }
             switch keyword {
-            case .sort:
-                guard ordering.sort.isEmpty else { throw failure("a query has at most one SORT") }
-                guard ordering.limit == nil else {
-                    throw failure("SORT after LIMIT is not supported yet; sort first", .unsupported)
-                }
-                ordering.sort = try sortClause()
-            case .limit:
-                guard ordering.limit == nil else { throw failure("a query has at most one LIMIT") }
-                ordering.limit = try limitClause()
-            default: throw failure("DISTINCT is not supported yet", .unsupported)
+            case .sort: ordering.clauses.append(.sort(try sortClause()))
+            case .limit: ordering.clauses.append(.limit(try limitClause()))
+            default: ordering.clauses.append(.distinct(try distinctClause()))
             }
         }
         return ordering
@@ -31,6 +27,15 @@ extension Parser {
         } while take(.comma)
         try expect(.closeParenthesis, "ASC, DESC, ',' or ')'")
         return keys
+    }
+
+    private mutating func distinctClause() throws(DatabaseError) -> [Predicate.Path] {
+        advance()
+        advance()
+        var paths: [Predicate.Path] = []
+        repeat { paths.append(try path()) } while take(.comma)
+        try expect(.closeParenthesis, "',' or ')'")
+        return paths
     }
 
     private mutating func direction() throws(DatabaseError) -> Bool {

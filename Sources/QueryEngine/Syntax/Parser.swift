@@ -4,8 +4,10 @@
 ///     or-, and-  := operand {OR operand}, {AND operand}        AND binds tighter
 ///     unary      := NOT unary | '(' disjunction ')' | TRUEPREDICATE | FALSEPREDICATE | comparison
 ///     comparison := operand [operator operand]                 a path alone means == true
-///     operand    := [ANY | SOME | ALL | NONE] path | literal | argument | '{' operand, ... '}'
-///     path       := SELF | name {'.' name | '[' key, index, '*' ']' | '.@' operator}
+///     operand    := [ANY | SOME | ALL | NONE] path | literal | argument | '{' operand, ... '}' | subquery
+///     path       := SELF | (name | $x) {'.' name | '[' key, index, '*' ']' | '.@' operator}
+///     subquery   := SUBQUERY '(' path ',' $x ',' disjunction ')' '.@count'
+import MotteColumns
 import MotteValues
 
 struct Parser {
@@ -15,7 +17,7 @@ struct Parser {
     private var depth = 0
     private var argumentCount = 0
 
-    private init(_ source: QuerySource) throws(DatabaseError) {
+    init(_ source: QuerySource) throws(DatabaseError) {
         self.source = source
         tokens = try Lexer.tokens(source)
     }
@@ -29,7 +31,7 @@ struct Parser {
         let isBare = token.kind == .end || startsClause
         let predicate = isBare ? Predicate.constant(true) : try disjunction()
         let ordering = try clauses()
-        guard token.kind == .end else { throw unexpected("AND, OR, SORT, LIMIT or the end of the query") }
+        guard token.kind == .end else { throw unexpected("AND, OR, SORT, DISTINCT, LIMIT or the end of the query") }
         return ParsedQuery(predicate: predicate, ordering: ordering, source: source, argumentCount: argumentCount)
     }
 
@@ -128,13 +130,20 @@ struct Parser {
         let isNegated = token.kind == .not && Self.isWordOperator(following)
         if isNegated { advance() }
         guard let sign = takeOperator() else {
-            if isNegated { throw unexpected("IN, BETWEEN, LIKE, CONTAINS, BEGINSWITH or ENDSWITH") }
+            if isNegated { throw unexpected("IN, BETWEEN, LIKE, CONTAINS, BEGINSWITH, ENDSWITH or GEOWITHIN") }
             return try alone(left)
         }
-        let ignoresCase = try options(sign)
-        let right = sign == .between ? try bounds() : try operand()
+        let options = try options(sign)
+        let right: Predicate.Operand
+        switch sign {
+        case .between: right = try bounds()
+        case .geoWithin where startsShape:
+            let position = token.position
+            right = .shape(try shape(), position)
+        default: right = try operand()
+        }
         let comparison = Predicate.comparison(
-            .init(left, sign, right, ignoresCase: ignoresCase, position: position))
+            .init(left, sign, right, options: options, position: position))
         return isNegated ? .not(comparison) : comparison
     }
 
@@ -144,7 +153,7 @@ struct Parser {
         case .path(let path):
             return .comparison(.init(operand, .equal, .constant(.bool(true)), position: path.position))
         case .constant(.bool(let value), _): return .constant(value)
-        case .constant, .argument, .list: throw unexpected("a comparison such as == or CONTAINS")
+        case .constant, .argument, .list, .subquery, .shape: throw unexpected("a comparison such as == or CONTAINS")
         }
     }
 
@@ -161,6 +170,7 @@ struct Parser {
         case .endswith: .endsWith
         case .contains: .contains
         case .like: .like
+        case .geowithin: .geoWithin
         default: nil
         }
     }
@@ -175,24 +185,25 @@ struct Parser {
         return sign
     }
 
-    /// `[c]`. What peers also know, and this release does not, is said to be so.
-    private mutating func options(_ sign: Predicate.Operator) throws(DatabaseError) -> Bool {
-        guard token.kind == .openBracket else { return false }
+    /// `[c]`, `[d]` and `[cd]`.
+    private mutating func options(_ sign: Predicate.Operator) throws(DatabaseError) -> TextOptions {
+        guard token.kind == .openBracket else { return [] }
         let open = token
         advance()
-        guard case .name(let word, isQuoted: false) = token.kind else { throw unexpected("the option c") }
+        guard case .name(let word, isQuoted: false) = token.kind else { throw unexpected("the option c, d or cd") }
+        let options: TextOptions
         switch word.lowercased() {
-        case "c": break
-        case "d", "cd", "dc":
-            throw failure("comparing without accents ([d]) is not supported yet; [c] is", .unsupported)
-        default: throw failure("the only option is [c], which ignores case")
+        case "c": options = .ignoresCase
+        case "d": options = .ignoresDiacritics
+        case "cd", "dc": options = [.ignoresCase, .ignoresDiacritics]
+        default: throw failure("the options are [c], which ignores case, [d], which ignores diacritics, and [cd]")
         }
         advance()
         try expect(.closeBracket, "']'")
         switch sign {
-        case .equal, .notEqual, .beginsWith, .endsWith, .contains, .like: return true
-        case .less, .lessOrEqual, .greater, .greaterOrEqual, .between, .in:
-            throw source.error(.queryInvalid, "\(sign.text) cannot ignore case", at: open.position)
+        case .equal, .notEqual, .beginsWith, .endsWith, .contains, .like, .in: return options
+        case .less, .lessOrEqual, .greater, .greaterOrEqual, .between, .geoWithin:
+            throw source.error(.queryInvalid, "\(sign.text) cannot ignore case or diacritics", at: open.position)
         }
     }
 
@@ -213,7 +224,8 @@ struct Parser {
             }
             if case .argument = first { return first }
             throw unexpected("AND and the upper bound")
-        case .path: throw source.error(.querySyntax, "BETWEEN needs two constants or arguments", at: start.position)
+        case .path, .subquery, .shape:
+            throw source.error(.querySyntax, "BETWEEN needs two constants or arguments", at: start.position)
         }
     }
 
@@ -250,7 +262,7 @@ struct Parser {
             argumentCount = max(argumentCount, number + 1)
             return .argument(number, start.position)
         case .openBrace: return .list(try elements(), start.position)
-        case .name: return try wordOperand()
+        case .name, .variable: return try wordOperand()
         default: throw unexpected("a property, a value or an argument")
         }
     }
@@ -272,7 +284,7 @@ struct Parser {
             let element = try nested { parser throws(DatabaseError) in try parser.operand() }
             switch element {
             case .constant, .argument: elements.append(element)
-            case .path, .list:
+            case .path, .list, .subquery, .shape:
                 throw source.error(.querySyntax, "a list in braces holds values and arguments only", at: start.position)
             }
             if take(.closeBrace) { return elements }
@@ -282,6 +294,7 @@ struct Parser {
 
     private mutating func wordOperand() throws(DatabaseError) -> Predicate.Operand {
         let position = token.position
+        if keyword == .subquery, following.kind == .openParenthesis { return .subquery(try subquery()) }
         if let value = Self.literal(keyword), following.kind != .dot {
             advance()
             return .constant(value, position)
@@ -295,7 +308,11 @@ struct Parser {
         }
         // A property may be called like a quantifier: then no name follows.
         if quantifier != nil {
-            if case .name = following.kind, !Self.isWordOperator(following) { advance() } else { quantifier = nil }
+            switch following.kind {
+            case .name where !Self.isWordOperator(following): advance()
+            case .variable: advance()
+            default: quantifier = nil
+            }
         }
         return .path(try path(quantifier, position))
     }
@@ -316,7 +333,10 @@ struct Parser {
     ) throws(DatabaseError) -> Predicate.Path {
         var path = Predicate.Path(
             names: [], quantifier: quantifier, collectionOperator: nil, position: position ?? token.position)
-        if keyword == .self {
+        if case .variable(let name) = token.kind {
+            path.variable = name
+            advance()
+        } else if keyword == .self {
             advance()
         } else {
             guard case .name(let word, _) = token.kind else { throw unexpected("a property") }
@@ -336,6 +356,24 @@ struct Parser {
                 return path
             }
         }
+    }
+
+    /// `SUBQUERY(path, $x, predicate).@count`
+    private mutating func subquery() throws(DatabaseError) -> Predicate.Subquery {
+        let position = token.position
+        advance()
+        advance()
+        let collection = try path()
+        try expect(.comma, "',' and a variable such as $x")
+        guard case .variable(let variable) = token.kind else { throw unexpected("a variable such as $x") }
+        advance()
+        try expect(.comma, "',' and a condition")
+        let predicate = try nested { parser throws(DatabaseError) in try parser.disjunction() }
+        try expect(.closeParenthesis, "')'")
+        guard take(.dot), take(.collectionOperator("count")) || take(.collectionOperator("size")) else {
+            throw unexpected("'.@count', which is all that SUBQUERY gives,")
+        }
+        return Predicate.Subquery(collection, variable, predicate, position: position)
     }
 
     private mutating func subscripted() throws(DatabaseError) -> Predicate.Subscript {

@@ -1,7 +1,23 @@
 /// What a query asks, as a tree of values: what the text parses to and what typed front ends build.
 ///
 /// Names are not looked up yet; `Binder` does that against a schema. Trees compare without regard to where in a text
-/// their parts stood.
+/// their parts stood, and `parse(describe(x)) == x`. What typed front ends need, and what it is as text:
+///
+///     Comparison(.path(Path(["age"])), .greater, .constant(.int(5)))           age > 5
+///     Comparison(.path(Path(["a"])), .lessOrEqual, .path(Path(["b", "c"])))    a <= b.c
+///     Comparison(.path(Path(["name"])), .contains, .path(Path(["nick"])),
+///                options: [.ignoresCase, .ignoresDiacritics])                  name CONTAINS[cd] nick
+///     Comparison(.path(Path(["age"])), .in, .list([.constant(.int(1))]))       age IN {1}
+///     Path(["dogs", "age"], quantifier: .any)                                  ANY dogs.age; also .all and .none
+///     Path(["dogs", "age"], collectionOperator: .sum)                          dogs.age.@sum; .count behind the list
+///     Path(["map"], subscripts: [.key(.init("k", position: .none))])           map["k"]
+///     Path(["map"], quantifier: .any, aspect: .keys)                           ANY map.@keys; .values likewise
+///     Path(["any"], quantifier: .any, subscripts: [.index(0), .all])           ANY any[0][*]
+///     .subquery(Subquery(Path(["dogs"]), "x", inner))                          SUBQUERY(dogs, $x, inner).@count, where
+///     Path(["age"], variable: "x")                                             $x.age is a path of inner
+///
+/// A bool property by itself is compared with `.constant(.bool(true))`. Clauses are `Ordering`, both are `ParsedQuery`.
+import MotteColumns
 import MotteValues
 
 package indirect enum Predicate: Sendable, Equatable {
@@ -18,20 +34,27 @@ package indirect enum Predicate: Sendable, Equatable {
     package struct Comparison: Sendable, Equatable {
         package var left: Operand
         package var `operator`: Operator
-        /// `[c]`: upper and lower case are the same.
-        package var ignoresCase: Bool
+        /// `[c]`, `[d]`, `[cd]`: what texts may differ in.
+        package var options: TextOptions
         package var right: Operand
         package var position: SourcePosition
+
+        package init(
+            _ left: Operand, _ operator: Operator, _ right: Operand, options: TextOptions,
+            position: SourcePosition = .none
+        ) {
+            self.left = left
+            self.operator = `operator`
+            self.options = options
+            self.right = right
+            self.position = position
+        }
 
         package init(
             _ left: Operand, _ operator: Operator, _ right: Operand, ignoresCase: Bool = false,
             position: SourcePosition = .none
         ) {
-            self.left = left
-            self.operator = `operator`
-            self.ignoresCase = ignoresCase
-            self.right = right
-            self.position = position
+            self.init(left, `operator`, right, options: ignoresCase ? .ignoresCase : [], position: position)
         }
     }
 
@@ -39,6 +62,7 @@ package indirect enum Predicate: Sendable, Equatable {
         case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual
         case between, `in`
         case beginsWith, endsWith, contains, like
+        case geoWithin
 
         package var text: String {
             switch self {
@@ -54,6 +78,7 @@ package indirect enum Predicate: Sendable, Equatable {
             case .endsWith: "ENDSWITH"
             case .contains: "CONTAINS"
             case .like: "LIKE"
+            case .geoWithin: "GEOWITHIN"
             }
         }
     }
@@ -69,6 +94,8 @@ package indirect enum Predicate: Sendable, Equatable {
 
     package struct Path: Sendable, Equatable {
         package var quantifier: Quantifier?
+        /// `$x` of the SUBQUERY around it, without the sign: the path starts at the element.
+        package var variable: String?
         /// Empty for `SELF`.
         package var names: [Name]
         /// Into the collection or the mixed value at the end: `map['key']`, `any[0]['key']`, `any[*]`.
@@ -80,12 +107,15 @@ package indirect enum Predicate: Sendable, Equatable {
         package var position: SourcePosition
 
         package init(
-            _ names: [String], quantifier: Quantifier? = nil, collectionOperator: CollectionOperator? = nil,
-            position: SourcePosition = .none
+            _ names: [String], quantifier: Quantifier? = nil, variable: String? = nil, subscripts: [Subscript] = [],
+            aspect: Aspect? = nil, collectionOperator: CollectionOperator? = nil, position: SourcePosition = .none
         ) {
             self.init(
                 names: names.map { Name($0, position: .none) }, quantifier: quantifier,
                 collectionOperator: collectionOperator, position: position)
+            self.variable = variable
+            self.subscripts = subscripts
+            self.aspect = aspect
         }
 
         init(
@@ -125,8 +155,30 @@ package indirect enum Predicate: Sendable, Equatable {
         package static func == (left: Name, right: Name) -> Bool { left.text.utf8.elementsEqual(right.text.utf8) }
     }
 
+    /// `SUBQUERY(collection, $variable, predicate).@count`: how many elements pass. Paths in the predicate start with
+    /// the variable.
+    package struct Subquery: Sendable, Equatable {
+        package var collection: Path
+        /// Without the sign.
+        package var variable: String
+        package var predicate: Predicate
+        package var position: SourcePosition
+
+        package init(
+            _ collection: Path, _ variable: String, _ predicate: Predicate, position: SourcePosition = .none
+        ) {
+            self.collection = collection
+            self.variable = variable
+            self.predicate = predicate
+            self.position = position
+        }
+    }
+
     package enum Operand: Sendable, Equatable {
         case path(Path)
+        case subquery(Subquery)
+        /// For `geoWithin`; a text can be one too.
+        case shape(GeoShape, SourcePosition = .none)
         case constant(Value, SourcePosition = .none)
         /// `$0`; `%@` has been numbered.
         case argument(Int, SourcePosition = .none)
@@ -136,7 +188,10 @@ package indirect enum Predicate: Sendable, Equatable {
         package var position: SourcePosition {
             switch self {
             case .path(let path): path.position
-            case .constant(_, let position), .argument(_, let position), .list(_, let position): position
+            case .subquery(let subquery): subquery.position
+            case .constant(_, let position), .argument(_, let position), .list(_, let position),
+                .shape(_, let position):
+                position
             }
         }
     }

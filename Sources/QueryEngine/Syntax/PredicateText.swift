@@ -1,6 +1,7 @@
 /// A predicate back to text, in one canonical form: `parse(describe(x)) == x`.
 ///
 /// With arguments given, their values take the place of `$0`, `$1`, ...
+import MotteColumns
 import MotteValues
 
 package struct PredicateText {
@@ -52,14 +53,24 @@ package struct PredicateText {
     }
 
     private func text(_ comparison: Predicate.Comparison) -> String {
-        let option = comparison.ignoresCase ? "[c]" : ""
-        return text(comparison.left) + " " + comparison.operator.text + option + " " + text(comparison.right)
+        text(comparison.left) + " " + comparison.operator.text + Self.text(comparison.options) + " "
+            + text(comparison.right)
+    }
+
+    private static func text(_ options: TextOptions) -> String {
+        if options.isEmpty { return "" }
+        let letters = (options.contains(.ignoresCase) ? "c" : "") + (options.contains(.ignoresDiacritics) ? "d" : "")
+        return "[" + letters + "]"
     }
 
     private func text(_ operand: Predicate.Operand) -> String {
         switch operand {
         case .path(let path): text(path)
+        case .subquery(let subquery):
+            "SUBQUERY(" + text(subquery.collection) + ", $" + subquery.variable + ", " + text(subquery.predicate)
+                + ").@count"
         case .constant(let value, _): text(value)
+        case .shape(let shape, _): shape.text
         case .argument(let number, _): argument(number)
         case .list(let elements, _): "{" + elements.map(text).joined(separator: ", ") + "}"
         }
@@ -75,6 +86,7 @@ package struct PredicateText {
 
     private func text(_ path: Predicate.Path) -> String {
         var words = path.names.map { Self.quoted($0.text) }
+        if let variable = path.variable { words.insert("$" + variable, at: 0) }
         if words.isEmpty { words = ["SELF"] }
         words[words.count - 1] += path.subscripts.map(text).joined()
         if let aspect = path.aspect { words.append("@" + aspect.rawValue) }
@@ -93,17 +105,26 @@ package struct PredicateText {
     }
 
     private func text(_ ordering: Ordering) -> String {
-        var clauses: [String] = []
-        if !ordering.sort.isEmpty {
-            let keys = ordering.sort.map { text($0.path) + ($0.isAscending ? " ASC" : " DESC") }
-            clauses.append("SORT(" + keys.joined(separator: ", ") + ")")
+        ordering.clauses.map { clause in
+            let (name, content) = parts(clause)
+            return name + "(" + content + ")"
+        }.joined(separator: " ")
+    }
+
+    private func parts(_ clause: Ordering.Clause) -> (name: String, content: String) {
+        switch clause {
+        case .sort(let keys):
+            ("SORT", keys.map { text($0.path) + ($0.isAscending ? " ASC" : " DESC") }.joined(separator: ", "))
+        case .distinct(let paths): ("DISTINCT", paths.map(text).joined(separator: ", "))
+        case .limit(.count(let count)): ("LIMIT", "\(count)")
+        case .limit(.argument(let number, _)): ("LIMIT", argument(number))
         }
-        switch ordering.limit {
-        case .count(let count): clauses.append("LIMIT(\(count))")
-        case .argument(let number, _): clauses.append("LIMIT(\(argument(number)))")
-        case nil: break
-        }
-        return clauses.joined(separator: " ")
+    }
+
+    /// As plans write it.
+    static func planText(_ clause: Ordering.Clause, _ arguments: Arguments) -> String {
+        let (name, content) = PredicateText(arguments).parts(clause)
+        return name.lowercased() + "(" + content + ")"
     }
 
     // MARK: Words

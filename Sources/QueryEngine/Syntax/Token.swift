@@ -8,6 +8,8 @@ struct Token: Sendable {
         case constant(Value)
         /// `$3`, and `%@`, which takes the next number.
         case argument(Int)
+        /// `$x`, without the sign.
+        case variable(String)
         /// `@count` and the like, lower case, without the sign.
         case collectionOperator(String)
         case comparison(Predicate.Operator)
@@ -28,7 +30,7 @@ struct Token: Sendable {
 /// Words with a meaning of their own, in any case of letters. As names they stand in backquotes.
 enum Keyword: String, Sendable, CaseIterable {
     case and, or, not
-    case between, `in`, beginswith, endswith, contains, like
+    case between, `in`, beginswith, endswith, contains, like, geowithin
     case truepredicate, falsepredicate
     case anyOf = "any", someOf = "some", allOf = "all", noneOf = "none"
     case `true`, `false`, yes, no, null, `nil`

@@ -59,9 +59,10 @@ package struct IndexView {
 
     // MARK: Ranges of encoded values; nulls are in none
 
-    package func count(_ range: ClosedRange<UInt64>) throws(DatabaseError) -> Int {
+    /// More than `most` means: more than that, without having counted all.
+    package func count(_ range: ClosedRange<UInt64>, most: Int = .max) throws(DatabaseError) -> Int {
         let (lower, upper) = Self.bounds(range)
-        return try count(false, lower, upper)
+        return try count(false, lower, upper, most: most)
     }
 
     /// Appends the keys of the values in range, by value, then key.
@@ -122,8 +123,13 @@ package struct IndexView {
         return found
     }
 
-    private func count(_ isNull: Bool, _ lower: IndexEntry, _ upper: IndexEntry) throws(DatabaseError) -> Int {
-        let committed = try stored(isNull)?.count(from: lower, through: upper) ?? 0
+    private func count(
+        _ isNull: Bool, _ lower: IndexEntry, _ upper: IndexEntry, most: Int = .max
+    ) throws(DatabaseError) -> Int {
+        // What an open write has taken out must not make a count that was cut short look like a small one.
+        let removals = delta.map { isNull ? $0.nulls.removed.count : $0.values.removed.count } ?? 0
+        let limit = most < .max - removals ? most + removals : .max
+        let committed = try stored(isNull)?.count(from: lower, through: upper, most: limit) ?? 0
         guard let delta else { return committed }
         let added = isNull
             ? delta.nulls.added.count(from: lower, through: upper)

@@ -147,20 +147,37 @@ final class StoredEntries {
     private func forEachRun(
         from lower: IndexEntry, through upper: IndexEntry, _ body: (IndexBlock, Range<Int>) -> Void
     ) throws(DatabaseError) {
+        try forEachRunWhile(from: lower, through: upper) { block, range in
+            body(block, range)
+            return true
+        }
+    }
+
+    /// The same, until `body` says that it is enough.
+    @inline(__always)
+    private func forEachRunWhile(
+        from lower: IndexEntry, through upper: IndexEntry, _ body: (IndexBlock, Range<Int>) -> Bool
+    ) throws(DatabaseError) {
         guard !(upper < lower), var block = try seek(lower) else { return }
         var start = block.lowerBound(lower)
         while true {
             let end = block.upperBound(upper)
-            if start < end { body(block, start ..< end) }
+            if start < end, !body(block, start ..< end) { return }
             guard end == block.count, let next = try advance() else { return }
             block = next
             start = 0
         }
     }
 
-    func count(from lower: IndexEntry, through upper: IndexEntry) throws(DatabaseError) -> Int {
+    /// Stops counting behind `most`.
+    func count(
+        from lower: IndexEntry, through upper: IndexEntry, most: Int = .max
+    ) throws(DatabaseError) -> Int {
         var count = 0
-        try forEachRun(from: lower, through: upper) { _, range in count += range.count }
+        try forEachRunWhile(from: lower, through: upper) { _, range in
+            count += range.count
+            return count <= most
+        }
         return count
     }
 

@@ -380,15 +380,15 @@ static motte_status base_collection(cursor *in, motte_coll **out) {
     return MOTTE_OK;
 }
 
-static motte_status sorted(cursor *in, motte_coll *base, motte_coll **out) {
-    motte_sort_key keys[8];
+static size_t need_sort_keys(cursor *in, motte_sort_key keys[8]) {
     size_t count = 0;
     do {
         char *path = need_name(in);
         while (accept(in, ".")) path = case_format("%s.%s", path, need_name(in));
+        if (count == 8) case_fail("more than 8 paths");
         keys[count++] = (motte_sort_key){path, MOTTE_NTS, accept(in, "desc") ? MOTTE_SORT_DESCENDING : 0, 0};
     } while (accept(in, ","));
-    return motte_coll_sort(base, keys, count, out);
+    return count;
 }
 
 /* A base and any number of suffixes. */
@@ -401,7 +401,12 @@ static motte_status need_collection(cursor *in, motte_coll **out) {
             literal arguments = accept_arguments(in, resolve);
             TRY(motte_coll_filter(*out, text, MOTTE_NTS, arguments.items, arguments.count, &next));
         } else if (accept(in, "sorted")) {
-            TRY(sorted(in, *out, &next));
+            motte_sort_key keys[8];
+            TRY(motte_coll_sort(*out, keys, need_sort_keys(in, keys), &next));
+        } else if (accept(in, "distinct")) {
+            motte_sort_key keys[8];
+            size_t count = accept(in, "by") ? need_sort_keys(in, keys) : 0;
+            TRY(motte_coll_distinct(*out, keys, count, &next));
         } else if (accept(in, "limited")) {
             TRY(motte_coll_limit(*out, (size_t)need_integer(in), &next));
         } else if (accept(in, "snapshot")) {

@@ -48,6 +48,7 @@ GOOD = {
     ("motte_object_set_many", "props"): "f->assigned_props", ("motte_row_set_many", "props"): "f->assigned_props",
     ("motte_object_set_many", "values"): "f->assigned_values", ("motte_row_set_many", "values"): "f->assigned_values",
     ("motte_row_delete", "keys"): "f->keys", ("motte_coll_sort", "keys"): "&f->sort_key",
+    ("motte_coll_distinct", "keys"): "&f->sort_key", ("motte_coll_distinct", "key_count"): "1",
     ("motte_object_set_double", "value"): "1.5", ("motte_object_set_timestamp", "value"): "&f->instant",
     ("motte_object_set_int", "value"): "1", ("motte_object_set_bool", "value"): "1",
     ("motte_object_create", "primary_key"): "&f->assigned_values[1]", ("motte_handle_dump", "visit"): "handle_callback",

@@ -215,6 +215,8 @@ class Runner:
                 found = found.where(text, *map(plain, cursor.arguments(self.object)))
             elif cursor.accept("sorted"):
                 found = found.sorted(*self._sort_keys(cursor))
+            elif cursor.accept("distinct"):
+                found = found.distinct(*(self._sort_keys(cursor) if cursor.accept("by") else ()))
             elif cursor.accept("limited"):
                 found = found.limit(cursor.integer())
             elif cursor.accept("snapshot"):

@@ -70,9 +70,39 @@ def test_a_mistyped_property_is_an_attribute_error() -> None:
         Dog.owner.nmae  # noqa: B018
 
 
-def test_several_conditions_of_one_element_are_not_supported() -> None:
-    with pytest.raises(motte.errors.UnsupportedError, match="SUBQUERY"):
-        Person.dogs.any((Dog.age > 3) & (Dog.name == "Rex"))
+def test_several_conditions_of_one_element_are_a_subquery() -> None:
+    both = (Dog.age > 3) & (Dog.name == "Rex")
+    assert Person.dogs.any(both).text == "SUBQUERY(dogs, $x, $x.age > $0 AND $x.name == $1).@count > 0"
+    assert Person.dogs.none(both).text == "SUBQUERY(dogs, $x, $x.age > $0 AND $x.name == $1).@count == 0"
+    assert Person.dogs.all(~both).text == "SUBQUERY(dogs, $x, NOT (NOT ($x.age > $0 AND $x.name == $1))).@count == 0"
+    nested = Person.dogs.any((Dog.age > 3) & Dog.owner.dogs.any((Dog.age > 1) & (Dog.age < 9)))
+    assert nested.text == ("SUBQUERY(dogs, $x, $x.age > $0 AND SUBQUERY($x.owner.dogs, $xx, "
+                           "$xx.age > $1 AND $xx.age < $2).@count > 0).@count > 0")
+    assert Person.dogs.any(Dog.age > Dog.owner.age).text == "SUBQUERY(dogs, $x, $x.age > $x.owner.age).@count > 0"
+
+
+def test_text_may_ignore_case_and_accents() -> None:
+    assert Person.name.contains("é", ignore_accents=True).text == "name CONTAINS[d] $0"
+    assert Person.name.startswith("é", ignore_case=True, ignore_accents=True).text == "name BEGINSWITH[cd] $0"
+    assert Person.name.like("*é?", ignore_accents=True).text == "name LIKE[d] $0"
+    assert Person.name.equals("é", ignore_case=True).text == "name ==[c] $0"
+    assert Dog.name.contains(Dog.owner.name, ignore_case=True).text == "name CONTAINS[c] owner.name"
+
+
+def test_shapes_become_text() -> None:
+    box = motte.GeoBox((-74.1, 40.6), (-73.7, 41))
+    assert str(box) == "geoBox([-74.1, 40.6], [-73.7, 41.0])"
+    assert str(motte.GeoCircle((2, 48.5), radians=0.01)) == "geoCircle([2.0, 48.5], 0.01)"
+    assert str(motte.GeoCircle((2, 48.5), km=63.781)) == str(motte.GeoCircle((2, 48.5), radians=63.781 / 6378.1))
+    assert motte.GeoCircle((2, 48.5), miles=1) == motte.GeoCircle((2, 48.5), km=1.609344)
+    ring = [(0, 0), (9, 0), (0, 9), (0, 0)]
+    assert str(motte.GeoPolygon(ring, [(1, 1), (2, 1), (1, 2), (1, 1)])) == (
+        "geoPolygon({[0.0, 0.0], [9.0, 0.0], [0.0, 9.0], [0.0, 0.0]}, "
+        "{[1.0, 1.0], [2.0, 1.0], [1.0, 2.0], [1.0, 1.0]})")
+    with pytest.raises(TypeError, match="one of km, miles and radians"):
+        motte.GeoCircle((0, 0))
+    assert Person.friend.geo_within(box).text == "friend GEOWITHIN $0"
+    assert Person.friend.geo_within(box).arguments == [str(box)]
 
 
 def test_a_property_called_like_a_method_is_reached_by_index() -> None:

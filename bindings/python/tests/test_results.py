@@ -150,6 +150,29 @@ def test_limits_are_live(db: motte.Database, people: motte.Results[Person]) -> N
         people.limit(-1)
 
 
+def test_distinct_keeps_the_first_of_each(db: motte.Database, people: motte.Results[Person]) -> None:
+    by_age = people.sorted("name").distinct("age")
+    assert names(by_age) == ["Ada", "Bob", "Eve", "Mia", "Zoë"]
+    assert names(people.distinct("friend.name").sorted("-name")) == ["bob", "Bob", "Ada"]
+    assert names(people.distinct(Person.height, Person.friend.name)) == ["Ada", "Bob", "Eve", "Zoë", "bob", "Mia"]
+    assert names(people.limit(3).sorted("name").where("age < 40")) == ["Ada", "Eve"]
+    with db.write():
+        db.add(Person(name="Abe", age=17))
+        assert names(by_age) == ["Abe", "Ada", "Bob", "Mia", "Zoë"]
+    with pytest.raises(TypeError):
+        people.distinct("-age")
+    with pytest.raises(errors.UnknownPropertyError):
+        people.distinct("agee")
+
+
+def test_conditions_on_one_element(people: motte.Results[Person]) -> None:
+    assert names(people.where(Person.dogs.any((Dog.age > 3) & (Dog.name == "Fido")))) == ["Ada"]
+    assert names(people.where(Person.dogs.any((Dog.age > 3) & (Dog.name == "Rex")))) == []
+    young_or_fido = (Dog.age < 5) | (Dog.name == "Fido")
+    assert names(people.where(Person.dogs.all(young_or_fido) & Person.dogs.any(Dog.age > 0))) == ["Ada", "Bob"]
+    assert names(people.where(Person.name.equals("zoe", ignore_case=True, ignore_accents=True))) == ["Zoë"]
+
+
 def test_totals(people: motte.Results[Person]) -> None:
     assert people.sum("age") == 169 and type(people.sum("age")) is int
     assert (people.min("age"), people.max(Person.age)) == (5, 41)

@@ -19,6 +19,7 @@ from .database import Database
 from .errors import Code, Error
 from .exchange import ImportCounts, csv_schema, dump_schema
 from .fields import Float32, Mixed, backlinks, field
+from .geo import GeoBox, GeoCircle, GeoPolygon
 from .lists import List
 from .maintenance import (
     ClassSpace, Compaction, Plan, Reader, Report, Space, compact, delete, exists, plan, salvage, salvaged,
@@ -39,8 +40,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Backlinks", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection", "Compaction", "Database",
-    "DatabaseChange", "EmbeddedModel", "Error", "Float32", "ImportCounts", "List", "Map", "Migration", "Mixed", "Model",
-    "ObjectChange", "ObjectId", "Observation", "Plan", "Predicate", "PreparedQuery", "PropertyChange", "Reader",
-    "Report", "Results", "Set", "Space", "Write", "backlinks", "compact", "csv_schema", "delete", "dump_schema",
-    "errors", "exists", "field", "library_version", "open", "plan", "salvage", "salvaged", "schema_version", "verify",
+    "DatabaseChange", "EmbeddedModel", "Error", "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "ImportCounts",
+    "List", "Map", "Migration", "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Plan", "Predicate",
+    "PreparedQuery", "PropertyChange", "Reader", "Report", "Results", "Set", "Space", "Write", "backlinks", "compact",
+    "csv_schema", "delete", "dump_schema", "errors", "exists", "field", "library_version", "open", "plan", "salvage",
+    "salvaged", "schema_version", "verify",
 ]

@@ -115,14 +115,26 @@ class Coll:
     def sort(self, keys: Sequence[tuple[str, bool]]) -> Coll:
         """Keys are (path, whether descending)."""
         place = out("motte_coll")
+        cells, _kept = self._sort_keys(keys)
+        errors.check(lib.motte_coll_sort(self.handle, cells, len(keys), place))
+        return Coll(own(place))
+
+    def distinct(self, paths: Sequence[str]) -> Coll:
+        place = out("motte_coll")
+        cells, _kept = self._sort_keys([(path, False) for path in paths])
+        errors.check(lib.motte_coll_distinct(self.handle, cells, len(paths), place))
+        return Coll(own(place))
+
+    @staticmethod
+    def _sort_keys(keys: Sequence[tuple[str, bool]]) -> tuple[Any, list[Any]]:
+        """The keys for C, and what has to live as long as they do."""
         cells, kept = ffi.new("motte_sort_key[]", len(keys)), []
         for cell, (path, descending) in zip(cells, keys):
             view = ffi.from_buffer(utf8(path))
             kept.append(view)
             cell.path, cell.path_size = ffi.cast("char *", view), len(view)
             cell.flags = lib.MOTTE_SORT_DESCENDING if descending else lib.MOTTE_SORT_ASCENDING
-        errors.check(lib.motte_coll_sort(self.handle, cells, len(keys), place))
-        return Coll(own(place))
+        return cells, kept
 
     def limit(self, count: int) -> Coll:
         place = out("motte_coll")

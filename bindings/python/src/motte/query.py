@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Callable, Generic, NoReturn, Optional, TypeVar, Union
 
 from . import errors
+from .geo import Shape
 
 if TYPE_CHECKING:
     from ._coll import Query as _NativeQuery
@@ -28,7 +29,8 @@ M = TypeVar("M", bound="Model")
 #: Words that query text would not take for a property at the start of a path.
 _KEYWORDS = frozenset(
     "and or not any some all none in between like contains beginswith endswith true false yes no null nil nan inf "
-    "infinity self truepredicate falsepredicate sort limit distinct subquery asc desc ascending descending".split())
+    "infinity self geowithin truepredicate falsepredicate sort limit distinct subquery asc desc ascending "
+    "descending".split())
 _WORD = re.compile(r"[^\W\d]\w*\Z")
 
 
@@ -36,6 +38,11 @@ def _name_text(name: str) -> str:
     if _WORD.match(name) and name.lower() not in _KEYWORDS:
         return name
     return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+def _options(ignore_case: bool, ignore_accents: bool) -> str:
+    letters = ("c" if ignore_case else "") + ("d" if ignore_accents else "")
+    return f"[{letters}]" if letters else ""
 
 
 # ------------------------------------------------------------------------------------------------ predicates
@@ -46,7 +53,7 @@ class Predicate:
 
     __slots__ = ()
 
-    def _write(self, text: list[str], arguments: list[Any]) -> None:
+    def _write(self, text: list[str], arguments: list[Any], variable: str = "") -> None:
         raise NotImplementedError
 
     @property
@@ -99,13 +106,13 @@ class _Joined(Predicate):
         for part in (left, right):
             self.parts += part.parts if isinstance(part, _Joined) and part.word == word else [part]
 
-    def _write(self, text: list[str], arguments: list[Any]) -> None:
+    def _write(self, text: list[str], arguments: list[Any], variable: str = "") -> None:
         for number, part in enumerate(self.parts):
             if number:
                 text.append(f" {self.word} ")
-            simple = isinstance(part, (_Comparison, _Not))
+            simple = isinstance(part, (_Comparison, _Not, _Subquery))
             text.append("" if simple else "(")
-            part._write(text, arguments)
+            part._write(text, arguments, variable)
             text.append("" if simple else ")")
 
 
@@ -115,9 +122,9 @@ class _Not(Predicate):
     def __init__(self, inner: Predicate) -> None:
         self.inner = inner
 
-    def _write(self, text: list[str], arguments: list[Any]) -> None:
+    def _write(self, text: list[str], arguments: list[Any], variable: str = "") -> None:
         text.append("NOT (")
-        self.inner._write(text, arguments)
+        self.inner._write(text, arguments, variable)
         text.append(")")
 
 
@@ -127,10 +134,10 @@ class _Comparison(Predicate):
     def __init__(self, path: Path, operation: str, value: Any) -> None:
         self.path, self.operation, self.value = path, operation, value
 
-    def _write(self, text: list[str], arguments: list[Any]) -> None:
-        text.append(f"{self.path._text()} {self.operation} ")
+    def _write(self, text: list[str], arguments: list[Any], variable: str = "") -> None:
+        text.append(f"{self.path._text(variable)} {self.operation} ")
         if isinstance(self.value, Path):
-            text.append(self.value._text())
+            text.append(self.value._text(variable))
         elif isinstance(self.value, _Several):
             text.append("{")
             for number, value in enumerate(self.value.values):
@@ -140,6 +147,21 @@ class _Comparison(Predicate):
         else:
             text.append(f"${len(arguments)}")
             arguments.append(self.value)
+
+
+class _Subquery(Predicate):
+    """How many elements of a collection pass a whole condition, compared with a number."""
+
+    __slots__ = ("path", "inner", "wanted")
+
+    def __init__(self, path: Path, inner: Predicate, wanted: str) -> None:
+        self.path, self.inner, self.wanted = path, inner, wanted
+
+    def _write(self, text: list[str], arguments: list[Any], variable: str = "") -> None:
+        element = variable + "x"
+        text.append(f"SUBQUERY({self.path._text(variable)}, ${element}, ")
+        self.inner._write(text, arguments, element)
+        text.append(f").@count {self.wanted}")
 
 
 class _Several:
@@ -164,8 +186,9 @@ class Path:
         self._model, self._names, self._quantifier = model, names, quantifier
         self._target: Any = None
 
-    def _text(self) -> str:
-        text = ".".join(name if name.startswith("@") else _name_text(name) for name in self._names)
+    def _text(self, variable: str = "") -> str:
+        names = [name if name.startswith("@") else _name_text(name) for name in self._names]
+        text = ".".join([f"${variable}", *names] if variable else names)
         return f"{self._quantifier} {text}" if self._quantifier else text
 
     def __str__(self) -> str:
@@ -216,8 +239,13 @@ class Path:
     def __ge__(self, other: Any) -> Predicate:
         return _Comparison(self, ">=", other)
 
-    def equals(self, value: Any, *, ignore_case: bool = False) -> Predicate:
-        return _Comparison(self, "==[c]" if ignore_case else "==", value)
+    def geo_within(self, shape: Shape) -> Predicate:
+        """Places, which are embedded GeoJSON points, in a GeoBox, GeoCircle or GeoPolygon."""
+        return _Comparison(self, "GEOWITHIN", str(shape))
+
+    def equals(self, value: Any, *, ignore_case: bool = False, ignore_accents: bool = False) -> Predicate:
+        """`==`, for text also without regard to case and accents."""
+        return _Comparison(self, "==" + _options(ignore_case, ignore_accents), value)
 
     def is_null(self) -> Predicate:
         return _Comparison(self, "==", None)
@@ -229,19 +257,22 @@ class Path:
         """Both bounds belong to it."""
         return _Comparison(self, "BETWEEN", _Several([low, high]))
 
-    def contains(self, value: Any, *, ignore_case: bool = False) -> Predicate:
+    def contains(self, value: Any, *, ignore_case: bool = False, ignore_accents: bool = False) -> Predicate:
         """A text that contains another, or a list or inverse that contains a value or object."""
-        if self._is_list_of_values() or not isinstance(value, (str, bytes, bytearray)):
-            if ignore_case:
-                return _Comparison(self.any(), "==[c]", value)
-            return _Comparison(self.any(), "==", value)
-        return _Comparison(self, "CONTAINS[c]" if ignore_case else "CONTAINS", value)
+        options = _options(ignore_case, ignore_accents)
+        if self._is_list_of_values() or not isinstance(value, (str, bytes, bytearray, Path)):
+            return _Comparison(self.any(), "==" + options, value)
+        return _Comparison(self, "CONTAINS" + options, value)
 
-    def startswith(self, value: Any, *, ignore_case: bool = False) -> Predicate:
-        return _Comparison(self, "BEGINSWITH[c]" if ignore_case else "BEGINSWITH", value)
+    def startswith(self, value: Any, *, ignore_case: bool = False, ignore_accents: bool = False) -> Predicate:
+        return _Comparison(self, "BEGINSWITH" + _options(ignore_case, ignore_accents), value)
 
-    def endswith(self, value: Any, *, ignore_case: bool = False) -> Predicate:
-        return _Comparison(self, "ENDSWITH[c]" if ignore_case else "ENDSWITH", value)
+    def endswith(self, value: Any, *, ignore_case: bool = False, ignore_accents: bool = False) -> Predicate:
+        return _Comparison(self, "ENDSWITH" + _options(ignore_case, ignore_accents), value)
+
+    def like(self, value: Any, *, ignore_case: bool = False, ignore_accents: bool = False) -> Predicate:
+        """The whole text fits a pattern: `*` is any characters, `?` exactly one."""
+        return _Comparison(self, "LIKE" + _options(ignore_case, ignore_accents), value)
 
     def __and__(self, other: Any) -> Predicate:
         return _predicate(self) & _predicate(other)
@@ -261,7 +292,8 @@ class Path:
     # -------------------------------------------------------------------------------------------- collections
 
     def any(self, predicate: Optional[Any] = None) -> Any:
-        """True if some element matches: `Person.dogs.any(Dog.age > 3)`, `Person.scores.any() > 5`."""
+        """True if some element matches: `Person.dogs.any(Dog.age > 3)`, `Person.scores.any() > 5`. A whole condition is
+        about one and the same element: `Person.dogs.any((Dog.age > 3) & (Dog.name == "Rex"))`."""
         return self._quantified("ANY", predicate)
 
     def all(self, predicate: Optional[Any] = None) -> Any:
@@ -277,12 +309,14 @@ class Path:
         if predicate is None:
             return start
         predicate = _predicate(predicate)
-        if not isinstance(predicate, _Comparison) or predicate.path._quantifier:
-            raise errors.UnsupportedError(
-                f"{word.lower()}() takes one comparison: conditions that must hold for the same element of a list "
-                "need SUBQUERY, which is not supported yet")
-        inner = predicate.path._names
-        return _Comparison(Path(self._model, self._names + inner, word), predicate.operation, predicate.value)
+        if isinstance(predicate, _Comparison) and not predicate.path._quantifier and not isinstance(
+                predicate.value, Path):
+            inner = predicate.path._names
+            return _Comparison(Path(self._model, self._names + inner, word), predicate.operation, predicate.value)
+        # A whole condition on one and the same element.
+        if word == "ALL":
+            predicate = _Not(predicate)
+        return _Subquery(self, predicate, "> 0" if word == "ANY" else "== 0")
 
     def count(self) -> Path:
         return Path(self._model, self._names + ("@count",))

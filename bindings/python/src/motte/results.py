@@ -177,6 +177,14 @@ class Collection(Sequence[T], Generic[T]):
             sort_keys = [(path, not reverse) for path, reverse in sort_keys]
         return self._results(self._coll.sort(sort_keys))
 
+    def distinct(self, *keys: Any) -> Results[T]:
+        """The first of those that agree in properties, live: `distinct("name")`, `distinct(Person.name, Person.age)`.
+        Paths through links are fine; nulls agree. Without keys, equal values and the same object are one."""
+        sort_keys = query.sort_keys(keys)
+        if any(reverse for _, reverse in sort_keys):
+            raise TypeError("what is told apart has no order: sort before")
+        return self._results(self._coll.distinct([path for path, _ in sort_keys]))
+
     def limit(self, count: int) -> Results[T]:
         """The first `count` elements, live. (A slice is a list, as it is now.)"""
         if count < 0:
