@@ -6,14 +6,15 @@
 #   make build      library, tool and Python package
 #   make install PREFIX=/usr/local
 #   make bench      benchmarks beside SQLite and raw LMDB
-#   make soak       crash and concurrency tests, twenty times as long as in `make test`
+#   make fuzz       the fuzz targets (scripts/fuzz.sh)
+#   make soak       random, crash and fuzz tests, twenty times as long as in `make test`
 #   make clean
 
 PREFIX ?= /usr/local
 DESTDIR ?=
 STAGES ?=
 
-.PHONY: all setup build test tidy demo bench soak install clean
+.PHONY: all setup build test tidy demo bench fuzz soak install clean
 
 all: build
 
@@ -37,8 +38,11 @@ demo: build
 bench: setup
 	@scripts/bench.sh
 
+fuzz: setup
+	@scripts/fuzz.sh
+
 soak: setup
-	@MOTTE_TEST_SCALE=20 scripts/test.sh build unit library crash
+	@MOTTE_TEST_SCALE=20 scripts/test.sh build unit library crash fuzz
 
 install: setup
 	@cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$(PREFIX)" > build-cmake.log 2>&1 \

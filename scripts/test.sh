@@ -22,11 +22,12 @@ plan=(
     "tidy:1:floors, names, exports, error numbers, documents"
     "c:2:header gates, C tests, C example, conformance in C (CTest)"
     "python:3:pip install, Python tests, conformance in Python"
-    "crash:4:kill -9, order of writes and flushes"
+    "crash:2:kill -9 with two processes, order of writes and flushes, over both page stores"
     "demo:4:the flights, every printed number recomputed without Motte"
     "consumers:6:CMake, pkg-config, a Swift package and a wheel, each from outside"
-    "threads:6:engine tests under the thread sanitizer"
+    "threads:5:engine tests under the thread sanitizer"
     "addresses:6:engine tests under the address sanitizer"
+    "fuzz:7:a million operations beside a model, 100,000 power cuts, flipped bytes, fuzz targets"
 )
 
 export MOTTE_TEST_SCALE=${MOTTE_TEST_SCALE:-1}
@@ -92,14 +93,32 @@ sanitized() {
     MOTTE_ENGINE_ONLY=1 swift test --skip-build --sanitize "$kind" --scratch-path "$scratch" --filter "$tests"
 }
 
+# A multiple of the usual scale.
+scaled() { awk "BEGIN { print $MOTTE_TEST_SCALE * $1 }"; }
+
 stage_threads() {
     export TSAN_OPTIONS="halt_on_error=1 suppressions=$root/scripts/thread-sanitizer.suppressions"
-    sanitized thread .build-thread "$engine_tests"
+    # Random tests have one thread; those with more do not depend on the scale.
+    MOTTE_TEST_SCALE=$(scaled 0.1) sanitized thread .build-thread "$engine_tests"
 }
 
 stage_addresses() {
     # Leaks are counted by the tests themselves; the runtime's own caches would only drown them here.
     ASAN_OPTIONS=detect_leaks=0 sanitized address .build-address "$engine_tests|^ConformanceTests"
+}
+
+long_tests() {
+    MOTTE_ENGINE_ONLY=1 MOTTE_LONG_TESTS_ONLY=1 ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0 \
+        MOTTE_TEST_SCALE=$(scaled "$1") \
+        swift test --skip-build -c release --sanitize address --scratch-path .build-fuzz --filter "$2"
+}
+
+stage_fuzz() {
+    scripts/build-fuzz.sh
+    long_tests 40 '^StorageTests\.EverythingTests'
+    long_tests 334 '^PagesTests\.CutTests/random'
+    long_tests 10 '^PagesTests\.DamageTests/everyFlipped'
+    scripts/fuzz.sh
 }
 
 # ------------------------------------------------------------------------------------------------ running them

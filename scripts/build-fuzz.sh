@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Builds the engine, the fuzz targets and the long random tests in .build-fuzz: optimised, so that there can be many of
+# them, but with assertions, the address sanitizer and what libFuzzer counts. See scripts/fuzz.sh and scripts/test.sh.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+MOTTE_ENGINE_ONLY=1 MOTTE_LONG_TESTS_ONLY=1 swift build --build-tests -c release --sanitize address \
+    --scratch-path .build-fuzz -j "${MOTTE_JOBS:-$(nproc)}" \
+    -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug \
+    -Xswiftc -sanitize-coverage=edge,inline-8bit-counters,pc-table,trace-cmp
