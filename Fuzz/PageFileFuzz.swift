@@ -115,7 +115,7 @@ enum PageFileFuzz {
     }
 
     private static func salvage(_ file: [UInt8]) throws {
-        var salvage = try TreeSalvage(MemoryDisk(file), pageBytes: pageBytes)
+        var salvage = try TreeSalvage(MemoryDisk(file), pageBytes: pageBytes, nil)
         try salvage.run()
         try Finding.require(salvage.entries.count < 10_000, "more was saved than there is")
     }

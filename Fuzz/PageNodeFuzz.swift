@@ -13,6 +13,7 @@ extension FuzzTarget {
 
 enum PageNodeFuzz {
     private static let pageBytes = 4096
+    private static let layout = PageLayout(pageBytes: pageBytes, isSealed: false)
     private static let pageLimit = 1000
 
     @Sendable static func run(_ bytes: UnsafeRawBufferPointer) throws {
@@ -58,7 +59,7 @@ enum PageNodeFuzz {
         seal(&page)
         let reference = page.asBytes { bytes -> PageRef? in
             guard let base = bytes.baseAddress,
-                TreeNode.isWellFormed(base, pageBytes: pageBytes, pageLimit: pageLimit)
+                TreeNode.isWellFormed(base, layout, pageLimit: pageLimit)
             else { return nil }
             read(TreeNode(base))
             let node = TreeNode(base)
@@ -72,7 +73,7 @@ enum PageNodeFuzz {
         let level = page.asBytes { $0.baseAddress.map { TreeNode($0).level } ?? 0 }
         let passes = page.asBytes { bytes in
             bytes.baseAddress.map {
-                TreeNode.isSound($0, reference, level: level, pageBytes: pageBytes, pageLimit: pageLimit)
+                TreeNode.isSound($0, reference, level: level, layout: layout, pageLimit: pageLimit)
             } ?? false
         }
         try Finding.require(!passes, "a node with byte \(place) changed is not found out")
@@ -94,15 +95,15 @@ enum PageNodeFuzz {
     nonisolated(unsafe) private static var nodeSum: UInt64 = 0  // one thread: a fuzzer's, or that of a test
 
     private static func slot(_ page: inout [UInt8], _ hash: UInt64) throws {
-        guard let slot = page.asBytes({ RootSlot(decoding: $0, slot: 1) }) else { return }
+        guard let slot = page.asBytes({ RootSlot(decoding: $0, layout, slot: 1) }) else { return }
         var map = SpaceMap(pageCount: slot.pageCount)
         if slot.log.asBytes({ SpaceLog.replay($0, after: 0, &map) }) { use(&map) }
         let again = slot.encoded(pageBytes: pageBytes)
-        let same = again.asBytes { RootSlot(decoding: $0, slot: 1) }
+        let same = again.asBytes { RootSlot(decoding: $0, layout, slot: 1) }
         try Finding.require(same == slot, "a slot that is written again says something else")
         let place = Int(truncatingIfNeeded: hash % UInt64(pageBytes))
         page[place] ^= 1 << UInt8(hash >> 61)
-        let passes = page.asBytes { RootSlot(decoding: $0, slot: 1) } != nil
+        let passes = page.asBytes { RootSlot(decoding: $0, layout, slot: 1) } != nil
         try Finding.require(!passes, "a slot with byte \(place) changed is not found out")
     }
 
