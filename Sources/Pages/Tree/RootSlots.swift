@@ -61,7 +61,8 @@ enum RootSlots {
     private static func checkSize(_ slot: RootSlot, _ image: PageImage, _ disk: any Disk) throws(DatabaseError) {
         let bytes = try disk.byteCount()
         guard slot.pageCount <= bytes / image.pageBytes else {
-            throw .corrupted("it has \(bytes) bytes and should have \(slot.pageCount) pages of \(image.pageBytes)")
+            throw .corrupted(
+                "it is cut short: it has \(bytes) bytes and should have \(slot.pageCount) pages of \(image.pageBytes)")
         }
     }
 
