@@ -1,4 +1,7 @@
 /// The growing buffers of a `ChunkBuilder`.
+///
+/// A text longer than its source's limit is not in the heap but one of `longs`; its row has the place there as its word
+/// and `longMark` as its size.
 import MotteValues
 
 struct ChunkBuffers {
@@ -7,7 +10,7 @@ struct ChunkBuffers {
     private(set) var count = 0
     private(set) var capacity: Int
     private(set) var words: UnsafeMutablePointer<UInt64>
-    /// Byte counts of what is kept as bytes, nanoseconds of timestamps; of no use to other kinds.
+    /// Byte counts of what is kept as bytes or `longMark`, nanoseconds of timestamps; of no use to other kinds.
     private(set) var sizes: UnsafeMutablePointer<UInt32>
     /// Kept for nullable columns only.
     private(set) var present: UnsafeMutablePointer<UInt8>
@@ -21,7 +24,14 @@ struct ChunkBuffers {
     let isText: Bool
     private let hasSizes: Bool
 
-    init(_ kind: ColumnKind, isNullable: Bool, capacity: Int) {
+    static let longMark: UInt32 = 1 << 31
+    private var longs: [LongText] = []
+    private let longLimit: Int
+    private let longSource: (any LongTextSource)?
+
+    init(_ kind: ColumnKind, isNullable: Bool, capacity: Int, long source: (any LongTextSource)?) {
+        longSource = kind.mayBeLong ? source : nil
+        longLimit = longSource?.limit ?? .max
         self.kind = kind
         self.isNullable = isNullable
         self.capacity = max(capacity, 4)
@@ -94,7 +104,7 @@ struct ChunkBuffers {
         heapCapacity = max(heapNamed * 2, 4_096)
         heap = .allocate(byteCount: heapCapacity, alignment: 16)
         heapUsed = 0
-        for row in 0 ..< count { words[row] = keep(old + Int(words[row]), Int(sizes[row])) }
+        for row in 0 ..< count where !isLong(row) { words[row] = keep(old + Int(words[row]), Int(sizes[row])) }
         old.deallocate()
     }
 
@@ -111,9 +121,42 @@ struct ChunkBuffers {
 
     @inline(__always)
     mutating func append(bytes: UnsafeRawBufferPointer) {
+        if bytes.count > longLimit, appendLong(bytes) { return }
+        appendStored(bytes)
+    }
+
+    /// As it is: whether a value is long is decided when it comes, not when it moves. What an earlier release kept in
+    /// chunks stays there, in rows that are dead too.
+    @inline(__always)
+    private mutating func appendStored(_ bytes: UnsafeRawBufferPointer) {
         let place = keep(bytes.baseAddress, bytes.count)
         heapNamed &+= bytes.count
         append(place, size: UInt32(truncatingIfNeeded: bytes.count))
+    }
+
+    @inline(never)
+    private mutating func appendLong(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let longSource, let text = LongText(keeping: bytes, kind, in: longSource) else { return false }
+        append(text)
+        return true
+    }
+
+    /// Takes over a text that lies elsewhere; without a source it is copied into the heap.
+    mutating func append(_ text: LongText) {
+        guard longSource != nil else { return appendStored(text.bytes) }
+        longs.append(text)
+        append(UInt64(longs.count - 1), size: Self.longMark)
+    }
+
+    /// A row of another builder of the same kind.
+    mutating func append(_ source: ChunkBuffers, _ row: Int) {
+        if let text = source.longText(row) {
+            append(text)
+        } else if isText, source.isPresent(row) {
+            appendStored(source.text(row))
+        } else {
+            append(source.view(row))
+        }
     }
 
     @inline(__always)
@@ -156,6 +199,17 @@ struct ChunkBuffers {
     /// Texts that lie behind each other take one copy.
     mutating func append(texts source: UnsafeRawPointer, _ offsets: UnsafePointer<Int64>, _ number: Int) {
         guard number > 0 else { return }
+        if longLimit < .max {
+            var longest: Int64 = 0
+            for row in 0 ..< number { longest = max(longest, offsets[row &+ 1] &- offsets[row]) }
+            if longest > Int64(longLimit) {
+                for row in 0 ..< number {
+                    let start = Int(offsets[row])
+                    append(bytes: UnsafeRawBufferPointer(start: source + start, count: Int(offsets[row + 1]) - start))
+                }
+                return
+            }
+        }
         reserve(number)
         let first = Int(offsets[0])
         let size = Int(offsets[number]) - first
@@ -175,7 +229,7 @@ struct ChunkBuffers {
 
     /// The heap where its texts are those of all rows, in their order, and nothing else.
     var textsInOrder: UnsafeRawPointer? {
-        guard heapUsed == heapNamed else { return nil }
+        guard heapUsed == heapNamed, longs.isEmpty else { return nil }
         var place: UInt64 = 0
         for row in 0 ..< count {
             guard words[row] == place || sizes[row] == 0 else { return nil }
@@ -198,7 +252,13 @@ struct ChunkBuffers {
         case .float: for (index, row) in rows.enumerated() { output[index] = UInt64(chunk.float(row).bitPattern) }
         case .string, .data, .decimal, .objectID, .uuid, .mixed:
             for row in rows {
-                if chunk.isNull(row) { append(.null) } else { append(bytes: chunk.bytes(row)) }
+                if chunk.isNull(row) {
+                    append(.null)
+                } else if chunk.hasLongTexts, let text = chunk.longText(row) {
+                    append(text)
+                } else {
+                    appendStored(chunk.bytes(row))
+                }
             }
             return
         }
@@ -222,16 +282,17 @@ struct ChunkBuffers {
 
     mutating func set(_ row: Int, _ view: ValueView) {
         if !isPresent(row) { nullCount &-= 1 }
-        if isText { heapNamed &-= Int(sizes[row]) }
+        forgetText(row)
         if view.isNull {
             words[row] = 0
             if hasSizes { sizes[row] = 0 }
             if isNullable { nullCount &+= 1 }
         } else if isText {
             kind.withBytes(of: view) { bytes in
-                words[row] = keep(bytes.baseAddress, bytes.count)
-                sizes[row] = UInt32(truncatingIfNeeded: bytes.count)
-                heapNamed &+= bytes.count
+                if bytes.count > longLimit, let longSource, let text = LongText(keeping: bytes, kind, in: longSource) {
+                    return setLong(row, text)
+                }
+                setStored(row, bytes)
             }
         } else {
             words[row] = view.low
@@ -241,8 +302,61 @@ struct ChunkBuffers {
         if isText { compactHeapIfWasteful() }
     }
 
+    /// To a row of another builder of the same kind.
+    mutating func set(_ row: Int, _ source: ChunkBuffers, _ sourceRow: Int) {
+        guard isText, source.isPresent(sourceRow) else { return set(row, source.view(sourceRow)) }
+        if !isPresent(row) { nullCount &-= 1 }
+        forgetText(row)
+        if longSource != nil, let text = source.longText(sourceRow) {
+            setLong(row, text)
+        } else {
+            setStored(row, source.text(sourceRow))
+        }
+        if isNullable { present[row] = 1 }
+        compactHeapIfWasteful()
+    }
+
+    private mutating func setStored(_ row: Int, _ bytes: UnsafeRawBufferPointer) {
+        words[row] = keep(bytes.baseAddress, bytes.count)
+        sizes[row] = UInt32(truncatingIfNeeded: bytes.count)
+        heapNamed &+= bytes.count
+    }
+
+    private mutating func setLong(_ row: Int, _ text: LongText) {
+        // Texts that were replaced stay until they are most of them.
+        if longs.count > 64, longs.count > 2 * count { compactLongs(except: row) }
+        longs.append(text)
+        words[row] = UInt64(longs.count - 1)
+        sizes[row] = Self.longMark
+    }
+
+    private mutating func compactLongs(except changing: Int) {
+        var kept: [LongText] = []
+        for row in 0 ..< count where row != changing {
+            guard let text = longText(row) else { continue }
+            words[row] = UInt64(kept.count)
+            kept.append(text)
+        }
+        longs = kept
+    }
+
+    /// Of a row that gets another value.
+    @inline(__always)
+    private mutating func forgetText(_ row: Int) {
+        if isText, sizes[row] & Self.longMark == 0 { heapNamed &-= Int(sizes[row]) }
+    }
+
+    mutating func insert(_ source: ChunkBuffers, _ sourceRow: Int, at row: Int) {
+        append(source, sourceRow)
+        moveLast(to: row)
+    }
+
     mutating func insert(_ view: ValueView, at row: Int) {
         append(view)
+        moveLast(to: row)
+    }
+
+    private mutating func moveLast(to row: Int) {
         let last = count - 1
         Self.rotate(words, row, last)
         if hasSizes { Self.rotate(sizes, row, last) }
@@ -260,7 +374,7 @@ struct ChunkBuffers {
     mutating func remove(at row: Int) {
         let rest = count - row - 1
         if !isPresent(row) { nullCount &-= 1 }
-        if isText { heapNamed &-= Int(sizes[row]) }
+        forgetText(row)
         (words + row).update(from: words + row + 1, count: rest)
         if hasSizes { (sizes + row).update(from: sizes + row + 1, count: rest) }
         if isNullable { (present + row).update(from: present + row + 1, count: rest) }
@@ -272,7 +386,26 @@ struct ChunkBuffers {
         nullCount = 0
         heapUsed = 0
         heapNamed = 0
+        longs.removeAll()
     }
+
+    // MARK: Long texts
+
+    @inline(__always)
+    func isLong(_ row: Int) -> Bool { !longs.isEmpty && sizes[row] & Self.longMark != 0 }
+
+    @inline(__always)
+    func longText(_ row: Int) -> LongText? { isLong(row) ? longs[Int(words[row])] : nil }
+
+    var hasLongTexts: Bool {
+        guard !longs.isEmpty else { return false }
+        for row in 0 ..< count where sizes[row] & Self.longMark != 0 { return true }
+        return false
+    }
+
+    /// Bytes that the row takes in a chunk's heap.
+    @inline(__always)
+    func storedSize(_ row: Int) -> Int { isLong(row) ? LongTextReference.size : Int(sizes[row]) }
 
     // MARK: Reading
 
@@ -281,7 +414,8 @@ struct ChunkBuffers {
 
     @inline(__always)
     func text(_ row: Int) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: heap + Int(truncatingIfNeeded: words[row]), count: Int(sizes[row]))
+        if let long = longText(row) { return long.bytes }
+        return UnsafeRawBufferPointer(start: heap + Int(truncatingIfNeeded: words[row]), count: Int(sizes[row]))
     }
 
     @inline(__always)

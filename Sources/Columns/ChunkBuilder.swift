@@ -13,11 +13,12 @@ package final class ChunkBuilder {
     package let isNullable: Bool
     let buffers: UnsafeMutablePointer<ChunkBuffers>
 
-    package init(kind: ColumnKind, nullable: Bool, capacity: Int) {
+    /// Texts longer than the limit of `source` are kept there; without one, all are kept here.
+    package init(kind: ColumnKind, nullable: Bool, capacity: Int, long source: (any LongTextSource)? = nil) {
         self.kind = kind
         isNullable = nullable
         buffers = .allocate(capacity: 1)
-        buffers.initialize(to: ChunkBuffers(kind, isNullable: nullable, capacity: capacity))
+        buffers.initialize(to: ChunkBuffers(kind, isNullable: nullable, capacity: capacity, long: source))
     }
 
     deinit {
@@ -70,7 +71,11 @@ package final class ChunkBuilder {
     /// Rows of another builder of the same kind.
     package func append(_ source: ChunkBuilder, _ rows: Range<Int>) {
         buffers.pointee.reserve(rows.count)
-        for row in rows { append(source.view(row)) }
+        guard kind.hasBytes else {
+            for row in rows { append(source.view(row)) }
+            return
+        }
+        for row in rows { buffers.pointee.append(source.buffers.pointee, row) }
     }
 
     /// Rows of a chunk of the same kind.
@@ -85,6 +90,13 @@ package final class ChunkBuilder {
 
     package func set(_ row: Int, _ view: ValueView) { buffers.pointee.set(row, view) }
     package func insert(_ view: ValueView, at row: Int) { buffers.pointee.insert(view, at: row) }
+    /// Rows of another builder of the same kind; long texts change hands.
+    package func set(_ row: Int, _ source: ChunkBuilder, _ sourceRow: Int) {
+        buffers.pointee.set(row, source.buffers.pointee, sourceRow)
+    }
+    package func insert(_ source: ChunkBuilder, _ sourceRow: Int, at row: Int) {
+        buffers.pointee.insert(source.buffers.pointee, sourceRow, at: row)
+    }
     package func remove(at row: Int) { buffers.pointee.remove(at: row) }
     package func removeAll() { buffers.pointee.removeAll() }
 
@@ -94,6 +106,16 @@ package final class ChunkBuilder {
 
     /// Borrowed bytes live until the next change, and may be handed back to it. Links come with table 0.
     package func view(_ row: Int) -> ValueView { buffers.pointee.view(row) }
+
+    /// Throws where the row's value is a long one that cannot be read; `view` shows it as empty.
+    @inline(__always)
+    package func checkLongText(_ row: Int) throws(DatabaseError) { try buffers.pointee.longText(row)?.check() }
+
+    package func isLong(_ row: Int) -> Bool { buffers.pointee.isLong(row) }
+
+    package var longReferences: [LongTextReference] {
+        (0 ..< count).compactMap { buffers.pointee.longText($0)?.reference }
+    }
 
     // MARK: Encoding
 

@@ -31,6 +31,10 @@ struct ChunkEncoder {
                 payload += count * 4
             }
         case .string, .data, .decimal, .objectID, .uuid, .mixed:
+            if buffers.hasLongTexts {
+                header.flags |= ChunkHeader.hasLongTexts
+                payload += (count + 63) / 64 * 8
+            }
             let run = TextRun(buffers)
             header.encoding = run.dictionary == nil ? 0 : 1
             header.width = run.width
@@ -78,6 +82,7 @@ struct ChunkEncoder {
     func write(to base: UnsafeMutableRawPointer, key: UnsafeRawBufferPointer) {
         var output = base + ChunkHeader.size
         if buffers.nullCount > 0 { Self.writeBits(buffers.present, buffers.count, &output) }
+        if header.flags & ChunkHeader.hasLongTexts != 0 { writeLongMarks(&output) }
         switch buffers.kind {
         case .bool: Self.writeBits(buffers.words, buffers.count, &output)
         case .double: Self.copy(buffers.words, buffers.count * 8, &output)
@@ -114,6 +119,17 @@ struct ChunkEncoder {
             var word: UInt64 = 0
             for bit in 0 ..< min(64, count &- first) {
                 word |= UInt64(truncatingIfNeeded: flags[first &+ bit] & 1) &<< UInt64(truncatingIfNeeded: bit)
+            }
+            output.storeBytes(of: word, as: UInt64.self)
+            output += 8
+        }
+    }
+
+    private func writeLongMarks(_ output: inout UnsafeMutableRawPointer) {
+        for first in stride(from: 0, to: buffers.count, by: 64) {
+            var word: UInt64 = 0
+            for bit in 0 ..< min(64, buffers.count - first) where buffers.isLong(first + bit) {
+                word |= 1 << UInt64(bit)
             }
             output.storeBytes(of: word, as: UInt64.self)
             output += 8

@@ -3,7 +3,8 @@
 ///     offset  0  kind           u8    ColumnKind, plus 0x40 for lists
 ///             1  encoding       u8    see the kind's file
 ///             2  width          u8    bytes of a packed integer, an offset or a code
-///             3  flags          u8    1: a validity bitmap leads the payload; 2: timestamps carry nanoseconds
+///             3  flags          u8    1: a validity bitmap leads the payload; 2: timestamps carry nanoseconds;
+///                                 4: a bitmap follows of the rows whose text is a reference (`LongTextReference`)
 ///             4  count          u32   rows
 ///             8  payload bytes  u32   multiple of 8, zero padded
 ///            12  crc32c         u32   over the header (with crc 0), the payload and the chunk's page key
@@ -18,6 +19,7 @@ struct ChunkHeader {
     static let listFlag: UInt8 = 0x40
     static let hasValidity: UInt8 = 1
     static let hasNanoseconds: UInt8 = 2
+    static let hasLongTexts: UInt8 = 4
 
     var kind: UInt8
     var encoding: UInt8

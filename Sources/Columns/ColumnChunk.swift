@@ -1,6 +1,7 @@
 /// A view of the encoded values of one column of one cluster: plain pointers into bytes that were checked once.
 ///
-/// Payload by kind, after the optional validity bitmap (a multiple of 8 bytes, 1 = present):
+/// Payload by kind, after the optional validity bitmap (a multiple of 8 bytes, 1 = present) and the optional bitmap of
+/// long texts (the same, 1 = what is in the text's place is a reference to it):
 ///
 ///     bool       bits, a multiple of 8 bytes
 ///     int, link  i64 reference | count x width (0, 1, 2, 4, 8): value = reference + packed
@@ -31,13 +32,24 @@ package struct ColumnChunk {
     let offsetWidth: UInt8
     /// Of a dictionary: how many distinct values; -1 elsewhere.
     let distinctCount: Int
+    /// Of rows whose texts are too long for the chunk; nil where there are none. Borrowed from who made the chunk.
+    private(set) var longTexts: Unmanaged<LongTexts>?
 
     package var hasNulls: Bool { validity != nil }
     package var isDictionary: Bool { distinctCount >= 0 }
 
-    /// An absent key stands for bytes that never were in a file.
+    /// An absent key stands for bytes that never were in a file. For chunks without long texts.
     package init(
         validating bytes: UnsafeRawBufferPointer, kind: ColumnKind, key: UnsafeRawBufferPointer
+    ) throws(DatabaseError) {
+        var none: LongTexts?
+        try self.init(validating: bytes, kind: kind, key: key, long: nil, keeping: &none)
+    }
+
+    /// Long texts are looked for in `source`. The chunk is good for as long as the caller keeps `kept` and the bytes.
+    package init(
+        validating bytes: UnsafeRawBufferPointer, kind: ColumnKind, key: UnsafeRawBufferPointer,
+        long source: (any LongTextSource)?, keeping kept: inout LongTexts?
     ) throws(DatabaseError) {
         let header = try ChunkHeader(validating: bytes, kind: kind.rawValue, key: key)
         var layout = ChunkLayout(bytes, header)
@@ -45,6 +57,11 @@ package struct ColumnChunk {
         count = header.count
         width = header.width
         validity = header.flags & ChunkHeader.hasValidity != 0 ? try layout.take((count + 63) / 64 * 8) : nil
+        var marks: UnsafeRawPointer?
+        if header.flags & ChunkHeader.hasLongTexts != 0 {
+            try layout.require(kind.mayBeLong && header.encoding == 0, "flags")
+            marks = try layout.take((count + 63) / 64 * 8)
+        }
         var reference: Int64 = 0
         var extra: UnsafeRawPointer?
         var heap: UnsafeRawPointer?
@@ -88,6 +105,15 @@ package struct ColumnChunk {
         self.hashes = hashes ?? values
         self.offsetWidth = offsetWidth
         distinctCount = distinct
+        longTexts = nil
+        kept = nil
+        if let marks {
+            guard let source else { throw .corrupted("a chunk refers to long values where none can be") }
+            let here = self
+            let texts = try LongTexts(marks, count, kind, here.hashes, in: source) { here.text($0) }
+            kept = texts
+            longTexts = Unmanaged.passUnretained(texts)
+        }
         if kind.hasBytes, kind != .string, kind != .data { try checkValues() }
     }
 
@@ -98,7 +124,7 @@ package struct ColumnChunk {
             for code in 0 ..< distinctCount where !text(code).isEmpty { try kind.check(text(code)) }
             for row in 0 ..< count where !isNull(row) && text(code(row)).isEmpty { try kind.check(text(code(row))) }
         } else {
-            for row in 0 ..< count where !isNull(row) { try kind.check(text(row)) }
+            for row in 0 ..< count where !isNull(row) && longText(row) == nil { try kind.check(text(row)) }
         }
     }
 
@@ -179,6 +205,7 @@ package struct ColumnChunk {
     /// The `index`-th stored text: of a row, or of a dictionary code.
     @inline(__always)
     func text(_ index: Int) -> UnsafeRawBufferPointer {
+        if longTexts != nil, let long = longText(index) { return long.bytes }
         guard let heap else { return UnsafeRawBufferPointer(start: nil, count: 0) }
         let start = offset(index)
         return UnsafeRawBufferPointer(start: heap + start, count: offset(index &+ 1) &- start)

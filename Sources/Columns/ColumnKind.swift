@@ -26,6 +26,9 @@ package enum ColumnKind: UInt8, Sendable, CaseIterable {
         }
     }
 
+    /// Whether values may be too long for a chunk.
+    package var mayBeLong: Bool { self == .string || self == .data || self == .mixed }
+
     /// The bytes that a value is kept as; it is not null and fits the kind.
     @inline(__always)
     func withBytes(of view: ValueView, _ body: (UnsafeRawBufferPointer) -> Void) {

@@ -12,8 +12,18 @@ package struct ListChunk {
 
     static let externalBit: UInt32 = 1 << 31
 
+    /// For chunks without long texts.
     package init(
         validating bytes: UnsafeRawBufferPointer, elementKind: ColumnKind, key: UnsafeRawBufferPointer
+    ) throws(DatabaseError) {
+        var none: LongTexts?
+        try self.init(validating: bytes, elementKind: elementKind, key: key, long: nil, keeping: &none)
+    }
+
+    /// As with `ColumnChunk`, the caller keeps `kept`.
+    package init(
+        validating bytes: UnsafeRawBufferPointer, elementKind: ColumnKind, key: UnsafeRawBufferPointer,
+        long source: (any LongTextSource)?, keeping kept: inout LongTexts?
     ) throws(DatabaseError) {
         let header = try ChunkHeader(validating: bytes, kind: elementKind.rawValue | ChunkHeader.listFlag, key: key)
         var layout = ChunkLayout(bytes, header)
@@ -30,7 +40,8 @@ package struct ListChunk {
         let size = layout.rest
         let start = try layout.take(size)
         elements = try ColumnChunk(
-            validating: UnsafeRawBufferPointer(start: start, count: size), kind: elementKind, key: key)
+            validating: UnsafeRawBufferPointer(start: start, count: size), kind: elementKind, key: key,
+            long: source, keeping: &kept)
         guard elements.count == total else { throw .corrupted("a list chunk miscounts its elements") }
         self.starts = starts
     }

@@ -11,9 +11,11 @@ package final class ListChunkBuilder {
 
     private let elementKind: ColumnKind
     private let isNullable: Bool
+    private let longSource: (any LongTextSource)?
     private var cells: [Cell] = []
 
-    package init(elementKind: ColumnKind, nullable: Bool, capacity: Int) {
+    package init(elementKind: ColumnKind, nullable: Bool, capacity: Int, long source: (any LongTextSource)? = nil) {
+        longSource = source
         self.elementKind = elementKind
         isNullable = nullable
         cells.reserveCapacity(capacity)
@@ -38,7 +40,7 @@ package final class ListChunkBuilder {
                 cells.append(.empty)
             } else {
                 let range = chunk.range(row)
-                let builder = ChunkBuilder(kind: elementKind, nullable: isNullable, capacity: range.count)
+                let builder = makeBuilder(capacity: range.count)
                 builder.append(chunk.elements, range)
                 cells.append(.elements(builder))
             }
@@ -61,9 +63,28 @@ package final class ListChunkBuilder {
     /// The row's elements, to read and to change. An external row has none here.
     package func cell(_ row: Int) -> ChunkBuilder {
         if case .elements(let builder) = cells[row] { return builder }
-        let builder = ChunkBuilder(kind: elementKind, nullable: isNullable, capacity: 4)
+        let builder = makeBuilder(capacity: 4)
         if case .empty = cells[row] { cells[row] = .elements(builder) }
         return builder
+    }
+
+    private func makeBuilder(capacity: Int) -> ChunkBuilder {
+        ChunkBuilder(kind: elementKind, nullable: isNullable, capacity: capacity, long: longSource)
+    }
+
+    /// Of a row whose object is gone.
+    package func clear(_ row: Int) { cells[row] = .empty }
+
+    package func hasLongElements(_ row: Int) -> Bool {
+        guard case .elements(let builder) = cells[row] else { return false }
+        return (0 ..< builder.count).contains { builder.isLong($0) }
+    }
+
+    package var longReferences: [LongTextReference] {
+        cells.flatMap { cell in
+            if case .elements(let builder) = cell { return builder.longReferences }
+            return []
+        }
     }
 
     /// The row's elements are stored elsewhere; only their number is kept here.
@@ -75,7 +96,7 @@ package final class ListChunkBuilder {
     package func encode(key: UnsafeRawBufferPointer) -> [UInt8] {
         var inline = 0
         for row in cells.indices where !isExternal(row) { inline += elementCount(row) }
-        let elements = ChunkBuilder(kind: elementKind, nullable: isNullable, capacity: inline)
+        let elements = makeBuilder(capacity: inline)
         let lengthBytes = (cells.count * 4 + 7) & ~7
         var bytes = [UInt8](repeating: 0, count: ChunkHeader.size + lengthBytes)
         bytes.withUnsafeMutableBytes { output in

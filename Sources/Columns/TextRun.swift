@@ -20,7 +20,7 @@ struct TextRun {
             self.dictionary = dictionary
         } else {
             var total = 0
-            for row in 0 ..< buffers.count { total &+= Int(buffers.sizes[row]) }
+            for row in 0 ..< buffers.count { total &+= buffers.storedSize(row) }
             offsetWidth = total <= 0xFFFF ? 2 : 4
             width = UInt8(offsetWidth)
             size = buffers.count + (buffers.count + 1) * offsetWidth + total
@@ -73,7 +73,15 @@ struct TextRun {
             return
         }
         for index in 0 ..< count {
-            let text = buffers.text(rows.map { Int($0[index]) } ?? index)
+            let row = rows.map { Int($0[index]) } ?? index
+            if let long = buffers.longText(row) {
+                output.storeBytes(of: long.hash, toByteOffset: index, as: UInt8.self)
+                store(used, offsets, index)
+                long.reference.write(to: heap + used)
+                used &+= LongTextReference.size
+                continue
+            }
+            let text = buffers.text(row)
             output.storeBytes(of: Self.hash(text), toByteOffset: index, as: UInt8.self)
             store(used, offsets, index)
             if text.count > 0, let start = text.baseAddress {
@@ -128,7 +136,8 @@ struct TextDictionary {
     /// nil where more than a quarter of the texts differ, or where codes would not fit.
     init?(_ buffers: ChunkBuffers) {
         let count = buffers.count
-        guard count >= 16 else { return nil }
+        // A long text belongs to one row.
+        guard count >= 16, !buffers.hasLongTexts else { return nil }
         let limit = min(count / 4, 0x1_0000)
         // Open addressing over the texts found so far, at most a quarter full.
         let slots = (limit * 4).nextPowerOfTwo

@@ -7,7 +7,7 @@ import MotteValues
 
 enum TextSearch {
     static func select(_ chunk: ColumnChunk, containing matcher: TextMatcher, _ words: SelectionWords) {
-        guard !chunk.isDictionary, let heap = chunk.heap, !matcher.pattern.isEmpty else {
+        guard !chunk.isDictionary, !chunk.hasLongTexts, let heap = chunk.heap, !matcher.pattern.isEmpty else {
             return TextKernels.selectTexts(chunk, words) { matcher.matches(chunk.text($0)) }
         }
         Selection.clear(words, rows: chunk.count)

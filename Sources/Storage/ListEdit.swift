@@ -35,7 +35,7 @@ struct ListEdit {
         } else if lists.isExternal(place.slot) {
             let list = try LongList(
                 view.directory.makeLongListReader(slot, key), shape: shape,
-                storedCount: lists.elementCount(place.slot))
+                storedCount: lists.elementCount(place.slot), long: writer.longValues(slot))
             writer.longLists[id] = list
             long = list
         }
@@ -51,6 +51,8 @@ struct ListEdit {
     /// Borrowed until the next change.
     func view(_ index: Int) throws(DatabaseError) -> ValueView {
         if let long { return try long.view(index) }
+        let cell = cell
+        try cell.checkLongText(index)
         return cell.view(index)
     }
 
@@ -60,7 +62,10 @@ struct ListEdit {
     ) throws(DatabaseError) {
         guard let long else {
             let cell = cell
-            for index in range { try body(index, cell.view(index)) }
+            for index in range {
+                try cell.checkLongText(index)
+                try body(index, cell.view(index))
+            }
             return
         }
         var position = range.lowerBound
@@ -73,30 +78,29 @@ struct ListEdit {
     }
 
     mutating func insert(_ values: [ValueView], at index: Int) throws(DatabaseError) {
-        guard values.count > 1, column.kind.hasBytes else { return try insertSafe(values, at: index) }
+        guard values.count > 1, column.kind.hasBytes else { return try insert(ListValues(values), at: index) }
         // They may lie in this very list, whose memory moves with the first of them.
-        let copies = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: values.count)
+        let copies = makeBuilder(capacity: values.count)
         for value in values { copies.append(value) }
-        try withExtendedLifetime(copies) { () throws(DatabaseError) in
-            try insertSafe((0 ..< copies.count).map { copies.view($0) }, at: index)
-        }
+        try insert(ListValues(of: copies), at: index)
     }
 
-    private mutating func insertSafe(_ values: [ValueView], at index: Int) throws(DatabaseError) {
+    private func makeBuilder(capacity: Int) -> ChunkBuilder { writer.makeBuilder(slot, capacity: capacity) }
+
+    private mutating func insert(_ values: ListValues, at index: Int) throws(DatabaseError) {
         if let long {
             try long.insert(values, at: index)
         } else {
             let cell = cell
             if index == cell.count {
-                for value in values { cell.append(value) }
+                for offset in 0 ..< values.count { values.append(offset, to: cell) }
             } else if values.count <= 8 {
-                for (offset, value) in values.enumerated() { cell.insert(value, at: index + offset) }
+                for offset in 0 ..< values.count { values.insert(offset, into: cell, at: index + offset) }
             } else {
-                let rest = ChunkBuilder(
-                    kind: column.kind, nullable: column.isNullable, capacity: cell.count - index)
-                for position in index ..< cell.count { rest.append(cell.view(position)) }
+                let rest = makeBuilder(capacity: cell.count - index)
+                rest.append(cell, index ..< cell.count)
                 for position in (index ..< cell.count).reversed() { cell.remove(at: position) }
-                for value in values { cell.append(value) }
+                for offset in 0 ..< values.count { values.append(offset, to: cell) }
                 cell.append(rest, 0 ..< rest.count)
             }
         }
@@ -125,24 +129,36 @@ struct ListEdit {
     }
 
     mutating func move(from: Int, to: Int) throws(DatabaseError) {
-        let carried = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: 1)
-        carried.append(try view(from))
+        let carried = makeBuilder(capacity: 1)
+        try carry(from, to: carried)
         if let long {
             try long.remove(from ..< from + 1)
-            try long.insert([carried.view(0)], at: to)
+            try long.insert(ListValues(of: carried), at: to)
         } else {
             cell.remove(at: from)
-            cell.insert(carried.view(0), at: to)
+            cell.insert(carried, 0, at: to)
             changed.markChanged()
         }
     }
 
     func swap(_ first: Int, _ second: Int) throws(DatabaseError) {
-        let carried = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: 2)
-        carried.append(try view(first))
-        carried.append(try view(second))
-        try set(first, carried.view(1))
-        try set(second, carried.view(0))
+        let carried = makeBuilder(capacity: 2)
+        try carry(first, to: carried)
+        try carry(second, to: carried)
+        if let long {
+            try long.set(first, carried, 1)
+            try long.set(second, carried, 0)
+        } else {
+            cell.set(first, carried, 1)
+            cell.set(second, carried, 0)
+            changed.markChanged()
+        }
+    }
+
+    /// An element as it is, a long value by its reference.
+    private func carry(_ index: Int, to carried: ChunkBuilder) throws(DatabaseError) {
+        if let long { return try long.carry(index, to: carried) }
+        carried.append(cell, index ..< index + 1)
     }
 
     /// After the number of elements has changed: puts them where a list of this length belongs.
@@ -151,7 +167,7 @@ struct ListEdit {
         let id = LongListKey(slot: slot, owner: key)
         if let long {
             guard long.count < shape.returnLimit else { return lists.setExternal(place.slot, count: long.count) }
-            let short = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: long.count)
+            let short = makeBuilder(capacity: long.count)
             try long.forEach(0 ..< long.count) { chunk, range in short.append(chunk, range) }
             lists.setInline(place.slot, short)
             long.drop()
@@ -162,7 +178,8 @@ struct ListEdit {
                 list = known
             } else {
                 list = try LongList(
-                    writer.directory.makeLongListReader(slot, key), shape: shape, storedCount: nil)
+                    writer.directory.makeLongListReader(slot, key), shape: shape, storedCount: nil,
+                    long: writer.longValues(slot))
                 writer.longLists[id] = list
             }
             try list.fill(from: cell)

@@ -8,9 +8,11 @@
 ///     0x05 | table | cluster                        live bitmap, only where a row has been deleted
 ///     0x06 | table | column | owner key | node      long list (`LongListFormat`)
 ///     0x07 | index ...                              index blocks (owned by Indexes)
+///     0x08 | table | column | version | number      long value: its bytes (`LongValues`)
 ///     0x7F | version                                change log (owned by History)
 ///
 /// Numbers are big-endian, so that byte order is numeric order: 4 bytes each, owner key and version 8.
+import MotteColumns
 import MotteValues
 
 enum PageKeys {
@@ -46,9 +48,24 @@ enum PageKeys {
         return key
     }
 
+    static func longValue(_ table: TableKey, _ column: ColumnKey, _ reference: LongTextReference) -> [UInt8] {
+        var key = longValues(table, column)
+        withUnsafeBytes(of: reference.version.bigEndian) { key.append(contentsOf: $0) }
+        withUnsafeBytes(of: reference.number.bigEndian) { key.append(contentsOf: $0) }
+        return key
+    }
+
+    /// What the keys of all long values of a column begin with.
+    static func longValues(_ table: TableKey, _ column: ColumnKey) -> [UInt8] {
+        make(0x08, table.rawValue, column.rawValue)
+    }
+
+    /// Spaces whose keys have a column behind the table.
+    static func belongsToColumn(_ space: UInt8) -> Bool { space == 0x04 || space == 0x06 || space == 0x08 }
+
     /// What all keys of a column's pages begin with, apart from its index and the tail.
     static func everything(of table: TableKey, _ column: StoredColumn) -> [[UInt8]] {
-        [make(0x04, table.rawValue, column.key.rawValue), make(0x06, table.rawValue, column.key.rawValue)]
+        [0x04, 0x06, 0x08].map { make($0, table.rawValue, column.key.rawValue) }
     }
 
     /// What the keys of pages begin with that belong to single rows.
@@ -58,7 +75,7 @@ enum PageKeys {
 
     /// What all keys of a table's pages begin with, apart from its indexes.
     static func everything(of table: TableKey) -> [[UInt8]] {
-        [0x02, 0x03, 0x04, 0x05, 0x06].map { make($0, table.rawValue) }
+        [0x02, 0x03, 0x04, 0x05, 0x06, 0x08].map { make($0, table.rawValue) }
     }
 
     private static func make(_ space: UInt8, _ numbers: UInt32...) -> [UInt8] {

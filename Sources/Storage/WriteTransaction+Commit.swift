@@ -44,6 +44,7 @@ extension WriteTransaction {
             encodeCluster(overlay, cluster, writer, into: &batch)
         }
         for list in writer.longLists.values { try list.encode(into: &batch) }
+        try writer.balanceLongValues(writesTail: tail != nil).apply(table, longValues, to: &batch)
         if let tail {
             batch.put(PageKeys.tail(table), tail)
         } else if writer.directory.tailRowCount > 0, writer.tailRowCount == 0 {
@@ -93,7 +94,7 @@ extension WriteTransaction {
             if isGone {
                 batch.delete(key)  // C3
             } else if let column = overlay.columns[slot], column.isChanged {
-                if case .sealed(let spooled) = column.storage {
+                if case .sealed(let spooled, _) = column.storage {
                     batch.put(spooled)
                 } else {
                     batch.put(key, column.encode(key: key))

@@ -82,6 +82,9 @@ extension TableWriter {
             if cluster == tail || isOpen(cluster) {
                 overlay = try dirtyCluster(cluster)
                 if overlay.liveCount == 0 { continue }
+                for row in 0 ..< overlay.rowCount where overlay.live?.isLive(row) ?? true {
+                    try dropLongValues(cluster, row)
+                }
             } else {
                 if self.overlay(cluster) == nil, let live = try directory.liveBitmap(cluster), live.liveCount == 0 {
                     continue

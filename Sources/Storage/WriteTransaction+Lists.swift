@@ -121,7 +121,9 @@ extension WriteTransaction {
                 try view.listChunk(slot: slot, place.cluster).isExternal(place.slot)
             }
         guard isExternal else { return }
-        let long = try LongList(view.directory.makeLongListReader(slot, key), shape: listShape, storedCount: nil)
+        let long = try LongList(
+            view.directory.makeLongListReader(slot, key), shape: listShape, storedCount: nil,
+            long: writer.longValues(slot))
         long.drop()
         writer.longLists[id] = long
     }
@@ -146,6 +148,7 @@ extension WriteTransaction {
 
     func fittedElement(_ value: ValueView, _ edit: ListEdit) throws(DatabaseError) -> ValueView {
         let fitted = try ValueCheck.fitted(value, edit.column, edit.stored)
+        try makeRoom(for: fitted)
         try requireTargets(fitted, edit.column, edit.stored)
         return fitted
     }

@@ -54,6 +54,7 @@ extension WriteTransaction {
         isWhole: Bool = true
     ) throws(DatabaseError) {
         let stored = view.layout.columns[slot]
+        try makeRoom(for: new)
         unindex(old, stored, key)
         index(new, stored, key)
         if isWhole, old.kind == .list || old.kind == .map {
@@ -64,6 +65,14 @@ extension WriteTransaction {
         builder.set(place.slot, new)
         changed.markChanged()
         noteChange()
+    }
+
+    /// Where the disk is full, a long value is refused before anything is changed.
+    func makeRoom(for value: ValueView) throws(DatabaseError) {
+        switch value.kind {
+        case .string, .data, .list, .map: if value.bytes.count > longValues.limit { try spool.makeRoom() }
+        default: break
+        }
     }
 
     /// Deletes an object and all that it owns: links to it become null, and it disappears from lists and sets.
@@ -83,6 +92,7 @@ extension WriteTransaction {
             try dropOutgoing(view, next.key, place)
             try dropIncoming(view, next.key)
             recorder.deleted(next.table, next.key)
+            try writer(next.table).dropLongValues(place.cluster, place.slot)
             try writer(next.table).kill(place.cluster, place.slot)
             noteChange()
         }

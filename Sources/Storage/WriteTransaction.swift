@@ -15,6 +15,7 @@ package final class WriteTransaction: RowSource {
     let recorder = ChangeRecorder()
     /// Full clusters of a bulk load, encoded, until the commit.
     let spool: PageSpool
+    let longValues: PendingLongValues
     private(set) var writers: [TableWriter?] = []
     private(set) var deltas: [IndexKey: IndexDelta] = [:]
     /// Set while this write migrates the file to another schema.
@@ -33,6 +34,7 @@ package final class WriteTransaction: RowSource {
         self.database = database
         self.lock = lock
         spool = PageSpool(database.pages.spoolPlan)
+        longValues = PendingLongValues(version: base.version.rawValue + 1, spool)
         super.init(catalog: base.catalog, counters: base.counters, rowsPerCluster: base.rowsPerCluster)
     }
 
@@ -68,7 +70,7 @@ package final class WriteTransaction: RowSource {
         } else {
             directory = try base.directory(key)
         }
-        let writer = TableWriter(directory, spool)
+        let writer = TableWriter(directory, spool, longValues)
         while writers.count <= index { writers.append(nil) }
         writers[index] = writer
         return writer

@@ -1,6 +1,6 @@
 // Random operations on all types and collections beside a naive model, in writes that are committed, cancelled or fail
 // to commit. In each test, clusters of 3 rows cross every boundary there is, and long lists of a few elements have
-// trees.
+// trees. Values of a few bytes are as long ones, in pages of their own.
 import MottePages
 import MotteSchemaModel
 import MotteValues
@@ -11,18 +11,21 @@ import Testing
 
 @Suite struct EverythingTests {
     /// `scripts/test.sh fuzz` runs this at a scale that makes a million operations.
-    @Test(arguments: [3, 480])
-    func randomOperationsAgreeWithAModel(rowsPerCluster: Int) throws {
+    @Test(arguments: [3, 480], [LongValues.standardLimit, 60, 4])
+    func randomOperationsAgreeWithAModel(rowsPerCluster: Int, longest: Int) throws {
         var operations = 0
-        try PropertyTest.run(rounds: 4) { random, comment in
-            operations += try run(rowsPerCluster, &random, comment)
+        try PropertyTest.run(rounds: 2) { random, comment in
+            operations += try run(rowsPerCluster, longest, &random, comment)
         }
         print(
             "note: \(operations) random operations agree with the model, clusters of \(rowsPerCluster), "
+                + "values of more than \(longest) bytes apart, "
                 + "from seed \(PropertyTest.firstSeed)")
     }
 
-    private func run(_ rowsPerCluster: Int, _ random: inout SeededRandom, _ comment: String) throws -> Int {
+    private func run(
+        _ rowsPerCluster: Int, _ longest: Int, _ random: inout SeededRandom, _ comment: String
+    ) throws -> Int {
         let folder = TemporaryDirectory()
         var options = PageStoreOptions(path: folder.file("store.motte"))
         options.rowsPerCluster = rowsPerCluster
@@ -42,6 +45,8 @@ import Testing
             let write = try database.beginWrite(on: snapshot)
             write.listShape = LongListTests.small
             model.touched = []
+            // Sometimes another limit than the values were written under.
+            write.longValues.limit = random.chance(10) ? LongValues.standardLimit : longest
             let before = model
             var candidates = Array(model.rows.keys.sorted().shuffled(using: &random).prefix(12))
             for _ in 0 ..< random.below(250) { try model.step(write, &random, &candidates) }
@@ -71,6 +76,10 @@ import Testing
             // What was touched after every commit, everything after some and at the end.
             try model.checkTouched(snapshot, since: before, comment)
             if round % 8 == 5 { try model.check(snapshot, comment) }
+            if round % 4 == 1 {
+                let report = try snapshot.verify()
+                #expect(report.isSound, "\(report.text); \(comment)")
+            }
             if round % 8 == 1 {
                 _ = try database.advance(follower)
                 try model.check(follower, comment)
@@ -91,11 +100,13 @@ import Testing
         for table in [model.thingTable, model.partTable] {
             #expect(try snapshot.table(table).liveCount == 0, "\(comment)")
         }
-        let cursor = try snapshot.pages.makeCursor()
-        var found = try cursor.seek([KeySpace.longLists])
-        while found, cursor.key.first == KeySpace.longLists {
-            Issue.record("a node of a list outlives its object: \([UInt8](cursor.key)); \(comment)")
-            found = try cursor.next()
+        for space in [KeySpace.longLists, KeySpace.longValues] {
+            let cursor = try snapshot.pages.makeCursor()
+            var found = try cursor.seek([space])
+            while found, cursor.key.first == space {
+                Issue.record("a page outlives its object: \([UInt8](cursor.key)); \(comment)")
+                found = try cursor.next()
+            }
         }
         for table in snapshot.catalog.tables {
             for column in table.columns {

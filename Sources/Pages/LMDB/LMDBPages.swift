@@ -168,7 +168,7 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
         do throws(DatabaseError) {
             let header = try environment.header(transaction)
             try checkFollows(version, header.version)
-            try LMDBWriter.apply(entries, header.advanced(to: version), transaction, path)
+            try LMDBWriter.apply(entries, header.advanced(to: version, by: entries), transaction, path)
         } catch {
             mdb_txn_abort(transaction)
             throw error

@@ -51,7 +51,9 @@ package struct FileHeader: Sendable, Equatable {
     static let mostRowsPerCluster = 65_536
     private static let magic: [UInt8] = [0x4D, 0x4F, 0x54, 0x54, 0x45, 0x00]
     private static let endiannessMark: UInt16 = 0x0102
-    private static let knownIncompatible: UInt64 = 0
+    /// There have been long values (key space 0x08), so chunks may refer to them.
+    package static let longValuesFeature: UInt64 = 1
+    private static let knownIncompatible = longValuesFeature
     private static let knownReadOnlyCompatible: UInt64 = 0
 
     /// The header of a new, empty file.
@@ -159,9 +161,14 @@ package struct FileHeader: Sendable, Equatable {
         return bytes
     }
 
-    /// The same file after one more commit.
-    func advanced(to version: Version) -> FileHeader {
+    /// The same file after a commit of these entries.
+    func advanced(to version: Version, by entries: [PageBatch.Entry]) -> FileHeader {
         var next = self
+        if incompatibleFeatures & FileHeader.longValuesFeature == 0,
+            entries.contains(where: { $0.prefix >> 56 == UInt64(KeySpace.longValues) && !$0.isDelete })
+        {
+            next.incompatibleFeatures |= FileHeader.longValuesFeature
+        }
         next.version = version
         next.wallTimeNanoseconds = motte_shim_wall_time_ns()
         return next

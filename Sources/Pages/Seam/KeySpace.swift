@@ -8,6 +8,7 @@ package enum KeySpace {
     package static let liveBitmaps: UInt8 = 0x05
     package static let longLists: UInt8 = 0x06
     package static let indexBlocks: UInt8 = 0x07
+    package static let longValues: UInt8 = 0x08
     package static let changeLog: UInt8 = 0x7F
 
     /// Keys are 1 to 511 bytes (LMDB's limit, kept by every store).

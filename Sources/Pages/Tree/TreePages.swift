@@ -194,7 +194,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         lock.unlock()
         try checkFollows(version, Version(root.version))
         try makeDurable(root)
-        let header = try newestHeader(root).advanced(to: version)
+        let header = try newestHeader(root).advanced(to: version, by: entries)
         var state = try takeState(root)
         var commit = TreeCommit(self, &state, version.rawValue, byteCount: byteCount)
         do throws(DatabaseError) {

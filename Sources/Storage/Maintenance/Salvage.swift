@@ -133,7 +133,12 @@ private struct SalvageWalk {
             for (slot, chunk) in columns {
                 let column = view.layout.columns[slot]
                 if let chunk {
-                    properties.append((column.name, .value(Self.value(chunk, Int(key - first), column))))
+                    do throws(DatabaseError) {
+                        properties.append((column.name, .value(try Self.value(chunk, Int(key - first), column))))
+                    } catch {
+                        report.losses.append(
+                            "\(name).\(column.name) of object \(key): \(VerificationWalk.plain(error))")
+                    }
                 } else if let content = elements(view, slot, cluster, key) {
                     properties.append((column.name, content))
                 }
@@ -165,7 +170,10 @@ private struct SalvageWalk {
         return all.filter { Int($0 - first) < bitmap.rowCount && bitmap.isLive(Int($0 - first)) }
     }
 
-    private static func value(_ chunk: ColumnChunk, _ row: Int, _ column: StoredColumn) -> Value {
+    private static func value(
+        _ chunk: ColumnChunk, _ row: Int, _ column: StoredColumn
+    ) throws(DatabaseError) -> Value {
+        try chunk.checkLongText(row)
         var view = chunk.view(row)
         if view.kindNumber == ValueKind.link.rawValue, let target = column.target { view.aux = target.rawValue }
         return view.owned
@@ -193,11 +201,13 @@ private struct SalvageWalk {
             let row = Int(key - view.directory.firstKey(cluster))
             if chunk.isExternal(row) {
                 let count = chunk.elementCount(row)
-                try view.directory.longList(slot, ObjectKey(key)).forEach(0 ..< count, of: count) { part, range in
-                    for element in range { values.append(Self.value(part, element, column)) }
+                try view.directory.longList(slot, ObjectKey(key)).forEach(
+                    0 ..< count, of: count
+                ) { (part, range) throws(DatabaseError) in
+                    for element in range { values.append(try Self.value(part, element, column)) }
                 }
             } else {
-                for element in chunk.range(row) { values.append(Self.value(chunk.elements, element, column)) }
+                for element in chunk.range(row) { values.append(try Self.value(chunk.elements, element, column)) }
             }
         } catch {
             report.losses.append(
@@ -209,10 +219,15 @@ private struct SalvageWalk {
 }
 
 extension Snapshot {
-    private static func rowCount(_ bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer) -> Int? {
+    private func rowCount(_ bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer) -> Int? {
         guard let first = bytes.first, let kind = ColumnKind(rawValue: first & 0x3F) else { return nil }
-        if first & 0x40 != 0 { return (try? ListChunk(validating: bytes, elementKind: kind, key: key))?.count }
-        return (try? ColumnChunk(validating: bytes, kind: kind, key: key))?.count
+        let source = StoredLongValues(TableKey(0), ColumnKey(0), pages)
+        var texts: LongTexts?
+        if first & 0x40 != 0 {
+            return
+                (try? ListChunk(validating: bytes, elementKind: kind, key: key, long: source, keeping: &texts))?.count
+        }
+        return (try? ColumnChunk(validating: bytes, kind: kind, key: key, long: source, keeping: &texts))?.count
     }
 
     fileprivate func hasChunks(_ table: TableKey) throws(DatabaseError) -> Bool {
@@ -233,7 +248,7 @@ extension Snapshot {
             if cursor.key.count == 13 {
                 let cluster = cursor.key[9 ..< 13].reduce(Int64(0)) { $0 << 8 | Int64($1) }
                 // Only of a chunk that is whole.
-                if let rows = Self.rowCount(cursor.value.bytes, key: cursor.key) {
+                if let rows = rowCount(cursor.value.bytes, key: cursor.key) {
                     state.nextKey = max(state.nextKey, cluster * Int64(rowsPerCluster) + Int64(rows))
                 }
             }

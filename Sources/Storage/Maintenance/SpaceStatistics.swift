@@ -117,7 +117,7 @@ extension SpaceStatistics {
             } else {
                 otherBytes += bytes
             }
-        case 0x08:
+        case KeySpace.longValues:
             if let position = classOfTable[number] {
                 classes[position].largeValueBytes += bytes
             } else {

@@ -12,7 +12,7 @@ extension Snapshot {
     package func strayPages() throws(DatabaseError) -> [String] {
         var known: [[UInt8]] = [FileHeader.key, PageKeys.catalog, [KeySpace.changeLog]]
         for table in catalog.tables {
-            for prefix in PageKeys.everything(of: table.key) where prefix[0] != 0x04 && prefix[0] != 0x06 {
+            for prefix in PageKeys.everything(of: table.key) where !PageKeys.belongsToColumn(prefix[0]) {
                 known.append(prefix)
             }
             for column in table.columns {
@@ -31,7 +31,7 @@ extension Snapshot {
                 known[position].lexicographicallyPrecedes(cursor.key)
             { position += 1 }
             if position == known.count || !cursor.key.starts(with: known[position]) {
-                let prefix = Array(cursor.key.prefix(cursor.key.first == 0x04 || cursor.key.first == 0x06 ? 9 : 5))
+                let prefix = Array(cursor.key.prefix(PageKeys.belongsToColumn(cursor.key[0]) ? 9 : 5))
                 if let last = stray.last, last.prefix == prefix {
                     stray[stray.count - 1].count += 1
                 } else {

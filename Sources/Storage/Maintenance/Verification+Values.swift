@@ -8,6 +8,8 @@ struct RowEntries {
     private let column: StoredColumn
     private var values = ColumnEntries()
     private var links = ColumnEntries()
+    /// The long values that rows refer to.
+    private(set) var longValues: Set<LongTextReference> = []
 
     init(_ column: StoredColumn) { self.column = column }
 
@@ -21,6 +23,9 @@ struct RowEntries {
         }
         if column.linkIndex != nil { MixedLinks.forEach(value) { links.add(IndexValue.mixedLink(to: $0), key) } }
     }
+
+    /// False where another row refers to it too.
+    mutating func add(_ reference: LongTextReference) -> Bool { longValues.insert(reference).inserted }
 
     var all: [(index: IndexKey, rows: ColumnEntries, what: String)] {
         var all: [(IndexKey, ColumnEntries, String)] = []
@@ -47,9 +52,17 @@ extension VerificationWalk {
             for key in rows.liveKeys { try checkCollection(view, slot, key, &entries) }
             return
         }
-        let chunk = try view.chunk(slot: slot, cluster)
+        let chunk = try view.directory.chunk(slot, cluster)
         for key in rows.liveKeys {
-            let value = chunk.view(Int(key - rows.firstKey))
+            let row = Int(key - rows.firstKey)
+            if let reference = chunk.longReference(row) {
+                if !entries.add(reference) { note("\(place(view, slot, key)) shares its long value with another") }
+                do throws(DatabaseError) { try chunk.checkLongText(row) } catch {
+                    note("\(place(view, slot, key)): \(Self.plain(error))")
+                    continue
+                }
+            }
+            let value = chunk.view(row)
             if value.isNull, !column.isNullable { note("\(place(view, slot, key)) is null and must not be") }
             try check(value, view, slot, key)
             entries.add(value, key)
@@ -69,6 +82,9 @@ extension VerificationWalk {
             try view.listValues(column.key, ObjectKey(key)) { (chunk, range) throws(DatabaseError) in
                 for element in range {
                     count += 1
+                    if let reference = chunk.longReference(element), !entries.add(reference) {
+                        self.note("\(self.place(view, slot, key)) shares a long value with another")
+                    }
                     let value = chunk.view(element)
                     try self.check(value, view, slot, key)
                     if isOrdered {
@@ -87,6 +103,24 @@ extension VerificationWalk {
             }
         } catch { note("\(place(view, slot, key)): \(Self.plain(error))") }
         if !isInOrder { note("\(place(view, slot, key)) is not in order, or has something twice") }
+    }
+
+    /// Every long value of the column belongs to a row.
+    mutating func checkLongValues(
+        _ view: TableView, _ column: StoredColumn, _ entries: RowEntries
+    ) throws(DatabaseError) {
+        guard column.kind.mayBeLong else { return }
+        var known: Set<[UInt8]> = []
+        for reference in entries.longValues { known.insert(PageKeys.longValue(view.key, column.key, reference)) }
+        let prefix = PageKeys.longValues(view.key, column.key)
+        let cursor = try source.pages.makeCursor()
+        var stray = 0
+        var found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
+        while found, cursor.key.starts(with: prefix) {
+            if !known.contains([UInt8](cursor.key)) { stray += 1 }
+            found = try cursor.next()
+        }
+        if stray > 0 { note("\(view.type.name).\(column.name) has \(stray) long values that belong to no object") }
     }
 
     /// A value by itself: text is text, links lead somewhere.

@@ -178,7 +178,10 @@ struct VerificationWalk {
                     try walk.check(index, rows, "\(what) of \(name)")
                 }
             }
-            attempt(name) { (walk) throws(DatabaseError) in try walk.checkReach(view, column) }
+            attempt(name) { (walk) throws(DatabaseError) in
+                try walk.checkReach(view, column)
+                try walk.checkLongValues(view, column, entries)
+            }
             step()
             guard stopped == nil else { return }
         }

@@ -11,7 +11,7 @@ final class DirtyColumn {
         case values(ChunkBuilder)
         case lists(ListChunkBuilder)
         /// A full cluster's final bytes, in the spool of the write; the builder has gone on to the next cluster.
-        case sealed(SpooledEntry)
+        case sealed(SpooledEntry, [LongTextReference])
     }
 
     private(set) var storage: Storage
@@ -28,6 +28,7 @@ final class DirtyColumn {
         let bytes: UnsafeRawBufferPointer
         var chunk: ColumnChunk?
         var listChunk: ListChunk?
+        var longTexts: LongTexts?
 
         init(spooled: SpooledEntry) {
             owned = nil
@@ -68,11 +69,11 @@ final class DirtyColumn {
                     return place
                 }
                 guard let sealed else { return nil }
-                storage = .sealed(sealed)
+                storage = .sealed(sealed, values.longReferences)
                 return values
             case .lists(let lists):
                 let bytes = lists.encode(key: key)
-                storage = .sealed(bytes.withUnsafeBytes { spool.add(key, $0) })
+                storage = .sealed(bytes.withUnsafeBytes { spool.add(key, $0) }, lists.longReferences)
                 return nil
             case .sealed: return nil
             }
@@ -87,20 +88,30 @@ final class DirtyColumn {
 
     // MARK: Reading
 
-    func currentChunk(_ kind: ColumnKind) throws(DatabaseError) -> ColumnChunk {
+    func currentChunk(_ kind: ColumnKind, _ long: (any LongTextSource)?) throws(DatabaseError) -> ColumnChunk {
         let reading = encodedForReading()
         if let chunk = reading.chunk { return chunk }
-        let made = try ColumnChunk(validating: reading.bytes, kind: kind, key: checksumKey)
+        let made = try ColumnChunk(
+            validating: reading.bytes, kind: kind, key: checksumKey, long: long, keeping: &reading.longTexts)
         reading.chunk = made
         return made
     }
 
-    func currentListChunk(_ kind: ColumnKind) throws(DatabaseError) -> ListChunk {
+    func currentListChunk(_ kind: ColumnKind, _ long: (any LongTextSource)?) throws(DatabaseError) -> ListChunk {
         let reading = encodedForReading()
         if let chunk = reading.listChunk { return chunk }
-        let made = try ListChunk(validating: reading.bytes, elementKind: kind, key: checksumKey)
+        let made = try ListChunk(
+            validating: reading.bytes, elementKind: kind, key: checksumKey, long: long, keeping: &reading.longTexts)
         reading.listChunk = made
         return made
+    }
+
+    var longReferences: [LongTextReference] {
+        switch storage {
+        case .values(let builder): builder.longReferences
+        case .lists(let builder): builder.longReferences
+        case .sealed(_, let references): references
+        }
     }
 
     func encode(key: [UInt8]) -> [UInt8] {
@@ -108,21 +119,21 @@ final class DirtyColumn {
             switch storage {
             case .values(let builder): builder.encode(key: key)
             case .lists(let builder): builder.encode(key: key)
-            case .sealed(let spooled): [UInt8](spooled.value)
+            case .sealed(let spooled, _): [UInt8](spooled.value)
             }
         }
     }
 
     /// What the checksum of the encoded bytes covers: the page key once sealed, before that nothing.
     private var checksumKey: UnsafeRawBufferPointer {
-        if case .sealed(let spooled) = storage { return spooled.key }
+        if case .sealed(let spooled, _) = storage { return spooled.key }
         return UnsafeRawBufferPointer(start: nil, count: 0)
     }
 
     private func encodedForReading() -> Reading {
         if let reading { return reading }
         let made: Reading
-        if case .sealed(let spooled) = storage {
+        if case .sealed(let spooled, _) = storage {
             made = Reading(spooled: spooled)
         } else {
             made = Reading(copying: encode(key: []))

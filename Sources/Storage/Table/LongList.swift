@@ -10,6 +10,7 @@ import MotteValues
 final class LongList {
     let reader: LongListReader
     private let shape: LongListShape
+    private let longSource: WrittenLongValues?
     private var root: LongListNode?
     private var nextID: UInt32 = 1
     /// Nodes that the file has and the list does not need any more.
@@ -21,7 +22,10 @@ final class LongList {
     private var column: StoredColumn { reader.column }
 
     /// `stored` where the file has the list as a tree.
-    init(_ reader: LongListReader, shape: LongListShape, storedCount: Int?) throws(DatabaseError) {
+    init(
+        _ reader: LongListReader, shape: LongListShape, storedCount: Int?, long source: WrittenLongValues?
+    ) throws(DatabaseError) {
+        longSource = source
         self.reader = reader
         self.shape = shape
         guard let storedCount else { return }
@@ -76,7 +80,7 @@ final class LongList {
     }
 
     private func makeBuilder(capacity: Int) -> ChunkBuilder {
-        ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: capacity)
+        ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: capacity, long: longSource)
     }
 
     private func takeID() -> UInt32 {
@@ -95,7 +99,10 @@ final class LongList {
         var offset = index
         var node = root
         while let current = node {
-            if let elements = current.elements { return elements.view(offset) }
+            if let elements = current.elements {
+                try elements.checkLongText(offset)
+                return elements.view(offset)
+            }
             var next: LongListNode.Child?
             for child in current.children {
                 if offset < child.count {
@@ -132,7 +139,10 @@ final class LongList {
         if let elements = node.elements {
             let wanted = range.clamped(to: start ..< start + elements.count)
             guard !wanted.isEmpty else { return }
-            return try body(try node.chunk(column.kind), wanted.lowerBound - start ..< wanted.upperBound - start)
+            let chunk = try node.chunk(column.kind, longSource)
+            let rows = wanted.lowerBound - start ..< wanted.upperBound - start
+            try chunk.checkLongTexts(rows)
+            return try body(chunk, rows)
         }
         var position = start
         for child in node.children {
@@ -156,12 +166,11 @@ final class LongList {
         count = 0
         root = LongListNode(
             inner: 0, level: 1, [newLeaf(makeBuilder(capacity: shape.leafElements)).child], isChanged: true)
-        let values = (0 ..< elements.count).map { elements.view($0) }
-        try insert(values, at: 0)
+        try insert(ListValues(of: elements), at: 0)
     }
 
-    func insert(_ values: [ValueView], at index: Int) throws(DatabaseError) {
-        guard let root, !values.isEmpty else { return }
+    func insert(_ values: ListValues, at index: Int) throws(DatabaseError) {
+        guard let root, values.count > 0 else { return }
         guard nextID < UInt32.max - 1 << 24 else {
             throw DatabaseError(
                 .valueTooLarge, "the list \(column.name) has been edited too often; clear and refill it")
@@ -182,7 +191,7 @@ final class LongList {
 
     /// New nodes that belong directly behind `node`.
     private func insert(
-        _ values: [ValueView], into node: LongListNode, at offset: Int, isEnd: Bool
+        _ values: ListValues, into node: LongListNode, at offset: Int, isEnd: Bool
     ) throws(DatabaseError) -> [LongListNode] {
         if let elements = node.elements { return insert(values, into: node, elements, at: offset, isEnd: isEnd) }
         var index = 0
@@ -201,11 +210,11 @@ final class LongList {
     }
 
     private func insert(
-        _ values: [ValueView], into leaf: LongListNode, _ elements: ChunkBuilder, at offset: Int, isEnd: Bool
+        _ values: ListValues, into leaf: LongListNode, _ elements: ChunkBuilder, at offset: Int, isEnd: Bool
     ) -> [LongListNode] {
         let total = elements.count + values.count
         if values.count == 1, total <= shape.leafElements, elements.heapBytes <= shape.leafBytes {
-            if offset == elements.count { elements.append(values[0]) } else { elements.insert(values[0], at: offset) }
+            values.insert(0, into: elements, at: offset)
             leaf.markChanged()
             return []
         }
@@ -218,10 +227,10 @@ final class LongList {
         if isEnd {
             cutter.start(with: elements)
         } else {
-            for index in 0 ..< offset { cutter.append(elements.view(index)) }
+            for index in 0 ..< offset { cutter.next().append(elements, index ..< index + 1) }
         }
-        for value in values { cutter.append(value) }
-        if !isEnd { for index in offset ..< elements.count { cutter.append(elements.view(index)) } }
+        for index in 0 ..< values.count { values.append(index, to: cutter.next()) }
+        if !isEnd { for index in offset ..< elements.count { cutter.next().append(elements, index ..< index + 1) } }
         leaf.replaceElements(cutter.builders[0])
         return cutter.builders.dropFirst().map { newLeaf($0) }
     }
@@ -243,7 +252,27 @@ final class LongList {
     // MARK: Changing and removing
 
     func set(_ index: Int, _ value: ValueView) throws(DatabaseError) {
-        guard var node = root else { return }
+        guard let (node, elements, offset) = try leaf(of: index) else { return }
+        elements.set(offset, value)
+        node.markChanged()
+    }
+
+    /// To a row of another builder; a long value changes hands.
+    func set(_ index: Int, _ source: ChunkBuilder, _ row: Int) throws(DatabaseError) {
+        guard let (node, elements, offset) = try leaf(of: index) else { return }
+        elements.set(offset, source, row)
+        node.markChanged()
+    }
+
+    /// Appends an element to `carried`, a long value by its reference alone.
+    func carry(_ index: Int, to carried: ChunkBuilder) throws(DatabaseError) {
+        guard let (_, elements, offset) = try leaf(of: index) else { return }
+        carried.append(elements, offset ..< offset + 1)
+    }
+
+    /// The leaf that holds an element, opened, and where it is there.
+    private func leaf(of index: Int) throws(DatabaseError) -> (LongListNode, ChunkBuilder, Int)? {
+        guard var node = root else { return nil }
         var offset = index
         while node.elements == nil {
             var position = 0
@@ -253,8 +282,7 @@ final class LongList {
             }
             node = try child(position, of: node)
         }
-        node.elements?.set(offset, value)
-        node.markChanged()
+        return node.elements.map { (node, $0, offset) }
     }
 
     func remove(_ range: Range<Int>) throws(DatabaseError) {
@@ -359,12 +387,64 @@ final class LongList {
         if let root { encode(root, into: &batch) }
     }
 
+    /// What the nodes that `encode` writes and deletes refer to.
+    func balanceLongValues(_ balance: inout LongValueBalance) throws(DatabaseError) {
+        if dropsStored {
+            for key in try reader.storedKeys() { balance.remove(try reader.longReferences(key: key), column.key) }
+        }
+        for id in freed { balance.remove(try reader.longReferences(id), column.key) }
+        if let root { try balanceLongValues(of: root, &balance) }
+    }
+
+    private func balanceLongValues(
+        of node: LongListNode, _ balance: inout LongValueBalance
+    ) throws(DatabaseError) {
+        if node.isChanged, let elements = node.elements {
+            balance.remove(try reader.longReferences(node.id), column.key)
+            balance.add(elements.longReferences, column.key)
+        }
+        for child in node.children { if let open = child.node { try balanceLongValues(of: open, &balance) } }
+    }
+
     private func encode(_ node: LongListNode, into batch: inout PageBatch) {
         if node.isChanged {
             let key = reader.key(node.id)
             batch.put(key, node.encode(key: key, nextID: node.id == 0 ? nextID : 0))
         }
         for child in node.children { if let open = child.node { encode(open, into: &batch) } }
+    }
+}
+
+/// Elements on their way into a list: views, or rows of a builder, whose long values change hands.
+struct ListValues {
+    private let views: [ValueView]
+    private let builder: ChunkBuilder?
+    let count: Int
+
+    init(_ views: [ValueView]) {
+        self.views = views
+        builder = nil
+        count = views.count
+    }
+
+    init(of builder: ChunkBuilder) {
+        views = []
+        self.builder = builder
+        count = builder.count
+    }
+
+    func append(_ index: Int, to target: ChunkBuilder) {
+        if let builder { target.append(builder, index ..< index + 1) } else { target.append(views[index]) }
+    }
+
+    func insert(_ index: Int, into target: ChunkBuilder, at position: Int) {
+        if position == target.count {
+            append(index, to: target)
+        } else if let builder {
+            target.insert(builder, index, at: position)
+        } else {
+            target.insert(views[index], at: position)
+        }
     }
 }
 
@@ -383,10 +463,11 @@ private struct LeafCutter {
 
     mutating func start(with builder: ChunkBuilder) { builders.append(builder) }
 
-    mutating func append(_ value: ValueView) {
-        if let last = builders.last, last.count < limit, last.heapBytes < byteLimit { return last.append(value) }
+    /// Where the next element goes.
+    mutating func next() -> ChunkBuilder {
+        if let last = builders.last, last.count < limit, last.heapBytes < byteLimit { return last }
         let next = make(limit)
-        next.append(value)
         builders.append(next)
+        return next
     }
 }

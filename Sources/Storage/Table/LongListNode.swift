@@ -19,6 +19,7 @@ final class LongListNode {
     /// Whether the commit has to write it.
     private(set) var isChanged: Bool
     private var encoded: UnsafeMutableRawBufferPointer?
+    private var longTexts: LongTexts?
 
     init(leaf id: UInt32, _ elements: ChunkBuilder, isChanged: Bool) {
         self.id = id
@@ -59,7 +60,7 @@ final class LongListNode {
     }
 
     /// A leaf's elements as readers of chunks want them; valid until its next change.
-    func chunk(_ kind: ColumnKind) throws(DatabaseError) -> ColumnChunk {
+    func chunk(_ kind: ColumnKind, _ long: (any LongTextSource)?) throws(DatabaseError) -> ColumnChunk {
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
         if encoded == nil, let elements {
             let bytes = elements.encode(key: none)
@@ -69,7 +70,7 @@ final class LongListNode {
         }
         return try ColumnChunk(
             validating: UnsafeRawBufferPointer(encoded ?? UnsafeMutableRawBufferPointer(start: nil, count: 0)),
-            kind: kind, key: none)
+            kind: kind, key: none, long: long, keeping: &longTexts)
     }
 
     func encode(key: [UInt8], nextID: UInt32) -> [UInt8] {

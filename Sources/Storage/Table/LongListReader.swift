@@ -15,10 +15,17 @@ final class LongListReader {
     private var lastLeaf: (id: UInt32, chunk: ColumnChunk)?
     /// Position of the first element of `lastLeaf` in the list, where a read from the root has met it.
     private var lastStart = -1
+    private let longSource: (any LongTextSource)?
+    /// Leaves with long values, which stay once they were looked at.
+    private var longLeaves: [UInt32: (chunk: ColumnChunk, texts: LongTexts)] = [:]
     private var rowOfBlocks: UnsafeMutableRawBufferPointer?
     private static let blockOfRowElements = 512
 
-    init(_ table: TableKey, _ column: StoredColumn, _ owner: ObjectKey, _ pages: PageSnapshot, _ counters: Counters) {
+    init(
+        _ table: TableKey, _ column: StoredColumn, _ owner: ObjectKey, _ pages: PageSnapshot, _ counters: Counters,
+        long source: (any LongTextSource)?
+    ) {
+        longSource = source
         self.table = table
         self.column = column
         self.owner = owner
@@ -63,16 +70,38 @@ final class LongListReader {
 
     func leaf(_ id: UInt32, count: Int) throws(DatabaseError) -> ColumnChunk {
         if let lastLeaf, lastLeaf.id == id { return lastLeaf.chunk }
+        if let known = longLeaves[id] {
+            lastLeaf = (id, known.chunk)
+            lastStart = -1
+            return known.chunk
+        }
         let key = key(id)
+        var texts: LongTexts?
         let chunk = try key.withBytes { key throws(DatabaseError) in
             guard let found = try pages.get(key) else { throw self.missing() }
-            return try ColumnChunk(validating: found.bytes, kind: column.kind, key: key)
+            return try ColumnChunk(
+                validating: found.bytes, kind: column.kind, key: key, long: longSource, keeping: &texts)
         }
         counters.add(chunksDecoded: 1)
         guard chunk.count == count else { throw .corrupted("a block of the list \(column.name) has a wrong size") }
         lastLeaf = (id, chunk)
         lastStart = -1
+        if let texts { longLeaves[id] = (chunk, texts) }
         return chunk
+    }
+
+    /// What a node in the file refers to; nothing where there is none, or where it is not a leaf.
+    func longReferences(_ node: UInt32) throws(DatabaseError) -> [LongTextReference] {
+        try longReferences(key: key(node))
+    }
+
+    func longReferences(key: [UInt8]) throws(DatabaseError) -> [LongTextReference] {
+        guard let found = try pages.get(key), found.bytes.first != LongListInner.kind else { return [] }
+        var texts: LongTexts?
+        let chunk = try key.withBytes { key throws(DatabaseError) in
+            try ColumnChunk(validating: found.bytes, kind: column.kind, key: key, long: longSource, keeping: &texts)
+        }
+        return withExtendedLifetime(texts) { chunk.longReferences }
     }
 
     private func missing() -> DatabaseError { .corrupted("a block of the list \(column.name) is missing") }
@@ -84,7 +113,7 @@ final class LongListReader {
         if let lastLeaf, lastStart >= 0, range.lowerBound >= lastStart,
             range.upperBound <= lastStart + lastLeaf.chunk.count
         {
-            return try body(lastLeaf.chunk, range.lowerBound - lastStart ..< range.upperBound - lastStart)
+            return try lend(lastLeaf.chunk, range.lowerBound - lastStart ..< range.upperBound - lastStart, body)
         }
         let root = try root(count: count).node
         guard root.total == count else { throw .corrupted("the list \(column.name) has a wrong number of elements") }
@@ -101,7 +130,7 @@ final class LongListReader {
         if level == 0 {
             let chunk = try leaf(id, count: count)
             lastStart = start
-            return try body(chunk, wanted.lowerBound - start ..< wanted.upperBound - start)
+            return try lend(chunk, wanted.lowerBound - start ..< wanted.upperBound - start, body)
         }
         let node = try inner(id, level: level)
         guard node.total == count else { throw .corrupted("a node of the list \(column.name) has a wrong count") }
@@ -121,6 +150,14 @@ final class LongListReader {
             }
             position += count
         }
+    }
+
+    private func lend(
+        _ chunk: ColumnChunk, _ range: Range<Int>,
+        _ body: (ColumnChunk, Range<Int>) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        try chunk.checkLongTexts(range)
+        try body(chunk, range)
     }
 
     /// The keys of all nodes that the list has in the file.

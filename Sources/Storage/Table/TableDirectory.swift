@@ -23,6 +23,9 @@ final class TableDirectory {
 
     private var columns: [ContiguousArray<ColumnChunk?>]
     private var lists: [ContiguousArray<ListChunk?>]
+    private var longSources: [StoredLongValues?]
+    /// Of chunks that have long values, by slot and cluster.
+    private var longTexts: [[Int: LongTexts]]
     private var tail: (directory: Tail.Directory, bytes: UnsafeRawBufferPointer)?
     /// Per cluster, the tail last; nil until the first look. Empty arrays mean that nothing has been deleted.
     private var live: [LiveBitmap?]?
@@ -36,6 +39,8 @@ final class TableDirectory {
         state = try Self.readState(layout.key, pages)
         columns = Array(repeating: [], count: layout.columns.count)
         lists = Array(repeating: [], count: layout.columns.count)
+        longSources = Array(repeating: nil, count: layout.columns.count)
+        longTexts = Array(repeating: [:], count: layout.columns.count)
     }
 
     /// For a table whose state cannot be read.
@@ -49,6 +54,8 @@ final class TableDirectory {
         self.state = state
         columns = Array(repeating: [], count: layout.columns.count)
         lists = Array(repeating: [], count: layout.columns.count)
+        longSources = Array(repeating: nil, count: layout.columns.count)
+        longTexts = Array(repeating: [:], count: layout.columns.count)
     }
 
     static func readState(_ table: TableKey, _ pages: PageSnapshot) throws(DatabaseError) -> TableState {
@@ -136,9 +143,11 @@ final class TableDirectory {
         if cluster < lists[slot].count, let chunk = lists[slot][cluster] { return chunk }
         let column = layout.columns[slot]
         let chunk: ListChunk
+        var long: LongTexts?
         if let (bytes, key) = try chunkBytes(slot, cluster) {
             chunk = try key.withBytes { key throws(DatabaseError) in
-                try ListChunk(validating: bytes, elementKind: column.kind, key: key)
+                try ListChunk(
+                    validating: bytes, elementKind: column.kind, key: key, long: longSource(slot), keeping: &long)
             }
         } else {
             let builder = ListChunkBuilder(
@@ -150,6 +159,7 @@ final class TableDirectory {
         counters.add(chunksDecoded: 1)
         while lists[slot].count <= cluster { lists[slot].append(nil) }
         lists[slot][cluster] = chunk
+        if let long { longTexts[slot][cluster] = long }
         return chunk
     }
 
@@ -157,9 +167,10 @@ final class TableDirectory {
     private func loadChunk(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> ColumnChunk {
         let column = layout.columns[slot]
         let chunk: ColumnChunk
+        var long: LongTexts?
         if let (bytes, key) = try chunkBytes(slot, cluster) {
             chunk = try key.withBytes { key throws(DatabaseError) in
-                try ColumnChunk(validating: bytes, kind: column.kind, key: key)
+                try ColumnChunk(validating: bytes, kind: column.kind, key: key, long: longSource(slot), keeping: &long)
             }
         } else {
             // The column is younger than the rows.
@@ -174,7 +185,17 @@ final class TableDirectory {
                 contentsOf: repeatElement(nil, count: max(clusterCount, cluster + 1) - columns[slot].count))
         }
         columns[slot][cluster] = chunk
+        if let long { longTexts[slot][cluster] = long }
         return chunk
+    }
+
+    /// nil for columns whose values are never long.
+    func longSource(_ slot: Int) -> StoredLongValues? {
+        if let source = longSources[slot] { return source }
+        guard layout.columns[slot].kind.mayBeLong else { return nil }
+        let source = StoredLongValues(layout.key, layout.columns[slot].key, pages)
+        longSources[slot] = source
+        return source
     }
 
     private func wrongRowCount(_ slot: Int, _ cluster: Int, _ count: Int) -> DatabaseError {
@@ -223,7 +244,7 @@ final class TableDirectory {
 
     /// One of its own, for a write.
     func makeLongListReader(_ slot: Int, _ owner: ObjectKey) -> LongListReader {
-        LongListReader(layout.key, layout.columns[slot], owner, pages, counters)
+        LongListReader(layout.key, layout.columns[slot], owner, pages, counters, long: longSource(slot))
     }
 
     // MARK: Moving to another version
@@ -235,14 +256,18 @@ final class TableDirectory {
         let new = try Self.readState(layout.key, pages)
         self.pages = pages
         lastList = nil
+        for source in longSources { source?.pages = pages }
         guard new.modifiedIn != old.modifiedIn else { return }
         state = new
         live = nil
         tail = nil
-        guard let touched, touched.count * 4 <= clusterCount, arena.bytesUsed < 64 << 20 else {
+        let bytesUsed = longSources.reduce(arena.bytesUsed) { $0 + ($1?.bytesUsed ?? 0) }
+        guard let touched, touched.count * 4 <= clusterCount, bytesUsed < 64 << 20 else {
             for slot in columns.indices {
                 columns[slot].removeAll()
                 lists[slot].removeAll()
+                longTexts[slot].removeAll()
+                longSources[slot] = nil
             }
             arena = ChunkArena()
             return
@@ -254,6 +279,7 @@ final class TableDirectory {
         for slot in columns.indices {
             for cluster in stale where cluster < columns[slot].count { columns[slot][cluster] = nil }
             for cluster in stale where cluster < lists[slot].count { lists[slot][cluster] = nil }
+            if !longTexts[slot].isEmpty { for cluster in stale { longTexts[slot][cluster] = nil } }
         }
     }
 }

@@ -68,8 +68,15 @@ package final class TableView {
     }
 
     package func chunk(slot: Int, _ cluster: Int) throws(DatabaseError) -> ColumnChunk {
-        if let changed = writer?.overlay(cluster)?.columns[slot] {
-            return try changed.currentChunk(layout.columns[slot].kind)
+        let chunk = try uncheckedChunk(slot, cluster)
+        if chunk.hasLongTexts { try chunk.checkLongTexts() }
+        return chunk
+    }
+
+    /// Its long values have not been looked at.
+    private func uncheckedChunk(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> ColumnChunk {
+        if let writer, let changed = writer.overlay(cluster)?.columns[slot] {
+            return try changed.currentChunk(layout.columns[slot].kind, writer.longValues(slot))
         }
         return try directory.chunk(slot, cluster)
     }
@@ -79,8 +86,14 @@ package final class TableView {
     }
 
     package func listChunk(slot: Int, _ cluster: Int) throws(DatabaseError) -> ListChunk {
-        if let changed = writer?.overlay(cluster)?.columns[slot] {
-            return try changed.currentListChunk(layout.columns[slot].kind)
+        let chunk = try uncheckedListChunk(slot, cluster)
+        if chunk.elements.hasLongTexts { try chunk.elements.checkLongTexts() }
+        return chunk
+    }
+
+    private func uncheckedListChunk(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> ListChunk {
+        if let writer, let changed = writer.overlay(cluster)?.columns[slot] {
+            return try changed.currentListChunk(layout.columns[slot].kind, writer.longValues(slot))
         }
         return try directory.listChunk(slot, cluster)
     }
@@ -129,14 +142,13 @@ package final class TableView {
                 className: layout.stored.name, propertyName: layout.columns[slot].name)
         }
         var view: ValueView
-        if let changed = writer?.overlay(place.cluster)?.columns[slot] {
-            if case .values(let builder) = changed.storage {
-                view = builder.view(place.slot)
-            } else {
-                view = try changed.currentChunk(layout.columns[slot].kind).view(place.slot)
-            }
+        if case .values(let builder)? = writer?.overlay(place.cluster)?.columns[slot]?.storage {
+            try builder.checkLongText(place.slot)
+            view = builder.view(place.slot)
         } else {
-            view = try directory.chunk(slot, place.cluster).view(place.slot)
+            let chunk = try uncheckedChunk(slot, place.cluster)
+            try chunk.checkLongText(place.slot)
+            view = chunk.view(place.slot)
         }
         // In mixed columns links carry their class themselves.
         if view.kindNumber == ValueKind.link.rawValue, let target = layout.columns[slot].target {
@@ -154,7 +166,7 @@ package final class TableView {
         if let changed = writer?.overlay(place.cluster)?.columns[slot], case .lists(let builder) = changed.storage {
             return builder.elementCount(place.slot)
         }
-        return try listChunk(slot: slot, place.cluster).elementCount(place.slot)
+        return try uncheckedListChunk(slot, place.cluster).elementCount(place.slot)
     }
 
     package func listElement(_ column: ColumnKey, _ key: ObjectKey, _ index: Int) throws(DatabaseError) -> ValueView {
@@ -163,7 +175,10 @@ package final class TableView {
         if let long = changedLongList(slot, key) {
             if index >= 0, index < long.count { result = try long.view(index) }
         } else if let builder = try changedElements(slot, key) {
-            if index >= 0, index < builder.count { result = builder.view(index) }
+            if index >= 0, index < builder.count {
+                try builder.checkLongText(index)
+                result = builder.view(index)
+            }
         } else {
             try listValues(column, key, from: index, limit: 1) { chunk, range in
                 if let position = range.first { result = chunk.view(position) }
@@ -208,12 +223,13 @@ package final class TableView {
             return first < end ? try long.forEach(first ..< end, body) : ()
         }
         if let builder = try changedElements(slot, key) { return try lend(builder, slot, first, limit, body) }
-        let chunk = try listChunk(slot: slot, place.cluster)
+        let chunk = try uncheckedListChunk(slot, place.cluster)
         let count = chunk.elementCount(place.slot)
         let end = limit < count - first ? first + limit : count
         guard first < end else { return }
         guard chunk.isExternal(place.slot) else {
             let start = chunk.range(place.slot).lowerBound
+            try chunk.elements.checkLongTexts(start + first ..< start + end)
             return try body(chunk.elements, start + first ..< start + end)
         }
         try directory.longList(slot, key).forEach(first ..< end, of: count, body)
@@ -227,9 +243,15 @@ package final class TableView {
         guard first < end else { return }
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
         let bytes = builder.encode(key: none)
+        var long: LongTexts?
         try bytes.withBytes { bytes throws(DatabaseError) in
-            try body(try ColumnChunk(validating: bytes, kind: layout.columns[slot].kind, key: none), first ..< end)
+            let chunk = try ColumnChunk(
+                validating: bytes, kind: layout.columns[slot].kind, key: none, long: writer?.longValues(slot),
+                keeping: &long)
+            try chunk.checkLongTexts(first ..< end)
+            try body(chunk, first ..< end)
         }
+        withExtendedLifetime(long) {}
     }
 
     func listSlot(_ column: ColumnKey) throws(DatabaseError) -> Int {

@@ -21,11 +21,36 @@ final class TableWriter {
 
     /// Where full clusters wait for the commit.
     private let spool: PageSpool
+    private let pendingLongValues: PendingLongValues
+    private var longSources: [WrittenLongValues?]
 
-    init(_ directory: TableDirectory, _ spool: PageSpool) {
+    init(_ directory: TableDirectory, _ spool: PageSpool, _ long: PendingLongValues) {
         self.directory = directory
         self.spool = spool
+        pendingLongValues = long
+        longSources = Array(repeating: nil, count: directory.layout.columns.count)
         state = directory.state
+    }
+
+    /// nil for columns whose values are never long.
+    func longValues(_ slot: Int) -> WrittenLongValues? {
+        if let source = longSources[slot] { return source }
+        guard let stored = directory.longSource(slot) else { return nil }
+        let source = WrittenLongValues(over: stored, pendingLongValues)
+        longSources[slot] = source
+        return source
+    }
+
+    func makeBuilder(_ slot: Int, capacity: Int) -> ChunkBuilder {
+        let stored = layout.columns[slot]
+        return ChunkBuilder(
+            kind: stored.kind, nullable: stored.isNullable, capacity: capacity, long: longValues(slot))
+    }
+
+    private func makeListBuilder(_ slot: Int) -> ListChunkBuilder {
+        let stored = layout.columns[slot]
+        return ListChunkBuilder(
+            elementKind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster, long: longValues(slot))
     }
 
     // MARK: Geometry, as the write sees it
@@ -67,9 +92,9 @@ final class TableWriter {
         let overlay = try dirtyCluster(cluster)
         if let column = overlay.columns[slot], case .values(let builder) = column.storage { return (column, builder) }
         let stored = layout.columns[slot]
-        let builder = ChunkBuilder(kind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster)
+        let builder = makeBuilder(slot, capacity: rowsPerCluster)
         if let column = overlay.columns[slot] {
-            builder.load(try column.currentChunk(stored.kind))
+            builder.load(try column.currentChunk(stored.kind, longValues(slot)))
             column.reopen(.values(builder))
             return (column, builder)
         }
@@ -83,9 +108,9 @@ final class TableWriter {
         let overlay = try dirtyCluster(cluster)
         if let column = overlay.columns[slot], case .lists(let builder) = column.storage { return (column, builder) }
         let stored = layout.columns[slot]
-        let builder = ListChunkBuilder(elementKind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster)
+        let builder = makeListBuilder(slot)
         if let column = overlay.columns[slot] {
-            builder.load(try column.currentListChunk(stored.kind))
+            builder.load(try column.currentListChunk(stored.kind, longValues(slot)))
             column.reopen(.lists(builder))
             return (column, builder)
         }
@@ -150,12 +175,8 @@ final class TableWriter {
         for (slot, stored) in layout.columns.enumerated() {
             cluster.columns[slot] = DirtyColumn(
                 stored.isList
-                    ? .lists(
-                        ListChunkBuilder(
-                            elementKind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster))
-                    : .values(
-                        spareBuilder(slot)
-                            ?? ChunkBuilder(kind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster)))
+                    ? .lists(makeListBuilder(slot))
+                    : .values(spareBuilder(slot) ?? makeBuilder(slot, capacity: rowsPerCluster)))
         }
         return cluster
     }
