@@ -14,32 +14,32 @@ package enum MixedLinks {
         }
     }
 
-    static func contains(_ value: ValueView, _ link: ObjectLink) -> Bool {
+    static func contains(_ value: ValueView, _ isWanted: (ObjectLink) -> Bool) -> Bool {
         switch value.kind {
-        case .link: return value.linkValue == link
+        case .link: return isWanted(value.linkValue)
         case .list, .map:
             let document = NestedDocument(trusted: value.bytes)
-            for index in 0 ..< document.count where contains(document.value(at: index), link) { return true }
+            for index in 0 ..< document.count where contains(document.value(at: index), isWanted) { return true }
             return false
         default: return false
         }
     }
 
-    /// The value with null in place of the link, and the edits that make it so; `path` is where the value is.
+    /// The value with null in place of some links, and the edits that make it so; `path` is where the value is.
     static func nullify(
-        _ link: ObjectLink, in value: ValueView, at path: NestedPath, _ edits: inout [NestedOperation]
+        _ isDoomed: (ObjectLink) -> Bool, in value: ValueView, at path: NestedPath, _ edits: inout [NestedOperation]
     ) -> Value {
         switch value.kind {
-        case .link: return value.linkValue == link ? .null : value.owned
+        case .link: return isDoomed(value.linkValue) ? .null : value.owned
         case .list:
             let document = NestedDocument(trusted: value.bytes)
             return .list(
                 (0 ..< document.count).map { index in
                     let element = document.value(at: index)
-                    if element.kind == .link, element.linkValue == link {
+                    if element.kind == .link, isDoomed(element.linkValue) {
                         edits.append(NestedOperation(path: path, change: .set(at: index)))
                     }
-                    return nullify(link, in: element, at: path + [.index(index)], &edits)
+                    return nullify(isDoomed, in: element, at: path + [.index(index)], &edits)
                 })
         case .map:
             let document = NestedDocument(trusted: value.bytes)
@@ -47,10 +47,10 @@ package enum MixedLinks {
                 (0 ..< document.count).map { index in
                     let key = String(decoding: document.key(at: index), as: UTF8.self)
                     let element = document.value(at: index)
-                    if element.kind == .link, element.linkValue == link {
+                    if element.kind == .link, isDoomed(element.linkValue) {
                         edits.append(NestedOperation(path: path, change: .keyModified(key)))
                     }
-                    return MapEntry(key: key, value: nullify(link, in: element, at: path + [.key(key)], &edits))
+                    return MapEntry(key: key, value: nullify(isDoomed, in: element, at: path + [.key(key)], &edits))
                 })
         default: return value.owned
         }

@@ -26,11 +26,15 @@ extension WriteTransaction {
         }
         for (origin, column) in view.layout.incoming where origin != table {
             guard let index = column.index else { continue }
-            for target in try targets(index) { try dropIncoming(view, target) }
+            let targets = try self.targets(index)
+            try unlinkFromCollections(view, targets)
+            for target in targets { try dropIncoming(view, target) }
         }
         for (origin, column) in catalog.mixedColumns where origin != table {
             guard let index = column.linkIndex else { continue }
-            for target in try targets(index, mixedOf: table) { try dropIncoming(view, target) }
+            let targets = try self.targets(index, mixedOf: table)
+            try unlinkFromCollections(view, targets)
+            for target in targets { try dropIncoming(view, target) }
         }
         recorder.deleted(table, 0 ..< view.nextKey)
         try writer(table).killAll()

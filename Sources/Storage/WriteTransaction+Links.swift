@@ -82,8 +82,8 @@ extension WriteTransaction {
             for source in try sources(index, IndexValue.link(to: key)) {
                 switch column.collection {
                 case .none: try nullify(origin, column.key, source)
-                case .list, .set: try removeFromList(origin, column.key, source, link: key)
-                case .map: try nullifyInMap(origin, column.key, source, link: key)
+                case .list, .set: try removeFromList(origin, column.key, source) { $0 == key }
+                case .map: try nullifyInMap(origin, column.key, source) { $0 == key }
                 }
             }
         }
@@ -91,12 +91,7 @@ extension WriteTransaction {
         for (origin, column) in catalog.mixedColumns {
             guard let index = column.linkIndex else { continue }
             for source in try sources(index, IndexValue.mixedLink(to: link)) {
-                switch column.collection {
-                case .none: try nullifyInMixed(origin, column.key, source, link)
-                case .list: try nullifyInMixedList(origin, column.key, source, link)
-                case .set: try removeFromMixedSet(origin, column.key, source, link)
-                case .map: try nullifyInMixedMap(origin, column.key, source, link)
-                }
+                try nullifyInMixed(origin, column, source) { $0 == link }
             }
         }
     }
@@ -117,63 +112,81 @@ extension WriteTransaction {
         try replaceValue(view, slot, place, key, old: try view.value(slot: slot, at: place), new: .null)
     }
 
-    /// Every occurrence of a link in a list or set.
-    private func removeFromList(
-        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, link: ObjectKey
+    /// Every occurrence of links in a list or set, those beside each other at once.
+    func removeFromList(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ isDoomed: (ObjectKey) -> Bool
     ) throws(DatabaseError) {
         var edit = try openEdit(table, column, key)
-        var found: [Int] = []
+        var found: [Range<Int>] = []
         try edit.forEach(0 ..< edit.count) { index, element in
-            if !element.isNull, element.linkValue.key == link { found.append(index) }
+            guard !element.isNull, isDoomed(element.linkValue.key) else { return }
+            if let last = found.last, last.upperBound == index {
+                found[found.count - 1] = last.lowerBound ..< index + 1
+            } else {
+                found.append(index ..< index + 1)
+            }
         }
-        for index in found.reversed() { try removeElements(index ..< index + 1, &edit) }
+        for range in found.reversed() { try removeElements(range, &edit) }
         if !found.isEmpty { noteChange() }
     }
 
-    private func nullifyInMap(
-        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, link: ObjectKey
+    func nullifyInMap(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ isDoomed: (ObjectKey) -> Bool
     ) throws(DatabaseError) {
         var map = try openMap(table, column, key)
         var found: [Int] = []
         try map.values.forEach(0 ..< map.values.count) { index, element in
-            if !element.isNull, element.linkValue.key == link { found.append(index) }
+            if !element.isNull, isDoomed(element.linkValue.key) { found.append(index) }
         }
         for index in found { try setMapValue(&map, index, .null) }
     }
 
     // MARK: Deletion of a target of mixed values
 
+    func nullifyInMixed(
+        _ table: TableKey, _ column: StoredColumn, _ key: ObjectKey, _ isDoomed: (ObjectLink) -> Bool
+    ) throws(DatabaseError) {
+        switch column.collection {
+        case .none: try nullifyInMixed(table, column.key, key, isDoomed)
+        case .list: try nullifyInMixedList(table, column.key, key, isDoomed)
+        case .set: try removeFromMixedSet(table, column.key, key, isDoomed)
+        case .map: try nullifyInMixedMap(table, column.key, key, isDoomed)
+        }
+    }
+
     private func nullifyInMixed(
-        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ link: ObjectLink
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ isDoomed: (ObjectLink) -> Bool
     ) throws(DatabaseError) {
         let view = try self.table(table)
         let slot = try view.layout.slot(column)
         let place = try view.requireLocation(key)
         let old = try view.value(slot: slot, at: place)
-        guard MixedLinks.contains(old, link) else { return }
+        guard MixedLinks.contains(old, isDoomed) else { return }
         var edits: [NestedOperation] = []
-        let new = MixedLinks.nullify(link, in: old, at: [], &edits)
+        let new = MixedLinks.nullify(isDoomed, in: old, at: [], &edits)
         for edit in edits { recorder.nestedChanged(table, column, key, edit) }
         try new.withView { new throws(DatabaseError) in
             try replaceValue(view, slot, place, key, old: old, new: new, isWhole: false)
         }
     }
 
-    private func mixedElements(_ edit: ListEdit, with link: ObjectLink) throws(DatabaseError) -> [Int] {
+    private func mixedElements(
+        _ edit: ListEdit, _ isDoomed: (ObjectLink) -> Bool
+    ) throws(DatabaseError) -> [Int] {
         var found: [Int] = []
         try edit.forEach(0 ..< edit.count) { index, element in
-            if MixedLinks.contains(element, link) { found.append(index) }
+            if MixedLinks.contains(element, isDoomed) { found.append(index) }
         }
         return found
     }
 
     private func nullifyInMixedList(
-        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ link: ObjectLink
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ isDoomed: (ObjectLink) -> Bool
     ) throws(DatabaseError) {
         let edit = try openEdit(table, column, key)
-        for index in try mixedElements(edit, with: link) {
+        for index in try mixedElements(edit, isDoomed) {
             var edits: [NestedOperation] = []
-            let new = MixedLinks.nullify(link, in: try edit.view(index), at: [.index(index)], &edits)
+            let new = MixedLinks.nullify(isDoomed, in: try edit.view(index), at: [.index(index)], &edits)
             for edit in edits { recorder.nestedChanged(table, column, key, edit) }
             try new.withView { new throws(DatabaseError) in
                 try setElement(edit, index, new, isWhole: false)
@@ -182,13 +195,13 @@ extension WriteTransaction {
     }
 
     private func nullifyInMixedMap(
-        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ link: ObjectLink
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ isDoomed: (ObjectLink) -> Bool
     ) throws(DatabaseError) {
         var map = try openMap(table, column, key)
-        for index in try mixedElements(map.values, with: link) {
+        for index in try mixedElements(map.values, isDoomed) {
             var edits: [NestedOperation] = []
             let name = String(decoding: try map.keys.view(index).bytes, as: UTF8.self)
-            let new = MixedLinks.nullify(link, in: try map.values.view(index), at: [.key(name)], &edits)
+            let new = MixedLinks.nullify(isDoomed, in: try map.values.view(index), at: [.key(name)], &edits)
             for edit in edits { recorder.nestedChanged(table, column, key, edit) }
             try new.withView { new throws(DatabaseError) in try setMapValue(&map, index, new, isWhole: false) }
         }
@@ -196,16 +209,20 @@ extension WriteTransaction {
 
     /// Links leave the set; lists and maps in it, which are sorted by what they hold, find a new place.
     private func removeFromMixedSet(
-        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ link: ObjectLink
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ isDoomed: (ObjectLink) -> Bool
     ) throws(DatabaseError) {
         var edit = try openEdit(table, column, key)
-        for index in try mixedElements(edit, with: link).reversed() {
+        var changed: [Value] = []
+        for index in try mixedElements(edit, isDoomed).reversed() {
             let element = try edit.view(index)
             var edits: [NestedOperation] = []
-            let new = element.kind == .link ? nil : MixedLinks.nullify(link, in: element, at: [], &edits)
+            if element.kind != .link { changed.append(MixedLinks.nullify(isDoomed, in: element, at: [], &edits)) }
             try removeElements(index ..< index + 1, &edit)
             noteChange()
-            try new?.withView { new throws(DatabaseError) in _ = try insertElement(new, &edit) }
+        }
+        // Only then: what is put in moves what has not been looked at.
+        for value in changed {
+            try value.withView { view throws(DatabaseError) in _ = try insertElement(view, &edit) }
         }
     }
 }

@@ -22,6 +22,8 @@ package final class WriteTransaction: RowSource {
     var migration: SchemaMigration.State?
     /// How long lists are cut; tests cut them small.
     var listShape = LongListShape.standard
+    /// From so many deleted at once on it pays to look for collections that hold several of them; tests lower it.
+    var manyObjects = 16
     /// While an embedded object is made through its parent; at other times none can be.
     var isCreatingEmbedded = false
     /// Set when the schema has been changed in this write.

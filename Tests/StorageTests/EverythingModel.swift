@@ -78,6 +78,12 @@ struct EverythingModel {
             try write.delete(row.table, row.key)
             return delete(row, isOwnerChanged: false)
         }
+        if roll == 3, random.below(10) == 0 {
+            let gone = (0 ..< 2 + random.below(8)).map { _ in random.pick(keys(thingTable)) }
+            #expect(try write.delete(thingTable, gone.map(\.key.rawValue)) == Set(gone).count)
+            for link in gone { delete(link, isOwnerChanged: false) }
+            return
+        }
         let type = type(row.table)
         let property = random.pick(type.properties.filter { !$0.isPrimaryKey })
         let column = try #require(property.columnKey)

@@ -45,6 +45,7 @@ import Testing
             let write = try database.beginWrite(on: snapshot)
             write.listShape = LongListTests.small
             model.touched = []
+            write.manyObjects = 3
             // Sometimes another limit than the values were written under.
             write.longValues.limit = random.chance(10) ? LongValues.standardLimit : longest
             let before = model

@@ -138,13 +138,7 @@ extension Session {
 
     /// Deletes those that exist and says how many did.
     package func delete(_ table: TableKey, _ keys: [Int64]) throws(DatabaseError) -> Int {
-        let write = try requireWrite()
-        var deleted = 0
-        for key in keys where try write.table(table).locate(ObjectKey(key)) != nil {
-            try write.delete(table, ObjectKey(key))
-            deleted += 1
-        }
-        return deleted
+        try requireWrite().delete(table, keys)
     }
 }
 

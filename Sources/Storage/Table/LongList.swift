@@ -317,6 +317,7 @@ final class LongList {
             for index in range.reversed() { elements.remove(at: index) }
             return
         }
+        if try removeWithinChild(range, of: node) { return }
         var start = 0
         var first: Int?
         var kept: [LongListNode.Child] = []
@@ -343,6 +344,26 @@ final class LongList {
         // A range leaves at most two nodes cut.
         try join(first + 1, of: node)
         try join(first, of: node)
+    }
+
+    /// Most removals cut one child and leave something of it; false for all others.
+    private func removeWithinChild(_ range: Range<Int>, of node: LongListNode) throws(DatabaseError) -> Bool {
+        var start = 0
+        for index in node.children.indices {
+            let size = node.children[index].count
+            if range.lowerBound >= start + size {
+                start += size
+                continue
+            }
+            guard range.upperBound <= start + size, range.count < size else { return false }
+            let child = try child(index, of: node)
+            try remove(range.lowerBound - start ..< range.upperBound - start, from: child)
+            node.children[index].count = child.count
+            try join(index + 1, of: node)
+            try join(index, of: node)
+            return true
+        }
+        return false
     }
 
     private func free(_ index: Int, of parent: LongListNode) throws(DatabaseError) {
