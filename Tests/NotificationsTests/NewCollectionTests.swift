@@ -58,6 +58,21 @@ import Testing
         #expect(try world.told(objects) { try world.box.delete() } == "deleted -[0, 1, 2]")
     }
 
+    @Test func linksInMixedValuesModifyTheirHolder() throws {
+        let world = try World()
+        let boxes = try world.session.objects("Box").observe()
+        _ = try boxes.pull()
+        // Nothing links there yet.
+        #expect(try world.told(boxes) { try world.things[1].set("rank", to: .int(1)) } == nil)
+        let link = Value.link(ObjectLink(table: world.things[1].table, key: world.things[1].key))
+        let nested = Value.list([.int(1), .map([MapEntry(key: "k", value: link)])])
+        #expect(try world.told(boxes) { try world.box.set("any", to: nested) } == "~[0]~[0]")
+        #expect(try world.told(boxes) { try world.things[1].set("rank", to: .int(2)) } == "~[0]~[0]")
+        #expect(try world.told(boxes) { try world.things[2].set("rank", to: .int(2)) } == nil)
+        #expect(try world.told(boxes) { try world.box.set("any", to: .null) } == "~[0]~[0]")
+        #expect(try world.told(boxes) { try world.things[1].set("rank", to: .int(3)) } == nil)
+    }
+
     @Test func maps146TellKeys() throws {
         let world = try World()
         let names = try world.map("names")
