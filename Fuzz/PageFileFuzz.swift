@@ -104,7 +104,8 @@ enum PageFileFuzz {
             if let read = try politely(allowed, { try contents(of: store) }), isHonest {
                 // The newest slot and something else damaged at once look like a commit that a power cut stopped: then
                 // it is the version before, whole.
-                let mayBeOlder = edited.contains { (1 ..< TreeFormat.firstPage).contains($0) } && edited.count > 1
+                let damages = edited.count + (flags & 0x40 == 0 ? 0 : 1)
+                let mayBeOlder = edited.contains { (1 ..< TreeFormat.firstPage).contains($0) } && damages > 1
                 try Finding.require(
                     read == versions.last || mayBeOlder && versions.contains(read),
                     "a change without a fitting checksum is not found out")
