@@ -37,7 +37,8 @@ let package = Package(
         .executable(name: "motte-tool", targets: ["MotteTool"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
     ],
     targets: [
         // Floor 0: C.
@@ -65,7 +66,8 @@ let package = Package(
         .target(
             name: "Motte",
             dependencies: [
-                "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteSchemaModel", "MotteValues",
+                "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteStorage", "MotteColumns",
+                "MotteSchemaModel", "MotteValues", .product(name: "OpenCombine", package: "OpenCombine"),
             ],
             path: "Sources/Motte"),
         floor(
@@ -109,7 +111,11 @@ let package = Package(
         tests("LiveObjectsTests", on: live),
         tests("NotificationsTests", on: ["MotteNotifications"] + live),
         tests("ExchangeTests", on: ["MotteExchange"] + live),
-        tests("MotteTests", on: ["Motte"]),
+        .testTarget(
+            name: "MotteTests",
+            dependencies: [
+                "Motte", "MotteValues", "TestSupport", .product(name: "OpenCombineDispatch", package: "OpenCombine"),
+            ], path: "Tests/MotteTests"),
         tests("ConformanceTests", on: ["MotteExchange", "MotteNotifications"] + live),
         tests("FuzzTests", on: ["MotteFuzz"]),
     ],

@@ -133,7 +133,7 @@ package struct SequenceDifference: Equatable, Sendable {
     }
 
     /// Positions of a longest ascending subsequence of distinct numbers, in n log n.
-    static func longestAscending(_ numbers: [Int]) -> [Int] {
+    package static func longestAscending(_ numbers: [Int]) -> [Int] {
         var ends: [Int] = []
         var previous = [Int](repeating: -1, count: numbers.count)
         for (index, number) in numbers.enumerated() {

@@ -15,7 +15,7 @@ package enum UpdatePolicy: UInt32, Sendable, CaseIterable {
 extension ValueView {
     /// Whether `new`, as its column would hold it, says something else than what is there. Numbers of different kinds
     /// differ, though they be equal: in a mixed value the kind is part of it.
-    func differs(from new: ValueView) -> Bool {
+    package func differs(from new: ValueView) -> Bool {
         kindNumber != new.kindNumber || ValueOrdering.compare(self, new) != 0
     }
 }

@@ -216,9 +216,9 @@ package final class Session: @unchecked Sendable {
     /// Where the thread alone does not allow it.
     @inline(never)
     private func checkOtherwise() throws(DatabaseError) {
-        guard owner == SessionConfinement.elsewhere, motte_shim_fork_generation() == forkGeneration,
-            confinement.isHere
-        else { throw refusal() }
+        guard owner != Self.nobody, motte_shim_fork_generation() == forkGeneration, confinement.isHere else {
+            throw refusal()
+        }
     }
 
     @inline(never)

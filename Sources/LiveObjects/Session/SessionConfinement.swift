@@ -6,7 +6,8 @@ import CMotteShim
 
 package enum SessionConfinement: Sendable {
     case thread
-    case custom(name: String, isHere: @Sendable () -> Bool)
+    /// With `opensOnOwnThread`, the thread that opens is one of those that may always use it, and is not asked about.
+    case custom(name: String, opensOnOwnThread: Bool = false, isHere: @Sendable () -> Bool)
 
     /// Stands for the owner in sessions that belong to no thread; threads are numbered from 1.
     static let elsewhere = UInt64.max - 1
@@ -14,7 +15,7 @@ package enum SessionConfinement: Sendable {
     var owner: UInt64 {
         switch self {
         case .thread: motte_shim_thread_serial()
-        case .custom: Self.elsewhere
+        case .custom(_, let isOwn, _): isOwn ? motte_shim_thread_serial() : Self.elsewhere
         }
     }
 
@@ -22,14 +23,14 @@ package enum SessionConfinement: Sendable {
     package var isHere: Bool {
         switch self {
         case .thread: false
-        case .custom(_, let isHere): isHere()
+        case .custom(_, _, let isHere): isHere()
         }
     }
 
     package var name: String {
         switch self {
         case .thread: "another thread"
-        case .custom(let name, _): name
+        case .custom(let name, _, _): name
         }
     }
 }

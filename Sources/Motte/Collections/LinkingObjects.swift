@@ -1,57 +1,112 @@
-/// The objects that link here through one of their properties: `@Persisted(originProperty: "dogs") var owners`.
+/// The objects that link here through a property of theirs: computed, live, read-only.
 import Foundation
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
-public struct LinkingObjects<Element: Object>: RealmCollection {
-    private let managed: LiveBacklinks?
-    private let session: RealmSession?
+public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmCollection, _ObjcBridgeable,
+    _Persistable, LinkingObjectsProtocol
+{
+    public typealias PersistedType = LinkingObjects
 
-    init(_ managed: LiveBacklinks?, _ session: RealmSession?) {
-        self.managed = managed
-        self.session = session
+    /// Declared with `let`, it is bound to its object after it was made.
+    private final class Place {
+        weak var object: ObjectBase?
+        var handle: _CollectionHandle?
+        var recordedName: String?
+    }
+    private let place: Place
+    private let origin: String
+
+    /// Of the property of `Element` that links here.
+    public init(fromType: Element.Type, property: String) {
+        place = Place()
+        origin = property
     }
 
-    public var _live: _LiveCollection? {
-        guard let managed, let session else { return nil }
-        return _LiveCollection(live: managed, session: session)
+    private init(_ handle: _CollectionHandle?) {
+        place = Place()
+        place.handle = handle
+        origin = ""
     }
 
-    public var startIndex: Int { 0 }
-    public var endIndex: Int { count }
-    public var count: Int { managed.map { links in misuse { try links.count() } } ?? 0 }
+    public static func _collection(_ handle: _CollectionHandle) -> LinkingObjects { LinkingObjects(handle) }
 
-    public subscript(position: Int) -> Element {
-        guard let managed, let session else {
-            preconditionFailure("Index \(position) is out of bounds: an unmanaged object has no links")
+    public var _managed: _CollectionHandle? {
+        if let handle = place.handle { return handle }
+        guard let object = place.object, let made = Self.open(object, origin) else { return nil }
+        place.handle = made
+        return made
+    }
+    public var _unmanaged: [Element] { [] }
+    public static var _kindName: String { "LinkingObjects" }
+    public subscript(index: Int) -> Element { _element(at: index) }
+
+    private static func open(_ object: ObjectBase, _ origin: String) -> _CollectionHandle? {
+        guard let live = object.live, let session = object.session else { return nil }
+        return attempt(or: nil) { () throws(DatabaseError) in
+            let column = ClassFields.of(Element.self).field(named: origin)?.columnName ?? origin
+            let type = try session.session.schema.type(named: Element.className())
+            let property = try type.requiredProperty(named: column)
+            guard let table = type.tableKey, let key = property.columnKey else { return nil }
+            return _CollectionHandle(try live.backlinks(origin: table, key), session)
         }
-        return misuse {
-            guard let live = try managed.object(at: position) else {
-                preconditionFailure("The element no longer exists")
-            }
-            return try session.object(live, as: Element.self)
-        }
     }
+
+    // MARK: As a property
+
+    public static var _shape: _Shape { _Shape(.linkingObjects, target: Element.self) }
+    public static var _isCollection: Bool { true }
+    public static func _default() -> LinkingObjects { LinkingObjects(nil) }
+    public static func _decode(_ stored: _Stored) -> LinkingObjects? { nil }
+    public func _encode(_ encoder: _Encoder) {}
+    public static func _convert(_ value: Any?) -> LinkingObjects? { value as? LinkingObjects }
+
+    public static func _linking(_ object: ObjectBase, _ origin: String) -> LinkingObjects {
+        LinkingObjects(open(object, origin))
+    }
+    public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: LinkingObjects) {
+        misuse("inverse links are computed and cannot be set", .invalidInput)
+    }
+
+    public static func _recorded(_ names: KeyPathNames) -> LinkingObjects { LinkingObjects(nil) }
 }
 
-extension LinkingObjects: _Persistable {
-    public static var _shape: _PropertyShape { _PropertyShape(type: .linkingObjects, target: Element.self) }
-    public static func _default() -> LinkingObjects { LinkingObjects(nil, nil) }
-    public static func _read(_ object: ObjectBase, _ column: _Column) -> LinkingObjects { _default() }
-    public func _write(_ object: ObjectBase, _ column: _Column) {}
-    public var _stored: _StoredValue? { nil }
-    public static func _fromAny(_ value: Any?) -> LinkingObjects? { value as? LinkingObjects }
-
-    /// Bound once to the property that this one is the inverse of.
-    public static func _attached(
-        _ value: LinkingObjects?, to object: ObjectBase, _ column: _Column?, origin: String?
-    ) -> LinkingObjects? {
-        guard let session = object.session, let origin else { return nil }
-        let source = session.binding(for: Element.self)
-        guard let property = source.objectType.property(named: origin)?.columnKey else {
-            preconditionFailure("\(Element.className()) has no property '\(origin)'")
-        }
-        return LinkingObjects(misuse { try object.requireLive().backlinks(origin: source.table, property) }, session)
+extension LinkingObjects: _CollectionValue {
+    package func _attach(to object: ObjectBase, _ column: UInt32) { place.object = object }
+    package var _detachedCopy: [Any] { [] }
+    package func _fill(from elements: [Any], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool) {}
+    package func _assign(_ value: Any, policy: MotteLiveObjects.UpdatePolicy) {
+        misuse("inverse links are computed and cannot be set", .invalidInput)
     }
+    package var _recordedName: String? { place.recordedName }
+    package var _isManaged: Bool { place.handle != nil || place.object != nil }
+}
+
+extension LinkingObjects: FieldAccess {
+    package static var shape: _Shape { _shape }
+    package static var isCollection: Bool { true }
+    package static var isWrapper: Bool { false }
+    private static func read(_ pointer: UnsafeMutableRawPointer) -> LinkingObjects {
+        pointer.assumingMemoryBound(to: LinkingObjects.self).pointee
+    }
+    package static func declaration(at pointer: UnsafeMutableRawPointer) -> (options: FieldOptions, origin: String?) {
+        ([], read(pointer).origin)
+    }
+    package static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32) {
+        read(pointer)._attach(to: object, column)
+    }
+    package static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int) {
+        read(pointer).place.recordedName = name
+    }
+    package static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any? { read(pointer) }
+    package static func assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Bool {
+        false
+    }
+    package static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder) {}
+    package static func linkedObject(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> ObjectBase? { nil }
+    package static func collection(
+        at pointer: UnsafeMutableRawPointer, of object: ObjectBase
+    ) -> (any _CollectionValue)? { read(pointer) }
+    package static func keepsUnmanagedCollection(at pointer: UnsafeMutableRawPointer) -> Bool { false }
 }

@@ -1,173 +1,252 @@
-/// An ordered collection that belongs to an object: `@Persisted var dogs: List<Dog>`.
-///
-/// Unmanaged it is an array; once its object is in a realm it reads and writes the stored list, keeping its identity.
+/// An ordered list: an array of its own while it is unmanaged, a view of the store once its object is in a realm.
 import Foundation
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
-public final class List<Element: RealmCollectionValue>: RealmCollection, ExpressibleByArrayLiteral {
-    private var elements: [Element] = []
-    private var managed: LiveList?
-    private var session: RealmSession?
+public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable, _Persistable,
+    MutableCollection, _DefaultConstructible
+{
+    public typealias PersistedType = List
+    public typealias SubSequence = Slice<List>
 
-    public init() {}
-    public init(arrayLiteral elements: Element...) { self.elements = elements }
-
-    public var _live: _LiveCollection? {
-        guard let managed, let session else { return nil }
-        return _LiveCollection(live: managed, session: session)
+    private enum State {
+        case unmanaged([Element])
+        case managed(_CollectionHandle)
     }
+    private var state: State
+    package var _recordedName: String?
 
-    public var startIndex: Int { 0 }
-    public var endIndex: Int { count }
-    public var count: Int { managed.map { list in misuse { try list.count() } } ?? elements.count }
+    public init() { state = .unmanaged([]) }
+    private init(_ handle: _CollectionHandle) { state = .managed(handle) }
+    package init(unmanaged elements: [Element]) { state = .unmanaged(elements) }
 
-    public subscript(position: Int) -> Element {
-        get {
-            guard let managed, let session else { return elements[position] }
-            let value = misuse { try managed.value(at: position).owned }
-            guard let element = element(value, session) else {
-                preconditionFailure("The element at \(position) no longer exists")
+    public static func _collection(_ handle: _CollectionHandle) -> List { List(handle) }
+    public var _managed: _CollectionHandle? {
+        if case .managed(let handle) = state { return handle }
+        return nil
+    }
+    public var _unmanaged: [Element] {
+        if case .unmanaged(let elements) = state { return elements }
+        return []
+    }
+    public static var _kindName: String { "List" }
+
+    /// Changes either form; indexes are checked the same way.
+    private func change(
+        _ unmanaged: (inout [Element]) throws(DatabaseError) -> Void,
+        managed: (ManagedList) throws(DatabaseError) -> Void
+    ) {
+        attempt { () throws(DatabaseError) in
+            switch state {
+            case .managed(let handle): try managed(ManagedList(handle: handle))
+            case .unmanaged(var elements):
+                // Let go of, so that the elements are changed in place.
+                state = .unmanaged([])
+                defer { state = .unmanaged(elements) }
+                try unmanaged(&elements)
             }
-            return element
-        }
-        set {
-            guard let managed else {
-                elements[position] = newValue
-                return
-            }
-            stored(newValue).withView { view in misuse { try managed.set(position, to: view) } }
         }
     }
 
-    /// The element as stored; an unmanaged object is added to the realm.
-    private func stored(_ element: Element) -> Value {
-        let holder = ObjectBase()
-        holder.session = session
-        return element._storedForWriting(holder).value
+    private static func check(_ index: Int, _ limit: Int) throws(DatabaseError) {
+        guard index >= 0, index < limit else { throw ManagedList.outOfBounds(index, limit) }
     }
 
-    // MARK: Changing
+    // MARK: Elements
 
-    public func append(_ element: Element) { insert(element, at: count) }
-    public func append<S: Sequence>(objectsIn elements: S) where S.Element == Element {
-        for element in Array(elements) { append(element) }
+    public subscript(index: Int) -> Element {
+        get { _element(at: index) }
+        set { replace(index: index, object: newValue) }
     }
 
-    public func insert(_ element: Element, at index: Int) {
-        guard let managed else {
-            elements.insert(element, at: index)
-            return
+    public subscript(bounds: Range<Int>) -> Slice<List> {
+        get { Slice(base: self, bounds: bounds) }
+        set { replaceSubrange(bounds, with: Array(newValue)) }
+    }
+
+    public func append(_ element: Element) { insert(contentsOf: CollectionOfOne(element), at: count) }
+
+    public func append<S: Sequence>(objectsIn objects: S) where S.Iterator.Element == Element {
+        insert(contentsOf: Array(objects), at: count)
+    }
+
+    public func insert(_ element: Element, at index: Int) { insert(contentsOf: CollectionOfOne(element), at: index) }
+
+    public func insert<C: Swift.Collection>(contentsOf elements: C, at index: Int) where C.Iterator.Element == Element {
+        change { list throws(DatabaseError) in
+            try List.check(index, list.count + 1)
+            list.insert(contentsOf: elements, at: index)
+        } managed: { list throws(DatabaseError) in
+            try list.insert(elements, at: index)
         }
-        stored(element).withView { view in misuse { try managed.insert(view, at: index) } }
     }
 
+    /// Removes the element; an embedded object is deleted with it.
     public func remove(at index: Int) {
-        guard let managed else {
-            elements.remove(at: index)
-            return
+        change { list throws(DatabaseError) in
+            try List.check(index, list.count)
+            list.remove(at: index)
+        } managed: { list throws(DatabaseError) in
+            try list.remove(at: index)
         }
-        misuse { try managed.remove(at: index) }
     }
 
+    public func remove(atOffsets offsets: IndexSet) {
+        for index in offsets.reversed() { remove(at: index) }
+    }
+
+    /// Objects in it stay, unless they are embedded.
     public func removeAll() {
-        elements.removeAll()
-        if let managed { misuse { try managed.clear() } }
-    }
-
-    public func removeFirst(_ number: Int = 1) { for _ in 0 ..< number { remove(at: 0) } }
-    public func removeLast(_ number: Int = 1) { for _ in 0 ..< number { remove(at: count - 1) } }
-
-    public func move(from: Int, to: Int) {
-        guard let managed else {
-            elements.insert(elements.remove(at: from), at: to)
-            return
+        change { list throws(DatabaseError) in list.removeAll() } managed: { list throws(DatabaseError) in
+            try list.clear()
         }
-        misuse { try managed.move(from: from, to: to) }
     }
 
-    public func swapAt(_ first: Int, _ second: Int) {
-        guard let managed else {
-            elements.swapAt(first, second)
-            return
+    public func removeFirst(_ number: Int = 1) { removeSubrange(0 ..< number) }
+    public func removeLast(_ number: Int = 1) {
+        let count = count
+        removeSubrange(Swift.min(count - number, count) ..< count)
+    }
+
+    public func removeSubrange<R: RangeExpression>(_ bounds: R) where R.Bound == Int {
+        let range = bounds.relative(to: self)
+        change { list throws(DatabaseError) in
+            guard range.lowerBound >= 0, range.upperBound <= list.count else {
+                throw ManagedList.outOfBounds(range.lowerBound < 0 ? range.lowerBound : range.upperBound, list.count)
+            }
+            list.removeSubrange(range)
+        } managed: { list throws(DatabaseError) in
+            try list.remove(at: range.lowerBound, count: range.count)
         }
-        misuse { try managed.swap(first, second) }
     }
 
-    // MARK: Becoming managed
-
-    fileprivate func attach(_ list: LiveList, _ session: RealmSession) {
-        managed = list
-        self.session = session
+    public func replaceSubrange<C: Swift.Collection, R: RangeExpression>(_ bounds: R, with elements: C)
+    where C.Iterator.Element == Element, R.Bound == Int {
+        let range = bounds.relative(to: self)
+        let elements = Array(elements)
+        removeSubrange(range)
+        insert(contentsOf: elements, at: range.lowerBound)
     }
 
-    fileprivate func takeUnmanaged() -> [Element] {
-        defer { elements = [] }
+    public func replace(index: Int, object: Element) {
+        change { list throws(DatabaseError) in
+            try List.check(index, list.count)
+            list[index] = object
+        } managed: { list throws(DatabaseError) in
+            try list.set(object, at: index)
+        }
+    }
+
+    public func move(from index: Int, to target: Int) {
+        change { list throws(DatabaseError) in
+            try List.check(index, list.count)
+            try List.check(target, list.count)
+            list.insert(list.remove(at: index), at: target)
+        } managed: { list throws(DatabaseError) in
+            try list.move(from: index, to: target)
+        }
+    }
+
+    /// As SwiftUI's `onMove` has it: `destination` is a place among the elements before any has moved.
+    public func move(fromOffsets offsets: IndexSet, toOffset destination: Int) {
+        for place in ListMoves.places(offsets, destination) { move(from: place.from, to: place.to) }
+    }
+
+    public func swapAt(_ index: Int, _ other: Int) {
+        change { list throws(DatabaseError) in
+            try List.check(index, list.count)
+            try List.check(other, list.count)
+            list.swapAt(index, other)
+        } managed: { list throws(DatabaseError) in
+            try list.swap(index, other)
+        }
+    }
+
+    // MARK: As a property
+
+    public static var _shape: _Shape { Element._shape.inside(.list) }
+    public static var _isCollection: Bool { true }
+    public static func _default() -> List { List() }
+    public static func _decode(_ stored: _Stored) -> List? { nil }
+    public func _encode(_ encoder: _Encoder) {}
+    public static func _convert(_ value: Any?) -> List? {
+        guard let value = Dynamic.flattened(value) else { return List() }
+        if let list = value as? List { return list }
+        return _elements(value).map { List(unmanaged: $0) }
+    }
+
+    static func _elements(_ value: Any) -> [Element]? {
+        guard let values = Dynamic.elements(value) else { return nil }
+        var elements: [Element] = []
+        for value in values {
+            guard let element = Element._convert(value) else { return nil }
+            elements.append(element)
+        }
         return elements
     }
-}
 
-/// A list whatever its elements are. Opaque to programs.
-public protocol _AnyList: AnyObject {
-    var _isManaged: Bool { get }
-    func _replace(with value: Any)
-}
-
-extension List: _AnyList {
-    public var _isManaged: Bool { _live != nil }
-
-    /// Assigning a list to itself changes nothing.
-    public func _replace(with value: Any) {
-        guard let other = value as? List<Element>, other !== self else { return }
-        let elements = Array(other)
-        removeAll()
-        append(objectsIn: elements)
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> List {
+        guard let live = object.live, let session = object.session else { return List() }
+        let list = attempt { () throws(DatabaseError) in try live.list(ColumnKey(column)) }
+        return list.map { List(_CollectionHandle($0, session)) } ?? List()
+    }
+    public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: List) {
+        _get(object, column)._assign(value, policy: .all)
     }
 }
 
-extension List: _Persistable {
-    public static var _shape: _PropertyShape {
-        let element = Element._optionalShape
-        return _PropertyShape(type: element.type, collection: .list, target: element.target)
-    }
+extension List: _CollectionValue {
+    package func _attach(to object: ObjectBase, _ column: UInt32) { state = List._get(object, column).state }
+    package var _detachedCopy: [Any] { _unmanaged }
+    package var _isManaged: Bool { _managed != nil }
 
-    public static func _default() -> List { List() }
-    public static func _read(_ object: ObjectBase, _ column: _Column) -> List {
-        let list = List()
-        if let session = object.session { list.attach(misuse { try object.requireLive().list(column.key) }, session) }
-        return list
-    }
-
-    /// What an unmanaged list held is written into the stored one.
-    public func _write(_ object: ObjectBase, _ column: _Column) {
-        let pending = _isManaged ? takeUnmanaged() : Array(self)
-        if !_isManaged, let session = object.session {
-            attach(misuse { try object.requireLive().list(column.key) }, session)
+    package func _fill(from elements: [Any], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool) throws(DatabaseError) {
+        guard let handle = _managed, let elements = elements as? [Element] else { return }
+        if isNew, elements.isEmpty { return }
+        if isNew {
+            try ManagedList(handle: handle).insert(elements, at: 0, policy: policy)
+        } else {
+            try ManagedList(handle: handle).assign(elements, policy: policy)
         }
-        elementsReplaced(by: pending)
     }
 
-    private func elementsReplaced(by pending: [Element]) {
-        if count > 0 { removeAll() }
-        append(objectsIn: pending)
-    }
-
-    public static func _attached(_ value: List?, to object: ObjectBase, _ column: _Column?, origin: String?) -> List? {
-        guard let column, let session = object.session else { return nil }
-        let list = value ?? List()
-        list.attach(misuse { try object.requireLive().list(column.key) }, session)
-        return list
-    }
-
-    public var _stored: _StoredValue? { nil }
-    public static func _fromAny(_ value: Any?) -> List? {
-        if let list = value as? List { return list }
-        let list = List()
-        for element in value as? [Any] ?? [] {
-            guard let converted = Element._optionalFromAny(element) else { return nil }
-            list.append(converted)
+    package func _assign(_ value: Any, policy: MotteLiveObjects.UpdatePolicy) {
+        if let other = value as? List, other === self || other == self, other._isManaged { return }
+        guard let elements = List._elements(value) else {
+            return misuse("Invalid value '\(Dynamic.text(value))' for a List<\(Element._typeName)>", .invalidInput)
         }
-        return list
+        change { list throws(DatabaseError) in list = elements } managed: { list throws(DatabaseError) in
+            try list.assign(elements, policy: policy)
+        }
+    }
+}
+
+extension List: BareField {}
+
+/// Several moves at once as moves one after the other.
+enum ListMoves {
+    static func places(_ offsets: IndexSet, _ destination: Int) -> [(from: Int, to: Int)] {
+        var moves: [(from: Int, to: Int)] = []
+        let before = offsets.filter { $0 < destination }
+        // Those before the destination shift to the left as the ones ahead of them leave.
+        for (done, offset) in before.enumerated() { moves.append((offset - done, destination - 1)) }
+        for (done, offset) in offsets.filter({ $0 >= destination }).enumerated() {
+            moves.append((offset, destination + done))
+        }
+        return moves
+    }
+}
+
+extension List: Encodable where Element: Encodable {
+    public func encode(to encoder: Encoder) throws { try CollectionCoding.encode(self, to: encoder) }
+}
+
+extension List: Decodable where Element: Decodable {
+    public convenience init(from decoder: Decoder) throws {
+        var container = try decoder.unkeyedContainer()
+        var elements: [Element] = []
+        while !container.isAtEnd { elements.append(try container.decode(Element.self)) }
+        self.init(unmanaged: elements)
     }
 }

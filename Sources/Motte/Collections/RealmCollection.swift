@@ -1,139 +1,296 @@
-/// What results, lists and inverse links have in common: a live, lazy, random-access collection.
+/// What lists, sets, results and inverse links have in common.
+///
+/// Everything that is the same for all of them is in extensions over two requirements: the engine's collection behind a
+/// managed one, and the elements of an unmanaged one. Managed collections are live and lazy: nothing is computed
+/// before it is asked for, and indexes may change under you whenever the realm moves.
 import Foundation
 import MotteLiveObjects
-import MotteNotifications
 import MotteQueryEngine
 import MotteValues
 
-/// What may be an element: scalars and objects.
-public protocol RealmCollectionValue: Hashable, _OptionalPersistable {}
-extension Bool: RealmCollectionValue {}
-extension Int: RealmCollectionValue {}
-extension Int8: RealmCollectionValue {}
-extension Int16: RealmCollectionValue {}
-extension Int32: RealmCollectionValue {}
-extension Int64: RealmCollectionValue {}
-extension Float: RealmCollectionValue {}
-extension Double: RealmCollectionValue {}
-extension String: RealmCollectionValue {}
-extension Data: RealmCollectionValue {}
-extension Date: RealmCollectionValue {}
-extension Object: RealmCollectionValue {}
-
-public protocol RealmCollection<Element>: RandomAccessCollection where Element: RealmCollectionValue, Index == Int {
-    /// The engine's collection and session; nil while unmanaged.
-    var _live: _LiveCollection? { get }
-}
-
-/// Opaque to programs.
-public struct _LiveCollection {
+/// The engine's collection behind a managed one. Opaque to programs.
+public struct _CollectionHandle {
     package let live: LiveCollection
     package let session: RealmSession
+
+    package init(_ live: LiveCollection, _ session: RealmSession) {
+        self.live = live
+        self.session = session
+    }
 }
+
+public protocol RealmCollectionBase: RandomAccessCollection, LazyCollectionProtocol, CustomStringConvertible,
+    ThreadConfined
+where Element: RealmCollectionValue {
+    typealias ElementType = Element
+}
+
+public protocol RealmCollection: RealmCollectionBase, Equatable where Iterator == RLMIterator<Element>, Index == Int {
+    /// nil while it is unmanaged. Opaque to programs.
+    var _managed: _CollectionHandle? { get }
+    /// Of an unmanaged one.
+    var _unmanaged: [Element] { get }
+    static func _collection(_ handle: _CollectionHandle) -> Self
+    static var _kindName: String { get }
+}
+
+/// What a collection is to code that does not know its element type.
+package protocol _CollectionValue {
+    /// Becomes the collection of a managed object's property.
+    func _attach(to object: ObjectBase, _ column: UInt32)
+    /// Elements that it had before it was attached.
+    var _detachedCopy: [Any] { get }
+    /// Writes elements of an unmanaged collection into this managed one.
+    func _fill(from elements: [Any], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool) throws(DatabaseError)
+    /// Makes it consist of the elements of a collection, array or dictionary.
+    func _assign(_ value: Any, policy: MotteLiveObjects.UpdatePolicy)
+    /// Its name, in a prototype that turns key paths into names.
+    var _recordedName: String? { get }
+    func _text(depth: Int) -> String
+    var _isManaged: Bool { get }
+}
+
+package protocol _MapValue: _CollectionValue {
+    var _dynamicEntries: [(key: String, value: Any?)] { get }
+}
+
+/// Goes over the elements that the collection had when the iteration began.
+public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
+    private enum Source {
+        /// Keys of objects, which stay where they are while the collection changes.
+        case keys([Int64], TableKey, RealmSession)
+        case live(LiveCollection, RealmSession)
+        case elements([Element])
+    }
+
+    private let source: Source
+    private let count: Int
+    private var index = 0
+
+    init(_ handle: _CollectionHandle) {
+        let live = handle.live
+        if let target = live.target, !live.isElementNullable {
+            let keys = attempt(or: []) { () throws(DatabaseError) in try live.keys() }
+            source = .keys(keys, target, handle.session)
+            count = keys.count
+        } else if live.session.isInWrite {
+            let elements = attempt(or: [Element]()) { () throws(DatabaseError) in
+                var elements: [Element] = []
+                for index in 0 ..< (try live.count()) {
+                    if let element = Element._decode(_Stored(try live.value(at: index), handle.session)) {
+                        elements.append(element)
+                    }
+                }
+                return elements
+            }
+            source = .elements(elements)
+            count = elements.count
+        } else {
+            source = .live(live, handle.session)
+            count = attempt(or: 0) { () throws(DatabaseError) in try live.count() }
+        }
+    }
+
+    init(_ elements: [Element]) {
+        source = .elements(elements)
+        count = elements.count
+    }
+
+    public mutating func next() -> Element? {
+        guard index < count else { return nil }
+        defer { index += 1 }
+        switch source {
+        case .elements(let elements): return elements[index]
+        case .keys(let keys, let table, let session):
+            let link = ObjectLink(table: table, key: ObjectKey(keys[index]))
+            return Element._decode(_Stored(.link(link), session)) ?? Element._default()
+        case .live(let live, let session):
+            return attempt(or: nil) { () throws(DatabaseError) in
+                guard index < (try live.count()) else { return nil }
+                return Element._decode(_Stored(try live.value(at: index), session))
+            }
+        }
+    }
+}
+
+// MARK: Elements
 
 extension RealmCollection {
-    package func required() -> _LiveCollection {
-        guard let live = _live else {
-            preconditionFailure("This method may only be called on collections managed by a realm")
+    public var realm: Realm? { _managed.map { Realm($0.session) } }
+    public var isInvalidated: Bool { _managed.map { !$0.live.isValid } ?? false }
+    public var isFrozen: Bool { _managed?.live.isFrozen ?? false }
+
+    public func makeIterator() -> RLMIterator<Element> {
+        if let handle = _managed { return RLMIterator(handle) }
+        return RLMIterator(_unmanaged)
+    }
+
+    public var count: Int {
+        guard let handle = _managed else { return _unmanaged.count }
+        return attempt(or: 0) { () throws(DatabaseError) in try handle.live.count() }
+    }
+    public var isEmpty: Bool { count == 0 }
+    public var startIndex: Int { 0 }
+    public var endIndex: Int { count }
+    public func index(after index: Int) -> Int { index + 1 }
+    public func index(before index: Int) -> Int { index - 1 }
+
+    public var first: Element? { count > 0 ? _element(at: 0) : nil }
+    public var last: Element? {
+        let count = count
+        return count > 0 ? _element(at: count - 1) : nil
+    }
+
+    @inline(__always)
+    package func _element(at index: Int) -> Element {
+        guard let handle = _managed else {
+            let elements = _unmanaged
+            guard index >= 0, index < elements.count else { return _outOfBounds(index, elements.count) }
+            return elements[index]
         }
-        return live
-    }
-
-    public var realm: Realm? { _live.map { Realm($0.session) } }
-    public var isFrozen: Bool { _live?.session.session.isFrozen ?? false }
-    public var isInvalidated: Bool { _live.map { !$0.live.isValid } ?? false }
-
-    package func element(_ value: Value, _ session: RealmSession) -> Element? {
-        let holder = ObjectBase()
-        holder.session = session
-        return Element._optional(_StoredValue(value), holder)
-    }
-
-    // MARK: Narrowing and ordering
-
-    /// By query text with `%@` or `$0` arguments; the result is live and lazy.
-    public func filter(_ text: String, _ arguments: Any...) -> Results<Element> {
-        let live = required()
-        return Results(misuse { try live.live.filter(text, Arguments(queryArguments(arguments))) }, live.session)
-    }
-
-    public func sorted(byKeyPath path: String, ascending: Bool = true) -> Results<Element> {
-        let live = required()
-        return Results(misuse { try live.live.sorted(by: path, ascending: ascending) }, live.session)
-    }
-
-    /// By the first key path, ties by the next.
-    public func sorted(by descriptors: [SortDescriptor]) -> Results<Element> {
-        let live = required()
-        return Results(
-            misuse { try live.live.sorted(by: descriptors.map { (path: $0.keyPath, isAscending: $0.ascending) }) },
-            live.session)
-    }
-
-    // MARK: Totals
-
-    public func min<T: _Scalar>(ofProperty property: String) -> T? { total(.min, property).flatMap { T(_stored: $0) } }
-    public func max<T: _Scalar>(ofProperty property: String) -> T? { total(.max, property).flatMap { T(_stored: $0) } }
-    public func sum<T: _Scalar>(ofProperty property: String) -> T {
-        total(.sum, property).flatMap { T(_stored: $0) } ?? T._default()
-    }
-    public func average(ofProperty property: String) -> Double? {
-        total(.average, property).flatMap { Double(_stored: $0) }
-    }
-
-    private func total(_ operation: AggregateOperation, _ property: String) -> _StoredValue? {
-        let live = required()
-        let value: Value = misuse {
-            guard let target = live.live.target,
-                let column = try live.session.session.schema[target]?.property(named: property)?.columnKey
-            else { preconditionFailure("Invalid property name: '\(property)'") }
-            return try live.live.aggregate(operation, column)
+        do throws(DatabaseError) {
+            let view = try handle.live.value(at: index)
+            if view.kind == .list || view.kind == .map, let nested = try handle.live.nestedCollection(at: index) {
+                return AnyRealmValue(nested, handle.session) as? Element ?? Element._default()
+            }
+            if let element = Element._decode(_Stored(view, handle.session)) { return element }
+            throw DatabaseError(.objectDeleted, "the element at index \(index) cannot be read as \(Element.self)")
+        } catch {
+            if error.code == .outOfBounds { return _outOfBounds(index, count) }
+            misuse(error)
+            return Element._default()
         }
-        return value.isNull ? nil : _StoredValue(value)
     }
 
-    // MARK: Observing
+    func _outOfBounds(_ index: Int, _ count: Int) -> Element {
+        misuse("Index \(index) is out of bounds (must be less than \(count)).", .invalidInput)
+        return Element._default()
+    }
 
-    /// Tells the initial state first, then every change, at the realm's delivery points.
-    public func observe(_ block: @escaping (RealmCollectionChange<Self>) -> Void) -> NotificationToken {
-        let live = required()
-        return live.session.token { try live.live.observe { block(RealmCollectionChange($0, of: self)) } }
+    public func objects(at indexes: IndexSet) -> [Element] { indexes.map { _element(at: $0) } }
+
+    public static func == (left: Self, right: Self) -> Bool {
+        switch (left._managed, right._managed) {
+        case (let left?, let right?): left.live === right.live || left.live.isSameCollection(as: right.live)
+        case (nil, nil): left._unmanaged == right._unmanaged
+        default: false
+        }
+    }
+
+    public var description: String { _text(depth: 0) }
+
+    package func _text(depth: Int) -> String {
+        ObjectText.list("\(Self._kindName)<\(Element._typeName)> <\(_address)>", count, depth: depth) {
+            ObjectText.text(_element(at: $0)._dynamic, depth: depth + 1)
+        }
+    }
+
+    private var _address: String {
+        let object = _managed?.live as AnyObject? ?? self as AnyObject
+        return "0x" + String(UInt(bitPattern: ObjectIdentifier(object).hashValue), radix: 16)
+    }
+
+    // MARK: Versions
+
+    public func freeze() -> Self {
+        guard let handle = _managed else {
+            misuse("only collections that are managed by a realm can be frozen", .invalidInput)
+            return self
+        }
+        if handle.live.isFrozen { return self }
+        return attempt(or: self) { () throws(DatabaseError) in
+            let frozen = try handle.session.frozen()
+            guard let live = try handle.live.moved(to: frozen.session) else { throw Self._gone }
+            return Self._collection(_CollectionHandle(live, frozen))
+        }
+    }
+
+    public func thaw() -> Self? {
+        guard let handle = _managed else { return nil }
+        guard let thawed = handle.session.thawed() else { return nil }
+        if thawed === handle.session { return self }
+        return attempt(or: nil) { () throws(DatabaseError) in
+            _ = try thawed.session.refresh()
+            return try handle.live.moved(to: thawed.session).map { Self._collection(_CollectionHandle($0, thawed)) }
+        }
+    }
+
+    static var _gone: DatabaseError {
+        DatabaseError(.objectDeleted, "the object that this collection belongs to has been deleted")
+    }
+
+    // MARK: Looking for elements
+
+    public func index(of element: Element) -> Int? {
+        guard let handle = _managed else { return _unmanaged.firstIndex(of: element) }
+        if let object = element._linkedObject {
+            guard let live = object.live else { return nil }
+            return attempt(or: nil) { () throws(DatabaseError) in try handle.live.find(.link(live.link)) }
+        }
+        return attempt(or: nil) { () throws(DatabaseError) in
+            let encoder = _Encoder(nil)
+            element._encode(encoder)
+            return try encoder.withView { view throws(DatabaseError) in try handle.live.find(view) }
+        }
+    }
+
+    public func index(matching predicate: NSPredicate) -> Int? { _firstIndex(in: filter(predicate)) }
+    public func index(matching format: String, _ args: Any...) -> Int? {
+        _firstIndex(in: _filtered(format, args))
+    }
+    public func index(matching isIncluded: (Query<Element>) -> Query<Bool>) -> Int? {
+        _firstIndex(in: self.where(isIncluded))
+    }
+
+    private func _firstIndex(in results: Results<Element>) -> Int? {
+        guard let first = results.first else { return nil }
+        return index(of: first)
+    }
+
+    // MARK: By name
+
+    /// The value of a property of every element; the elements themselves for `self`.
+    public func value(forKey key: String) -> Any? { value(forKeyPath: key) }
+
+    public func value(forKeyPath path: String) -> Any? {
+        if let total = _CollectionTotals.total(of: self, path) { return total }
+        return map { element -> Any in
+            if path == "self" { return element._dynamic ?? NSNull() }
+            return element._linkedObject?.value(forKeyPath: path) ?? NSNull()
+        } as [Any]
+    }
+
+    /// Sets a property of every element.
+    public func setValue(_ value: Any?, forKey key: String) {
+        for element in Array(self) { element._linkedObject?.setValue(value, forKey: key) }
     }
 }
 
-extension RealmCollection where Element: Object {
-    /// First position of an object.
-    public func index(of object: Element) -> Int? {
-        guard let live = _live else { return firstIndex { $0 == object } }
-        guard let other = object.live else { return nil }
-        return misuse { try live.live.index(of: other.key) }
-    }
-
-    /// By a typed condition: `where { $0.age > 5 }`.
-    public func `where`(_ condition: (Query<Element>) -> Query<Bool>) -> Results<Element> {
-        let live = required()
-        let predicate = condition(Query<Element>(.path([]))).predicate
-        return Results(misuse { try live.live.narrowed(by: ParsedQuery(predicate)) }, live.session)
-    }
+extension _HasPersistedType {
+    /// As descriptions name the element type.
+    static var _typeName: String { _shape.target?.className() ?? "\(Self.self)" }
 }
 
-public struct SortDescriptor: Sendable, Equatable, ExpressibleByStringLiteral {
-    public let keyPath: String
-    public let ascending: Bool
-
-    public init(keyPath: String, ascending: Bool = true) {
-        self.keyPath = keyPath
-        self.ascending = ascending
+extension LiveCollection {
+    /// The list or map at a position of a collection of mixed values.
+    func nestedCollection(at index: Int) throws(DatabaseError) -> LiveNested? {
+        if let elements = self as? LiveElements { return try elements.nested(at: index) }
+        if let nested = self as? LiveNested { return try nested.nested(at: index) }
+        return nil
     }
 
-    public init(stringLiteral keyPath: String) { self.init(keyPath: keyPath) }
-    public func reversed() -> SortDescriptor { SortDescriptor(keyPath: keyPath, ascending: !ascending) }
-}
-
-package func queryArguments(_ arguments: [Any]) -> [Argument] {
-    arguments.map { argument in
-        if let value = storedValue(argument) { return .value(value) }
-        if let list = argument as? [Any] { return .list(list.map { storedValue($0) ?? .null }) }
-        preconditionFailure("\(type(of: argument)) cannot be an argument of a query")
+    /// The same list, set or map of the same object seen through the same session.
+    func isSameCollection(as other: LiveCollection) -> Bool {
+        guard session === other.session else { return false }
+        if let mine = self as? LiveElements, let theirs = other as? LiveElements {
+            return mine.owner.link == theirs.owner.link && mine.column == theirs.column && mine.kind == theirs.kind
+        }
+        if let mine = self as? LiveNested, let theirs = other as? LiveNested {
+            guard mine.owner.link == theirs.owner.link, mine.column == theirs.column,
+                let here = try? mine.path(), let there = try? theirs.path()
+            else { return false }
+            return here == there
+        }
+        return false
     }
 }

@@ -1,43 +1,30 @@
-/// The live outcome of a query; a value over the engine's results. Equal only to itself.
+/// The outcome of a query: live and lazy. `objects(Dog.self)` is the query for all of them.
 import Foundation
 import MotteLiveObjects
 import MotteValues
 
-public struct Results<Element: RealmCollectionValue>: RealmCollection, CustomStringConvertible {
-    package let live: LiveResults
-    package let session: RealmSession
+public struct Results<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable {
+    public let _managed: _CollectionHandle?
 
-    package init(_ live: LiveResults, _ session: RealmSession) {
-        self.live = live
-        self.session = session
-    }
+    public static func _collection(_ handle: _CollectionHandle) -> Results { Results(_managed: handle) }
+    private init(_managed: _CollectionHandle) { self._managed = _managed }
+    /// Of nothing, where misuse leaves nothing else to return.
+    init() { _managed = nil }
 
-    public var _live: _LiveCollection? { _LiveCollection(live: live, session: session) }
-    public var startIndex: Int { 0 }
-    public var endIndex: Int { count }
-    /// 0 once what it was made from is gone.
-    public var count: Int { misuse { try live.count() } }
+    public var _unmanaged: [Element] { [] }
+    public static var _kindName: String { "Results" }
 
-    public subscript(position: Int) -> Element {
-        let value = misuse { try live.value(at: position).owned }
-        guard let element = element(value, session) else {
-            preconditionFailure("The element at \(position) no longer exists")
-        }
-        return element
-    }
-
-    public var first: Element? { isEmpty ? nil : self[0] }
-    public var last: Element? { isEmpty ? nil : self[count - 1] }
-
-    /// The same results at the version they show now, for any thread.
-    public func freeze() -> Results {
-        let frozen = misuse { try live.freeze().results() }
-        return Results(frozen, session.frozen())
-    }
-
-    public var description: String { "Results<\(Element.self)> with \(count) elements" }
+    public subscript(index: Int) -> Element { _element(at: index) }
 }
 
-extension Results: Equatable {
-    public static func == (left: Results, right: Results) -> Bool { left.live === right.live }
+extension Results: Encodable where Element: Encodable {
+    public func encode(to encoder: Encoder) throws { try CollectionCoding.encode(self, to: encoder) }
+}
+
+/// Collections as arrays.
+enum CollectionCoding {
+    static func encode<C: RealmCollection>(_ collection: C, to encoder: Encoder) throws where C.Element: Encodable {
+        var container = encoder.unkeyedContainer()
+        for element in collection { try container.encode(element) }
+    }
 }

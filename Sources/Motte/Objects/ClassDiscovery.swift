@@ -1,23 +1,23 @@
 /// Finding the program's `Object` subclasses without Objective-C: the runtime lists the type records of every loaded
 /// image, and those of non-generic classes are asked for their metadata.
-import Synchronization
+import MotteValues
 
 #if canImport(Glibc)
     import Glibc
 #endif
 
 enum ClassDiscovery {
-    private static let cached = Mutex<[Object.Type]?>(nil)
+    private static let cached = Locked<[ObjectBase.Type]?>(nil)
 
     /// In no particular order. Looked up once; images loaded later are not seen.
-    static func objectTypes() -> [Object.Type] {
+    static func objectTypes() -> [ObjectBase.Type] {
         if let known = cached.withLock({ $0 }) { return known }
-        var found: [Object.Type] = []
+        var found: [ObjectBase.Type] = []
         withUnsafeMutablePointer(to: &found) { pointer in
             swift_enumerateAllMetadataSections(
                 { sections, context in
                     guard let sections, let context else { return true }
-                    let found = context.assumingMemoryBound(to: [Object.Type].self)
+                    let found = context.assumingMemoryBound(to: [ObjectBase.Type].self)
                     ClassDiscovery.appendTypes(of: sections, to: &found.pointee)
                     return true
                 }, UnsafeMutableRawPointer(pointer))
@@ -26,11 +26,27 @@ enum ClassDiscovery {
         return found
     }
 
+    private static let byName = Locked<[String: ObjectBase.Type]>([:])
+
+    /// The class of that name in the store; nil when the program has none.
+    static func type(named name: String) -> ObjectBase.Type? {
+        if let known = byName.withLock({ $0[name] }) { return known }
+        guard let found = objectTypes().first(where: { $0.className() == name }) else { return nil }
+        byName.withLock { $0[name] = found }
+        return found
+    }
+
+    /// Classes that a configuration names: also those that discovery cannot see, such as generic ones. Of several with
+    /// one name in the store, the last that was named counts.
+    static func remember(_ types: [ObjectBase.Type]) {
+        byName.withLock { known in for type in types { known[type.className()] = type } }
+    }
+
     /// The start of the runtime's description of an image: version, base, two reserved words, then (start, size) of
     /// protocols, conformances and types.
     private static let typesOffset = 8 * MemoryLayout<UInt>.size
 
-    private static func appendTypes(of sections: UnsafeRawPointer, to found: inout [Object.Type]) {
+    private static func appendTypes(of sections: UnsafeRawPointer, to found: inout [ObjectBase.Type]) {
         let start = sections.load(fromByteOffset: typesOffset, as: UInt.self)
         let size = sections.load(fromByteOffset: typesOffset + MemoryLayout<UInt>.size, as: UInt.self)
         guard let records = UnsafeRawPointer(bitPattern: start) else { return }
@@ -43,7 +59,7 @@ enum ClassDiscovery {
         }
     }
 
-    private static func objectType(_ descriptor: UnsafeRawPointer) -> Object.Type? {
+    private static func objectType(_ descriptor: UnsafeRawPointer) -> ObjectBase.Type? {
         let flags = descriptor.load(as: UInt32.self)
         let isClass = flags & 0x1F == 16
         let isGeneric = flags & 0x80 != 0
@@ -52,7 +68,9 @@ enum ClassDiscovery {
         let access = unsafeBitCast(
             accessField + Int(accessField.load(as: Int32.self)), to: (@convention(c) (UInt) -> UnsafeRawPointer).self)
         let type = unsafeBitCast(access(0), to: Any.Type.self)
-        guard let object = type as? Object.Type, object != Object.self else { return nil }
+        guard let object = type as? ObjectBase.Type, object != ObjectBase.self, object != Object.self,
+            object != EmbeddedObject.self
+        else { return nil }
         return object
     }
 

@@ -1,83 +1,89 @@
+/// The persisted properties of a class: found once by walking its stored fields, then bound to columns by their place
+/// inside the object, so that no property costs an allocation or a look-up by name.
 import Foundation
 import MotteSchemaModel
-/// The `@Persisted` properties of a class: found once by walking its stored fields, then bound to columns by their
-/// place
-/// inside the object, so that no property costs an allocation or a look-up by name.
+import MotteValues
 @_spi(Reflection) import Swift
-import Synchronization
 
 package struct ClassFields: Sendable {
     package struct Field: @unchecked Sendable {  // @unchecked: immutable; metatypes and shapes are
         package let name: String
-        let offset: Int
-        package let persisted: any AnyPersisted.Type
-        package let shape: _PropertyShape
+        /// In the store.
+        package let columnName: String
+        package let offset: Int
+        package let access: any FieldAccess.Type
+        package let shape: _Shape
+        package let isCollection: Bool
         package let isPrimaryKey: Bool
         package let isIndexed: Bool
         package let origin: String?
 
+        @inline(__always)
         package func pointer(in object: ObjectBase) -> UnsafeMutableRawPointer {
             Unmanaged.passUnretained(object).toOpaque() + offset
         }
+
+        package func value(of object: ObjectBase) -> Any? { access.value(at: pointer(in: object), of: object) }
     }
 
     package let fields: [Field]
+    private let byName: [String: Int]
 
-    package func field(named name: String) -> Field? { fields.first { $0.name == name } }
+    private init(_ fields: [Field]) {
+        self.fields = fields
+        byName = Dictionary(
+            fields.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    }
 
-    private static let known = Mutex<[ObjectIdentifier: ClassFields]>([:])
+    package func field(named name: String) -> Field? { byName[name].map { fields[$0] } }
+    package func field(inColumn name: String) -> Field? { fields.first { $0.columnName == name } }
+
+    private static let known = Locked<[ObjectIdentifier: ClassFields]>([:])
 
     package static func of(_ type: ObjectBase.Type) -> ClassFields {
         if let found = known.withLock({ $0[ObjectIdentifier(type)] }) { return found }
-        let prototype = type.init()
-        var fields: [Field] = []
-        _ = _forEachField(of: type, options: _EachFieldOptions(rawValue: 1)) { name, offset, fieldType, _ in
-            guard let persisted = fieldType as? any AnyPersisted.Type else { return true }
-            // The wrapper of `name` is stored as `_name`.
-            let stored = String(cString: name)
-            let flags = persisted._flags(at: Unmanaged.passUnretained(prototype).toOpaque() + offset)
-            fields.append(
-                Field(
-                    name: stored.hasPrefix("_") ? String(stored.dropFirst()) : stored, offset: offset,
-                    persisted: persisted,
-                    shape: persisted._shape, isPrimaryKey: flags.isPrimaryKey, isIndexed: flags.isIndexed,
-                    origin: flags.origin))
-            return true
-        }
-        let found = ClassFields(fields: fields)
+        let found = ClassFields(discover(type))
         known.withLock { $0[ObjectIdentifier(type)] = found }
         return found
     }
 
+    private static func discover(_ type: ObjectBase.Type) -> [Field] {
+        let prototype = type.init()
+        let primaryKey = type.primaryKey()
+        let indexed = Set(type.indexedProperties())
+        let ignored = Set(type.ignoredProperties())
+        let mapping = type.propertiesMapping().merging(type._realmColumnNames()) { first, _ in first }
+        var fields: [Field] = []
+        _ = _forEachField(of: type, options: _EachFieldOptions(rawValue: 1)) { name, offset, fieldType, _ in
+            guard let access = fieldType as? any FieldAccess.Type else { return true }
+            let stored = String(cString: name)
+            let name = access.isWrapper && stored.hasPrefix("_") ? String(stored.dropFirst()) : stored
+            guard !ignored.contains(name) else { return true }
+            let declared = access.declaration(at: Unmanaged.passUnretained(prototype).toOpaque() + offset)
+            fields.append(
+                Field(
+                    name: name, columnName: mapping[name] ?? name, offset: offset, access: access, shape: access.shape,
+                    isCollection: access.isCollection,
+                    isPrimaryKey: declared.options.contains(.primaryKey) || primaryKey == name,
+                    isIndexed: declared.options.contains(.indexed) || indexed.contains(name), origin: declared.origin))
+            return true
+        }
+        return fields
+    }
+
     /// The class as the store sees it.
-    package static func objectType(_ type: Object.Type) -> ObjectType {
+    package static func objectType(_ type: ObjectBase.Type) -> ObjectType {
         ObjectType(
             name: type.className(),
             properties: of(type).fields.map { field in
-                Property(
-                    name: field.name, type: field.shape.type, collection: field.shape.collection,
-                    isNullable: field.shape.isNullable,
-                    isPrimaryKey: field.isPrimaryKey, isIndexed: field.isIndexed,
-                    target: field.shape.target?.className(),
-                    origin: field.origin)
-            })
-    }
-}
-
-/// Collects the names of the properties that a key path passes.
-package final class KeyPathRecorder {
-    package var names: [String] = []
-
-    /// The name of the one property that `keyPath` reads.
-    package static func name<Root: ObjectBase, Value>(of keyPath: KeyPath<Root, Value>) -> String {
-        let prototype = Root()
-        let recorder = KeyPathRecorder()
-        prototype.recorder = recorder
-        for field in ClassFields.of(Root.self).fields {
-            field.persisted._name(field.name, at: field.pointer(in: prototype))
-        }
-        _ = prototype[keyPath: keyPath]
-        guard let name = recorder.names.first else { preconditionFailure("\(keyPath) is not a persisted property") }
-        return name
+                let origin = field.origin.map { name in
+                    field.shape.target.map { of($0).field(named: name)?.columnName ?? name } ?? name
+                }
+                return MotteSchemaModel.Property(
+                    name: field.columnName, type: field.shape.type, collection: field.shape.collection,
+                    isNullable: field.shape.isNullable, isPrimaryKey: field.isPrimaryKey,
+                    isIndexed: field.isIndexed && !field.isPrimaryKey, target: field.shape.target?.className(),
+                    origin: origin)
+            }, isEmbedded: type is EmbeddedObject.Type)
     }
 }

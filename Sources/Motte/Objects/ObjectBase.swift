@@ -1,119 +1,257 @@
 /// What every persisted object has, managed or not: the live object behind it, once it is in a realm.
 ///
-/// A managed object's `@Persisted` properties read and write the store through `live`; an unmanaged one keeps its
-/// values
-/// in the wrappers. `Object` is the class that programs derive from.
+/// A managed object's properties read and write the store through `live`; an unmanaged one keeps its values in the
+/// wrappers. `Object` and `EmbeddedObject` are the classes that programs derive from.
 import Foundation
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
-open class ObjectBase {
+open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     /// Set while the object belongs to a realm.
-    package var live: LiveObject?
-    package var session: RealmSession?
+    package final var live: LiveObject?
+    package final var session: RealmSession?
     /// Non-nil only in the prototypes that turn key paths into property names.
-    package var recorder: KeyPathRecorder?
+    package final var recorder: KeyPathNames?
 
     public required init() {}
 
-    /// The realm it belongs to, nil while it is unmanaged.
-    public var realm: Realm? { session.map(Realm.init) }
-
-    /// Whether it was deleted, or its realm closed. Reading a property then is a programming error.
-    public var isInvalidated: Bool { live.map { !$0.isValid } ?? false }
-
-    public var isFrozen: Bool { session?.session.isFrozen ?? false }
-}
-
-/// The base class of models. Declare stored properties with `@Persisted`.
-open class Object: ObjectBase, Hashable, CustomStringConvertible {
-    public required init() { super.init() }
-
-    /// An unmanaged object with values by property name or in the order of declaration.
+    /// An unmanaged object with values by property name or in the order of declaration, or those of another object.
     public convenience init(value: Any) {
         self.init()
         ObjectValues.assign(value, to: self)
     }
 
-    /// The class name in the store.
-    open class func className() -> String { String(describing: self) }
+    // MARK: State
 
-    /// Whether both are the same stored object.
-    public func isSameObject(as other: Object?) -> Bool {
-        guard let live, let otherLive = other?.live else { return self === other }
-        return live.isSame(as: otherLive)
+    /// The realm it belongs to, nil while it is unmanaged.
+    public final var realm: Realm? { session.map(Realm.init) }
+    /// Whether it was deleted, or its realm closed.
+    public final var isInvalidated: Bool { live.map { !$0.isValid } ?? false }
+    public final var isFrozen: Bool { session?.session.isFrozen ?? false }
+    public final var objectSchema: ObjectSchema {
+        if let live, let type = try? live.type { return ObjectSchema(type) }
+        return ObjectSchema(ClassFields.objectType(type(of: self)))
     }
 
-    public static func == (left: Object, right: Object) -> Bool {
+    open var description: String { ObjectText.text(of: self) }
+
+    // MARK: Equality
+
+    /// Managed objects of classes with a primary key are equal when they are the same stored object; all others when
+    /// they are the same instance.
+    public static func == (left: ObjectBase, right: ObjectBase) -> Bool {
         if left === right { return true }
         guard let live = left.live, let other = right.live,
-            left.session?.binding(for: type(of: left)).hasPrimaryKey == true
+            left.session === right.session || left.isFrozen == right.isFrozen,
+            left._hasPrimaryKey
         else { return false }
-        return live.isSame(as: other)
+        return live.link == other.link && left.session?.session.path == right.session?.session.path
     }
 
-    public func hash(into hasher: inout Hasher) {
-        if let live, session?.binding(for: type(of: self)).hasPrimaryKey == true {
+    public final func isEqual(_ other: Any?) -> Bool { (other as? ObjectBase).map { self == $0 } ?? false }
+
+    public final func hash(into hasher: inout Hasher) {
+        if let live, _hasPrimaryKey {
             hasher.combine(live.link)
         } else {
             hasher.combine(ObjectIdentifier(self))
         }
     }
+    public final var hash: Int { hashValue }
 
-    public var description: String {
-        let fields = ClassFields.of(type(of: self)).fields.filter { $0.shape.type != .linkingObjects }
-        let lines = fields.map { "\t\($0.name) = \($0.persisted._text(at: $0.pointer(in: self), of: self));" }
-        return "\(type(of: self).className()) {\n\(lines.joined(separator: "\n"))\n}"
+    private final var _hasPrimaryKey: Bool {
+        guard let session, let live else { return false }
+        return session.hasPrimaryKey(live.table)
     }
 
-    /// By name, as `value(forKey:)`; nil for null and for unknown names.
-    public subscript(key: String) -> Any? {
-        get {
-            guard let field = ClassFields.of(type(of: self)).field(named: key) else { return nil }
-            return field.persisted._any(at: field.pointer(in: self), of: self)
+    // MARK: By name
+
+    /// The value of a property; nil for null. An unknown name is misuse.
+    open subscript(key: String) -> Any? {
+        get { value(forKey: key) }
+        set { setValue(newValue, forKey: key) }
+    }
+    open func value(forKey key: String) -> Any? { ObjectValues.value(of: self, key) }
+    open func setValue(_ value: Any?, forKey key: String) { ObjectValues.set(value, key, of: self) }
+
+    open func value(forKeyPath path: String) -> Any? { ObjectValues.value(of: self, path: path) }
+    open func setValue(_ value: Any?, forKeyPath path: String) {
+        guard let dot = path.lastIndex(of: ".") else { return setValue(value, forKey: path) }
+        let owner = self.value(forKeyPath: String(path[..<dot]))
+        (owner as? ObjectBase)?.setValue(value, forKey: String(path[path.index(after: dot)...]))
+    }
+    open func value(forUndefinedKey key: String) -> Any? {
+        misuse("\(type(of: self).className()) has no property '\(key)'", .invalidInput)
+        return nil
+    }
+    open func setValue(_ value: Any?, forUndefinedKey key: String) {
+        misuse("\(type(of: self).className()) has no property '\(key)'", .invalidInput)
+    }
+
+    /// A list, set or map property whose elements are seen as objects with properties by name.
+    public final func dynamicList(_ name: String) -> List<DynamicObject> {
+        dynamicCollection(name).map { List._collection($0) } ?? List()
+    }
+    public final func dynamicMutableSet(_ name: String) -> MutableSet<DynamicObject> {
+        dynamicCollection(name).map { MutableSet._collection($0) } ?? MutableSet()
+    }
+    public final func dynamicMap<Key: _MapKey>(_ name: String) -> Map<Key, DynamicObject?> {
+        dynamicCollection(name).map { Map(handle: $0) } ?? Map()
+    }
+    private final func dynamicCollection(_ name: String) -> _CollectionHandle? {
+        guard let live, let session else { return nil }
+        return attempt { () throws(DatabaseError) in
+            _CollectionHandle(
+                try live.collection(ClassFields.of(type(of: self)).field(named: name)?.columnName ?? name), session)
         }
-        set {
-            guard let field = ClassFields.of(type(of: self)).field(named: key) else {
-                preconditionFailure("\(type(of: self).className()) has no property '\(key)'")
+    }
+
+    // MARK: What a class says about itself
+
+    /// The class's name in the store: nested types are `Outer_Inner`.
+    open class func className() -> String { _realmObjectName() ?? ClassNames.name(of: self) }
+    open class func _realmObjectName() -> String? { nil }
+    open class func _realmColumnNames() -> [String: String] { [:] }
+    open class func _customRealmProperties() -> [Property]? { nil }
+    open class func primaryKey() -> String? { nil }
+    open class func indexedProperties() -> [String] { [] }
+    open class func ignoredProperties() -> [String] { [] }
+    /// Property names and what they are called in the store.
+    open class func propertiesMapping() -> [String: String] { [:] }
+    open class func _realmIgnoreClass() -> Bool { false }
+    open class func shouldIncludeInDefaultSchema() -> Bool { !_realmIgnoreClass() }
+    public class func sharedSchema() -> ObjectSchema? { ObjectSchema(ClassFields.objectType(self)) }
+
+    // MARK: Access by wrappers
+
+    @inline(__always)
+    package final func _read<T: _HasPersistedType>(_ column: UInt32) -> T {
+        guard let live, let session else { return T._default() }
+        do throws(DatabaseError) {
+            let view = try live.get(ColumnKey(column))
+            if let value = T._decode(_Stored(view, session)) { return value }
+            misread(view, T.self)
+        } catch {
+            misuse(error)
+        }
+        return T._default()
+    }
+
+    @inline(never)
+    private final func misread(_ view: ValueView, _ type: Any.Type) {
+        misuse("the stored value \(view.owned.text) cannot be read as \(type)", .invalidInput)
+    }
+
+    package final func _write<T: _HasPersistedType>(_ column: UInt32, _ value: T) {
+        guard let live, let session else { return }
+        attempt { () throws(DatabaseError) in
+            _ = try live.session.requireWrite()
+            try session.withEncoder { encoder throws(DatabaseError) in
+                value._encode(encoder)
+                try encoder.withView { view throws(DatabaseError) in try live.set(ColumnKey(column), to: view) }
             }
-            field.persisted._assign(newValue, at: field.pointer(in: self), of: self)
         }
     }
 
-    // MARK: Observing
-
-    /// Hears of changed properties and of the deletion of this object, at the delivery points of its realm.
-    public func observe(_ block: @escaping (ObjectChange<Object>) -> Void) -> NotificationToken {
-        guard let live, let session else {
-            preconditionFailure("Only objects that are managed by a realm can be observed")
-        }
-        return session.token {
-            try live.observe { [weak self] changes in
-                guard let self else { return }
-                block(ObjectChange(changes, of: self, session))
-            }
-        }
+    @inline(__always)
+    package final func _write(_ column: UInt32, view: ValueView) {
+        guard let live else { return }
+        attempt { () throws(DatabaseError) in try live.set(ColumnKey(column), to: view) }
     }
 
-    /// The same object at the version its realm shows now, for any thread.
-    public func freeze() -> Self {
-        guard let live, let session else { preconditionFailure("Unmanaged objects cannot be frozen") }
-        if session.session.isFrozen { return self }
-        let frozen = session.frozen()
-        return misuse { try frozen.object(live.freeze(), as: Self.self) }
+    /// A link, or an embedded object that becomes the property's own.
+    package final func _writeLink(_ column: UInt32, _ target: ObjectBase?) {
+        guard let live, let session else { return }
+        attempt { () throws(DatabaseError) in
+            _ = try live.session.requireWrite()
+            try session.link(live, ColumnKey(column), to: target, policy: .error)
+        }
     }
 }
 
+/// The base class of models with a life of their own. Declare stored properties with `@Persisted`.
+open class Object: ObjectBase, _PersistableInsideOptional, _RealmCollectionValueInsideOptional, _ObjcBridgeable,
+    ThreadConfined, RealmFetchable
+{
+    public typealias PersistedType = Object
+
+    public required init() { super.init() }
+
+    /// Whether both are the same stored object; with or without primary key.
+    public final func isSameObject(as object: Object?) -> Bool { isSame(object) }
+}
+
+/// The base class of models that belong to one parent each: they are stored by assigning them to a property or putting
+/// them into a list or map, and are deleted with their parent.
+open class EmbeddedObject: ObjectBase, _PersistableInsideOptional, _RealmCollectionValueInsideOptional, _ObjcBridgeable,
+    ThreadConfined
+{
+    public typealias PersistedType = EmbeddedObject
+
+    public required init() { super.init() }
+
+    public final func isSameObject(as object: EmbeddedObject?) -> Bool { isSame(object) }
+}
+
 extension ObjectBase {
-    /// The session and object behind a managed property, checked by every access.
-    package func requireLive() -> LiveObject {
-        guard let live else { preconditionFailure("This object is not managed by a realm") }
+    fileprivate final func isSame(_ other: ObjectBase?) -> Bool {
+        guard let other else { return false }
+        guard let live, let otherLive = other.live else { return self === other }
+        return live.link == otherLive.link && live.session.path == otherLive.session.path
+            && isFrozen == other.isFrozen
+    }
+
+    /// The live object, for what only managed objects can do.
+    package final func requireLive(_ action: String) -> LiveObject? {
+        if live == nil { misuse("only objects that are managed by a realm can be \(action)", .invalidInput) }
         return live
     }
 }
 
-/// Runs something that only misuse makes fail, where RealmSwift's signature cannot throw.
-package func misuse<T>(_ body: () throws -> T) -> T {
-    do { return try body() } catch { preconditionFailure("\(error)") }
+extension _HasPersistedType where Self: ObjectBase {
+    public static var _shape: _Shape { _Shape(.link, isNullable: true, target: Self.self) }
+    public static func _default() -> Self { Self() }
+    public static func _decode(_ stored: _Stored) -> Self? {
+        guard stored.view.kind == .link, let session = stored.session else { return nil }
+        return session.object(stored.view.linkValue, as: Self.self)
+    }
+    public func _encode(_ encoder: _Encoder) { encoder.put(object: self) }
+    public static func _convert(_ value: Any?) -> Self? {
+        guard let value = Dynamic.flattened(value) else { return nil }
+        if let exact = value as? Self { return exact }
+        if let other = value as? ObjectBase, type(of: other).className() != Self.className() { return nil }
+        if value is ObjectBase || Dynamic.entries(value) != nil || Dynamic.elements(value) != nil {
+            let object = Self()
+            ObjectValues.assign(value, to: object)
+            return object
+        }
+        return nil
+    }
+    public var _linkedObject: ObjectBase? { self }
+    public static func _recorded(_ names: KeyPathNames) -> Self { _prototype(names) }
+}
+
+/// Names of model classes.
+enum ClassNames {
+    /// Without the module, with the names of enclosing types.
+    static func name(of type: Any.Type) -> String {
+        let parts = _typeName(type, qualified: true).split(separator: ".").filter { !$0.hasPrefix("(") }
+        return parts.count > 1 ? parts.dropFirst().joined(separator: "_") : String(describing: type)
+    }
+}
+
+/// A stable identity for lists on screen.
+public protocol ObjectKeyIdentifiable: Identifiable {}
+
+extension ObjectKeyIdentifiable where Self: ObjectBase {
+    /// The same for all instances of a stored object; of the instance while it is unmanaged.
+    public var id: UInt64 { _stableID }
+}
+
+extension ObjectBase {
+    package final var _stableID: UInt64 {
+        guard let live else { return UInt64(UInt(bitPattern: ObjectIdentifier(self).hashValue)) }
+        return UInt64(bitPattern: live.key.rawValue) ^ UInt64(live.table.rawValue) << 48
+    }
 }

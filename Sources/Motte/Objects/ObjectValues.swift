@@ -1,23 +1,135 @@
-/// Values by name or position into an unmanaged object: `Dog(value: ["name": "Rex"])`.
+/// Properties of an object by name, managed or not: subscripts, `Dog(value: ["name": "Rex"])`, `value(forKeyPath:)`.
 import Foundation
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteValues
 
 enum ObjectValues {
-    static func assign(_ value: Any, to object: ObjectBase) {
-        let fields = ClassFields.of(type(of: object)).fields.filter { $0.shape.type != .linkingObjects }
-        if let byName = value as? [String: Any] {
-            for (name, value) in byName {
-                guard let field = fields.first(where: { $0.name == name }) else {
-                    preconditionFailure("\(type(of: object)) has no property '\(name)'")
-                }
-                field.persisted._assign(value, at: field.pointer(in: object), of: object)
-            }
-        } else if let inOrder = value as? [Any] {
-            precondition(inOrder.count <= fields.count, "\(type(of: object)) has only \(fields.count) properties")
-            for (field, value) in zip(fields, inOrder) {
-                field.persisted._assign(value, at: field.pointer(in: object), of: object)
-            }
-        } else {
-            preconditionFailure("Objects are made from a dictionary or an array, not from \(type(of: value))")
+    // MARK: One property
+
+    static func value(of object: ObjectBase, _ name: String) -> Any? {
+        if let dynamic = object as? DynamicObject { return dynamic.read(name) }
+        guard let field = ClassFields.of(type(of: object)).field(named: name) else {
+            return object.value(forUndefinedKey: name)
+        }
+        return field.value(of: object)
+    }
+
+    static func set(_ value: Any?, _ name: String, of object: ObjectBase) {
+        if let dynamic = object as? DynamicObject { return dynamic.write(name, value) }
+        guard let field = ClassFields.of(type(of: object)).field(named: name) else {
+            return object.setValue(value, forUndefinedKey: name)
+        }
+        set(value, field, of: object)
+    }
+
+    private static func set(_ value: Any?, _ field: ClassFields.Field, of object: ObjectBase) {
+        if field.shape.type == .linkingObjects {
+            misuse("\(type(of: object).className()).\(field.name) is computed and cannot be set", .invalidInput)
+        } else if !field.access.assign(value, at: field.pointer(in: object), of: object) {
+            misuse(
+                "Invalid value '\(Dynamic.text(value))' for property '\(type(of: object).className()).\(field.name)'",
+                .invalidInput)
         }
     }
+
+    /// Through links, as far as the path goes; through a collection, the values of all its elements.
+    static func value(of object: ObjectBase, path: String) -> Any? {
+        let parts = path.split(separator: ".", maxSplits: 1)
+        guard let first = parts.first else { return nil }
+        let value = object.value(forKey: String(first))
+        guard parts.count == 2 else { return value }
+        let rest = String(parts[1])
+        if let next = value as? ObjectBase { return next.value(forKeyPath: rest) }
+        if let collection = value as? any RealmCollection { return collection.value(forKeyPath: rest) }
+        if value != nil { misuse("'\(first)' is no object, so it has no '\(rest)'", .invalidInput) }
+        return nil
+    }
+
+    // MARK: All of them
+
+    /// From a dictionary, an array in the order of declaration, or another object.
+    static func assign(
+        _ value: Any, to object: ObjectBase, resolving: (_ value: Any?, _ shape: _Shape) -> Any? = { value, _ in value }
+    ) {
+        let type = type(of: object)
+        let fields = ClassFields.of(type)
+        if let other = value as? ObjectBase {
+            for field in fields.fields where field.shape.type != .linkingObjects {
+                guard has(other, field.name) else { continue }
+                set(resolving(other.value(forKey: field.name), field.shape), field, of: object)
+            }
+        } else if let entries = Dynamic.entries(value) {
+            for entry in entries {
+                guard let field = fields.field(named: entry.key) else {
+                    object.setValue(entry.value, forKey: entry.key)
+                    continue
+                }
+                set(resolving(entry.value, field.shape), field, of: object)
+            }
+        } else if let values = Dynamic.elements(value) {
+            let stored = fields.fields.filter { $0.shape.type != .linkingObjects }
+            guard values.count <= stored.count else {
+                return misuse(
+                    "Invalid array input: \(type.className()) has \(stored.count) properties, the array "
+                        + "\(values.count) values", .invalidInput)
+            }
+            for (field, value) in zip(stored, values) { set(resolving(value, field.shape), field, of: object) }
+        } else {
+            misuse(
+                "Invalid value '\(Dynamic.text(value))' to initialize object of type '\(type.className())'",
+                .invalidInput)
+        }
+    }
+
+    private static func has(_ object: ObjectBase, _ name: String) -> Bool {
+        if let dynamic = object as? DynamicObject { return dynamic.property(named: name) != nil }
+        return ClassFields.of(Swift.type(of: object)).field(named: name) != nil
+    }
+}
+
+/// Objects as text.
+enum ObjectText {
+    private static let deepest = 5
+
+    static func text(of object: ObjectBase, depth: Int = 0) -> String {
+        guard !object.isInvalidated else { return "[invalid object]" }
+        let name = (object as? DynamicObject)?.objectSchema.className ?? type(of: object).className()
+        guard depth < deepest else { return "<Maximum depth exceeded>" }
+        let properties: [(name: String, value: Any?)]
+        if let dynamic = object as? DynamicObject {
+            properties = dynamic.objectSchema.properties.filter { $0.type != .linkingObjects }
+                .map { ($0.name, dynamic.value(forKey: $0.name)) }
+        } else {
+            properties = ClassFields.of(type(of: object)).fields.filter { $0.shape.type != .linkingObjects }
+                .map { ($0.name, $0.value(of: object)) }
+        }
+        let lines = properties.map { "\t\($0.name) = \(text($0.value, depth: depth + 1).indented);" }
+        return "\(name) {\n\(lines.map { $0 + "\n" }.joined())}"
+    }
+
+    static func text(_ value: Any?, depth: Int = 0) -> String {
+        guard let value = Dynamic.flattened(value) else { return "(null)" }
+        if let object = value as? ObjectBase { return text(of: object, depth: depth) }
+        if let collection = value as? any _CollectionValue { return collection._text(depth: depth) }
+        if let data = value as? Data {
+            let hex = data.prefix(24).map { String(UInt8($0) >> 4, radix: 16) + String(UInt8($0) & 15, radix: 16) }
+            return "<\(hex.joined())\(data.count > 24 ? "…" : "")> — \(data.count) total bytes"
+        }
+        return "\(value)"
+    }
+
+    private static let longest = 100
+
+    static func list(_ name: String, _ count: Int, depth: Int, _ element: (Int) -> String) -> String {
+        guard depth < deepest else { return "<Maximum depth exceeded>" }
+        var lines = (0 ..< min(count, longest)).map { "\t[\($0)] \(element($0).indented)" }.joined(separator: ",\n")
+        if count > longest { lines += ",\n\t... \(count - longest) objects skipped." }
+        return "\(name) (\n\(lines)\n)"
+    }
+}
+
+extension String {
+    /// Every line but the first one step to the right.
+    fileprivate var indented: String { replacingOccurrences(of: "\n", with: "\n\t") }
 }

@@ -1,99 +1,139 @@
-/// Which Swift types a `@Persisted` property may have.
+/// What may be stored: in a property, inside an optional, in a collection, as a primary key.
 ///
-///     scalars            Bool, Int..., Float, Double, String, Data, Date, and their optionals
-///     links              T? of an Object subclass
-///     List<T>            of scalars and objects
-///     LinkingObjects<T>  computed
+/// The names and refinements are those that programs constrain their generics with. What a conforming type must be able
+/// to do is in `_HasPersistedType` and `_Persistable`; programs never write these requirements themselves, because
+/// enums, custom types and model classes get them from extensions.
 import Foundation
-import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
-public protocol _Persistable {
-    static var _shape: _PropertyShape { get }
-    /// What a property without an initial value begins with.
+public protocol _ObjcBridgeable {}
+public protocol _DefaultConstructible {}
+public protocol _RealmSchemaDiscoverable {}
+public protocol _PrimaryKey {}
+public protocol _Indexable {}
+public protocol _MapKey: Hashable {
+    /// Map keys are strings.
+    var _mapKeyText: String { get }
+    init(_mapKeyText: String)
+}
+public protocol MinMaxType {}
+public protocol AddableType {}
+public protocol SortableType {}
+public protocol KeypathSortable {}
+public protocol OptionalProtocol {
+    associatedtype Wrapped
+    var _wrapped: Wrapped? { get }
+    init(_wrapped: Wrapped?)
+}
+public protocol RealmOptionalType {}
+public protocol RealmPropertyType {}
+public protocol RealmEnum: RealmOptionalType, _RealmSchemaDiscoverable {}
+public protocol _QueryNumeric {}
+public protocol _QueryBinary {}
+public protocol _QueryString: _QueryBinary {}
+public protocol LinkingObjectsProtocol {
+    /// Those that link to `object` through their property `origin`.
+    static func _linking(_ object: ObjectBase, _ origin: String) -> Self
+}
+
+/// A type that is, or is stored as, something in the store.
+public protocol _HasPersistedType {
+    associatedtype PersistedType
+    static var _shape: _Shape { get }
+    /// What a property without an initial value begins with, and what misuse yields where something must be returned.
     static func _default() -> Self
-    static func _read(_ object: ObjectBase, _ column: _Column) -> Self
-    func _write(_ object: ObjectBase, _ column: _Column)
-    /// Collections are tied to their object once and then stay; scalars are not.
-    static func _attached(_ value: Self?, to object: ObjectBase, _ column: _Column?, origin: String?) -> Self?
-    /// nil for what is not one value (collections).
-    var _stored: _StoredValue? { get }
-    static func _fromAny(_ value: Any?) -> Self?
+    /// nil when the stored value is not one of this type: null, out of range, of another kind.
+    static func _decode(_ stored: _Stored) -> Self?
+    func _encode(_ encoder: _Encoder)
+    /// From a value of unknown type: of a dictionary, an argument, a subscript. nil when it does not fit.
+    static func _convert(_ value: Any?) -> Self?
+    /// As a value of unknown type; nil for null.
+    var _dynamic: Any? { get }
+    /// The object that this is or stands for.
+    var _linkedObject: ObjectBase? { get }
+    /// What a key path that is being turned into names reads.
+    static func _recorded(_ names: KeyPathNames) -> Self
+    /// What counts as a modification of an element where an observer does not say; nil for everything it reaches.
+    static var _observedPaths: [String]? { get }
+}
+
+public protocol _Persistable: _RealmSchemaDiscoverable, _HasPersistedType
+where PersistedType: _Persistable, PersistedType.PersistedType.PersistedType == PersistedType.PersistedType {
+    /// True for what is made once an object and then stays: lists, sets, maps, inverse links.
+    static var _isCollection: Bool { get }
+    /// Of a managed object.
+    static func _get(_ object: ObjectBase, _ column: UInt32) -> Self
+    static func _set(_ object: ObjectBase, _ column: UInt32, _ value: Self)
+}
+
+public protocol _PersistableInsideOptional: _Persistable where PersistedType: _PersistableInsideOptional {}
+
+public protocol RealmCollectionValue: Hashable, _HasPersistedType where PersistedType: RealmCollectionValue {}
+
+public protocol _RealmCollectionValueInsideOptional: RealmCollectionValue
+where PersistedType: _RealmCollectionValueInsideOptional {}
+
+public typealias _Basic = _PersistableInsideOptional & _RealmCollectionValueInsideOptional & _ObjcBridgeable
+    & _DefaultConstructible
+
+/// What a Swift type is in the store. Opaque to programs.
+public struct _Shape {
+    package var type: MotteSchemaModel.PropertyType
+    package var collection: CollectionKind = .none
+    package var isNullable = false
+    package var target: ObjectBase.Type?
+
+    package init(
+        _ type: MotteSchemaModel.PropertyType, _ collection: CollectionKind = .none, isNullable: Bool = false,
+        target: ObjectBase.Type? = nil
+    ) {
+        self.type = type
+        self.collection = collection
+        self.isNullable = isNullable
+        self.target = target
+    }
+
+    /// The shape of `T?`.
+    package var optional: _Shape {
+        var shape = self
+        shape.isNullable = true
+        return shape
+    }
+
+    /// The shape of a collection of these.
+    package func inside(_ kind: CollectionKind) -> _Shape {
+        var shape = self
+        shape.collection = kind
+        // Lists and sets of objects hold no null; maps of objects may, and say so by their element type.
+        if type == .link, kind != .map { shape.isNullable = false }
+        return shape
+    }
+}
+
+/// A stored value on its way out, borrowed until the session's view epoch moves. Opaque to programs.
+public struct _Stored {
+    package let view: ValueView
+    /// nil for values that come from no store.
+    package let session: RealmSession?
+
+    @inline(__always)
+    package init(_ view: ValueView, _ session: RealmSession?) {
+        self.view = view
+        self.session = session
+    }
+}
+
+extension _HasPersistedType {
+    public static func _convert(_ value: Any?) -> Self? { Dynamic.convert(value, to: Self.self) }
+    public var _dynamic: Any? { self }
+    public var _linkedObject: ObjectBase? { nil }
+    public static func _recorded(_ names: KeyPathNames) -> Self { _default() }
+    public static var _observedPaths: [String]? { nil }
 }
 
 extension _Persistable {
-    public static func _attached(
-        _ value: Self?, to object: ObjectBase, _ column: _Column?, origin: String?
-    ) -> Self? { nil }
-}
-
-/// What may stand in a `T?` property, in a list, or as a query argument.
-public protocol _OptionalPersistable {
-    static var _optionalShape: _PropertyShape { get }
-    static func _optional(_ stored: _StoredValue, _ session: ObjectBase) -> Self?
-    /// The value as stored; an unmanaged object is added to the realm of `owner` on the way.
-    func _storedForWriting(_ owner: ObjectBase) -> _StoredValue
-    static func _optionalFromAny(_ value: Any) -> Self?
-}
-
-/// A value without identity.
-public protocol _Scalar: _Persistable, _OptionalPersistable {
-    static var _scalarType: _ScalarType { get }
-    init?(_stored: _StoredValue)
-    var _storedScalar: _StoredValue { get }
-}
-
-/// Opaque to programs.
-public struct _ScalarType {
-    package let type: PropertyType
-}
-
-extension _Scalar {
-    public static var _shape: _PropertyShape { _PropertyShape(type: _scalarType.type) }
-    public static var _optionalShape: _PropertyShape { _PropertyShape(type: _scalarType.type, isNullable: true) }
-    public var _stored: _StoredValue? { _storedScalar }
-
-    public static func _read(_ object: ObjectBase, _ column: _Column) -> Self {
-        let stored = misuse { try object.requireLive().get(column.key).owned }
-        guard let value = Self(_stored: _StoredValue(stored)) else {
-            preconditionFailure("The stored value \(stored.text) is out of range for \(Self.self)")
-        }
-        return value
-    }
-
-    public func _write(_ object: ObjectBase, _ column: _Column) { writeStored(_storedScalar, object, column) }
-    public static func _optional(_ stored: _StoredValue, _ session: ObjectBase) -> Self? { Self(_stored: stored) }
-    public func _storedForWriting(_ owner: ObjectBase) -> _StoredValue { _storedScalar }
-    public static func _fromAny(_ value: Any?) -> Self? { value.flatMap(_optionalFromAny) }
-    public static func _optionalFromAny(_ value: Any) -> Self? {
-        if let exact = value as? Self { return exact }
-        return (value as? any _Scalar).flatMap { Self(_stored: $0._storedScalar) }
-    }
-}
-
-package func writeStored(_ stored: _StoredValue, _ object: ObjectBase, _ column: _Column) {
-    misuse {
-        try stored.value.withView { view throws(DatabaseError) in try object.requireLive().set(column.key, to: view) }
-    }
-}
-
-extension Optional: _Persistable where Wrapped: _OptionalPersistable {
-    public static var _shape: _PropertyShape { Wrapped._optionalShape }
-    public static func _default() -> Wrapped? { nil }
-
-    public static func _read(_ object: ObjectBase, _ column: _Column) -> Wrapped? {
-        let stored = misuse { try object.requireLive().get(column.key).owned }
-        return stored.isNull ? nil : Wrapped._optional(_StoredValue(stored), object)
-    }
-
-    public func _write(_ object: ObjectBase, _ column: _Column) {
-        writeStored(map { $0._storedForWriting(object) } ?? _StoredValue(.null), object, column)
-    }
-
-    public var _stored: _StoredValue? { (self as? any _Scalar)?._storedScalar ?? _StoredValue(.null) }
-    public static func _fromAny(_ value: Any?) -> Wrapped?? {
-        guard let value, !(value is NSNull) else { return .some(nil) }
-        return Wrapped._optionalFromAny(value).map { .some($0) }
-    }
+    public static var _isCollection: Bool { false }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Self { object._read(column) }
+    public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: Self) { object._write(column, value) }
 }

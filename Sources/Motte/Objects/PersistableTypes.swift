@@ -1,124 +1,299 @@
-/// The built-in types that can be stored.
+/// The built-in types that can be stored, and how each is read and written.
+///
+/// Numbers are read from any number that they can hold exactly or, for the floating ones, approximate; everything else
+/// is read from its own kind only. The accessors of a property are concrete per type and live here, in the library, so
+/// that they are fast also when the program is built without optimisation.
 import Foundation
 import MotteSchemaModel
 import MotteValues
 
-extension Bool: _Scalar {
-    public static var _scalarType: _ScalarType { _ScalarType(type: .bool) }
+extension Bool: _Basic, _PrimaryKey, _Indexable, RealmOptionalType {
+    public typealias PersistedType = Bool
+    public static var _shape: _Shape { _Shape(.bool) }
     public static func _default() -> Bool { false }
-    public var _storedScalar: _StoredValue { _StoredValue(.bool(self)) }
-    public init?(_stored: _StoredValue) {
-        guard case .bool(let value) = _stored.value else { return nil }
-        self = value
+    public static func _decode(_ stored: _Stored) -> Bool? {
+        stored.view.kind == .bool ? stored.view.boolValue : nil
     }
+    public func _encode(_ encoder: _Encoder) { encoder.put(.bool(self)) }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Bool { object._read(column) }
 }
 
 /// Integers of all widths are stored in 64 bits.
-public protocol _StoredInteger: _Scalar, FixedWidthInteger {}
+public protocol _StoredInteger: _Basic, FixedWidthInteger, _PrimaryKey, _Indexable, MinMaxType, AddableType,
+    SortableType, _QueryNumeric, RealmOptionalType {}
 
 extension _StoredInteger {
-    public static var _scalarType: _ScalarType { _ScalarType(type: .int) }
+    public static var _shape: _Shape { _Shape(.int) }
     public static func _default() -> Self { 0 }
-    public var _storedScalar: _StoredValue { _StoredValue(.int(Int64(self))) }
-    public init?(_stored: _StoredValue) {
-        guard case .int(let value) = _stored.value, let exact = Self(exactly: value) else { return nil }
-        self = exact
+    @inline(__always)
+    public static func _decode(_ stored: _Stored) -> Self? {
+        switch stored.view.kind {
+        case .int: return Self(exactly: stored.view.intValue)
+        case .double: return Self(exactly: stored.view.doubleValue)
+        case .float: return Self(exactly: stored.view.floatValue)
+        case .decimal: return Self(exactly: stored.view.decimalValue.doubleValue)
+        default: return nil
+        }
     }
+    public func _encode(_ encoder: _Encoder) { encoder.put(.int(Int64(truncatingIfNeeded: self))) }
 }
 
-extension Int: _StoredInteger {}
-extension Int8: _StoredInteger {}
-extension Int16: _StoredInteger {}
-extension Int32: _StoredInteger {}
-extension Int64: _StoredInteger {}
+extension Int: _StoredInteger {
+    public typealias PersistedType = Int
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int { object._read(column) }
+    public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: Int) {
+        object._write(column, view: .int(Int64(value)))
+    }
+}
+extension Int8: _StoredInteger {
+    public typealias PersistedType = Int8
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int8 { object._read(column) }
+}
+extension Int16: _StoredInteger {
+    public typealias PersistedType = Int16
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int16 { object._read(column) }
+}
+extension Int32: _StoredInteger {
+    public typealias PersistedType = Int32
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int32 { object._read(column) }
+}
+extension Int64: _StoredInteger {
+    public typealias PersistedType = Int64
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int64 { object._read(column) }
+}
 
-extension Float: _Scalar {
-    public static var _scalarType: _ScalarType { _ScalarType(type: .float) }
+extension Float: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, RealmOptionalType {
+    public typealias PersistedType = Float
+    public static var _shape: _Shape { _Shape(.float) }
     public static func _default() -> Float { 0 }
-    public var _storedScalar: _StoredValue { _StoredValue(.float(self)) }
-    public init?(_stored: _StoredValue) {
-        switch _stored.value {
-        case .float(let value): self = value
-        case .double(let value): self = Float(value)
-        case .int(let value): self = Float(value)
-        default: return nil
+    public static func _decode(_ stored: _Stored) -> Float? {
+        switch stored.view.kind {
+        case .float: stored.view.floatValue
+        default: Double._decode(stored).map { Float($0) }
         }
     }
+    public func _encode(_ encoder: _Encoder) { encoder.put(.float(self)) }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Float { object._read(column) }
 }
 
-extension Double: _Scalar {
-    public static var _scalarType: _ScalarType { _ScalarType(type: .double) }
+extension Double: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, RealmOptionalType {
+    public typealias PersistedType = Double
+    public static var _shape: _Shape { _Shape(.double) }
     public static func _default() -> Double { 0 }
-    public var _storedScalar: _StoredValue { _StoredValue(.double(self)) }
-    public init?(_stored: _StoredValue) {
-        switch _stored.value {
-        case .double(let value): self = value
-        case .float(let value): self = Double(value)
-        case .int(let value): self = Double(value)
-        default: return nil
+    public static func _decode(_ stored: _Stored) -> Double? {
+        switch stored.view.kind {
+        case .double: stored.view.doubleValue
+        case .float: Double(stored.view.floatValue)
+        case .int: Double(stored.view.intValue)
+        case .decimal: stored.view.decimalValue.doubleValue
+        default: nil
+        }
+    }
+    public func _encode(_ encoder: _Encoder) { encoder.put(.double(self)) }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Double { object._read(column) }
+}
+
+/// Stored as a double; prefer `Double`, which is the same on every platform.
+extension CGFloat: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, RealmOptionalType {
+    public typealias PersistedType = CGFloat
+    public static var _shape: _Shape { _Shape(.double) }
+    public static func _default() -> CGFloat { 0 }
+    public static func _decode(_ stored: _Stored) -> CGFloat? { Double._decode(stored).map { CGFloat($0) } }
+    public func _encode(_ encoder: _Encoder) { encoder.put(.double(Double(self))) }
+}
+
+extension String: _Basic, _PrimaryKey, _Indexable, SortableType, _QueryString, _MapKey {
+    public typealias PersistedType = String
+    public static var _shape: _Shape { _Shape(.string) }
+    public static func _default() -> String { "" }
+    public static func _decode(_ stored: _Stored) -> String? {
+        stored.view.kind == .string ? String(decoding: stored.view.bytes, as: UTF8.self) : nil
+    }
+    public func _encode(_ encoder: _Encoder) { encoder.put(self) }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> String { object._read(column) }
+    public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: String) {
+        value.withUTF8Bytes { object._write(column, view: .string($0)) }
+    }
+    public var _mapKeyText: String { self }
+    public init(_mapKeyText: String) { self = _mapKeyText }
+}
+
+extension Data: _Basic, SortableType, _QueryBinary {
+    public typealias PersistedType = Data
+    public static var _shape: _Shape { _Shape(.data) }
+    public static func _default() -> Data { Data() }
+    public static func _decode(_ stored: _Stored) -> Data? {
+        stored.view.kind == .data ? Data(stored.view.bytes) : nil
+    }
+    public func _encode(_ encoder: _Encoder) { encoder.put(self, kind: .data) }
+}
+
+extension Date: _Basic, _Indexable, MinMaxType, SortableType, _QueryNumeric {
+    public typealias PersistedType = Date
+    public static var _shape: _Shape { _Shape(.timestamp) }
+    public static func _default() -> Date { Date(timeIntervalSince1970: 0) }
+    public static func _decode(_ stored: _Stored) -> Date? {
+        stored.view.kind == .timestamp ? Date(stored.view.timestampValue) : nil
+    }
+    public func _encode(_ encoder: _Encoder) { encoder.put(.timestamp(_timestamp)) }
+}
+
+extension UUID: _Basic, _PrimaryKey, _Indexable {
+    public typealias PersistedType = UUID
+    public static var _shape: _Shape { _Shape(.uuid) }
+    public static func _default() -> UUID { UUID(uuid: UUID_NULL) }
+    public static func _decode(_ stored: _Stored) -> UUID? {
+        stored.view.kind == .uuid ? UUID(stored.view.uuidValue) : nil
+    }
+    public func _encode(_ encoder: _Encoder) { encoder.put(.uuid(_bytes)) }
+
+    package init(_ bytes: UUIDBytes) {
+        self = bytes.withBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+    }
+    package var _bytes: UUIDBytes { withUnsafeBytes(of: uuid) { UUIDBytes($0) } }
+}
+
+private let UUID_NULL: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+extension ObjectId: _Basic, _PrimaryKey, _Indexable {
+    public typealias PersistedType = ObjectId
+    public static var _shape: _Shape { _Shape(.objectID) }
+    public static func _default() -> ObjectId { ObjectId(.zero) }
+    public static func _decode(_ stored: _Stored) -> ObjectId? {
+        stored.view.kind == .objectID ? ObjectId(stored.view.objectIDValue) : nil
+    }
+    public func _encode(_ encoder: _Encoder) { encoder.put(.objectID(engine)) }
+}
+
+extension Decimal128: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric {
+    public typealias PersistedType = Decimal128
+    public static var _shape: _Shape { _Shape(.decimal) }
+    public static func _default() -> Decimal128 { Decimal128(.zero) }
+    public static func _decode(_ stored: _Stored) -> Decimal128? {
+        switch stored.view.kind {
+        case .decimal: Decimal128(stored.view.decimalValue)
+        case .int: Decimal128(MotteValues.Decimal128(stored.view.intValue))
+        case .double: Decimal128(MotteValues.Decimal128(stored.view.doubleValue))
+        case .float: Decimal128(MotteValues.Decimal128(Double(stored.view.floatValue)))
+        default: nil
+        }
+    }
+    public func _encode(_ encoder: _Encoder) { encoder.put(.decimal(engine)) }
+}
+
+// MARK: Foundation's number and date objects, as results of totals
+
+extension NSNumber: _HasPersistedType, MinMaxType, AddableType {
+    public typealias PersistedType = NSNumber
+    public static var _shape: _Shape { _Shape(.double) }
+    public static func _default() -> Self { made(NSNumber(value: 0)) }
+    public static func _decode(_ stored: _Stored) -> Self? {
+        stored.view.kind == .int
+            ? made(NSNumber(value: stored.view.intValue)) : Double._decode(stored).map { made(NSNumber(value: $0)) }
+    }
+    private static func made(_ number: NSNumber) -> Self {
+        guard let number = number as? Self else { preconditionFailure("\(Self.self) cannot be the type of a total") }
+        return number
+    }
+    public func _encode(_ encoder: _Encoder) {
+        if CFNumberIsFloat(self) { encoder.put(.double(doubleValue)) } else { encoder.put(.int(int64Value)) }
+    }
+    private func CFNumberIsFloat(_ number: NSNumber) -> Bool {
+        let type = String(cString: number.objCType)
+        return type == "d" || type == "f"
+    }
+}
+
+extension NSDate: _HasPersistedType, MinMaxType {
+    public typealias PersistedType = NSDate
+    public static var _shape: _Shape { _Shape(.timestamp) }
+    public static func _default() -> Self { made(NSDate(timeIntervalSince1970: 0)) }
+    public static func _decode(_ stored: _Stored) -> Self? {
+        Date._decode(stored).map { made(NSDate(timeIntervalSinceReferenceDate: $0.timeIntervalSinceReferenceDate)) }
+    }
+    private static func made(_ date: NSDate) -> Self {
+        guard let date = date as? Self else { preconditionFailure("\(Self.self) cannot be the type of a total") }
+        return date
+    }
+    public func _encode(_ encoder: _Encoder) {
+        Date(timeIntervalSinceReferenceDate: timeIntervalSinceReferenceDate)._encode(encoder)
+    }
+}
+
+// MARK: Optionals
+
+extension Optional: OptionalProtocol {
+    public var _wrapped: Wrapped? { self }
+    public init(_wrapped: Wrapped?) { self = _wrapped }
+}
+extension Optional: _HasPersistedType where Wrapped: _HasPersistedType {
+    public typealias PersistedType = Wrapped.PersistedType?
+    public static var _shape: _Shape { Wrapped._shape.optional }
+    public static func _default() -> Wrapped? { nil }
+    @inline(__always)
+    public static func _decode(_ stored: _Stored) -> Wrapped?? {
+        if stored.view.isNull { return .some(nil) }
+        return Wrapped._decode(stored).map { .some($0) }
+    }
+    public func _encode(_ encoder: _Encoder) {
+        if let self { self._encode(encoder) } else { encoder.put(.null) }
+    }
+    public static func _convert(_ value: Any?) -> Wrapped?? {
+        guard let value = Dynamic.flattened(value) else { return .some(nil) }
+        return Wrapped._convert(value).map { .some($0) }
+    }
+    public var _dynamic: Any? { flatMap { $0._dynamic } }
+    public var _linkedObject: ObjectBase? { flatMap { $0._linkedObject } }
+    public static func _recorded(_ names: KeyPathNames) -> Wrapped? { Wrapped._recorded(names) }
+}
+extension Optional: _RealmSchemaDiscoverable where Wrapped: _RealmSchemaDiscoverable {}
+extension Optional: _Persistable where Wrapped: _PersistableInsideOptional {
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Wrapped? { object._read(column) }
+    public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: Wrapped?) {
+        if Wrapped._shape.target != nil {
+            object._writeLink(column, value?._linkedObject)
+        } else {
+            object._write(column, value)
         }
     }
 }
+extension Optional: RealmCollectionValue where Wrapped: _RealmCollectionValueInsideOptional {}
+extension Optional: _DefaultConstructible {}
+extension Optional: _ObjcBridgeable {}
+extension Optional: MinMaxType where Wrapped: MinMaxType {}
+extension Optional: AddableType where Wrapped: AddableType {}
+extension Optional: SortableType where Wrapped: SortableType {}
+extension Optional: _Indexable where Wrapped: _Indexable {}
+extension Optional: _PrimaryKey where Wrapped: _PrimaryKey {}
+extension Optional: _QueryNumeric where Wrapped: _Persistable, Wrapped.PersistedType: _QueryNumeric {}
+extension Optional: _QueryBinary where Wrapped: _Persistable, Wrapped.PersistedType: _QueryBinary {}
+extension Optional: _QueryString where Wrapped: _Persistable, Wrapped.PersistedType: _QueryString {}
 
-extension String: _Scalar {
-    public static var _scalarType: _ScalarType { _ScalarType(type: .string) }
-    public static func _default() -> String { "" }
-    public var _storedScalar: _StoredValue { _StoredValue(.string(self)) }
-    public init?(_stored: _StoredValue) {
-        guard case .string(let value) = _stored.value else { return nil }
-        self = value
-    }
-}
+// MARK: Time
 
-extension Data: _Scalar {
-    public static var _scalarType: _ScalarType { _ScalarType(type: .data) }
-    public static func _default() -> Data { Data() }
-    public var _storedScalar: _StoredValue { _StoredValue(.data([UInt8](self))) }
-    public init?(_stored: _StoredValue) {
-        guard case .data(let value) = _stored.value else { return nil }
-        self = Data(value)
-    }
-}
-
-/// Kept to the nanosecond as far as a Date has them.
-extension Date: _Scalar {
-    public static var _scalarType: _ScalarType { _ScalarType(type: .timestamp) }
-    public static func _default() -> Date { Date() }
-
-    public var _storedScalar: _StoredValue {
-        let interval = timeIntervalSince1970
-        guard interval.isFinite else { return _StoredValue(.timestamp(Timestamp(seconds: 0, nanoseconds: 0))) }
+extension Date {
+    /// Seconds since 1970 in 64 bits and nanoseconds: what a `Date` of this century distinguishes survives exactly,
+    /// because the fraction is taken from the seconds since 2001 that a `Date` holds.
+    package var _timestamp: Timestamp {
+        let interval = timeIntervalSinceReferenceDate
+        guard interval.isFinite, abs(interval) < 9e18 else {
+            return Timestamp(seconds: interval > 0 ? Int64.max / 2 : Int64.min / 2, nanoseconds: 0)
+        }
         let whole = interval.rounded(.down)
-        let nanoseconds = min(999_999_999, UInt32(((interval - whole) * 1e9).rounded(.towardZero)))
-        let seconds = whole >= 0x1p63 ? Int64.max : whole < -0x1p63 ? Int64.min : Int64(whole)
-        return _StoredValue(.timestamp(Timestamp(seconds: seconds, nanoseconds: nanoseconds)))
+        var nanoseconds = ((interval - whole) * 1e9).rounded()
+        var seconds = Int64(whole) + Date.referenceOffset
+        if nanoseconds >= 1e9 {
+            nanoseconds = 0
+            seconds += 1
+        }
+        return Timestamp(seconds: seconds, nanoseconds: UInt32(nanoseconds))
     }
 
-    public init?(_stored: _StoredValue) {
-        guard case .timestamp(let value) = _stored.value else { return nil }
-        self = Date(timeIntervalSince1970: Double(value.seconds) + Double(value.nanoseconds) / 1e9)
-    }
-}
-
-/// Links: `@Persisted var owner: Person?`.
-extension Object: _OptionalPersistable {
-    public static var _optionalShape: _PropertyShape { _PropertyShape(type: .link, isNullable: true, target: self) }
-
-    public static func _optional(_ stored: _StoredValue, _ session: ObjectBase) -> Self? {
-        guard case .link(let link) = stored.value, let realm = session.session else { return nil }
-        return misuse { try realm.object(link, as: Self.self) }
+    package init(_ timestamp: Timestamp) {
+        let whole = Double(timestamp.seconds &- Date.referenceOffset)
+        self.init(timeIntervalSinceReferenceDate: whole + Double(timestamp.nanoseconds) / 1e9)
     }
 
-    public func _storedForWriting(_ owner: ObjectBase) -> _StoredValue {
-        guard let realm = owner.session else { preconditionFailure("The owner is not managed by a realm") }
-        return misuse { _StoredValue(.link(try realm.added(self).link)) }
-    }
-
-    public static func _optionalFromAny(_ value: Any) -> Self? {
-        if let object = value as? Self { return object }
-        guard value is [String: Any] || value is [Any] else { return nil }
-        let made = Self()
-        ObjectValues.assign(value, to: made)
-        return made
-    }
+    /// Seconds from 1970 to 2001.
+    private static let referenceOffset: Int64 = 978_307_200
 }

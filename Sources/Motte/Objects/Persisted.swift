@@ -1,201 +1,212 @@
 /// The property wrapper of models: `@Persisted var name: String`.
 ///
-/// Unmanaged, it holds the value itself. Managed, it holds the column and every access goes to the store, so that two
-/// objects of one row never disagree. Lists and inverse links are made once and tied to their object.
+/// Unmanaged, it holds the value itself. Managed, it holds the number of a column and every access goes to the store,
+/// so that two objects of one row never disagree. Lists, sets, maps and inverse links are made once and then stay.
+///
+/// The first word is the same whatever the value is, so that an object becomes managed by writing one number a
+/// property:
+///
+///     0            unmanaged
+///     1 ...        the column's key
+///     recording    part of a prototype that turns key paths into names; `options` is the field's number
 import Foundation
 import MotteSchemaModel
 import MotteValues
 
 @propertyWrapper
-public struct Persisted<Value: _Persistable> {
-    private enum Storage {
+public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
+    @usableFromInline enum Storage {
         case initial(() -> Value)
         case value(Value)
-        case managed(_Column)
-        case named(String)
+        case origin(String)
     }
 
-    private var storage: Storage
-    private var isPrimaryKey = false
-    private var isIndexed = false
-    private var originProperty: String?
+    @usableFromInline var column: UInt32 = 0
+    @usableFromInline var options: UInt32 = 0
+    @usableFromInline var storage: Storage
 
     public init() { storage = .initial(Value._default) }
     public init(wrappedValue value: @autoclosure @escaping () -> Value) { storage = .initial(value) }
 
-    public init(primaryKey: Bool) where Value: _PrimaryKey {
-        self.init()
-        isPrimaryKey = primaryKey
-    }
+    init(decoded value: Value) { storage = .value(value) }
 
-    public init(wrappedValue value: @autoclosure @escaping () -> Value, primaryKey: Bool) where Value: _PrimaryKey {
+    fileprivate init(_ value: @escaping () -> Value, _ options: FieldOptions) {
         storage = .initial(value)
-        isPrimaryKey = primaryKey
-    }
-
-    public init(indexed: Bool) where Value: _Indexable {
-        self.init()
-        isIndexed = indexed
-    }
-
-    public init(wrappedValue value: @autoclosure @escaping () -> Value, indexed: Bool) where Value: _Indexable {
-        storage = .initial(value)
-        isIndexed = indexed
-    }
-
-    public init<Element: Object>(originProperty: String) where Value == LinkingObjects<Element> {
-        self.init()
-        self.originProperty = originProperty
+        self.options = options.rawValue
     }
 
     @available(*, unavailable, message: "@Persisted can only be used as a property of an Object")
     public var wrappedValue: Value {
         get { preconditionFailure("unavailable") }
-        set { preconditionFailure("unavailable \(newValue)") }
+        nonmutating set { preconditionFailure("unavailable \(newValue)") }
     }
 
     public static subscript<Root: ObjectBase>(
         _enclosingInstance instance: Root, wrapped wrappedKeyPath: ReferenceWritableKeyPath<Root, Value>,
         storage storageKeyPath: ReferenceWritableKeyPath<Root, Self>
     ) -> Value {
-        get {
-            switch instance[keyPath: storageKeyPath].storage {
-            case .managed(let column): return Value._read(instance, column)
-            case .value(let value): return value
-            case .initial(let make):
-                let value = make()
-                // Made once: an unmanaged property keeps what it has shown, and a collection its identity.
-                instance[keyPath: storageKeyPath].storage = .value(value)
-                return value
-            case .named(let name):
-                instance.recorder?.names.append(name)
-                return Value._default()
+        @inlinable get {
+            let column = instance[keyPath: storageKeyPath].column
+            if column == 0 || column == UInt32.max || Value._isCollection {
+                return instance[keyPath: storageKeyPath]._held(by: instance)
             }
+            return Value._get(instance, column)
         }
-        set {
-            switch instance[keyPath: storageKeyPath].storage {
-            case .managed(let column): newValue._write(instance, column)
-            case .value(let current):
-                if !assignCollection(newValue, to: current) {
-                    instance[keyPath: storageKeyPath].storage = .value(newValue)
-                }
-            case .initial, .named: instance[keyPath: storageKeyPath].storage = .value(newValue)
+        @inlinable set {
+            let column = instance[keyPath: storageKeyPath].column
+            if column == 0 || column == UInt32.max || Value._isCollection {
+                instance[keyPath: storageKeyPath]._hold(newValue, in: instance)
+            } else {
+                Value._set(instance, column, newValue)
             }
         }
     }
 
-    /// A managed list keeps its identity: the new elements are copied into it.
-    private static func assignCollection(_ newValue: Value, to current: Value) -> Bool {
-        guard let list = current as? any _AnyList, list._isManaged else { return false }
-        list._replace(with: newValue)
-        return true
+    /// What is kept here: unmanaged values, and collections. Made once: an unmanaged property keeps what it has shown,
+    /// and a collection its identity.
+    @usableFromInline mutating func _held(by object: ObjectBase) -> Value {
+        if column == Persisted.recording { return object._recordedRead(options) }
+        switch storage {
+        case .value(let value): return value
+        case .initial(let make):
+            let value = column == 0 ? make() : Value._get(object, column)
+            storage = .value(value)
+            return value
+        case .origin(let name):
+            guard column != 0, let type = Value.self as? any LinkingObjectsProtocol.Type,
+                let value = type._linking(object, name) as? Value
+            else { return Value._default() }
+            storage = .value(value)
+            return value
+        }
+    }
+
+    @usableFromInline mutating func _hold(_ value: Value, in object: ObjectBase) {
+        if column != 0, column != Persisted.recording, let current = _held(by: object) as? any _CollectionValue {
+            current._assign(value, policy: .all)
+        } else {
+            storage = .value(value)
+        }
+    }
+
+    @usableFromInline static var recording: UInt32 { UInt32.max }
+}
+
+extension Persisted where Value.PersistedType: _PrimaryKey {
+    public init(primaryKey: Bool) { self.init(Value._default, primaryKey ? .primaryKey : []) }
+    public init(wrappedValue value: @autoclosure @escaping () -> Value, primaryKey: Bool) {
+        self.init(value, primaryKey ? .primaryKey : [])
     }
 }
 
-/// The marker of what may be a primary key, and of what may be indexed.
-public protocol _PrimaryKey {}
-public protocol _Indexable {}
-extension Int: _PrimaryKey, _Indexable {}
-extension Int8: _PrimaryKey, _Indexable {}
-extension Int16: _PrimaryKey, _Indexable {}
-extension Int32: _PrimaryKey, _Indexable {}
-extension Int64: _PrimaryKey, _Indexable {}
-extension String: _PrimaryKey, _Indexable {}
-extension Bool: _Indexable {}
-extension Date: _Indexable {}
-extension Optional: _PrimaryKey where Wrapped: _PrimaryKey {}
-extension Optional: _Indexable where Wrapped: _Indexable {}
-
-/// What schema discovery and materialising need of a wrapper, at its place inside an object.
-package protocol AnyPersisted {
-    static var _shape: _PropertyShape { get }
-    static func _flags(at pointer: UnsafeMutableRawPointer) -> (isPrimaryKey: Bool, isIndexed: Bool, origin: String?)
-    static func _bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: _Column?)
-    static func _name(_ name: String, at pointer: UnsafeMutableRawPointer)
-    static func _unmanaged(at pointer: UnsafeMutableRawPointer) -> Any
-    static func _setManaged(_ value: Any, on object: ObjectBase, _ column: _Column)
-    static func _any(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any?
-    static func _assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase)
-    static func _text(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> String
+extension Persisted where Value.PersistedType: _Indexable {
+    public init(indexed: Bool) { self.init(Value._default, indexed ? .indexed : []) }
+    public init(wrappedValue value: @autoclosure @escaping () -> Value, indexed: Bool) {
+        self.init(value, indexed ? .indexed : [])
+    }
 }
 
-extension Persisted: AnyPersisted {
-    package static var _shape: _PropertyShape { Value._shape }
+extension Persisted where Value: LinkingObjectsProtocol {
+    public init(originProperty: String) { storage = .origin(originProperty) }
+}
 
+package struct FieldOptions: OptionSet, Sendable {
+    package let rawValue: UInt32
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+    package static let primaryKey = FieldOptions(rawValue: 1)
+    package static let indexed = FieldOptions(rawValue: 2)
+}
+
+// MARK: By place, for whoever knows an object's class only at run time
+
+extension Persisted: FieldAccess {
+    package static var shape: _Shape { Value._shape }
+    package static var isCollection: Bool { Value._isCollection }
+    package static var isWrapper: Bool { true }
+
+    @inline(__always)
     private static func place(_ pointer: UnsafeMutableRawPointer) -> UnsafeMutablePointer<Self> {
         pointer.assumingMemoryBound(to: Self.self)
     }
 
-    package static func _flags(at pointer: UnsafeMutableRawPointer) -> (
-        isPrimaryKey: Bool, isIndexed: Bool, origin: String?
-    ) {
+    package static func declaration(at pointer: UnsafeMutableRawPointer) -> (options: FieldOptions, origin: String?) {
         let wrapper = place(pointer).pointee
-        return (wrapper.isPrimaryKey, wrapper.isIndexed, wrapper.originProperty)
+        var origin: String?
+        if case .origin(let name) = wrapper.storage { origin = name }
+        return (FieldOptions(rawValue: wrapper.options), origin)
     }
 
-    package static func _bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: _Column?) {
-        var known: Value?
-        if case .value(let value) = place(pointer).pointee.storage { known = value }
-        let origin = place(pointer).pointee.originProperty
-        if let attached = Value._attached(known, to: object, column, origin: origin) {
-            place(pointer).pointee.storage = .value(attached)
-        } else if let column {
-            place(pointer).pointee.storage = .managed(column)
+    package static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32) {
+        place(pointer).pointee.column = column
+        if case .value(let value) = place(pointer).pointee.storage, let collection = value as? any _CollectionValue {
+            collection._attach(to: object, column)
         }
     }
 
-    package static func _name(_ name: String, at pointer: UnsafeMutableRawPointer) {
-        place(pointer).pointee.storage = .named(name)
+    package static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int) {
+        place(pointer).pointee.column = recording
+        place(pointer).pointee.options = UInt32(field)
     }
 
-    package static func _unmanaged(at pointer: UnsafeMutableRawPointer) -> Any {
-        switch place(pointer).pointee.storage {
-        case .value(let value): return value
-        case .initial(let make):
-            let value = make()
-            place(pointer).pointee.storage = .value(value)
-            return value
-        case .managed, .named: return Value._default()
+    package static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any? {
+        read(pointer, object)._dynamic
+    }
+
+    private static func read(_ pointer: UnsafeMutableRawPointer, _ object: ObjectBase) -> Value {
+        let column = place(pointer).pointee.column
+        if column == 0 || Value._isCollection { return place(pointer).pointee._held(by: object) }
+        return Value._get(object, column)
+    }
+
+    package static func assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Bool {
+        guard let converted = Value._convert(value) else { return false }
+        let column = place(pointer).pointee.column
+        if column == 0 || Value._isCollection {
+            place(pointer).pointee._hold(converted, in: object)
+        } else {
+            Value._set(object, column, converted)
         }
+        return true
     }
 
-    package static func _setManaged(_ value: Any, on object: ObjectBase, _ column: _Column) {
-        guard let value = value as? Value else { return }
-        value._write(object, column)
+    package static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder) {
+        place(pointer).pointee._held(by: object)._encode(encoder)
     }
 
-    package static func _any(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any? {
-        let value: Value =
-            if case .managed(let column) = place(pointer).pointee.storage {
-                Value._read(object, column)
-            } else if let known = _unmanaged(at: pointer) as? Value {
-                known
-            } else {
-                Value._default()
-            }
-        return flatten(value)
+    package static func linkedObject(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> ObjectBase? {
+        place(pointer).pointee._held(by: object)._linkedObject
     }
 
-    private static func flatten(_ value: Any) -> Any? {
-        let mirror = Mirror(reflecting: value)
-        guard mirror.displayStyle == .optional else { return value }
-        return mirror.children.first?.value
+    package static func collection(
+        at pointer: UnsafeMutableRawPointer, of object: ObjectBase
+    ) -> (any _CollectionValue)? {
+        read(pointer, object) as? any _CollectionValue
     }
 
-    package static func _assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) {
-        guard let converted = Value._fromAny(value) else {
-            preconditionFailure(
-                "\(value.map { "\($0)" } ?? "nil") cannot be stored in a property of type \(Value.self)")
-        }
-        switch place(pointer).pointee.storage {
-        case .managed(let column): converted._write(object, column)
-        case .value(let current):
-            if !assignCollection(converted, to: current) { place(pointer).pointee.storage = .value(converted) }
-        case .initial, .named: place(pointer).pointee.storage = .value(converted)
-        }
+    package static func keepsUnmanagedCollection(at pointer: UnsafeMutableRawPointer) -> Bool {
+        if case .value = place(pointer).pointee.storage { return true }
+        return false
     }
+}
 
-    package static func _text(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> String {
-        _any(at: pointer, of: object).map { "\($0)" } ?? "(null)"
-    }
+/// What schema discovery, adding and access by name need of a stored field, at its place inside an object: the
+/// `@Persisted` wrapper, or a list, set, map, `RealmProperty` or `LinkingObjects` declared with `let`.
+package protocol FieldAccess {
+    static var shape: _Shape { get }
+    static var isCollection: Bool { get }
+    /// Whether it is stored with an underscore before the property's name.
+    static var isWrapper: Bool { get }
+    static func declaration(at pointer: UnsafeMutableRawPointer) -> (options: FieldOptions, origin: String?)
+    /// Makes the field one of a managed object.
+    static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32)
+    static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int)
+    static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any?
+    /// False when the value does not fit.
+    static func assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Bool
+    /// Of an unmanaged object.
+    static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder)
+    static func linkedObject(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> ObjectBase?
+    static func collection(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> (any _CollectionValue)?
+    /// Whether the field holds a collection that somebody may have filled.
+    static func keepsUnmanagedCollection(at pointer: UnsafeMutableRawPointer) -> Bool
 }

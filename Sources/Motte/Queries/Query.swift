@@ -1,11 +1,46 @@
 /// Typed conditions: `where { $0.age > 5 && $0.owner.name.starts(with: "A") }` builds the tree that query text parses
-/// to.
+/// to, without going through text.
+///
+/// A query of a property's type is the path to it; a `Query<Bool>` is a condition. A path that passes a collection
+/// means any of its elements; `($0.dogs.age > 5).count > 2` counts those that meet a condition.
+import Foundation
 import MotteQueryEngine
 import MotteValues
 
+/// The way to a value. Opaque to programs.
+package struct QueryPath {
+    package var names: [String] = []
+    /// How many of the names lead to the first collection on the way, that name included.
+    var collectionDepth: Int?
+    var subscripts: [QueryPredicate.Subscript] = []
+    var aspect: QueryPredicate.Aspect?
+    var total: QueryPredicate.CollectionOperator?
+
+    func appending(_ name: String, isCollection: Bool) -> QueryPath {
+        var path = self
+        path.names += name.split(separator: ".").map(String.init)
+        if isCollection, path.collectionDepth == nil { path.collectionDepth = path.names.count }
+        return path
+    }
+
+    var operand: QueryPredicate.Operand {
+        // A total is one value, and so is what a key or an index names.
+        let isSingle = total != nil || !(subscripts.isEmpty || subscripts.contains(.all))
+        let quantifier: QueryPredicate.Quantifier? = collectionDepth != nil && !isSingle ? .any : nil
+        return .path(
+            QueryPredicate.Path(
+                names, quantifier: quantifier, subscripts: subscripts, aspect: aspect, collectionOperator: total))
+    }
+}
+
 package enum QueryNode {
-    case path([String], Predicate.Quantifier? = nil, Predicate.CollectionOperator? = nil)
-    case predicate(Predicate)
+    case path(QueryPath)
+    /// And the collections that its paths pass, by the names that lead to them.
+    case condition(QueryPredicate, passing: Set<[String]> = [])
+    /// The count of elements that meet a condition.
+    case subquery(QueryPredicate.Subquery)
+    /// What cannot be asked, with the reason.
+    case invalid(String)
 }
 
 @dynamicMemberLookup
@@ -14,151 +49,255 @@ public struct Query<T> {
 
     package init(_ node: QueryNode) { self.node = node }
 
-    /// A bare bool property means that it is true.
-    package var predicate: Predicate {
+    static func _root(_ isObject: Bool) -> Query { Query(.path(QueryPath())) }
+
+    public static func _constructForTesting() -> Query<T> { Query(.path(QueryPath())) }
+
+    /// The condition as filter text with `%@` for its values.
+    public func _constructPredicate() -> (String, [Any]) {
+        var text = QueryFormat()
         switch node {
-        case .predicate(let predicate): predicate
-        case .path: .comparison(Predicate.Comparison(operand, .equal, .constant(.bool(true))))
+        case .condition(let predicate, _): text.add(predicate)
+        case .path(let path): text.add(Query.isTrue(path))
+        case .subquery(let subquery): text.add(.subquery(subquery))
+        case .invalid(let message): misuse(message, .invalidInput)
         }
+        return (text.format, text.values)
     }
 
-    package var operand: Predicate.Operand {
+    /// What the engine runs.
+    package func parsed() throws(DatabaseError) -> ParsedQuery {
         switch node {
-        case .path(let names, let quantifier, let collection):
-            .path(Predicate.Path(names, quantifier: quantifier, collectionOperator: collection))
-        case .predicate: preconditionFailure("A condition cannot be compared with a value")
+        case .condition(let predicate, _): return ParsedQuery(predicate)
+        case .path(let path): return ParsedQuery(Query.isTrue(path))
+        case .subquery: throw DatabaseError(.queryInvalid, "compare the count of the subquery with a number")
+        case .invalid(let message): throw DatabaseError(.queryInvalid, message)
         }
     }
 
-    fileprivate func appending(_ name: String, through quantifier: Predicate.Quantifier? = nil) -> QueryNode {
-        guard case .path(let names, let known, _) = node else { preconditionFailure("A condition has no properties") }
-        return .path(names + [name], known ?? quantifier)
+    /// A property of type Bool alone.
+    static func isTrue(_ path: QueryPath) -> QueryPredicate {
+        .comparison(.init(path.operand, .equal, .constant(.bool(true))))
     }
 
-    fileprivate func compare(_ op: Predicate.Operator, _ value: Value, ignoresCase: Bool = false) -> Query<Bool> {
-        Query<Bool>(
-            .predicate(.comparison(Predicate.Comparison(operand, op, .constant(value), ignoresCase: ignoresCase))))
-    }
+    // MARK: Paths
 
-    fileprivate func value(_ value: Any?) -> Value {
-        guard let stored = storedValue(value) else {
-            preconditionFailure("\(value as Any) cannot be compared with in a query")
+    package func member<V>(_ name: String, _ type: V.Type) -> Query<V> {
+        guard case .path(let path) = node else { return Query<V>(.invalid("only paths have properties")) }
+        if !path.subscripts.isEmpty {
+            return Query<V>(.invalid("a path ends at the value of a map's key"))
         }
-        return stored
+        return Query<V>(.path(path.appending(name, isCollection: V.self is any _CollectionValue.Type)))
+    }
+
+    package func changed<V>(_ type: V.Type = V.self, _ change: (inout QueryPath) -> Void) -> Query<V> {
+        switch node {
+        case .path(var path):
+            change(&path)
+            return Query<V>(.path(path))
+        case .invalid(let message): return Query<V>(.invalid(message))
+        case .condition, .subquery: return Query<V>(.invalid("this cannot be asked of a condition"))
+        }
+    }
+
+    package func total<V>(_ total: QueryPredicate.CollectionOperator, _ type: V.Type = V.self) -> Query<V> {
+        changed { $0.total = total }
+    }
+
+    public subscript<V>(dynamicMember keyPath: KeyPath<T, V>) -> Query<V> where T: ObjectBase {
+        member(_name(for: keyPath), V.self)
+    }
+    public subscript<V: RealmKeyedCollection>(dynamicMember keyPath: KeyPath<T, V>) -> Query<V> where T: ObjectBase {
+        member(_name(for: keyPath), V.self)
+    }
+    public subscript<V: RealmCollectionBase>(dynamicMember keyPath: KeyPath<T, V>) -> Query<V> where T: ObjectBase {
+        member(_name(for: keyPath), V.self)
+    }
+
+    // MARK: Comparing
+
+    var operand: QueryPredicate.Operand? {
+        switch node {
+        case .path(let path): path.operand
+        case .subquery(let subquery): .subquery(subquery)
+        case .condition, .invalid: nil
+        }
+    }
+
+    fileprivate var passed: Set<[String]> {
+        switch node {
+        case .path(let path): path.collectionDepth.map { [Array(path.names[..<$0])] } ?? []
+        case .condition(_, let passed): passed
+        case .subquery, .invalid: []
+        }
+    }
+
+    private var reason: String {
+        if case .invalid(let message) = node { return message }
+        return "a condition cannot be compared"
+    }
+
+    package func compare(
+        _ operation: QueryPredicate.Operator, _ value: Any?, _ options: StringOptions = []
+    ) -> Query<Bool> {
+        guard let left = operand else { return Query<Bool>(.invalid(reason)) }
+        if operation == .equal || operation == .notEqual, let embedded = Self.embedded(value) {
+            return members(of: embedded, operation)
+        }
+        guard let constant = Dynamic.storedValue(value) else {
+            return Query<Bool>(.invalid(Self.unusable(value)))
+        }
+        return Query<Bool>(
+            .condition(
+                .comparison(.init(left, operation, .constant(constant), options: options.engine)), passing: passed))
+    }
+
+    package func compare<U>(
+        _ operation: QueryPredicate.Operator, to other: Query<U>, _ options: StringOptions = []
+    ) -> Query<Bool> {
+        guard let left = operand else { return Query<Bool>(.invalid(reason)) }
+        guard let right = other.operand else { return Query<Bool>(.invalid(other.reason)) }
+        return Query<Bool>(
+            .condition(
+                .comparison(.init(left, operation, right, options: options.engine)),
+                passing: passed.union(other.passed)))
+    }
+
+    package func compare(_ operation: QueryPredicate.Operator, toAnyOf values: some Sequence) -> Query<Bool> {
+        guard let left = operand else { return Query<Bool>(.invalid(reason)) }
+        var constants: [QueryPredicate.Operand] = []
+        for value in values {
+            guard let constant = Dynamic.storedValue(value) else { return Query<Bool>(.invalid(Self.unusable(value))) }
+            constants.append(.constant(constant))
+        }
+        return Query<Bool>(.condition(.comparison(.init(left, operation, .list(constants))), passing: passed))
+    }
+
+    package static func unusable(_ value: Any?) -> String {
+        if let object = Dynamic.flattened(value) as? ObjectBase, object.live == nil {
+            return "Object must be managed by a Realm to be used in a query"
+        }
+        return "a value of type \(type(of: value)) cannot be used in a query"
+    }
+
+    // MARK: Embedded objects by their members
+
+    /// An unmanaged embedded object, also behind a type of the program's own.
+    private static func embedded(_ value: Any?) -> EmbeddedObject? {
+        guard let value = Dynamic.flattened(value) as? any _HasPersistedType,
+            let object = value._linkedObject as? EmbeddedObject, object.live == nil
+        else { return nil }
+        return object
+    }
+
+    private func members(of object: EmbeddedObject, _ operation: QueryPredicate.Operator) -> Query<Bool> {
+        guard case .path(let path) = node else { return Query<Bool>(.invalid(reason)) }
+        var parts: [QueryPredicate] = []
+        for field in ClassFields.of(type(of: object)).fields where !field.isCollection && field.shape.type != .link {
+            guard let constant = Dynamic.storedValue(field.value(of: object)) else { continue }
+            let member = path.appending(field.columnName, isCollection: false).operand
+            parts.append(.comparison(.init(member, .equal, .constant(constant))))
+        }
+        let all: QueryPredicate = parts.count == 1 ? parts[0] : parts.isEmpty ? .constant(true) : .and(parts)
+        return Query<Bool>(.condition(operation == .equal ? all : .not(all), passing: passed))
+    }
+
+    public static func == (left: Query, right: T) -> Query<Bool> { left.compare(.equal, right) }
+    public static func == (left: Query, right: Query) -> Query<Bool> { left.compare(.equal, to: right) }
+    public static func != (left: Query, right: T) -> Query<Bool> { left.compare(.notEqual, right) }
+    public static func != (left: Query, right: Query) -> Query<Bool> { left.compare(.notEqual, to: right) }
+
+    public func `in`<U: Sequence>(_ collection: U) -> Query<Bool> where U.Element == T {
+        compare(.in, toAnyOf: collection)
     }
 }
 
-// MARK: Properties
+// MARK: Joining
 
-extension Query where T: Object {
-    public subscript<V>(dynamicMember member: KeyPath<T, V>) -> Query<V> {
-        Query<V>(appending(KeyPathRecorder.name(of: member)))
+extension Query where T == Bool {
+    /// A condition, be it a property of type Bool or one that was made.
+    private var condition: QueryPredicate? {
+        switch node {
+        case .condition(let predicate, _): predicate
+        case .path(let path): Query.isTrue(path)
+        case .subquery, .invalid: nil
+        }
     }
-}
 
-extension Query {
-    /// Through a link.
-    public subscript<Wrapped: Object, V>(dynamicMember member: KeyPath<Wrapped, V>) -> Query<V> where T == Wrapped? {
-        Query<V>(appending(KeyPathRecorder.name(of: member)))
+    private var failure: String {
+        if case .invalid(let message) = node { return message }
+        return "this is not a condition"
     }
-}
 
-extension Query where T: RealmCollection, T.Element: Object {
-    /// Any element of a collection.
-    public subscript<V>(dynamicMember member: KeyPath<T.Element, V>) -> Query<V> {
-        Query<V>(appending(KeyPathRecorder.name(of: member), through: .any))
+    public static prefix func ! (query: Query) -> Query<Bool> {
+        guard let condition = query.condition else { return Query(.invalid(query.failure)) }
+        return Query(.condition(.not(condition), passing: query.passed))
     }
-}
+    public static func && (left: Query, right: Query) -> Query<Bool> { join(left, right) { .and($0) } }
+    public static func || (left: Query, right: Query) -> Query<Bool> { join(left, right) { .or($0) } }
 
-extension Query where T: RealmCollection {
+    private static func join(_ left: Query, _ right: Query, _ make: ([QueryPredicate]) -> QueryPredicate) -> Query<Bool>
+    {
+        guard let first = left.condition else { return Query(.invalid(left.failure)) }
+        guard let second = right.condition else { return Query(.invalid(right.failure)) }
+        let joined = make([first, second])
+        let passed = left.passed.union(right.passed)
+        // Chains are one level, as the parser makes them.
+        switch (joined, first) {
+        case (.and, .and(let parts)): return Query(.condition(.and(parts + [second]), passing: passed))
+        case (.or, .or(let parts)): return Query(.condition(.or(parts + [second]), passing: passed))
+        default: return Query(.condition(joined, passing: passed))
+        }
+    }
+
+    /// How many elements of the collection that the condition passes meet it.
     public var count: Query<Int> {
-        guard case .path(let names, _, _) = node else { preconditionFailure("A condition has no count") }
-        return Query<Int>(.path(names, nil, .count))
+        guard let condition else { return Query<Int>(.invalid(failure)) }
+        guard let collection = passed.first else {
+            return Query<Int>(.invalid("Subqueries will only work over collections: the condition passes none"))
+        }
+        guard passed.count == 1 else { return Query<Int>(.invalid("Subqueries must contain a single collection.")) }
+        let scope = SubqueryScope(collection: collection)
+        guard let inner = scope.relative(condition) else {
+            return Query<Int>(.invalid("all paths of a subquery must go through \(collection.joined(separator: "."))"))
+        }
+        return Query<Int>(
+            .subquery(QueryPredicate.Subquery(QueryPredicate.Path(collection), SubqueryScope.variable, inner)))
     }
 }
 
-// MARK: Comparison
+/// Turns a condition that passes a collection into one about its elements.
+private struct SubqueryScope {
+    static let variable = "element"
+    let collection: [String]
 
-public func == <V: _Scalar>(left: Query<V>, right: V) -> Query<Bool> { left.compare(.equal, right._storedScalar.value) }
-public func != <V: _Scalar>(left: Query<V>, right: V) -> Query<Bool> {
-    left.compare(.notEqual, right._storedScalar.value)
-}
-public func < <V: _Scalar & Comparable>(left: Query<V>, right: V) -> Query<Bool> {
-    left.compare(.less, right._storedScalar.value)
-}
-public func <= <V: _Scalar & Comparable>(left: Query<V>, right: V) -> Query<Bool> {
-    left.compare(.lessOrEqual, right._storedScalar.value)
-}
-public func > <V: _Scalar & Comparable>(left: Query<V>, right: V) -> Query<Bool> {
-    left.compare(.greater, right._storedScalar.value)
-}
-public func >= <V: _Scalar & Comparable>(left: Query<V>, right: V) -> Query<Bool> {
-    left.compare(.greaterOrEqual, right._storedScalar.value)
-}
-
-public func == <V>(left: Query<V?>, right: V?) -> Query<Bool> { left.compare(.equal, left.value(right)) }
-public func != <V>(left: Query<V?>, right: V?) -> Query<Bool> { left.compare(.notEqual, left.value(right)) }
-public func < <V: _Scalar & Comparable>(left: Query<V?>, right: V) -> Query<Bool> {
-    left.compare(.less, right._storedScalar.value)
-}
-public func <= <V: _Scalar & Comparable>(left: Query<V?>, right: V) -> Query<Bool> {
-    left.compare(.lessOrEqual, right._storedScalar.value)
-}
-public func > <V: _Scalar & Comparable>(left: Query<V?>, right: V) -> Query<Bool> {
-    left.compare(.greater, right._storedScalar.value)
-}
-public func >= <V: _Scalar & Comparable>(left: Query<V?>, right: V) -> Query<Bool> {
-    left.compare(.greaterOrEqual, right._storedScalar.value)
-}
-
-extension Query where T: _Scalar {
-    public func `in`<S: Sequence>(_ values: S) -> Query<Bool> where S.Element == T {
-        let list = values.map { Predicate.Operand.constant($0._storedScalar.value) }
-        return Query<Bool>(.predicate(.comparison(Predicate.Comparison(operand, .in, .list(list)))))
-    }
-}
-
-extension Query where T: _Scalar & Comparable {
-    public func contains(_ range: ClosedRange<T>) -> Query<Bool> {
-        self >= range.lowerBound && self <= range.upperBound
-    }
-    public func contains(_ range: Range<T>) -> Query<Bool> { self >= range.lowerBound && self < range.upperBound }
-}
-
-// MARK: Logic
-
-public prefix func ! (query: Query<Bool>) -> Query<Bool> { Query<Bool>(.predicate(.not(query.predicate))) }
-public func && (left: Query<Bool>, right: Query<Bool>) -> Query<Bool> {
-    Query<Bool>(.predicate(.and([left.predicate, right.predicate])))
-}
-public func || (left: Query<Bool>, right: Query<Bool>) -> Query<Bool> {
-    Query<Bool>(.predicate(.or([left.predicate, right.predicate])))
-}
-
-// MARK: Text
-
-public struct StringOptions: OptionSet, Sendable {
-    public let rawValue: Int
-    public init(rawValue: Int) { self.rawValue = rawValue }
-    public static let caseInsensitive = StringOptions(rawValue: 1)
-}
-
-public protocol _QueryString {}
-extension String: _QueryString {}
-extension Optional: _QueryString where Wrapped == String {}
-
-extension Query where T: _QueryString {
-    public func contains(_ text: String, options: StringOptions = []) -> Query<Bool> { match(.contains, text, options) }
-    public func starts(with text: String, options: StringOptions = []) -> Query<Bool> {
-        match(.beginsWith, text, options)
-    }
-    public func ends(with text: String, options: StringOptions = []) -> Query<Bool> { match(.endsWith, text, options) }
-    public func equals(_ text: String, options: StringOptions = []) -> Query<Bool> { match(.equal, text, options) }
-    public func like(_ pattern: String, caseInsensitive: Bool = false) -> Query<Bool> {
-        match(.like, pattern, caseInsensitive ? .caseInsensitive : [])
+    func relative(_ predicate: QueryPredicate) -> QueryPredicate? {
+        switch predicate {
+        case .not(let inner): return relative(inner).map { .not($0) }
+        case .and(let parts): return all(parts).map { .and($0) }
+        case .or(let parts): return all(parts).map { .or($0) }
+        case .comparison(var comparison):
+            guard let left = relative(comparison.left), let right = relative(comparison.right) else { return nil }
+            comparison.left = left
+            comparison.right = right
+            return .comparison(comparison)
+        default: return predicate
+        }
     }
 
-    private func match(_ op: Predicate.Operator, _ text: String, _ options: StringOptions) -> Query<Bool> {
-        compare(op, .string(text), ignoresCase: options.contains(.caseInsensitive))
+    private func all(_ parts: [QueryPredicate]) -> [QueryPredicate]? {
+        let inner = parts.compactMap(relative)
+        return inner.count == parts.count ? inner : nil
+    }
+
+    private func relative(_ operand: QueryPredicate.Operand) -> QueryPredicate.Operand? {
+        guard case .path(var path) = operand else { return operand }
+        guard path.names.count >= collection.count,
+            zip(path.names, collection).allSatisfy({ $0.text == $1 })
+        else { return nil }
+        path.names = Array(path.names[collection.count...])
+        path.variable = Self.variable
+        path.quantifier = nil
+        return .path(path)
     }
 }

@@ -1,0 +1,122 @@
+/// Changing a managed list, wherever it is: a property's, or one inside a mixed value.
+///
+/// Elements are encoded first, which adds unmanaged objects to the realm; embedded objects are made in their place.
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteValues
+
+struct ManagedList {
+    let handle: _CollectionHandle
+    private var live: LiveCollection { handle.live }
+    private var session: RealmSession { handle.session }
+
+    /// Fails before anything is encoded, because encoding adds objects.
+    private func requireWrite() throws(DatabaseError) { _ = try live.session.requireWrite() }
+
+    var isEmbedded: Bool {
+        guard let target = live.target, let schema = try? live.session.schema else { return false }
+        return schema[target]?.isEmbedded ?? false
+    }
+
+    func insert<Element: RealmCollectionValue>(
+        _ elements: some Collection<Element>, at index: Int, policy: MotteLiveObjects.UpdatePolicy = .error
+    ) throws(DatabaseError) {
+        try requireWrite()
+        let count = try live.count()
+        guard index >= 0, index <= count else { throw Self.outOfBounds(index, count + 1) }
+        if let list = live as? LiveList, isEmbedded {
+            for (offset, element) in elements.enumerated() {
+                let object = try embedded(element)
+                try session.fill(object, try list.embeddedInsert(at: index + offset), policy: policy)
+            }
+            return
+        }
+        try session.withEncoder(policy: policy) { encoder throws(DatabaseError) in
+            for element in elements { element._encode(encoder) }
+            try encoder.withViews { views throws(DatabaseError) in
+                if let list = live as? LiveList {
+                    try list.insert(views, at: index)
+                } else if let nested = live as? LiveNested {
+                    for (offset, view) in views.enumerated() { try nested.insert(view.owned, at: index + offset) }
+                }
+            }
+        }
+    }
+
+    func set<Element: RealmCollectionValue>(_ element: Element, at index: Int) throws(DatabaseError) {
+        try requireWrite()
+        let count = try live.count()
+        guard index >= 0, index < count else { throw Self.outOfBounds(index, count) }
+        if let list = live as? LiveList, isEmbedded {
+            let object = try embedded(element)
+            return try session.fill(object, try list.embeddedSet(at: index), policy: .error)
+        }
+        try session.withEncoder { encoder throws(DatabaseError) in
+            element._encode(encoder)
+            try encoder.withView { view throws(DatabaseError) in
+                if let list = live as? LiveList {
+                    try list.set(index, to: view)
+                } else if let nested = live as? LiveNested {
+                    try nested.set(index, to: view.owned)
+                }
+            }
+        }
+    }
+
+    func remove(at index: Int, count: Int = 1) throws(DatabaseError) {
+        try requireWrite()
+        let size = try live.count()
+        guard index >= 0, index + count <= size else { throw Self.outOfBounds(index, size) }
+        if count == 0 { return }
+        if let list = live as? LiveList { try list.remove(at: index, count: count) }
+        if let nested = live as? LiveNested { try nested.remove(at: index, count: count) }
+    }
+
+    func clear() throws(DatabaseError) {
+        try requireWrite()
+        if let list = live as? LiveList { try list.clear() }
+        if let nested = live as? LiveNested { try nested.clear() }
+    }
+
+    func move(from index: Int, to target: Int) throws(DatabaseError) {
+        try requireWrite()
+        if let list = live as? LiveList { try list.move(from: index, to: target) }
+        if let nested = live as? LiveNested { try nested.move(from: index, to: target) }
+    }
+
+    func swap(_ index: Int, _ other: Int) throws(DatabaseError) {
+        try requireWrite()
+        if let list = live as? LiveList { return try list.swap(index, other) }
+        guard let nested = live as? LiveNested, index != other else { return }
+        let (low, high) = (min(index, other), max(index, other))
+        try nested.move(from: low, to: high)
+        try nested.move(from: high - 1, to: low)
+    }
+
+    /// Makes the list consist of these, which are not its own.
+    func assign<Element: RealmCollectionValue>(
+        _ elements: [Element], policy: MotteLiveObjects.UpdatePolicy
+    ) throws(DatabaseError) {
+        try requireWrite()
+        guard let list = live as? LiveList, !isEmbedded else {
+            try clear()
+            return try insert(elements, at: 0, policy: policy)
+        }
+        try session.withEncoder(policy: policy) { encoder throws(DatabaseError) in
+            for element in elements { element._encode(encoder) }
+            try encoder.withViews { views throws(DatabaseError) in try list.assign(views, policy: policy) }
+        }
+    }
+
+    func embedded(_ element: some RealmCollectionValue) throws(DatabaseError) -> ObjectBase {
+        guard let object = element._linkedObject else {
+            throw DatabaseError(.nullNotAllowed, "Invalid value 'nil': this collection holds no null")
+        }
+        try session.checkIsUnmanaged(object)
+        return object
+    }
+
+    static func outOfBounds(_ index: Int, _ limit: Int) -> DatabaseError {
+        DatabaseError(.outOfBounds, "Index \(index) is out of bounds (must be less than \(limit)).")
+    }
+}

@@ -1,0 +1,339 @@
+/// A dictionary with string keys: one of its own while it is unmanaged, a view of the store once its object is in a
+/// realm.
+import Foundation
+import MotteLiveObjects
+import MotteQueryEngine
+import MotteSchemaModel
+import MotteValues
+
+public struct SingleMapEntry<Key: _MapKey, Value: RealmCollectionValue>: Hashable {
+    public var key: Key
+    public var value: Value
+}
+
+public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCollection, _Persistable, _ObjcBridgeable,
+    Equatable, _DefaultConstructible
+{
+    public typealias PersistedType = Map
+
+    private enum State {
+        case unmanaged([Key: Value])
+        case managed(_CollectionHandle)
+    }
+    private var state: State
+    package var _recordedName: String?
+
+    public init() { state = .unmanaged([:]) }
+    package init(handle: _CollectionHandle) { state = .managed(handle) }
+    package init(unmanaged entries: [Key: Value]) { state = .unmanaged(entries) }
+
+    public var _managed: _CollectionHandle? {
+        if case .managed(let handle) = state { return handle }
+        return nil
+    }
+    public static func _collection(_ handle: _CollectionHandle) -> Map { Map(handle: handle) }
+    private var entries: [Key: Value] {
+        if case .unmanaged(let entries) = state { return entries }
+        return [:]
+    }
+
+    public static func == (left: Map, right: Map) -> Bool {
+        switch (left._managed, right._managed) {
+        case (let mine?, let theirs?): mine.live === theirs.live || mine.live.isSameCollection(as: theirs.live)
+        case (nil, nil): left.entries == right.entries
+        default: false
+        }
+    }
+
+    // MARK: Looking
+
+    public var count: Int {
+        guard let handle = _managed else { return entries.count }
+        return attempt(or: 0) { () throws(DatabaseError) in try handle.live.count() }
+    }
+
+    /// In the order of their bytes once managed.
+    public var keys: [Key] { unmanagedKeys ?? managedEntries { key, _ in key } }
+    public var values: [Value] {
+        if _managed == nil { return Array(entries.values) }
+        return managedEntries { _, value in value }
+    }
+
+    private var unmanagedKeys: [Key]? { _managed == nil ? Array(entries.keys) : nil }
+
+    private func managedEntries<T>(_ body: (Key, Value) -> T) -> [T] {
+        guard let handle = _managed else { return [] }
+        return attempt(or: []) { () throws(DatabaseError) in
+            var found: [T] = []
+            for index in 0 ..< (try handle.live.count()) {
+                let key = Key(_mapKeyText: try MapAccess.key(at: index, handle.live))
+                let value = Value._decode(_Stored(try handle.live.value(at: index), handle.session))
+                found.append(body(key, value ?? Value._default()))
+            }
+            return found
+        }
+    }
+
+    private func value(for key: Key) -> Value? {
+        guard let handle = _managed else { return entries[key] }
+        return attempt(or: nil) { () throws(DatabaseError) in
+            guard let view = try MapAccess.value(key._mapKeyText, handle.live) else { return nil }
+            if view.kind == .list || view.kind == .map,
+                let nested = try MapAccess.nested(key._mapKeyText, handle.live)
+            {
+                return AnyRealmValue(nested, handle.session) as? Value
+            }
+            return Value._decode(_Stored(view, handle.session))
+        }
+    }
+
+    public subscript(key: Key) -> Value? {
+        get { value(for: key) }
+        set {
+            // For a map of optionals `map["key"] = nil` is nil of the outer optional: the key goes.
+            if let newValue { updateValue(newValue, forKey: key) } else { removeObject(for: key) }
+        }
+    }
+
+    public subscript(key: Key, default fallback: @autoclosure () -> Value) -> Value {
+        get { value(for: key) ?? fallback() }
+        set { updateValue(newValue, forKey: key) }
+    }
+
+    public func object(forKey key: AnyObject) -> AnyObject? {
+        guard let text = key as? String ?? (key as? NSString).map({ String(describing: $0) }) else { return nil }
+        return value(forKey: text)
+    }
+
+    public func value(forKey key: String) -> AnyObject? { value(for: Key(_mapKeyText: key))?._dynamic as AnyObject? }
+    public func value(forKeyPath path: String) -> AnyObject? { value(forKey: path) }
+
+    public func contains(where predicate: @escaping (_ key: Key, _ value: Value) -> Bool) -> Bool {
+        makeIterator().contains { predicate($0.key, $0.value) }
+    }
+
+    // MARK: Changing
+
+    private func change(
+        _ unmanaged: (inout [Key: Value]) throws(DatabaseError) -> Void,
+        managed: (LiveCollection, RealmSession) throws(DatabaseError) -> Void
+    ) {
+        attempt { () throws(DatabaseError) in
+            switch state {
+            case .managed(let handle):
+                _ = try handle.live.session.requireWrite()
+                try managed(handle.live, handle.session)
+            case .unmanaged(var entries):
+                state = .unmanaged([:])
+                defer { state = .unmanaged(entries) }
+                try unmanaged(&entries)
+            }
+        }
+    }
+
+    public func updateValue(_ value: Value, forKey key: Key) {
+        change { entries throws(DatabaseError) in
+            try MapAccess.check(key._mapKeyText)
+            entries[key] = value
+        } managed: { live, session throws(DatabaseError) in
+            try MapAccess.put(value, key._mapKeyText, live, session)
+        }
+    }
+
+    public func setValue(_ value: Any?, forKey key: String) {
+        guard let value = Dynamic.flattened(value) else { return removeObject(for: Key(_mapKeyText: key)) }
+        guard let converted = Value._convert(value) else {
+            return misuse("Invalid value '\(Dynamic.text(value))' for a map of \(Value._typeName)", .invalidInput)
+        }
+        updateValue(converted, forKey: Key(_mapKeyText: key))
+    }
+
+    public func removeObject(for key: Key) {
+        change { entries throws(DatabaseError) in entries[key] = nil } managed: { live, _ throws(DatabaseError) in
+            if let map = live as? LiveMap { try map.remove(key._mapKeyText) }
+            if let nested = live as? LiveNested { _ = try nested.remove(key._mapKeyText) }
+        }
+    }
+
+    public func removeAll() {
+        change { entries throws(DatabaseError) in entries = [:] } managed: { live, _ throws(DatabaseError) in
+            if let map = live as? LiveMap { try map.clear() }
+            if let nested = live as? LiveNested { try nested.clear() }
+        }
+    }
+
+    public func merge<S: Sequence>(
+        _ other: S, uniquingKeysWith combine: (Value, Value) throws -> Value
+    ) rethrows where S.Element == (key: Key, value: Value) {
+        for (key, value) in other {
+            updateValue(try self.value(for: key).map { try combine($0, value) } ?? value, forKey: key)
+        }
+    }
+
+    public func merge(_ other: Map<Key, Value>, uniquingKeysWith combine: (Value, Value) throws -> Value) rethrows {
+        try merge(other.map { (key: $0.key, value: $0.value) }, uniquingKeysWith: combine)
+    }
+
+    // MARK: Iterating
+
+    public func makeIterator() -> AnyIterator<SingleMapEntry<Key, Value>> {
+        let all =
+            _managed == nil
+            ? entries.map { SingleMapEntry(key: $0.key, value: $0.value) }
+            : managedEntries { SingleMapEntry(key: $0, value: $1) }
+        return AnyIterator(all.makeIterator())
+    }
+
+    public struct KeyValueSequence: Sequence {
+        let map: Map
+        public func makeIterator() -> AnyIterator<(key: Key, value: Value)> {
+            AnyIterator(map.map { (key: $0.key, value: $0.value) }.makeIterator())
+        }
+    }
+    public func asKeyValueSequence() -> KeyValueSequence { KeyValueSequence(map: self) }
+
+    // MARK: As a property
+
+    public static var _shape: _Shape { Value._shape.inside(.map) }
+    public static var _isCollection: Bool { true }
+    public static func _default() -> Map { Map() }
+    public static func _decode(_ stored: _Stored) -> Map? { nil }
+    public func _encode(_ encoder: _Encoder) {}
+    public static func _convert(_ value: Any?) -> Map? {
+        guard let value = Dynamic.flattened(value) else { return Map() }
+        if let map = value as? Map { return map }
+        return _entries(value).map { Map(unmanaged: $0) }
+    }
+
+    static func _entries(_ value: Any) -> [Key: Value]? {
+        guard let entries = Dynamic.entries(value) else { return nil }
+        var found: [Key: Value] = [:]
+        for entry in entries {
+            guard let value = Value._convert(entry.value) else { return nil }
+            found[Key(_mapKeyText: entry.key)] = value
+        }
+        return found
+    }
+
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Map {
+        guard let live = object.live, let session = object.session else { return Map() }
+        let map = attempt { () throws(DatabaseError) in try live.map(ColumnKey(column)) }
+        return map.map { Map(handle: _CollectionHandle($0, session)) } ?? Map()
+    }
+    public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: Map) {
+        _get(object, column)._assign(value, policy: .all)
+    }
+}
+
+extension Map: _MapValue {
+    package var _dynamicEntries: [(key: String, value: Any?)] { map { ($0.key._mapKeyText, $0.value._dynamic) } }
+    package func _attach(to object: ObjectBase, _ column: UInt32) { state = Map._get(object, column).state }
+    package var _detachedCopy: [Any] { entries.map { SingleMapEntry(key: $0.key, value: $0.value) } }
+    package var _isManaged: Bool { _managed != nil }
+
+    package func _fill(from elements: [Any], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool) throws(DatabaseError) {
+        guard let handle = _managed, let elements = elements as? [SingleMapEntry<Key, Value>] else { return }
+        if !isNew, let map = handle.live as? LiveMap {
+            let wanted = Set(elements.map { $0.key._mapKeyText })
+            for index in (0 ..< (try map.count())).reversed() {
+                let key = try map.keyText(at: index)
+                if !wanted.contains(key) { try map.remove(key) }
+            }
+        }
+        for entry in elements {
+            try MapAccess.put(entry.value, entry.key._mapKeyText, handle.live, handle.session, policy: policy)
+        }
+    }
+
+    package func _assign(_ value: Any, policy: MotteLiveObjects.UpdatePolicy) {
+        if let other = value as? Map, other === self || other == self, other._isManaged { return }
+        let new = (value as? Map).map { Dictionary($0.map { ($0.key, $0.value) }) { $1 } } ?? Map._entries(value)
+        guard let new else {
+            return misuse("Invalid value '\(Dynamic.text(value))' for a Map<\(Value._typeName)>", .invalidInput)
+        }
+        change { entries throws(DatabaseError) in entries = new } managed: { _, _ throws(DatabaseError) in
+            try _fill(
+                from: new.map { SingleMapEntry(key: $0.key, value: $0.value) }, policy: policy, isNew: false)
+        }
+    }
+
+    package func _text(depth: Int) -> String {
+        let all = map { "\t[\($0.key)]: \(ObjectText.text($0.value._dynamic, depth: depth + 1))" }
+        return "Map<\(Key.self), \(Value._typeName)> {\n\(all.joined(separator: ",\n"))\n}"
+    }
+}
+
+extension Map: BareField {}
+
+/// The engine's maps, and those inside mixed values, by key.
+enum MapAccess {
+    static func key(at index: Int, _ live: LiveCollection) throws(DatabaseError) -> String {
+        if let map = live as? LiveMap { return try map.keyText(at: index) }
+        if let nested = live as? LiveNested { return String(decoding: try nested.mapKey(at: index), as: UTF8.self) }
+        throw DatabaseError(.wrongKind, "this collection has no keys")
+    }
+
+    static func value(_ key: String, _ live: LiveCollection) throws(DatabaseError) -> ValueView? {
+        try key.withUTF8Bytes { bytes throws(DatabaseError) in
+            if let map = live as? LiveMap { return try map.get(bytes) }
+            if let nested = live as? LiveNested { return try nested.get(bytes) }
+            return nil
+        }
+    }
+
+    /// The list or map under a key of a map of mixed values.
+    static func nested(_ key: String, _ live: LiveCollection) throws(DatabaseError) -> LiveNested? {
+        if let nested = live as? LiveNested { return try nested.nested(key) }
+        guard let map = live as? LiveMap else { return nil }
+        let index = try key.withUTF8Bytes { bytes throws(DatabaseError) in try map.position(of: bytes) }
+        return try index.flatMap { index throws(DatabaseError) in try map.nested(at: index) }
+    }
+
+    /// The rule for keys, for maps that are not in a store yet.
+    static func check(_ key: String) throws(DatabaseError) {
+        guard !key.contains("."), !key.hasPrefix("$") else {
+            throw DatabaseError(
+                .invalidArgument,
+                "Invalid key '\(key)': keys of maps must not contain '.' or start with '$'; percent-encode them")
+        }
+    }
+
+    static func put<Value: RealmCollectionValue>(
+        _ value: Value, _ key: String, _ live: LiveCollection, _ session: RealmSession,
+        policy: MotteLiveObjects.UpdatePolicy = .error
+    ) throws(DatabaseError) {
+        if let map = live as? LiveMap, ManagedList(handle: _CollectionHandle(live, session)).isEmbedded,
+            let object = value._linkedObject
+        {
+            try session.checkIsUnmanaged(object)
+            let row = try key.withUTF8Bytes { bytes throws(DatabaseError) in try map.embeddedPut(bytes) }
+            return try session.fill(object, row, policy: policy)
+        }
+        try session.withEncoder(policy: policy) { encoder throws(DatabaseError) in
+            value._encode(encoder)
+            try encoder.withView { view throws(DatabaseError) in
+                if let map = live as? LiveMap {
+                    try key.withUTF8Bytes { bytes throws(DatabaseError) in
+                        if policy == .modified, let old = try map.get(bytes), !old.differs(from: view) { return }
+                        try map.put(bytes, view)
+                    }
+                } else if let nested = live as? LiveNested {
+                    try nested.put(key, view.owned)
+                }
+            }
+        }
+    }
+}
+
+extension Map: Encodable where Key: Encodable, Value: Encodable {
+    public func encode(to encoder: Encoder) throws {
+        try Dictionary(map { ($0.key._mapKeyText, $0.value) }) { $1 }.encode(to: encoder)
+    }
+}
+
+extension Map: Decodable where Key: Decodable, Value: Decodable {
+    public convenience init(from decoder: Decoder) throws {
+        let entries = try [String: Value](from: decoder)
+        self.init(unmanaged: Dictionary(entries.map { (Key(_mapKeyText: $0.key), $0.value) }) { $1 })
+    }
+}

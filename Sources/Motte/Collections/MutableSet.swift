@@ -1,0 +1,232 @@
+/// A set: each value once. Managed, it is in the store's order of values; unmanaged, in the order of insertion.
+import Foundation
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteValues
+
+public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable, _Persistable,
+    _DefaultConstructible
+{
+    public typealias PersistedType = MutableSet
+
+    private enum State {
+        case unmanaged([Element], Set<Element>)
+        case managed(_CollectionHandle)
+    }
+    private var state: State
+    package var _recordedName: String?
+
+    public init() { state = .unmanaged([], []) }
+    private init(_ handle: _CollectionHandle) { state = .managed(handle) }
+    package convenience init(unmanaged elements: [Element]) {
+        self.init()
+        insert(objectsIn: elements)
+    }
+
+    public static func _collection(_ handle: _CollectionHandle) -> MutableSet { MutableSet(handle) }
+    public var _managed: _CollectionHandle? {
+        if case .managed(let handle) = state { return handle }
+        return nil
+    }
+    public var _unmanaged: [Element] {
+        if case .unmanaged(let elements, _) = state { return elements }
+        return []
+    }
+    public static var _kindName: String { "MutableSet" }
+    public subscript(index: Int) -> Element { _element(at: index) }
+
+    /// Sets have no positions that last.
+    public func index(of element: Element) -> Int? {
+        misuse("index(of:) is not available on MutableSet", .invalidInput)
+        return nil
+    }
+    public func index(matching predicate: NSPredicate) -> Int? {
+        misuse("index(matching:) is not available on MutableSet", .invalidInput)
+        return nil
+    }
+
+    private func change(
+        _ unmanaged: (inout [Element], inout Set<Element>) -> Void,
+        managed: (LiveSet, RealmSession) throws(DatabaseError) -> Void
+    ) {
+        attempt { () throws(DatabaseError) in
+            switch state {
+            case .managed(let handle):
+                _ = try handle.live.session.requireWrite()
+                guard let set = handle.live as? LiveSet else { return }
+                try managed(set, handle.session)
+            case .unmanaged(var elements, var members):
+                state = .unmanaged([], [])
+                unmanaged(&elements, &members)
+                state = .unmanaged(elements, members)
+            }
+        }
+    }
+
+    // MARK: Members
+
+    public func contains(_ element: Element) -> Bool {
+        switch state {
+        case .unmanaged(_, let members): return members.contains(element)
+        case .managed(let handle):
+            return attempt(or: false) { () throws(DatabaseError) in
+                if let object = element._linkedObject, object.live == nil { return false }
+                let encoder = _Encoder(nil)
+                element._encode(encoder)
+                return try encoder.withView { view throws(DatabaseError) in try handle.live.find(view) != nil }
+            }
+        }
+    }
+
+    public func insert(_ element: Element) { insert(objectsIn: CollectionOfOne(element)) }
+
+    public func insert<S: Sequence>(objectsIn objects: S) where S.Iterator.Element == Element {
+        change { elements, members in
+            for object in objects where members.insert(object).inserted { elements.append(object) }
+        } managed: { set, session throws(DatabaseError) in
+            try session.withEncoder { encoder throws(DatabaseError) in
+                for object in objects { object._encode(encoder) }
+                try encoder.withViews { views throws(DatabaseError) in _ = try set.insert(views) }
+            }
+        }
+    }
+
+    public func remove(_ element: Element) {
+        change { elements, members in
+            if members.remove(element) != nil { elements.removeAll { $0 == element } }
+        } managed: { set, session throws(DatabaseError) in
+            if let object = element._linkedObject, object.live == nil { return }
+            try session.withEncoder { encoder throws(DatabaseError) in
+                element._encode(encoder)
+                try encoder.withView { view throws(DatabaseError) in _ = try set.remove(view) }
+            }
+        }
+    }
+
+    /// Objects in it stay.
+    public func removeAll() {
+        change { elements, members in
+            elements = []
+            members = []
+        } managed: { set, _ throws(DatabaseError) in
+            try set.clear()
+        }
+    }
+
+    // MARK: Algebra
+
+    public func formUnion(_ other: MutableSet<Element>) {
+        if let theirs = other.liveSet {
+            combine(theirs) { set throws(DatabaseError) in
+                try set.formUnion(theirs)
+            } else: {
+                insert(objectsIn: Array(other))
+            }
+        } else {
+            insert(objectsIn: other._unmanaged)
+        }
+    }
+
+    public func formIntersection(_ other: MutableSet<Element>) {
+        if let theirs = other.liveSet, let mine = liveSet, theirs.session === mine.session {
+            combine(theirs) { set throws(DatabaseError) in
+                try set.formIntersection(theirs)
+            } else: {
+            }
+        } else {
+            for element in Array(self) where !other.contains(element) { remove(element) }
+        }
+    }
+
+    public func subtract(_ other: MutableSet<Element>) {
+        if let theirs = other.liveSet, let mine = liveSet, theirs.session === mine.session {
+            combine(theirs) { set throws(DatabaseError) in
+                try set.subtract(theirs)
+            } else: {
+            }
+        } else {
+            for element in Array(other) { remove(element) }
+        }
+    }
+
+    public func intersects(_ other: MutableSet<Element>) -> Bool { contains { other.contains($0) } }
+    public func isSubset(of other: MutableSet<Element>) -> Bool { allSatisfy { other.contains($0) } }
+    public func isSuperset(of other: MutableSet<Element>) -> Bool { other.isSubset(of: self) }
+
+    private var liveSet: LiveSet? { _managed?.live as? LiveSet }
+
+    /// By the engine where both are managed in one session.
+    private func combine(
+        _ other: LiveSet, _ body: (LiveSet) throws(DatabaseError) -> Void, else fallback: () -> Void
+    ) {
+        guard let mine = liveSet, mine.session === other.session else { return fallback() }
+        attempt { () throws(DatabaseError) in try body(mine) }
+    }
+
+    // MARK: As a property
+
+    public static var _shape: _Shape { Element._shape.inside(.set) }
+    public static var _isCollection: Bool { true }
+    public static func _default() -> MutableSet { MutableSet() }
+    public static func _decode(_ stored: _Stored) -> MutableSet? { nil }
+    public func _encode(_ encoder: _Encoder) {}
+    public static func _convert(_ value: Any?) -> MutableSet? {
+        guard let value = Dynamic.flattened(value) else { return MutableSet() }
+        if let set = value as? MutableSet { return set }
+        return List<Element>._elements(value).map { MutableSet(unmanaged: $0) }
+    }
+
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> MutableSet {
+        guard let live = object.live, let session = object.session else { return MutableSet() }
+        let set = attempt { () throws(DatabaseError) in try live.set(ColumnKey(column)) }
+        return set.map { MutableSet(_CollectionHandle($0, session)) } ?? MutableSet()
+    }
+    public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: MutableSet) {
+        _get(object, column)._assign(value, policy: .all)
+    }
+}
+
+extension MutableSet: _CollectionValue {
+    package func _attach(to object: ObjectBase, _ column: UInt32) { state = MutableSet._get(object, column).state }
+    package var _detachedCopy: [Any] { _unmanaged }
+    package var _isManaged: Bool { _managed != nil }
+
+    package func _fill(from elements: [Any], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool) throws(DatabaseError) {
+        guard let set = liveSet, let session = _managed?.session, let elements = elements as? [Element] else { return }
+        if isNew, elements.isEmpty { return }
+        try session.withEncoder(policy: policy) { encoder throws(DatabaseError) in
+            for element in elements { element._encode(encoder) }
+            try encoder.withViews { views throws(DatabaseError) in try set.assign(views) }
+        }
+    }
+
+    package func _assign(_ value: Any, policy: MotteLiveObjects.UpdatePolicy) {
+        if let other = value as? MutableSet, other === self || other == self, other._isManaged { return }
+        guard let new = List<Element>._elements(value) else {
+            return misuse(
+                "Invalid value '\(Dynamic.text(value))' for a MutableSet<\(Element._typeName)>", .invalidInput)
+        }
+        change { elements, members in
+            elements = []
+            members = []
+            for element in new where members.insert(element).inserted { elements.append(element) }
+        } managed: { _, _ throws(DatabaseError) in
+            try _fill(from: new, policy: policy, isNew: false)
+        }
+    }
+}
+
+extension MutableSet: BareField {}
+
+extension MutableSet: Encodable where Element: Encodable {
+    public func encode(to encoder: Encoder) throws { try CollectionCoding.encode(self, to: encoder) }
+}
+
+extension MutableSet: Decodable where Element: Decodable {
+    public convenience init(from decoder: Decoder) throws {
+        var container = try decoder.unkeyedContainer()
+        var elements: [Element] = []
+        while !container.isAtEnd { elements.append(try container.decode(Element.self)) }
+        self.init(unmanaged: elements)
+    }
+}

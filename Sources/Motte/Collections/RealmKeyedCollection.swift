@@ -1,0 +1,138 @@
+/// What maps can do: by key, and with their values as a collection.
+import Foundation
+import MotteLiveObjects
+import MotteValues
+
+public protocol RealmKeyedCollection: Sequence, ThreadConfined, CustomStringConvertible {
+    associatedtype Key: _MapKey
+    associatedtype Value: RealmCollectionValue
+    var count: Int { get }
+    func updateValue(_ value: Value, forKey key: Key)
+    func removeObject(for key: Key)
+    func removeAll()
+    subscript(key: Key) -> Value? { get set }
+    func value(forKey key: String) -> AnyObject?
+    func value(forKeyPath keyPath: String) -> AnyObject?
+    func setValue(_ value: Any?, forKey key: String)
+    func filter(_ predicate: NSPredicate) -> Results<Value>
+    func contains(where predicate: @escaping (_ key: Key, _ value: Value) -> Bool) -> Bool
+    func sorted(byKeyPath keyPath: String, ascending: Bool) -> Results<Value>
+    func sorted<S: Sequence>(by sortDescriptors: S) -> Results<Value> where S.Iterator.Element == SortDescriptor
+    func sorted(ascending: Bool) -> Results<Value>
+    var keys: [Key] { get }
+    var values: [Value] { get }
+    func min<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType
+    func max<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType
+    func sum<T: _HasPersistedType>(ofProperty property: String) -> T where T.PersistedType: AddableType
+    func average<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: AddableType
+    func observe(
+        keyPaths: [String]?, on queue: DispatchQueue?, _ block: @escaping (RealmMapChange<Self>) -> Void
+    ) -> NotificationToken
+    /// Opaque to programs.
+    var _managed: _CollectionHandle? { get }
+    static func _collection(_ handle: _CollectionHandle) -> Self
+}
+
+extension Map {
+    public var realm: Realm? { _managed.map { Realm($0.session) } }
+    public var isInvalidated: Bool { _managed.map { !$0.live.isValid } ?? false }
+    public var isFrozen: Bool { _managed?.live.isFrozen ?? false }
+    public var isEmpty: Bool { count == 0 }
+    public var description: String { _text(depth: 0) }
+
+    public func freeze() -> Map {
+        guard let handle = _managed else {
+            misuse("only maps that are managed by a realm can be frozen", .invalidInput)
+            return self
+        }
+        if handle.live.isFrozen { return self }
+        return attempt(or: self) { () throws(DatabaseError) in
+            let frozen = try handle.session.frozen()
+            guard let live = try handle.live.moved(to: frozen.session) else { throw Results<Value>._gone }
+            return Map(handle: _CollectionHandle(live, frozen))
+        }
+    }
+
+    public func thaw() -> Map? {
+        guard let handle = _managed, let thawed = handle.session.thawed() else { return nil }
+        if thawed === handle.session { return self }
+        return attempt(or: nil) { () throws(DatabaseError) in
+            _ = try thawed.session.refresh()
+            return try handle.live.moved(to: thawed.session).map { Map(handle: _CollectionHandle($0, thawed)) }
+        }
+    }
+
+    /// The values as live results.
+    package var _values: Results<Value> {
+        guard let handle = _managed else {
+            misuse("this works on maps that are managed by a realm only", .invalidInput)
+            return Results()
+        }
+        let results = attempt { () throws(DatabaseError) in try handle.live.results() }
+        return results.map { Results._collection(_CollectionHandle($0, handle.session)) } ?? Results()
+    }
+
+    public func filter(_ predicate: NSPredicate) -> Results<Value> { _values.filter(predicate) }
+    public func filter(_ format: String, _ args: Any...) -> Results<Value> { _values._filtered(format, args) }
+    public func `where`(_ isIncluded: (Query<Value>) -> Query<Bool>) -> Results<Value> { _values.where(isIncluded) }
+    public func sorted(ascending: Bool = true) -> Results<Value> {
+        _values._sorted([SortDescriptor(keyPath: "self", ascending: ascending)])
+    }
+    public func sorted(byKeyPath keyPath: String, ascending: Bool = true) -> Results<Value> {
+        _values._sorted([SortDescriptor(keyPath: keyPath, ascending: ascending)])
+    }
+    public func sorted<S: Sequence>(by descriptors: S) -> Results<Value> where S.Iterator.Element == SortDescriptor {
+        _values._sorted(Array(descriptors))
+    }
+    public func distinct<S: Sequence>(by keyPaths: S) -> Results<Value> where S.Iterator.Element == String {
+        _values.distinct(by: keyPaths)
+    }
+
+    public func min<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
+        _CollectionTotals.value(of: _managed, values, .min, property)
+    }
+    public func max<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
+        _CollectionTotals.value(of: _managed, values, .max, property)
+    }
+    public func sum<T: _HasPersistedType>(ofProperty property: String) -> T where T.PersistedType: AddableType {
+        _CollectionTotals.value(of: _managed, values, .sum, property) ?? T._default()
+    }
+    public func average<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: AddableType {
+        _CollectionTotals.value(of: _managed, values, .average, property)
+    }
+}
+
+extension RealmKeyedCollection where Value: OptionalProtocol, Value.Wrapped: ObjectBase {
+    public func min<T: _HasPersistedType>(of keyPath: KeyPath<Value.Wrapped, T>) -> T?
+    where T.PersistedType: MinMaxType {
+        min(ofProperty: _name(for: keyPath))
+    }
+    public func max<T: _HasPersistedType>(of keyPath: KeyPath<Value.Wrapped, T>) -> T?
+    where T.PersistedType: MinMaxType {
+        max(ofProperty: _name(for: keyPath))
+    }
+    public func sum<T: _HasPersistedType>(of keyPath: KeyPath<Value.Wrapped, T>) -> T
+    where T.PersistedType: AddableType {
+        sum(ofProperty: _name(for: keyPath))
+    }
+    public func average<T: _HasPersistedType>(
+        of keyPath: KeyPath<Value.Wrapped, T>
+    ) -> T? where T.PersistedType: AddableType { average(ofProperty: _name(for: keyPath)) }
+    public func sorted<T: _HasPersistedType>(
+        by keyPath: KeyPath<Value.Wrapped, T>, ascending: Bool = true
+    ) -> Results<Value> where T.PersistedType: SortableType {
+        sorted(byKeyPath: _name(for: keyPath), ascending: ascending)
+    }
+}
+
+extension RealmKeyedCollection where Value.PersistedType: MinMaxType {
+    public func min() -> Value? { _CollectionTotals.value(of: _managed, values, .min, nil) }
+    public func max() -> Value? { _CollectionTotals.value(of: _managed, values, .max, nil) }
+}
+
+extension RealmKeyedCollection where Value.PersistedType: AddableType {
+    public func sum() -> Value { _CollectionTotals.value(of: _managed, values, .sum, nil) ?? Value._default() }
+    public func average<T: _HasPersistedType>() -> T? where T.PersistedType: AddableType {
+        _CollectionTotals.value(of: _managed, values, .average, nil)
+    }
+}

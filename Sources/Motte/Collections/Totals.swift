@@ -1,0 +1,157 @@
+/// Minimum, maximum, sum and average of a property, or of the elements themselves.
+import Foundation
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteValues
+
+package enum _CollectionTotals {
+    /// nil of nothing.
+    static func value<T: _HasPersistedType>(
+        of handle: _CollectionHandle?, _ unmanaged: @autoclosure () -> [some RealmCollectionValue],
+        _ operation: AggregateOperation, _ property: String?
+    ) -> T? {
+        let outcome = attempt(or: .null) { () throws(DatabaseError) in
+            guard let handle else { return try Unmanaged.total(unmanaged(), operation, property) }
+            return try total(handle.live, operation, property)
+        }
+        if outcome.isNull { return nil }
+        return outcome.withView { T._decode(_Stored($0, handle?.session)) }
+    }
+
+    private static func total(
+        _ live: LiveCollection, _ operation: AggregateOperation, _ property: String?
+    ) throws(DatabaseError) -> Value {
+        guard let property, property != "self" else { return try live.aggregate(operation) }
+        guard let target = live.target, let type = try live.session.schema[target] else {
+            throw DatabaseError(.wrongType, "a collection of values has no property '\(property)'")
+        }
+        let declared = try type.requiredProperty(named: property)
+        guard let column = declared.columnKey else {
+            throw DatabaseError(.wrongType, "there is no total of '\(property)', which is computed")
+        }
+        return try live.aggregate(operation, column)
+    }
+
+    /// `@count`, `@sum.age` and their like, as `value(forKeyPath:)` knows them.
+    static func total<C: RealmCollection>(of collection: C, _ path: String) -> Any? {
+        guard path.hasPrefix("@") else { return nil }
+        let parts = path.dropFirst().split(separator: ".", maxSplits: 1)
+        guard let name = parts.first else { return nil }
+        if name == "count" { return collection.count }
+        let operations: [Substring: AggregateOperation] = ["min": .min, "max": .max, "sum": .sum, "avg": .average]
+        guard let operation = operations[name] else { return nil }
+        let property = parts.count == 2 ? String(parts[1]) : nil
+        let outcome = attempt(or: .null) { () throws(DatabaseError) in
+            guard let handle = collection._managed else {
+                return try Unmanaged.total(collection._unmanaged, operation, property)
+            }
+            return try total(handle.live, operation, property)
+        }
+        return AnyRealmValue.dynamicValue(of: outcome)
+    }
+
+    /// Of values that are in no store.
+    private enum Unmanaged {
+        static func total(
+            _ elements: [some RealmCollectionValue], _ operation: AggregateOperation, _ property: String?
+        ) throws(DatabaseError) -> Value {
+            var values: [Value] = []
+            for element in elements {
+                let value: Any? =
+                    property == nil || property == "self"
+                    ? element._dynamic : element._linkedObject?.value(forKey: property ?? "")
+                if let stored = Dynamic.storedValue(value), !stored.isNull { values.append(stored) }
+            }
+            switch operation {
+            case .count: return .int(Int64(values.count))
+            case .min: return values.min { $0 < $1 } ?? .null
+            case .max: return values.max { $0 < $1 } ?? .null
+            case .sum: return try sum(values)
+            case .average:
+                guard !values.isEmpty else { return .null }
+                switch try sum(values) {
+                case .int(let sum): return .double(Double(sum) / Double(values.count))
+                case .double(let sum): return .double(sum / Double(values.count))
+                case .decimal(let sum):
+                    return .decimal(sum.dividing(by: MotteValues.Decimal128(Int64(values.count))))
+                default: return .null
+                }
+            }
+        }
+
+        private static func sum(_ values: [Value]) throws(DatabaseError) -> Value {
+            var ints: Int64 = 0
+            var doubles = 0.0
+            var decimals = MotteValues.Decimal128.zero
+            var kinds: Set<ValueKind> = []
+            for value in values {
+                kinds.insert(value.kind)
+                switch value {
+                case .int(let value):
+                    let (sum, overflow) = ints.addingReportingOverflow(value)
+                    guard !overflow else {
+                        throw DatabaseError(.overflow, "the sum does not fit 64 bits")
+                    }
+                    ints = sum
+                    decimals = decimals.adding(MotteValues.Decimal128(value))
+                case .float(let value): doubles += Double(value)
+                case .double(let value): doubles += value
+                case .decimal(let value): decimals = decimals.adding(value)
+                default: throw DatabaseError(.wrongType, "there is no sum of \(value.kind.name) values")
+                }
+            }
+            if kinds.contains(.decimal) {
+                return .decimal(decimals.adding(MotteValues.Decimal128(doubles)))
+            }
+            return kinds.isSubset(of: [.int]) ? .int(ints) : .double(doubles + Double(ints))
+        }
+    }
+}
+
+extension RealmCollection {
+    public func min<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
+        _CollectionTotals.value(of: _managed, _unmanaged, .min, _columnName(property))
+    }
+    public func max<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
+        _CollectionTotals.value(of: _managed, _unmanaged, .max, _columnName(property))
+    }
+    public func sum<T: _HasPersistedType>(ofProperty property: String) -> T where T.PersistedType: AddableType {
+        _CollectionTotals.value(of: _managed, _unmanaged, .sum, _columnName(property)) ?? T._default()
+    }
+    public func average<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: AddableType {
+        _CollectionTotals.value(of: _managed, _unmanaged, .average, _columnName(property))
+    }
+
+    /// What a property is called in the store.
+    func _columnName(_ name: String) -> String {
+        guard let type = Element._shape.target, _managed != nil else { return name }
+        return ClassFields.of(type).field(named: name)?.columnName ?? name
+    }
+}
+
+extension RealmCollection where Element: ObjectBase {
+    public func min<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: MinMaxType {
+        min(ofProperty: _name(for: keyPath))
+    }
+    public func max<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: MinMaxType {
+        max(ofProperty: _name(for: keyPath))
+    }
+    public func sum<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T where T.PersistedType: AddableType {
+        sum(ofProperty: _name(for: keyPath))
+    }
+    public func average<T: _HasPersistedType>(
+        of keyPath: KeyPath<Element, T>
+    ) -> T? where T.PersistedType: AddableType { average(ofProperty: _name(for: keyPath)) }
+}
+
+extension RealmCollection where Element.PersistedType: MinMaxType {
+    public func min() -> Element? { _CollectionTotals.value(of: _managed, _unmanaged, .min, nil) }
+    public func max() -> Element? { _CollectionTotals.value(of: _managed, _unmanaged, .max, nil) }
+}
+
+extension RealmCollection where Element.PersistedType: AddableType {
+    public func sum() -> Element { _CollectionTotals.value(of: _managed, _unmanaged, .sum, nil) ?? Element._default() }
+    public func average<T: _HasPersistedType>() -> T? where T.PersistedType: AddableType {
+        _CollectionTotals.value(of: _managed, _unmanaged, .average, nil)
+    }
+}

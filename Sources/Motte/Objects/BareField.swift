@@ -1,0 +1,40 @@
+/// Collections that a class declares with `let`, without the wrapper: the field is a reference to the collection
+/// itself.
+import MotteLiveObjects
+import MotteValues
+
+package protocol BareField: FieldAccess, _Persistable, _CollectionValue, AnyObject {
+    var _recordedName: String? { get set }
+}
+
+extension BareField {
+    package static var shape: _Shape { _shape }
+    package static var isCollection: Bool { true }
+    package static var isWrapper: Bool { false }
+
+    private static func read(_ pointer: UnsafeMutableRawPointer) -> Self {
+        pointer.assumingMemoryBound(to: Self.self).pointee
+    }
+
+    package static func declaration(at pointer: UnsafeMutableRawPointer) -> (options: FieldOptions, origin: String?) {
+        ([], nil)
+    }
+    package static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32) {
+        read(pointer)._attach(to: object, column)
+    }
+    package static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int) {
+        read(pointer)._recordedName = name
+    }
+    package static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any? { read(pointer) }
+    package static func assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Bool {
+        guard let collection = _convert(value) else { return false }
+        read(pointer)._assign(collection, policy: .all)
+        return true
+    }
+    package static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder) {}
+    package static func linkedObject(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> ObjectBase? { nil }
+    package static func collection(
+        at pointer: UnsafeMutableRawPointer, of object: ObjectBase
+    ) -> (any _CollectionValue)? { read(pointer) }
+    package static func keepsUnmanagedCollection(at pointer: UnsafeMutableRawPointer) -> Bool { true }
+}

@@ -1,0 +1,84 @@
+/// Enums and types of a program's own, stored as something else: `PersistableEnum` by raw value, `CustomPersistable`
+/// and `FailableCustomPersistable` by whatever `persistableValue` is. The store knows nothing of them.
+import Foundation
+import MotteSchemaModel
+import MotteValues
+
+public protocol PersistableEnum: _PersistableInsideOptional, RawRepresentable, CaseIterable, RealmEnum,
+    _RealmCollectionValueInsideOptional, MinMaxType, Comparable, _ObjcBridgeable, _DefaultConstructible
+where RawValue: Comparable, RawValue: _HasPersistedType {}
+
+extension PersistableEnum {
+    public init() { self = Self._default() }
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+extension PersistableEnum where RawValue: _PersistableInsideOptional & _RealmCollectionValueInsideOptional {
+    public typealias PersistedType = RawValue
+}
+
+extension PersistableEnum {
+    public static var _shape: _Shape { RawValue._shape }
+    public static func _default() -> Self {
+        guard let first = allCases.first else { preconditionFailure("\(Self.self) has no cases") }
+        return first
+    }
+    public static func _decode(_ stored: _Stored) -> Self? { RawValue._decode(stored).flatMap(Self.init(rawValue:)) }
+    public func _encode(_ encoder: _Encoder) { rawValue._encode(encoder) }
+    public static func _convert(_ value: Any?) -> Self? {
+        guard let value = Dynamic.flattened(value) else { return nil }
+        return value as? Self ?? RawValue._convert(value).flatMap(Self.init(rawValue:))
+    }
+}
+
+public protocol _CustomPersistable: _PersistableInsideOptional, _RealmCollectionValueInsideOptional, _ObjcBridgeable,
+    _DefaultConstructible {}
+
+public protocol CustomPersistable: _CustomPersistable {
+    init(persistedValue: PersistedType)
+    var persistableValue: PersistedType { get }
+}
+
+public protocol FailableCustomPersistable: _CustomPersistable {
+    init?(persistedValue: PersistedType)
+    var persistableValue: PersistedType { get }
+}
+
+extension _CustomPersistable {
+    public static var _shape: _Shape { PersistedType._shape }
+}
+
+extension CustomPersistable {
+    public static func _default() -> Self { Self(persistedValue: PersistedType._default()) }
+    public static func _decode(_ stored: _Stored) -> Self? {
+        PersistedType._decode(stored).map(Self.init(persistedValue:))
+    }
+    public func _encode(_ encoder: _Encoder) { persistableValue._encode(encoder) }
+    public var _linkedObject: ObjectBase? { persistableValue._linkedObject }
+    public static func _convert(_ value: Any?) -> Self? {
+        guard let value = Dynamic.flattened(value) else { return nil }
+        return value as? Self ?? PersistedType._convert(value).map(Self.init(persistedValue:))
+    }
+    public func hash(into hasher: inout Hasher) { (persistableValue as any Hashable).hash(into: &hasher) }
+}
+
+extension FailableCustomPersistable {
+    /// A type that cannot be made from the default of what it is stored as must have initial values in its models.
+    public static func _default() -> Self {
+        guard let value = Self(persistedValue: PersistedType._default()) else {
+            preconditionFailure(
+                "\(Self.self) cannot be made from '\(PersistedType._default())'; give the property an initial value")
+        }
+        return value
+    }
+    public static func _decode(_ stored: _Stored) -> Self? {
+        PersistedType._decode(stored).flatMap(Self.init(persistedValue:))
+    }
+    public func _encode(_ encoder: _Encoder) { persistableValue._encode(encoder) }
+    public var _linkedObject: ObjectBase? { persistableValue._linkedObject }
+    public static func _convert(_ value: Any?) -> Self? {
+        guard let value = Dynamic.flattened(value) else { return nil }
+        return value as? Self ?? PersistedType._convert(value).flatMap(Self.init(persistedValue:))
+    }
+    public func hash(into hasher: inout Hasher) { (persistableValue as any Hashable).hash(into: &hasher) }
+}

@@ -1,0 +1,117 @@
+/// An object whose class is only known by name: in migrations, in `dynamicObjects("Dog")`, behind `AnyRealmValue`.
+import Foundation
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteValues
+
+@dynamicMemberLookup
+public final class DynamicObject: Object {
+    public required init() { super.init() }
+
+    public subscript(dynamicMember member: String) -> Any? {
+        get { value(forKey: member) }
+        set { setValue(newValue, forKey: member) }
+    }
+
+    public override class func shouldIncludeInDefaultSchema() -> Bool { false }
+
+    func property(named name: String) -> MotteSchemaModel.Property? {
+        guard let live, let type = try? live.type else { return nil }
+        return type.property(named: name)
+            ?? session?.swiftType(of: live.table).flatMap { ClassFields.of($0).field(named: name) }
+            .flatMap { type.property(named: $0.columnName) }
+    }
+
+    /// Ints are `Int`; lists, sets and maps are typed by their column.
+    func read(_ name: String) -> Any? {
+        guard let live, let session else { return nil }
+        guard let property = property(named: name) else { return value(forUndefinedKey: name) }
+        return attempt(or: nil) { () throws(DatabaseError) in
+            if property.isCollection || property.type == .linkingObjects {
+                return DynamicCollections.collection(try live.collection(property.name), property, session)
+            }
+            guard let column = property.columnKey else { return nil }
+            return AnyRealmValue.dynamicValue(try live.get(column), session)
+        }
+    }
+
+    func write(_ name: String, _ value: Any?) {
+        guard let live, let session else { return }
+        guard let property = property(named: name), let column = property.columnKey else {
+            return setValue(value, forUndefinedKey: name)
+        }
+        attempt { () throws(DatabaseError) in
+            if property.isCollection {
+                try DynamicCollections.assign(value, to: live, property, session)
+            } else if property.type == .link {
+                try session.link(live, column, to: session.resolvedObject(value, in: property), policy: .error)
+            } else {
+                guard let stored = Dynamic.storedValue(Dynamic.flattened(value)) else {
+                    throw DatabaseError(
+                        .wrongType, "Invalid value '\(Dynamic.text(value))' for property '\(name)'", propertyName: name)
+                }
+                try stored.withView { view throws(DatabaseError) in try live.set(column, to: view) }
+            }
+        }
+    }
+}
+
+public typealias MigrationObject = DynamicObject
+
+/// Collections of objects by name, typed by what their column holds.
+enum DynamicCollections {
+    static func collection(_ live: LiveCollection, _ property: MotteSchemaModel.Property, _ session: RealmSession)
+        -> Any?
+    {
+        let handle = _CollectionHandle(live, session)
+        if property.type == .linkingObjects { return LinkingObjects<DynamicObject>._collection(handle) }
+        switch (property.type, property.isNullable) {
+        case (.bool, false): return typed(handle, property, Bool.self)
+        case (.bool, true): return typed(handle, property, Bool?.self)
+        case (.int, false): return typed(handle, property, Int.self)
+        case (.int, true): return typed(handle, property, Int?.self)
+        case (.float, false): return typed(handle, property, Float.self)
+        case (.float, true): return typed(handle, property, Float?.self)
+        case (.double, false): return typed(handle, property, Double.self)
+        case (.double, true): return typed(handle, property, Double?.self)
+        case (.string, false): return typed(handle, property, String.self)
+        case (.string, true): return typed(handle, property, String?.self)
+        case (.data, false): return typed(handle, property, Data.self)
+        case (.data, true): return typed(handle, property, Data?.self)
+        case (.timestamp, false): return typed(handle, property, Date.self)
+        case (.timestamp, true): return typed(handle, property, Date?.self)
+        case (.decimal, false): return typed(handle, property, Decimal128.self)
+        case (.decimal, true): return typed(handle, property, Decimal128?.self)
+        case (.objectID, false): return typed(handle, property, ObjectId.self)
+        case (.objectID, true): return typed(handle, property, ObjectId?.self)
+        case (.uuid, false): return typed(handle, property, UUID.self)
+        case (.uuid, true): return typed(handle, property, UUID?.self)
+        case (.mixed, _): return typed(handle, property, AnyRealmValue.self)
+        case (.link, _):
+            return property.isMap
+                ? Map<String, DynamicObject?>(handle: handle) : typed(handle, property, DynamicObject.self)
+        case (.linkingObjects, _): return nil
+        }
+    }
+
+    private static func typed<Element: RealmCollectionValue>(
+        _ handle: _CollectionHandle, _ property: MotteSchemaModel.Property, _ type: Element.Type
+    ) -> Any {
+        switch property.collection {
+        case .set: MutableSet<Element>._collection(handle)
+        case .map: Map<String, Element>(handle: handle)
+        case .list, .none: List<Element>._collection(handle)
+        }
+    }
+
+    static func assign(
+        _ value: Any?, to live: LiveObject, _ property: MotteSchemaModel.Property, _ session: RealmSession
+    ) throws(DatabaseError) {
+        guard let column = property.columnKey,
+            let target = collection(try live.collection(property.name), property, session)
+                as? any _CollectionValue
+        else { return }
+        _ = column
+        target._assign(value ?? [Any](), policy: .all)
+    }
+}

@@ -1,0 +1,60 @@
+/// Swift key paths as the names of stored properties: `\Person.dog?.name` is `dog.name`.
+///
+/// A key path is evaluated once on a prototype whose properties note that they were read; the outcome is remembered by
+/// key path.
+import Foundation
+import MotteValues
+
+/// Collects the names of the properties that a key path passes. Opaque to programs.
+public final class KeyPathNames {
+    package var names: [String] = []
+    package init() {}
+
+    package func add(_ name: String) { names.append(name) }
+
+    private static let known = Locked<[AnyKeyPath: String]>([:])
+
+    /// nil for a path that reads no stored property. A path through more than the prototype has says so at its first
+    /// name that is none.
+    package static func path<Root: ObjectBase>(_ keyPath: PartialKeyPath<Root>) -> String? {
+        if let name = known.withLock({ $0[keyPath] }) { return name }
+        let names = KeyPathNames()
+        let value = Root._prototype(names)[keyPath: keyPath]
+        // A list declared with `let` is not asked when it is read; what comes out tells which one it is.
+        if let collection = value as? any _CollectionValue, let name = collection._recordedName,
+            names.names.last != name
+        {
+            names.add(name)
+        }
+        guard !names.names.isEmpty else { return nil }
+        let path = names.names.joined(separator: ".")
+        known.withLock { $0[keyPath] = path }
+        return path
+    }
+}
+
+extension ObjectBase {
+    /// An object whose properties note in `names` that they were read.
+    package static func _prototype(_ names: KeyPathNames) -> Self {
+        let prototype = Self()
+        prototype.recorder = names
+        for (index, field) in ClassFields.of(Self.self).fields.enumerated() {
+            field.access.record(at: field.pointer(in: prototype), field.columnName, index)
+        }
+        return prototype
+    }
+
+    func _recordedRead<Value: _HasPersistedType>(_ field: UInt32) -> Value {
+        guard let recorder else { return Value._default() }
+        let fields = ClassFields.of(type(of: self)).fields
+        if Int(field) < fields.count { recorder.add(fields[Int(field)].columnName) }
+        return Value._recorded(recorder)
+    }
+}
+
+/// The stored name of a key path, for code that builds queries by text.
+public func _name<T: ObjectBase>(for keyPath: PartialKeyPath<T>) -> String {
+    if let name = KeyPathNames.path(keyPath) { return name }
+    misuse("\(keyPath) does not read a persisted property of \(T.className())")
+    return ""
+}

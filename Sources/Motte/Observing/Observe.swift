@@ -1,0 +1,291 @@
+/// `observe` on objects, collections and realms, for the place the realm belongs to.
+///
+/// Observing in a write transaction, or something frozen or unmanaged, is misuse. Observations that are to be heard on
+/// another queue or actor are begun there, on the same thing handed over (`ObserveElsewhere`).
+import Dispatch
+import Foundation
+import MotteLiveObjects
+import MotteNotifications
+import MotteValues
+
+extension RealmSession {
+    /// A token for an observation of this session, which is delivered from now on.
+    func token(_ begin: () throws(DatabaseError) -> Observation) -> NotificationToken {
+        let observation = attempt { () throws(DatabaseError) in
+            if session.isFrozen {
+                throw DatabaseError(.frozen, "Frozen Realms do not change and do not have change notifications.")
+            }
+            if configuration.readOnly {
+                throw DatabaseError(.readOnly, "Read-only Realms do not change and do not have change notifications.")
+            }
+            if session.isInWrite {
+                throw DatabaseError(
+                    .alreadyInWrite, "Cannot register notification blocks from within write transactions.")
+            }
+            try startDelivery()
+            return try begin()
+        }
+        return observation.map { NotificationToken($0, self) } ?? NotificationToken()
+    }
+}
+
+extension Realm {
+    /// Hears of every version the realm moves to.
+    public func observe(_ block: @escaping NotificationBlock) -> NotificationToken {
+        let token = core.token { () throws(DatabaseError) in
+            try core.session.observe { [weak core] (_) throws(DatabaseError) in
+                if let core { block(.didChange, Realm(core)) }
+            }
+        }
+        core.tellWhenRefreshIsRequired(token, block)
+        return token
+    }
+}
+
+// MARK: Collections
+
+extension RealmCollection {
+    /// Hears of changes; the first call has the collection as it is.
+    ///
+    /// - Parameters:
+    ///   - keyPaths: what counts as a modification of an element. nil: everything it reaches over four links; empty:
+    ///     only what comes and goes.
+    ///   - queue: a serial queue to be told on; nil: where the realm belongs.
+    public func observe(
+        keyPaths: [String]? = nil, on queue: DispatchQueue? = nil,
+        _ block: @escaping (RealmCollectionChange<Self>) -> Void
+    ) -> NotificationToken {
+        guard let handle = _managed else { return unmanagedToken() }
+        if let queue {
+            return ObserveElsewhere.on(queue, handle) { (collection: Self) in collection.observeHere(keyPaths, block) }
+        }
+        return observeHere(keyPaths, block)
+    }
+
+    func observeHere(
+        _ keyPaths: [String]?, _ block: @escaping (RealmCollectionChange<Self>) -> Void
+    ) -> NotificationToken {
+        guard let handle = _managed else { return unmanagedToken() }
+        let paths = keyPaths ?? Element._observedPaths
+        return handle.session.token { () throws(DatabaseError) in
+            try handle.live.observe(keyPaths: paths.map { $0.map(_columnPath) }) { (changes) throws(DatabaseError) in
+                block(.from(changes, of: self))
+            }
+        }
+    }
+
+    public func observe<A: Actor>(
+        keyPaths: [String]? = nil, on actor: A, _isolation: isolated (any Actor)? = #isolation,
+        _ block: @Sendable @escaping (isolated A, RealmCollectionChange<Self>) -> Void
+    ) async -> NotificationToken {
+        guard let handle = _managed else { return unmanagedToken() }
+        // Used by the caller only, to make a reference that may be handed over.
+        nonisolated(unsafe) let observed = handle
+        return await ObserveElsewhere.on(actor, observed) { (collection: Self) in
+            collection.observeHere(keyPaths) { change in
+                // Made and used where the callback runs.
+                nonisolated(unsafe) let change = change
+                actor.assumeIsolated { block($0, change) }
+            }
+        }
+    }
+}
+
+func unmanagedToken() -> NotificationToken {
+    misuse("Change notifications are only supported on objects and collections managed by a Realm.", .invalidInput)
+    return NotificationToken()
+}
+
+extension RealmCollection where Element: ObjectBase {
+    public func observe(
+        keyPaths: [PartialKeyPath<Element>], on queue: DispatchQueue? = nil,
+        _ block: @escaping (RealmCollectionChange<Self>) -> Void
+    ) -> NotificationToken {
+        observe(keyPaths: keyPaths.map { _name(for: $0) }, on: queue, block)
+    }
+
+    public func observe<A: Actor>(
+        keyPaths: [PartialKeyPath<Element>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
+        _ block: @Sendable @escaping (isolated A, RealmCollectionChange<Self>) -> Void
+    ) async -> NotificationToken {
+        await observe(keyPaths: keyPaths.map { _name(for: $0) }, on: actor, block)
+    }
+}
+
+extension RealmCollection where Element: OptionalProtocol, Element.Wrapped: ObjectBase {
+    public func observe(
+        keyPaths: [PartialKeyPath<Element.Wrapped>], on queue: DispatchQueue? = nil,
+        _ block: @escaping (RealmCollectionChange<Self>) -> Void
+    ) -> NotificationToken {
+        observe(keyPaths: keyPaths.map { _name(for: $0) }, on: queue, block)
+    }
+}
+
+// MARK: Maps
+
+extension RealmKeyedCollection {
+    public func observe(
+        keyPaths: [String]? = nil, on queue: DispatchQueue? = nil,
+        _ block: @escaping (RealmMapChange<Self>) -> Void
+    ) -> NotificationToken {
+        guard let handle = _managed else { return unmanagedToken() }
+        if let queue {
+            return ObserveElsewhere.on(queue, handle) { Self._collection($0).observeHere(keyPaths, block) }
+        }
+        return observeHere(keyPaths, block)
+    }
+
+    func observeHere(_ keyPaths: [String]?, _ block: @escaping (RealmMapChange<Self>) -> Void) -> NotificationToken {
+        guard let handle = _managed else { return unmanagedToken() }
+        return handle.session.token { () throws(DatabaseError) in
+            try handle.live.observe(keyPaths: keyPaths.map { $0.map { StoredNames.path($0, of: Value._shape.target) } })
+            {
+                (changes) throws(DatabaseError) in
+                if changes.isInitial { return block(.initial(self)) }
+                block(
+                    .update(
+                        self, deletions: changes.keyDeletions.map { Key(_mapKeyText: $0) },
+                        insertions: changes.keyInsertions.map { Key(_mapKeyText: $0) },
+                        modifications: changes.keyModifications.map { Key(_mapKeyText: $0) }))
+            }
+        }
+    }
+}
+
+extension Map {
+    public func observe<A: Actor>(
+        keyPaths: [String]? = nil, on actor: A, _isolation: isolated (any Actor)? = #isolation,
+        _ block: @Sendable @escaping (isolated A, RealmMapChange<Map>) -> Void
+    ) async -> NotificationToken {
+        guard let handle = _managed else { return unmanagedToken() }
+        // Used by the caller only, to make a reference that may be handed over.
+        nonisolated(unsafe) let observed = handle
+        return await ObserveElsewhere.on(actor, observed) { (handle: _CollectionHandle) in
+            Map(handle: handle).observeHere(keyPaths) { change in
+                // Made and used where the callback runs.
+                nonisolated(unsafe) let change = change
+                actor.assumeIsolated { block($0, change) }
+            }
+        }
+    }
+}
+
+extension Map where Value: OptionalProtocol, Value.Wrapped: ObjectBase {
+    public func observe(
+        keyPaths: [PartialKeyPath<Value.Wrapped>], on queue: DispatchQueue? = nil,
+        _ block: @escaping (RealmMapChange<Map>) -> Void
+    ) -> NotificationToken {
+        observe(keyPaths: keyPaths.map { _name(for: $0) }, on: queue, block)
+    }
+    public func observe<A: Actor>(
+        keyPaths: [PartialKeyPath<Value.Wrapped>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
+        _ block: @Sendable @escaping (isolated A, RealmMapChange<Map>) -> Void
+    ) async -> NotificationToken {
+        await observe(keyPaths: keyPaths.map { _name(for: $0) }, on: actor, block)
+    }
+}
+
+// MARK: Objects
+
+extension ThreadConfined where Self: ObjectBase {
+    /// Hears of changed properties and of the deletion of this object.
+    public func observe(
+        keyPaths: [String]? = nil, on queue: DispatchQueue? = nil,
+        _ block: @escaping (ObjectChange<Self>) -> Void
+    ) -> NotificationToken { _observe(keyPaths, queue, block) }
+
+    public func observe(
+        keyPaths: [PartialKeyPath<Self>], on queue: DispatchQueue? = nil,
+        _ block: @escaping (ObjectChange<Self>) -> Void
+    ) -> NotificationToken { _observe(keyPaths.map { _name(for: $0) }, queue, block) }
+
+    public func observe<A: Actor>(
+        keyPaths: [String]? = nil, on actor: A, _isolation: isolated (any Actor)? = #isolation,
+        _ block: @Sendable @escaping (isolated A, ObjectChange<Self>) -> Void
+    ) async -> NotificationToken { await _observe(keyPaths, actor, block) }
+
+    public func observe<A: Actor>(
+        keyPaths: [PartialKeyPath<Self>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
+        _ block: @Sendable @escaping (isolated A, ObjectChange<Self>) -> Void
+    ) async -> NotificationToken { await _observe(keyPaths.map { _name(for: $0) }, actor, block) }
+}
+
+extension ObjectBase {
+    /// For a block that says which class it wants to see.
+    @_disfavoredOverload
+    public func observe<T: ObjectBase>(
+        keyPaths: [String]? = nil, on queue: DispatchQueue? = nil, _ block: @escaping (ObjectChange<T>) -> Void
+    ) -> NotificationToken { _observe(keyPaths, queue, block) }
+
+    @_disfavoredOverload
+    public func observe<T: ObjectBase>(
+        keyPaths: [PartialKeyPath<T>], on queue: DispatchQueue? = nil, _ block: @escaping (ObjectChange<T>) -> Void
+    ) -> NotificationToken { _observe(keyPaths.map { _name(for: $0) }, queue, block) }
+
+    @_disfavoredOverload
+    public func observe<A: Actor, T: ObjectBase>(
+        keyPaths: [String]? = nil, on actor: A, _isolation: isolated (any Actor)? = #isolation,
+        _ block: @Sendable @escaping (isolated A, ObjectChange<T>) -> Void
+    ) async -> NotificationToken { await _observe(keyPaths, actor, block) }
+
+    @_disfavoredOverload
+    public func observe<A: Actor, T: ObjectBase>(
+        keyPaths: [PartialKeyPath<T>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
+        _ block: @Sendable @escaping (isolated A, ObjectChange<T>) -> Void
+    ) async -> NotificationToken { await _observe(keyPaths.map { _name(for: $0) }, actor, block) }
+
+    func _observe<T: ObjectBase>(
+        _ keyPaths: [String]?, _ queue: DispatchQueue?, _ block: @escaping (ObjectChange<T>) -> Void
+    ) -> NotificationToken {
+        guard live != nil else { return unmanagedToken() }
+        guard let queue else { return observeHere(keyPaths, block) }
+        return ObserveElsewhere.on(queue, self) { $0.observeHere(keyPaths, block) }
+    }
+
+    func _observe<A: Actor, T: ObjectBase>(
+        _ keyPaths: [String]?, _ actor: A, _isolation: isolated (any Actor)? = #isolation,
+        _ block: @Sendable @escaping (isolated A, ObjectChange<T>) -> Void
+    ) async -> NotificationToken {
+        guard live != nil else { return unmanagedToken() }
+        // Used by the caller only, to make a reference that may be handed over.
+        nonisolated(unsafe) let object = self
+        return await ObserveElsewhere.on(actor, object) { (object: ObjectBase) in
+            object.observeHere(keyPaths) { (change: ObjectChange<T>) in
+                // Made and used where the callback runs.
+                nonisolated(unsafe) let change = change
+                actor.assumeIsolated { block($0, change) }
+            }
+        }
+    }
+
+    func observeHere<T: ObjectBase>(
+        _ keyPaths: [String]?, _ block: @escaping (ObjectChange<T>) -> Void
+    ) -> NotificationToken {
+        guard let live, let session else { return unmanagedToken() }
+        return session.token { () throws(DatabaseError) in
+            try live.observe(keyPaths: keyPaths.map { $0.map { StoredNames.path($0, of: type(of: self)) } }) {
+                (changes) throws(DatabaseError) in
+                if changes.isSourceDeleted { return block(.deleted) }
+                guard !changes.isInitial else { return }
+                let object = self as? T ?? session.object(live, as: T.self)
+                block(.change(object, self.properties(changes)))
+            }
+        }
+    }
+
+    private func properties(_ changes: ChangeSet) -> [PropertyChange] {
+        let fields = ClassFields.of(type(of: self))
+        return changes.properties.map { change in
+            let field = fields.field(inColumn: change.name)
+            let isCollection = field?.isCollection ?? false
+            return PropertyChange(
+                name: field?.name ?? change.name,
+                oldValue: isCollection || !change.isOldKnown ? nil : dynamic(change.old),
+                newValue: isCollection ? nil : field?.value(of: self) ?? dynamic(change.new))
+        }
+    }
+
+    private func dynamic(_ value: Value) -> Any? {
+        value.withView { AnyRealmValue.dynamicValue($0, session) }
+    }
+}

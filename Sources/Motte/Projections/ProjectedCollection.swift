@@ -1,0 +1,171 @@
+/// One property of every object of a list or set, as a collection: `person.friends.projectTo.firstName`.
+///
+/// Live as the collection behind it; writing an element writes that object's property.
+import Dispatch
+import Foundation
+
+/// What the members of a list's or set's objects are looked up in.
+@dynamicMemberLookup
+public struct CollectionElementMapper<Element: ObjectBase & RealmCollectionValue> {
+    private let make: MapperBase<Element>
+
+    init<C: RealmCollection>(_ base: C) where C.Element == Element { make = Mapper(base) }
+
+    public subscript<Value: RealmCollectionValue>(
+        dynamicMember keyPath: KeyPath<Element, Value>
+    ) -> ProjectedCollection<Value> { make.projected(keyPath) }
+}
+
+extension List where Element: ObjectBase {
+    /// `list.projectTo.name` is the collection of the names of its objects.
+    public var projectTo: CollectionElementMapper<Element> { CollectionElementMapper(self) }
+}
+
+extension MutableSet where Element: ObjectBase {
+    public var projectTo: CollectionElementMapper<Element> { CollectionElementMapper(self) }
+}
+
+public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCollection, CustomStringConvertible,
+    ThreadConfined
+{
+    private let source: ProjectedSource<Element>
+
+    fileprivate init(_ source: ProjectedSource<Element>) { self.source = source }
+
+    public var realm: Realm? { source.realm }
+    public var isInvalidated: Bool { source.isInvalidated }
+    public var isFrozen: Bool { source.isFrozen }
+    public func freeze() -> Self { ProjectedCollection(source.frozen()) }
+    public func thaw() -> Self? { source.thawed().map { ProjectedCollection($0) } }
+
+    public var startIndex: Int { 0 }
+    public var endIndex: Int { source.count }
+    public var count: Int { source.count }
+    public subscript(index: Int) -> Element {
+        get { source.element(at: index) }
+        nonmutating set { source.set(index, to: newValue) }
+    }
+
+    public func index(of element: Element) -> Int? { firstIndex(of: element) }
+    /// Of the object that the predicate holds for.
+    public func index(matching predicate: NSPredicate) -> Int? { source.index(matching: predicate) }
+
+    public var description: String {
+        let lines = enumerated().map { "\t[\($0.offset)] \($0.element)" }
+        return "ProjectedCollection<\(Element.self)> {\n\(lines.joined(separator: ",\n"))\n}"
+    }
+
+    /// Without key paths, told of what comes and goes and of changes of the projected property.
+    public func observe(
+        keyPaths: [String]? = nil, on queue: DispatchQueue? = nil,
+        _ block: @escaping (RealmCollectionChange<ProjectedCollection<Element>>) -> Void
+    ) -> NotificationToken { source.observe(keyPaths, queue, block) }
+
+    public func observe(
+        on queue: DispatchQueue?, _ block: @escaping (RealmCollectionChange<ProjectedCollection<Element>>) -> Void
+    ) -> NotificationToken { source.observe(nil, queue, block) }
+}
+
+extension ProjectedCollection: Equatable {
+    /// Of the same elements.
+    public static func == (left: Self, right: Self) -> Bool { left.elementsEqual(right) }
+}
+
+/// What a projected collection is to code that does not know its types.
+protocol ProjectedCollectionValue {
+    /// By names of stored properties, from an element on.
+    var elementPaths: [String] { get }
+    /// The list's name in a prototype that turns key paths into names, where it was declared with `let`.
+    var recordedName: String? { get }
+}
+
+extension ProjectedCollection: ProjectedCollectionValue {
+    var elementPaths: [String] { source.elementPaths }
+    var recordedName: String? { source.recordedName }
+}
+
+// MARK: - The collection behind it
+
+/// A mapper whose collection's type is not known.
+private class MapperBase<Element: ObjectBase & RealmCollectionValue> {
+    func projected<Value>(_ keyPath: KeyPath<Element, Value>) -> ProjectedCollection<Value> {
+        preconditionFailure("abstract")
+    }
+}
+
+private final class Mapper<Base: RealmCollection>: MapperBase<Base.Element>
+where Base.Element: ObjectBase & RealmCollectionValue {
+    private let base: Base
+    init(_ base: Base) { self.base = base }
+
+    override func projected<Value>(_ keyPath: KeyPath<Base.Element, Value>) -> ProjectedCollection<Value> {
+        ProjectedCollection(ProjectedElements(base, keyPath))
+    }
+}
+
+/// What a projected collection asks for, whatever is behind it.
+private class ProjectedSource<Value: RealmCollectionValue> {
+    var realm: Realm? { preconditionFailure("abstract") }
+    var isInvalidated: Bool { preconditionFailure("abstract") }
+    var isFrozen: Bool { preconditionFailure("abstract") }
+    var count: Int { preconditionFailure("abstract") }
+    var elementPaths: [String] { preconditionFailure("abstract") }
+    var recordedName: String? { preconditionFailure("abstract") }
+    func element(at index: Int) -> Value { preconditionFailure("abstract") }
+    func set(_ index: Int, to value: Value) { preconditionFailure("abstract") }
+    func index(matching predicate: NSPredicate) -> Int? { preconditionFailure("abstract") }
+    func frozen() -> ProjectedSource { preconditionFailure("abstract") }
+    func thawed() -> ProjectedSource? { preconditionFailure("abstract") }
+    func observe(
+        _ keyPaths: [String]?, _ queue: DispatchQueue?,
+        _ block: @escaping (RealmCollectionChange<ProjectedCollection<Value>>) -> Void
+    ) -> NotificationToken { preconditionFailure("abstract") }
+}
+
+private final class ProjectedElements<Base: RealmCollection, Value: RealmCollectionValue>: ProjectedSource<Value>
+where Base.Element: ObjectBase & RealmCollectionValue {
+    private let base: Base
+    private let keyPath: KeyPath<Base.Element, Value>
+
+    init(_ base: Base, _ keyPath: KeyPath<Base.Element, Value>) {
+        self.base = base
+        self.keyPath = keyPath
+    }
+
+    override var realm: Realm? { base.realm }
+    override var isInvalidated: Bool { base.isInvalidated }
+    override var isFrozen: Bool { base.isFrozen }
+    override var count: Int { base.count }
+    override var elementPaths: [String] { ProjectedPaths.paths(keyPath) }
+    override var recordedName: String? { (base as? any _CollectionValue)?._recordedName }
+    override func element(at index: Int) -> Value { base[index][keyPath: keyPath] }
+
+    override func set(_ index: Int, to value: Value) {
+        guard let writable = keyPath as? ReferenceWritableKeyPath<Base.Element, Value> else {
+            return misuse("\(keyPath) cannot be written to; set the property of the object", .invalidInput)
+        }
+        base[index][keyPath: writable] = value
+    }
+
+    override func index(matching predicate: NSPredicate) -> Int? { base.index(matching: predicate) }
+    override func frozen() -> ProjectedSource<Value> { ProjectedElements(base.freeze(), keyPath) }
+    override func thawed() -> ProjectedSource<Value>? { base.thaw().map { ProjectedElements($0, keyPath) } }
+
+    override func observe(
+        _ keyPaths: [String]?, _ queue: DispatchQueue?,
+        _ block: @escaping (RealmCollectionChange<ProjectedCollection<Value>>) -> Void
+    ) -> NotificationToken {
+        let keyPath = keyPath
+        return base.observe(keyPaths: keyPaths ?? elementPaths, on: queue) { change in
+            switch change {
+            case .initial(let base): block(.initial(ProjectedCollection(ProjectedElements(base, keyPath))))
+            case .update(let base, let deletions, let insertions, let modifications):
+                block(
+                    .update(
+                        ProjectedCollection(ProjectedElements(base, keyPath)), deletions: deletions,
+                        insertions: insertions, modifications: modifications))
+            case .error(let error): block(.error(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+/// Views of objects that show some of their properties, under names of their own: the base class of programs' view
+/// models.
+///
+///     class PersonProjection: Projection<Person> {
+///         @Projected(\Person.firstName) var firstName
+///         @Projected(\Person.address?.city) var homeCity
+///         @Projected(\Person.friends.projectTo.firstName) var friendsFirstName: ProjectedCollection<String>
+///     }
+///
+/// A projection is its root object seen differently: it lives, changes, is observed, frozen and handed to other threads
+/// as that is, and two projections of one object are equal. Queries name the root's properties.
+import Foundation
+import MotteValues
+
+/// What a projection is to code that is generic over projections.
+public protocol ProjectionObservable: AnyObject, ThreadConfined, SendableMetatype {
+    associatedtype Root: ObjectBase
+    /// The object that is seen.
+    var rootObject: Root { get }
+    init(projecting object: Root)
+}
+
+open class Projection<Root: ObjectBase & RealmCollectionValue & ThreadConfined>: ProjectionObservable,
+    RealmCollectionValue, RealmFetchable, KeypathSortable, CustomStringConvertible, _ObjcBridgeable
+{
+    public typealias PersistedType = Root
+
+    public let rootObject: Root
+
+    public required init(projecting object: Root) { rootObject = object }
+
+    // MARK: As its root
+
+    public var realm: Realm? { rootObject.realm }
+    public var isInvalidated: Bool { rootObject.isInvalidated }
+    public var isFrozen: Bool { rootObject.isFrozen }
+    public func freeze() -> Self { Self(projecting: rootObject.freeze()) }
+    public func thaw() -> Self? { rootObject.thaw().map { Self(projecting: $0) } }
+
+    public static func == (left: Projection, right: Projection) -> Bool { left.rootObject == right.rootObject }
+    public func hash(into hasher: inout Hasher) { hasher.combine(rootObject) }
+
+    // MARK: By label
+
+    private var fields: ProjectionFields { ProjectionFields.of(type(of: self)) }
+
+    open func value(forKey key: String) -> Any? {
+        guard let field = fields.field(labeled: key) else {
+            misuse("\(type(of: self)) has no projected property '\(key)'", .invalidInput)
+            return nil
+        }
+        return field.property.value(of: rootObject)
+    }
+
+    open func setValue(_ value: Any?, forKey key: String) {
+        guard let field = fields.field(labeled: key) else {
+            return misuse("\(type(of: self)) has no projected property '\(key)'", .invalidInput)
+        }
+        guard field.property.set(value, in: rootObject) else {
+            return misuse("Invalid value '\(Dynamic.text(value))' for projected property '\(key)'", .invalidInput)
+        }
+    }
+
+    open var description: String {
+        guard !isInvalidated else { return "\(type(of: self))<\(type(of: rootObject))> [invalid object]" }
+        let lines = fields.fields.map { field in
+            let paths = field.paths.map { "\\.\($0)" }.joined(separator: ", ")
+            let value = field.property.value(of: rootObject).map { "\($0)" } ?? "nil"
+            return "\t\(field.label)(\(paths)) = \(value.replacingOccurrences(of: "\n", with: "\n\t"));\n"
+        }
+        return "\(type(of: self))<\(type(of: rootObject))> {\n\(lines.joined())}"
+    }
+
+    // MARK: As an element of results
+
+    public static var _shape: _Shape { Root._shape }
+    public static func _default() -> Self { Self(projecting: Root._default()) }
+    public static func _decode(_ stored: _Stored) -> Self? { Root._decode(stored).map { Self(projecting: $0) } }
+    public func _encode(_ encoder: _Encoder) { rootObject._encode(encoder) }
+    public static func _convert(_ value: Any?) -> Self? {
+        value as? Self ?? Root._convert(value).map { Self(projecting: $0) }
+    }
+    public var _linkedObject: ObjectBase? { rootObject }
+    public static func _recorded(_ names: KeyPathNames) -> Self { Self(projecting: Root._prototype(names)) }
+    public static var _fetchedType: ObjectBase.Type { Root.self }
+    /// What is projected.
+    public static var _observedPaths: [String]? { ProjectionFields.of(Self.self).allPaths }
+}
+
+extension ObjectKeyIdentifiable where Self: ProjectionObservable, Self.Root: ObjectBase {
+    /// That of the root object.
+    public var id: UInt64 { rootObject._stableID }
+}
+
+extension Projection: HandedOver {
+    /// By way of the root object.
+    func handOver<T>() -> HandOver.Subject<T>? {
+        guard let root = HandOver.reference(to: rootObject) else { return nil }
+        let type = type(of: self)
+        return HandOver.Subject(reference: root.reference) { (reference, core) throws(DatabaseError) in
+            try root.rebuild(reference, core).flatMap { type.init(projecting: $0) as? T }
+        }
+    }
+}
+
+/// The path of a projected property by names of the root's stored properties, for code that builds queries by text.
+public func _name<P: ProjectionObservable>(for keyPath: PartialKeyPath<P>) -> String {
+    let paths = ProjectedPaths.paths(projected: keyPath)
+    if let path = paths.first { return path }
+    misuse("\(keyPath) does not read a persisted property of \(P.Root.className())", .invalidInput)
+    return ""
+}

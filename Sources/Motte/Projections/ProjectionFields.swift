@@ -1,0 +1,46 @@
+/// The projected properties of a projection class: found once by looking through an instance.
+import Foundation
+import MotteValues
+
+struct ProjectionFields: Sendable {
+    struct Field: @unchecked Sendable {  // @unchecked: immutable; key paths are of model classes and capture nothing
+        let label: String
+        let property: any ProjectedProperty
+        let paths: [String]
+    }
+
+    let fields: [Field]
+
+    func field(labeled label: String) -> Field? { fields.first { $0.label == label } }
+
+    /// Everything that is projected, each path once.
+    var allPaths: [String] {
+        var seen: Set<String> = []
+        return fields.flatMap(\.paths).filter { seen.insert($0).inserted }
+    }
+
+    private static let known = Locked<[ObjectIdentifier: ProjectionFields]>([:])
+
+    static func of<P: ProjectionObservable>(_ type: P.Type) -> ProjectionFields {
+        if let found = known.withLock({ $0[ObjectIdentifier(type)] }) { return found }
+        let found = ProjectionFields(fields: discover(type.init(projecting: P.Root._prototype(KeyPathNames()))))
+        known.withLock { $0[ObjectIdentifier(type)] = found }
+        return found
+    }
+
+    /// Those of superclasses first, each class's in the order of their declaration.
+    private static func discover(_ projection: Any) -> [Field] {
+        var mirrors: [Mirror] = []
+        var next: Mirror? = Mirror(reflecting: projection)
+        while let mirror = next {
+            mirrors.insert(mirror, at: 0)
+            next = mirror.superclassMirror
+        }
+        return mirrors.flatMap(\.children).compactMap { child in
+            guard let property = child.value as? any ProjectedProperty, let stored = child.label else { return nil }
+            // A wrapper is stored under its property's name with an underscore before it.
+            let label = stored.hasPrefix("_") ? String(stored.dropFirst()) : stored
+            return Field(label: label, property: property, paths: property.paths)
+        }
+    }
+}

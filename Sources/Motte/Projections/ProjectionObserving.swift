@@ -1,0 +1,149 @@
+/// Observing projections: told of what they project and of nothing else, under their own labels.
+///
+/// The root object is observed with the paths of the projected properties. Where several labels begin with the same
+/// property of the root (a city and a country of one address), which of them changed is told apart by an observation
+/// each, delivered before the one that calls the block.
+import Dispatch
+import Foundation
+import MotteValues
+
+extension ProjectionObservable {
+    /// `keyPaths` are labels of the projection or paths of its root; nil stands for everything that is projected.
+    public func observe(
+        keyPaths: [String]? = nil, on queue: DispatchQueue? = nil, _ block: @escaping (ObjectChange<Self>) -> Void
+    ) -> NotificationToken {
+        let watch = ProjectionWatch(type(of: self), keyPaths)
+        let parts = watch.ambiguous.map { index in
+            rootObject._observe(watch.fields[index].paths, queue) { (change: ObjectChange<Root>) in
+                watch.note(index, change)
+            }
+        }
+        let whole = rootObject._observe(watch.paths, queue) { (change: ObjectChange<Root>) in
+            if let translated = watch.translated(change) { block(translated) }
+        }
+        return NotificationToken(parts + [whole])
+    }
+
+    public func observe(
+        keyPaths: [PartialKeyPath<Self>], on queue: DispatchQueue? = nil,
+        _ block: @escaping (ObjectChange<Self>) -> Void
+    ) -> NotificationToken {
+        observe(keyPaths: keyPaths.flatMap { ProjectedPaths.paths(projected: $0) }, on: queue, block)
+    }
+
+    public func observe<A: Actor>(
+        keyPaths: [String]? = nil, on actor: A, _isolation: isolated (any Actor)? = #isolation,
+        _ block: @Sendable @escaping (isolated A, ObjectChange<Self>) -> Void
+    ) async -> NotificationToken {
+        let watch = ProjectionWatch(type(of: self), keyPaths)
+        var tokens: [NotificationToken] = []
+        for index in watch.ambiguous {
+            let token = await rootObject._observe(watch.fields[index].paths, actor) {
+                (_: isolated A, change: ObjectChange<Root>) in
+                watch.note(index, change)
+            }
+            tokens.append(token)
+        }
+        let whole = await rootObject._observe(watch.paths, actor) {
+            (actor: isolated A, change: ObjectChange<Root>) in
+            if let translated = watch.translated(change) { block(actor, translated) }
+        }
+        return NotificationToken(tokens + [whole])
+    }
+
+    public func observe<A: Actor>(
+        keyPaths: [PartialKeyPath<Self>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
+        _ block: @Sendable @escaping (isolated A, ObjectChange<Self>) -> Void
+    ) async -> NotificationToken {
+        await observe(keyPaths: keyPaths.flatMap { ProjectedPaths.paths(projected: $0) }, on: actor, block)
+    }
+}
+
+/// What one observation of a projection looks at, and which labels its next change concerns.
+private final class ProjectionWatch<P: ProjectionObservable>: @unchecked Sendable {
+    // @unchecked: `noted` is only touched holding its lock; the rest is immutable.
+    /// The class of the very projection, which code may know by a superclass only.
+    private let type: P.Type
+    let fields: [ProjectionFields.Field]
+    /// Of the root.
+    let paths: [String]
+    /// Positions of the fields that share their first property with others.
+    let ambiguous: [Int]
+    private let noted = Locked<Set<Int>>([])
+
+    init(_ type: P.Type, _ keyPaths: [String]?) {
+        self.type = type
+        let all = ProjectionFields.of(type)
+        guard let keyPaths else {
+            fields = all.fields
+            paths = all.allPaths
+            ambiguous = Self.ambiguous(fields)
+            return
+        }
+        paths = keyPaths.flatMap { all.field(labeled: $0)?.paths ?? [$0] }
+        let asked = Set(paths)
+        // A path that is no label's concerns those labels that look at the same property.
+        fields = all.fields.filter { field in
+            !asked.isDisjoint(with: field.paths)
+                || asked.contains { path in !all.fields.contains { $0.paths.contains(path) } && field.begins(with: path)
+                }
+        }
+        ambiguous = Self.ambiguous(fields)
+    }
+
+    private static func ambiguous(_ fields: [ProjectionFields.Field]) -> [Int] {
+        fields.indices.filter { index in
+            let field = fields[index]
+            return fields.indices.contains { other in
+                other != index && fields[other].paths != field.paths
+                    && !field.roots.isDisjoint(with: fields[other].roots)
+            }
+        }
+    }
+
+    func note(_ index: Int, _ change: ObjectChange<P.Root>) {
+        if case .change = change { noted.withLock { _ = $0.insert(index) } }
+    }
+
+    /// nil when the change concerns no label.
+    func translated(_ change: ObjectChange<P.Root>) -> ObjectChange<P>? {
+        switch change {
+        case .error(let error): return .error(error)
+        case .deleted: return .deleted
+        case .change(let root, let properties):
+            let exact = noted.withLock { noted in
+                defer { noted = [] }
+                return noted
+            }
+            let names = ClassFields.of(P.Root.self)
+            var labels: [PropertyChange] = []
+            for (index, field) in fields.enumerated() {
+                guard !ambiguous.contains(index) || exact.contains(index) else { continue }
+                let property = properties.first { property in
+                    field.roots.contains(names.field(named: property.name)?.columnName ?? property.name)
+                }
+                if let property { labels.append(field.change(property, in: root)) }
+            }
+            return labels.isEmpty ? nil : .change(type.init(projecting: root), labels)
+        }
+    }
+}
+
+extension ProjectionFields.Field {
+    /// The properties of the root that its paths begin with.
+    fileprivate var roots: Set<String> { Set(paths.map { $0.firstName }) }
+
+    fileprivate func begins(with path: String) -> Bool { paths.contains { $0.firstName == path.firstName } }
+
+    /// Collections have no values; what lies behind a link, or is computed, has only the new one.
+    fileprivate func change(_ property: PropertyChange, in root: ObjectBase) -> PropertyChange {
+        if self.property.isCollection { return PropertyChange(name: label, oldValue: nil, newValue: nil) }
+        let isPassed = paths.count == 1 && self.property.isStored
+        return PropertyChange(
+            name: label, oldValue: isPassed ? property.oldValue : nil, newValue: self.property.value(of: root))
+    }
+}
+
+extension String {
+    fileprivate var firstName: String { prefix { $0 != "." }.description }
+}

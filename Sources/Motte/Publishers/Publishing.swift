@@ -1,0 +1,194 @@
+/// What can be published, and the properties and functions that publish it.
+import Dispatch
+import Foundation
+import OpenCombine
+
+// MARK: Collections
+
+extension RealmSubscribable where Self: RealmCollection {
+    public var _isObservable: Bool { _managed != nil }
+    public func _observe(
+        _ keyPaths: [String]?, on queue: DispatchQueue?, sendsInitial: Bool, _ receive: @escaping (Any) -> Void,
+        finish: @escaping () -> Void
+    ) -> NotificationToken {
+        observe(keyPaths: keyPaths, on: queue) { change in
+            switch change {
+            case .initial(let collection): if sendsInitial { receive(collection) }
+            case .update(let collection, _, _, _): receive(collection)
+            case .error: finish()
+            }
+        }
+    }
+}
+
+extension Results: RealmSubscribable {}
+extension List: RealmSubscribable {}
+extension MutableSet: RealmSubscribable {}
+extension LinkingObjects: RealmSubscribable {}
+extension AnyRealmCollection: RealmSubscribable {}
+
+extension RealmCollection where Self: RealmSubscribable {
+    /// Void after every change.
+    public var objectWillChange: RealmPublishers.WillChange<Self> { RealmPublishers.WillChange(self) }
+    /// The collection as it is, and again after every change.
+    public var collectionPublisher: RealmPublishers.Value<Self> { RealmPublishers.Value(self) }
+    public func collectionPublisher(keyPaths: [String]?) -> RealmPublishers.Value<Self> {
+        RealmPublishers.Value(self, keyPaths)
+    }
+    /// What `observe` is told.
+    public var changesetPublisher: RealmPublishers.CollectionChangeset<Self> { changesetPublisher(keyPaths: nil) }
+    public func changesetPublisher(keyPaths: [String]?) -> RealmPublishers.CollectionChangeset<Self> {
+        RealmPublishers.Changes(isObservable: _isObservable) { queue, receive, _ in
+            observe(keyPaths: keyPaths, on: queue, receive)
+        }
+    }
+}
+
+extension RealmCollection where Self: RealmSubscribable, Element: ObjectBase {
+    public func collectionPublisher(keyPaths: [PartialKeyPath<Element>]) -> RealmPublishers.Value<Self> {
+        RealmPublishers.Value(self, keyPaths.map { _name(for: $0) })
+    }
+    public func changesetPublisher(
+        keyPaths: [PartialKeyPath<Element>]
+    ) -> RealmPublishers.CollectionChangeset<Self> { changesetPublisher(keyPaths: keyPaths.map { _name(for: $0) }) }
+}
+
+extension List: ObservableObject {
+    public var objectWillChange: RealmPublishers.WillChange<List> { RealmPublishers.WillChange(self) }
+}
+extension MutableSet: ObservableObject {
+    public var objectWillChange: RealmPublishers.WillChange<MutableSet> { RealmPublishers.WillChange(self) }
+}
+
+// MARK: Maps
+
+extension Map: RealmSubscribable, ObservableObject {
+    public var _isObservable: Bool { _managed != nil }
+    public func _observe(
+        _ keyPaths: [String]?, on queue: DispatchQueue?, sendsInitial: Bool, _ receive: @escaping (Any) -> Void,
+        finish: @escaping () -> Void
+    ) -> NotificationToken {
+        observe(keyPaths: keyPaths, on: queue) { change in
+            switch change {
+            case .initial(let map): if sendsInitial { receive(map) }
+            case .update(let map, _, _, _): receive(map)
+            case .error: finish()
+            }
+        }
+    }
+
+    public var objectWillChange: RealmPublishers.WillChange<Map> { RealmPublishers.WillChange(self) }
+    public var collectionPublisher: RealmPublishers.Value<Map> { RealmPublishers.Value(self) }
+    public func collectionPublisher(keyPaths: [String]?) -> RealmPublishers.Value<Map> {
+        RealmPublishers.Value(self, keyPaths)
+    }
+    public var changesetPublisher: RealmPublishers.MapChangeset<Map> { changesetPublisher(keyPaths: nil) }
+    public func changesetPublisher(keyPaths: [String]?) -> RealmPublishers.MapChangeset<Map> {
+        RealmPublishers.Changes(isObservable: _isObservable) { queue, receive, _ in
+            self.observe(keyPaths: keyPaths, on: queue, receive)
+        }
+    }
+}
+
+// MARK: Objects and projections
+
+extension ObjectChange {
+    /// Passes the change on, and says when it was the last.
+    fileprivate func pass(to receive: (ObjectChange) -> Void, _ finish: () -> Void) {
+        receive(self)
+        if case .deleted = self { finish() }
+    }
+
+    /// Passes on what changed, and says when nothing can follow.
+    fileprivate func pass(value receive: (Any) -> Void, _ finish: () -> Void) {
+        switch self {
+        case .change(let object, _): receive(object)
+        case .deleted, .error: finish()
+        }
+    }
+}
+
+extension RealmSubscribable where Self: ObjectBase, Self: ThreadConfined {
+    public var _isObservable: Bool { realm != nil }
+    public func _observe(
+        _ keyPaths: [String]?, on queue: DispatchQueue?, sendsInitial: Bool, _ receive: @escaping (Any) -> Void,
+        finish: @escaping () -> Void
+    ) -> NotificationToken {
+        _observe(keyPaths, queue) { (change: ObjectChange<Self>) in change.pass(value: receive, finish) }
+    }
+}
+
+extension Object: RealmSubscribable, ObservableObject {
+    /// Void after every change.
+    public var objectWillChange: RealmPublishers.WillChange<Object> { RealmPublishers.WillChange(self) }
+}
+extension EmbeddedObject: RealmSubscribable, ObservableObject {
+    public var objectWillChange: RealmPublishers.WillChange<EmbeddedObject> { RealmPublishers.WillChange(self) }
+}
+
+extension RealmSubscribable where Self: ProjectionObservable {
+    public var _isObservable: Bool { rootObject.realm != nil }
+    public func _observe(
+        _ keyPaths: [String]?, on queue: DispatchQueue?, sendsInitial: Bool, _ receive: @escaping (Any) -> Void,
+        finish: @escaping () -> Void
+    ) -> NotificationToken {
+        observe(keyPaths: keyPaths, on: queue) { change in change.pass(value: receive, finish) }
+    }
+}
+
+extension Projection: RealmSubscribable, ObservableObject {
+    public var objectWillChange: RealmPublishers.WillChange<Projection> { RealmPublishers.WillChange(self) }
+}
+
+/// The object, after every change of it or of what `keyPaths` name; finished when it is deleted.
+public func valuePublisher<T: ObjectBase & ThreadConfined & RealmSubscribable>(
+    _ object: T, keyPaths: [String]? = nil
+) -> RealmPublishers.Value<T> { RealmPublishers.Value(object, keyPaths) }
+
+public func valuePublisher<T: ObjectBase & ThreadConfined & RealmSubscribable>(
+    _ object: T, keyPaths: [PartialKeyPath<T>]
+) -> RealmPublishers.Value<T> { RealmPublishers.Value(object, keyPaths.map { _name(for: $0) }) }
+
+public func valuePublisher<P: ProjectionObservable & RealmSubscribable>(
+    _ projection: P, keyPaths: [String]? = nil
+) -> RealmPublishers.Value<P> { RealmPublishers.Value(projection, keyPaths) }
+
+public func valuePublisher<P: ProjectionObservable & RealmSubscribable>(
+    _ projection: P, keyPaths: [PartialKeyPath<P>]
+) -> RealmPublishers.Value<P> {
+    RealmPublishers.Value(projection, keyPaths.flatMap { ProjectedPaths.paths(projected: $0) })
+}
+
+public func valuePublisher<C: RealmCollection & RealmSubscribable>(
+    _ collection: C, keyPaths: [String]? = nil
+) -> RealmPublishers.Value<C> { RealmPublishers.Value(collection, keyPaths) }
+
+/// What `observe` is told of the object; finished when it is deleted.
+public func changesetPublisher<T: ObjectBase & ThreadConfined & RealmSubscribable>(
+    _ object: T, keyPaths: [String]? = nil
+) -> RealmPublishers.ObjectChangeset<T> {
+    RealmPublishers.Changes(isObservable: object._isObservable) { queue, receive, finish in
+        object._observe(keyPaths, queue) { (change: ObjectChange<T>) in change.pass(to: receive, finish) }
+    }
+}
+
+public func changesetPublisher<T: ObjectBase & ThreadConfined & RealmSubscribable>(
+    _ object: T, keyPaths: [PartialKeyPath<T>]
+) -> RealmPublishers.ObjectChangeset<T> { changesetPublisher(object, keyPaths: keyPaths.map { _name(for: $0) }) }
+
+public func changesetPublisher<P: ProjectionObservable & RealmSubscribable>(
+    _ projection: P, keyPaths: [String]? = nil
+) -> RealmPublishers.ObjectChangeset<P> {
+    RealmPublishers.Changes(isObservable: projection._isObservable) { queue, receive, finish in
+        projection.observe(keyPaths: keyPaths, on: queue) { change in change.pass(to: receive, finish) }
+    }
+}
+
+public func changesetPublisher<C: RealmCollection & RealmSubscribable>(
+    _ collection: C, keyPaths: [String]? = nil
+) -> RealmPublishers.CollectionChangeset<C> { collection.changesetPublisher(keyPaths: keyPaths) }
+
+extension Realm {
+    /// Void for every version that the realm moves to.
+    public var objectWillChange: RealmPublishers.RealmWillChange { RealmPublishers.RealmWillChange(self) }
+}

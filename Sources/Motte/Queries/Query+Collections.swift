@@ -1,0 +1,86 @@
+/// What can be asked of lists, sets, maps and inverse links: counts, members, totals, keys and values.
+import Foundation
+import MotteQueryEngine
+import MotteValues
+
+extension Query {
+    /// Elements within bounds, which is what the smallest and the largest of them tell.
+    fileprivate func spans<Bound>(_ range: Range<Bound>) -> Query<Bool> {
+        total(.min, Bound.self).compare(.greaterOrEqual, range.lowerBound)
+            && total(.max, Bound.self).compare(.less, range.upperBound)
+    }
+    fileprivate func spans<Bound>(_ range: ClosedRange<Bound>) -> Query<Bool> {
+        total(.min, Bound.self).compare(.greaterOrEqual, range.lowerBound)
+            && total(.max, Bound.self).compare(.lessOrEqual, range.upperBound)
+    }
+}
+
+extension Query where T: RealmCollection {
+    public subscript<V>(dynamicMember keyPath: KeyPath<T.Element, V>) -> Query<V> where T.Element: ObjectBase {
+        member(_name(for: keyPath), V.self)
+    }
+
+    public var count: Query<Int> { total(.count) }
+
+    public func contains(_ value: T.Element) -> Query<Bool> { compare(.equal, value) }
+    public func containsAny<U: Sequence>(in collection: U) -> Query<Bool> where U.Element == T.Element {
+        compare(.in, toAnyOf: collection)
+    }
+    /// Any element equals it; `!=` asks whether any differs.
+    public static func == (left: Query<T>, right: T.Element) -> Query<Bool> { left.compare(.equal, right) }
+    public static func != (left: Query<T>, right: T.Element) -> Query<Bool> { left.compare(.notEqual, right) }
+}
+
+extension Query where T: RealmCollection, T.Element: Comparable {
+    public func contains(_ range: Range<T.Element>) -> Query<Bool> { spans(range) }
+    public func contains(_ range: ClosedRange<T.Element>) -> Query<Bool> { spans(range) }
+}
+
+extension Query where T: RealmCollection, T.Element: OptionalProtocol, T.Element.Wrapped: Comparable {
+    public func contains(_ range: Range<T.Element.Wrapped>) -> Query<Bool> { spans(range) }
+    public func contains(_ range: ClosedRange<T.Element.Wrapped>) -> Query<Bool> { spans(range) }
+}
+
+extension Query where T: RealmCollection, T.Element.PersistedType: _QueryNumeric {
+    public static func > (left: Query<T>, right: T.Element) -> Query<Bool> { left.compare(.greater, right) }
+    public static func >= (left: Query<T>, right: T.Element) -> Query<Bool> { left.compare(.greaterOrEqual, right) }
+    public static func < (left: Query<T>, right: T.Element) -> Query<Bool> { left.compare(.less, right) }
+    public static func <= (left: Query<T>, right: T.Element) -> Query<Bool> { left.compare(.lessOrEqual, right) }
+    public var min: Query<T.Element> { total(.min) }
+    public var max: Query<T.Element> { total(.max) }
+    public var avg: Query<T.Element> { total(.avg) }
+    public var sum: Query<T.Element> { total(.sum) }
+}
+
+extension Query where T: RealmKeyedCollection {
+    public func containsAny<U: Sequence>(in collection: U) -> Query<Bool> where U.Element == T.Value {
+        compare(.in, toAnyOf: collection)
+    }
+    public func contains(_ value: T.Value) -> Query<Bool> { compare(.equal, value) }
+    public var values: Query<T.Value> { changed { $0.aspect = .values } }
+    public subscript(key: T.Key) -> Query<T.Value> {
+        changed { $0.subscripts.append(.key(QueryPredicate.Name(key._mapKeyText, position: .none))) }
+    }
+    public var count: Query<Int> { total(.count) }
+}
+
+extension Query where T: RealmKeyedCollection, T.Key == String {
+    public var keys: Query<String> { changed { $0.aspect = .keys } }
+}
+
+extension Query where T: RealmKeyedCollection, T.Value: Comparable {
+    public func contains(_ range: Range<T.Value>) -> Query<Bool> { spans(range) }
+    public func contains(_ range: ClosedRange<T.Value>) -> Query<Bool> { spans(range) }
+}
+
+extension Query where T: RealmKeyedCollection, T.Value: OptionalProtocol, T.Value.Wrapped: Comparable {
+    public func contains(_ range: Range<T.Value.Wrapped>) -> Query<Bool> { spans(range) }
+    public func contains(_ range: ClosedRange<T.Value.Wrapped>) -> Query<Bool> { spans(range) }
+}
+
+extension Query where T: RealmKeyedCollection, T.Value.PersistedType: _QueryNumeric {
+    public var min: Query<T.Value> { total(.min) }
+    public var max: Query<T.Value> { total(.max) }
+    public var avg: Query<T.Value> { total(.avg) }
+    public var sum: Query<T.Value> { total(.sum) }
+}

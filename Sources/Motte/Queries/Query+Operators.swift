@@ -1,0 +1,158 @@
+/// What can be asked of single values: order, ranges, texts, totals, raw values, places.
+import Foundation
+import MotteQueryEngine
+import MotteValues
+
+extension Query where T: _HasPersistedType, T.PersistedType: _QueryNumeric {
+    public static func > (left: Query, right: T) -> Query<Bool> { left.compare(.greater, right) }
+    public static func > (left: Query, right: Query) -> Query<Bool> { left.compare(.greater, to: right) }
+    public static func >= (left: Query, right: T) -> Query<Bool> { left.compare(.greaterOrEqual, right) }
+    public static func >= (left: Query, right: Query) -> Query<Bool> { left.compare(.greaterOrEqual, to: right) }
+    public static func < (left: Query, right: T) -> Query<Bool> { left.compare(.less, right) }
+    public static func < (left: Query, right: Query) -> Query<Bool> { left.compare(.less, to: right) }
+    public static func <= (left: Query, right: T) -> Query<Bool> { left.compare(.lessOrEqual, right) }
+    public static func <= (left: Query, right: Query) -> Query<Bool> { left.compare(.lessOrEqual, to: right) }
+
+    /// Of the property over all elements of the collection that the path passes.
+    public var min: Query { total(.min) }
+    public var max: Query { total(.max) }
+    public var avg: Query { total(.avg) }
+    public var sum: Query { total(.sum) }
+}
+
+// MARK: Ranges
+
+extension Query {
+    fileprivate func isWithin<Bound>(_ range: Range<Bound>) -> Query<Bool> {
+        compare(.greaterOrEqual, range.lowerBound) && compare(.less, range.upperBound)
+    }
+    fileprivate func isWithin<Bound>(_ range: ClosedRange<Bound>) -> Query<Bool> {
+        compare(.between, toAnyOf: [range.lowerBound, range.upperBound])
+    }
+}
+
+extension Query where T: Comparable {
+    public func contains(_ range: Range<T>) -> Query<Bool> { isWithin(range) }
+    public func contains(_ range: ClosedRange<T>) -> Query<Bool> { isWithin(range) }
+}
+
+extension Query where T: OptionalProtocol, T.Wrapped: Comparable {
+    public func contains(_ range: Range<T.Wrapped>) -> Query<Bool> { isWithin(range) }
+    public func contains(_ range: ClosedRange<T.Wrapped>) -> Query<Bool> { isWithin(range) }
+}
+
+// MARK: Texts
+
+extension Query where T: _HasPersistedType, T.PersistedType: _QueryString {
+    /// `*` stands for any characters, `?` for one.
+    public func like(_ value: T, caseInsensitive: Bool = false) -> Query<Bool> {
+        compare(.like, value, caseInsensitive ? .caseInsensitive : [])
+    }
+    public func like<U>(_ column: Query<U>, caseInsensitive: Bool = false) -> Query<Bool> {
+        compare(.like, to: column, caseInsensitive ? .caseInsensitive : [])
+    }
+}
+
+extension Query where T: _HasPersistedType, T.PersistedType: _QueryBinary {
+    public func contains(_ value: T, options: StringOptions = []) -> Query<Bool> { compare(.contains, value, options) }
+    public func contains<U>(_ column: Query<U>, options: StringOptions = []) -> Query<Bool>
+    where U: _Persistable, U.PersistedType: _QueryBinary { compare(.contains, to: column, options) }
+    public func starts(with value: T, options: StringOptions = []) -> Query<Bool> {
+        compare(.beginsWith, value, options)
+    }
+    public func starts<U>(with column: Query<U>, options: StringOptions = []) -> Query<Bool> {
+        compare(.beginsWith, to: column, options)
+    }
+    public func ends(with value: T, options: StringOptions = []) -> Query<Bool> { compare(.endsWith, value, options) }
+    public func ends<U>(with column: Query<U>, options: StringOptions = []) -> Query<Bool> {
+        compare(.endsWith, to: column, options)
+    }
+    public func equals(_ value: T, options: StringOptions = []) -> Query<Bool> { compare(.equal, value, options) }
+    public func equals<U>(_ column: Query<U>, options: StringOptions = []) -> Query<Bool> {
+        compare(.equal, to: column, options)
+    }
+    public func notEquals(_ value: T, options: StringOptions = []) -> Query<Bool> {
+        compare(.notEqual, value, options)
+    }
+    public func notEquals<U>(_ column: Query<U>, options: StringOptions = []) -> Query<Bool> {
+        compare(.notEqual, to: column, options)
+    }
+
+    public static func > (left: Query, right: T) -> Query<Bool> { left.compare(.greater, right) }
+    public static func > (left: Query, right: Query) -> Query<Bool> { left.compare(.greater, to: right) }
+    public static func >= (left: Query, right: T) -> Query<Bool> { left.compare(.greaterOrEqual, right) }
+    public static func >= (left: Query, right: Query) -> Query<Bool> { left.compare(.greaterOrEqual, to: right) }
+    public static func < (left: Query, right: T) -> Query<Bool> { left.compare(.less, right) }
+    public static func < (left: Query, right: Query) -> Query<Bool> { left.compare(.less, to: right) }
+    public static func <= (left: Query, right: T) -> Query<Bool> { left.compare(.lessOrEqual, right) }
+    public static func <= (left: Query, right: Query) -> Query<Bool> { left.compare(.lessOrEqual, to: right) }
+}
+
+// MARK: Links and mixed values
+
+extension Query where T: OptionalProtocol {
+    public subscript<V>(dynamicMember keyPath: KeyPath<T.Wrapped, V>) -> Query<V> where T.Wrapped: ObjectBase {
+        member(_name(for: keyPath), V.self)
+    }
+}
+
+extension Query where T == AnyRealmValue {
+    public subscript(index: Int) -> Query<AnyRealmValue> { changed { $0.subscripts.append(.index(index)) } }
+    public subscript(key: String) -> Query<AnyRealmValue> {
+        changed { $0.subscripts.append(.key(QueryPredicate.Name(key, position: .none))) }
+    }
+    /// Any element or value of the list or map.
+    public var any: Query<AnyRealmValue> { changed { $0.subscripts.append(.all) } }
+
+    public func contains(_ value: T, options: StringOptions = []) -> Query<Bool> { compare(.contains, value, options) }
+    public func starts(with value: T, options: StringOptions = []) -> Query<Bool> {
+        compare(.beginsWith, value, options)
+    }
+    public func ends(with value: T, options: StringOptions = []) -> Query<Bool> { compare(.endsWith, value, options) }
+    public func equals(_ value: T, options: StringOptions = []) -> Query<Bool> { compare(.equal, value, options) }
+    public func notEquals(_ value: T, options: StringOptions = []) -> Query<Bool> {
+        compare(.notEqual, value, options)
+    }
+    public func like(_ value: T, caseInsensitive: Bool = false) -> Query<Bool> {
+        compare(.like, value, caseInsensitive ? .caseInsensitive : [])
+    }
+}
+
+// MARK: What a value is stored as
+
+extension Query where T: PersistableEnum, T.RawValue: _RealmSchemaDiscoverable {
+    public var rawValue: Query<T.RawValue> { changed { _ in } }
+}
+extension Query where T: OptionalProtocol, T.Wrapped: PersistableEnum, T.Wrapped.RawValue: _RealmSchemaDiscoverable {
+    public var rawValue: Query<T.Wrapped.RawValue?> { changed { _ in } }
+}
+extension Query where T: RealmCollection, T.Element: PersistableEnum, T.Element.RawValue: RealmCollectionValue {
+    public var rawValue: Query<AnyRealmCollection<T.Element.RawValue>> { changed { _ in } }
+}
+extension Query where T: RealmKeyedCollection, T.Value: PersistableEnum, T.Value.RawValue: RealmCollectionValue {
+    public var rawValue: Query<Map<T.Key, T.Value.RawValue>> { changed { _ in } }
+}
+extension Query
+where
+    T: RealmCollection, T.Element: OptionalProtocol, T.Element.Wrapped: PersistableEnum,
+    T.Element.Wrapped.RawValue: _RealmCollectionValueInsideOptional
+{
+    public var rawValue: Query<AnyRealmCollection<T.Element.Wrapped.RawValue?>> { changed { _ in } }
+}
+extension Query
+where
+    T: RealmKeyedCollection, T.Value: OptionalProtocol, T.Value.Wrapped: PersistableEnum,
+    T.Value.Wrapped.RawValue: _RealmCollectionValueInsideOptional
+{
+    public var rawValue: Query<Map<T.Key, T.Value.Wrapped.RawValue?>> { changed { _ in } }
+}
+
+extension Query where T: _HasPersistedType {
+    public var persistableValue: Query<T.PersistedType> { changed { _ in } }
+}
+extension Query where T: RealmCollection {
+    public var persistableValue: Query<AnyRealmCollection<T.Element.PersistedType>> { changed { _ in } }
+}
+extension Query where T: RealmKeyedCollection {
+    public var persistableValue: Query<Map<T.Key, T.Value.PersistedType>> { changed { _ in } }
+}

@@ -1,0 +1,95 @@
+/// Where a realm belongs: to a thread, a serial queue or an actor. How it is told whether the caller is there, and how
+/// something is run there.
+import Dispatch
+import Foundation
+import MotteLiveObjects
+
+/// Where a realm may be used.
+package enum Confinement: @unchecked Sendable {  // @unchecked: queues and actors are, and Foundation says so elsewhere
+    case thread
+    /// The main thread, the main queue and the main actor. A program that ends its main function with `dispatchMain()`
+    /// runs the latter two on any thread.
+    case main
+    case queue(DispatchQueue)
+    case actor(any Actor)
+
+    /// What tells sessions of one file apart.
+    var identity: ObjectIdentifier {
+        switch self {
+        case .thread: ObjectIdentifier(Thread.current)
+        case .main: ObjectIdentifier(MainActor.shared)
+        case .queue(let queue): ObjectIdentifier(queue)
+        case .actor(let actor): ObjectIdentifier(actor)
+        }
+    }
+
+    /// Where it is, if that is the main place.
+    var orMain: Confinement {
+        switch self {
+        case .thread: Thread.isMainThread ? .main : self
+        case .queue(let queue): queue === DispatchQueue.main ? .main : self
+        case .actor(let actor): actor === MainActor.shared ? .main : self
+        case .main: self
+        }
+    }
+
+    /// Whether a task can wait here while others go on.
+    var isActor: Bool {
+        switch self {
+        case .actor, .main: true
+        case .thread, .queue: false
+        }
+    }
+
+    var engine: SessionConfinement {
+        switch self {
+        case .thread: return .thread
+        case .main:
+            let main = ExecutorPlaces.key(of: MainActor.shared)
+            let isHere: @Sendable () -> Bool = { Thread.isMainThread || ExecutorPlaces.isCurrent(main) }
+            return .custom(name: "the main thread", opensOnOwnThread: Thread.isMainThread, isHere: isHere)
+        case .queue(let queue):
+            QueuePlaces.mark(queue)
+            let id = ObjectIdentifier(queue)
+            return .custom(name: "the queue '\(queue.label)'") { QueuePlaces.isCurrent(id) }
+        case .actor(let actor):
+            let executor = ExecutorPlaces.key(of: actor)
+            return .custom(name: "the actor \(type(of: actor))") { ExecutorPlaces.isCurrent(executor) }
+        }
+    }
+
+    /// Runs `body` there, soon.
+    func run(_ body: @escaping @Sendable () -> Void) {
+        switch self {
+        case .thread: body()
+        case .main: DispatchQueue.main.async(execute: body)
+        case .queue(let queue): queue.async(execute: body)
+        case .actor(let actor): Task { await Self.on(actor, body) }
+        }
+    }
+
+    private static func on(_ actor: isolated any Actor, _ body: @Sendable () -> Void) { body() }
+}
+
+/// Which queue runs the caller, by a mark on the queues that have realms.
+private enum QueuePlaces {
+    private static let key = DispatchSpecificKey<ObjectIdentifier>()
+
+    static func mark(_ queue: DispatchQueue) { queue.setSpecific(key: key, value: ObjectIdentifier(queue)) }
+    static func isCurrent(_ id: ObjectIdentifier) -> Bool { DispatchQueue.getSpecific(key: key) == id }
+}
+
+/// Which actor runs the caller. The runtime knows, and answers without ending the program when asked by this function;
+/// the standard library's own way to ask is a precondition.
+private enum ExecutorPlaces {
+    typealias Key = (UInt, UInt)
+    private typealias Check = @convention(c) (UInt, UInt, UInt) -> Bool
+
+    private static let check: Check? = dlsym(nil, "swift_task_isCurrentExecutorWithFlags").map {
+        unsafeBitCast($0, to: Check.self)
+    }
+
+    /// Two words: the executor's identity and implementation.
+    static func key(of actor: any Actor) -> Key { unsafeBitCast(actor.unownedExecutor, to: Key.self) }
+    static func isCurrent(_ key: Key) -> Bool { check?(key.0, key.1, 0) ?? true }
+}

@@ -1,0 +1,90 @@
+/// What a migration block works with: the objects as they were beside the objects as they become.
+///
+/// What the block does and the new schema become one commit; an error leaves the file as it was.
+import Foundation
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteValues
+
+public typealias MigrationObjectEnumerateBlock = (_ oldObject: MigrationObject?, _ newObject: MigrationObject?) -> Void
+
+public final class Migration {
+    private let engine: MotteLiveObjects.Migration
+    private let old: RealmSession
+    private let new: RealmSession
+
+    private init(_ engine: MotteLiveObjects.Migration, _ configuration: Realm.Configuration) {
+        self.engine = engine
+        old = RealmSession(engine.old, configuration)
+        new = RealmSession(engine.new, configuration)
+    }
+
+    static func run(
+        _ engine: MotteLiveObjects.Migration, _ configuration: Realm.Configuration
+    ) throws(DatabaseError) {
+        guard let block = configuration.migrationBlock else { return }
+        let migration = Migration(engine, configuration)
+        block(migration, engine.oldVersion)
+        if let failure = migration.failure { throw failure }
+    }
+
+    /// A call that failed makes the whole migration fail.
+    private var failure: DatabaseError?
+
+    private func perform<T>(or fallback: T, _ body: () throws(DatabaseError) -> T) -> T {
+        guard failure == nil else { return fallback }
+        do throws(DatabaseError) { return try body() } catch {
+            failure = error
+            return fallback
+        }
+    }
+
+    public var oldSchema: Schema { Schema(of: (try? engine.old.schema) ?? .empty) }
+    public var newSchema: Schema { Schema(of: (try? engine.new.schema) ?? .empty) }
+
+    /// Every object of a class as it was and as it becomes; nil where a side does not have the class. A class that
+    /// neither side has is passed over.
+    public func enumerateObjects(ofType type: String, _ block: MigrationObjectEnumerateBlock) {
+        perform(or: ()) { () throws(DatabaseError) in
+            try engine.enumerate(type) { (before, after) throws(DatabaseError) in
+                block(
+                    before.map { old.object($0, as: DynamicObject.self) },
+                    after.map { new.object($0, as: DynamicObject.self) })
+                if let failure { throw failure }
+            }
+        }
+    }
+
+    @discardableResult
+    public func create(_ typeName: String, value: Any = [Any]()) -> MigrationObject {
+        perform(or: DynamicObject()) { () throws(DatabaseError) in
+            try new.dynamicCreated(typeName, value, policy: .error)
+        }
+    }
+
+    public func delete(_ object: MigrationObject) {
+        perform(or: ()) { () throws(DatabaseError) in
+            guard let live = object.live, live.session === engine.new else {
+                throw DatabaseError(.invalidArgument, "only new objects can be deleted in a migration")
+            }
+            try live.delete()
+        }
+    }
+
+    /// Deletes all objects of a class, and the class if it is not declared. False where there is no such class.
+    @discardableResult
+    public func deleteData(forType typeName: String) -> Bool {
+        perform(or: false) { () throws(DatabaseError) in
+            defer { new.forgetClasses() }
+            return try engine.deleteData(ofType: typeName)
+        }
+    }
+
+    /// The new property gets the values of the old one.
+    public func renameProperty(onType typeName: String, from oldName: String, to newName: String) {
+        perform(or: ()) { () throws(DatabaseError) in
+            try engine.renameProperty(of: typeName, from: oldName, to: newName)
+            new.forgetClasses()
+        }
+    }
+}

@@ -1,0 +1,53 @@
+/// What happens where a program breaks a rule and RealmSwift's signature leaves no way to throw: a deleted object is
+/// read, a realm is used on another thread, a property is changed outside of a write, an index is out of range.
+import Foundation
+import MotteValues
+
+extension Realm {
+    /// A broken rule. `code` groups them as thrown errors are.
+    public struct Misuse: Sendable, CustomStringConvertible {
+        public let message: String
+        public let code: Error.Code
+        public var description: String { message }
+    }
+
+    /// Called for every broken rule, on the thread that broke it. The default stops the program with the message, as an
+    /// index out of range does. A handler that returns lets the program go on: nothing was changed, and what was read
+    /// is a default value, a new unmanaged object or nil. Tests install one to see the message, servers to log it.
+    public static var misuseHandler: @Sendable (Misuse) -> Void {
+        get { handler.withLock { $0 } }
+        set { handler.withLock { $0 = newValue } }
+    }
+
+    private static let handler = Locked<@Sendable (Misuse) -> Void>({ preconditionFailure($0.message) })
+}
+
+/// Reports a broken rule.
+@inline(never)
+package func misuse(_ message: String, _ code: Realm.Error.Code = .fail) {
+    Realm.misuseHandler(Realm.Misuse(message: message, code: code))
+}
+
+@inline(never)
+package func misuse(_ error: any Swift.Error) {
+    let error = (error as? DatabaseError).map { Realm.Error($0) } ?? (error as? Realm.Error)
+    misuse(error?.message ?? "an operation failed", error?.code ?? .fail)
+}
+
+/// Runs what only misuse makes fail; nil after misuse.
+@inline(__always)
+package func attempt<T>(_ body: () throws(DatabaseError) -> T) -> T? {
+    do throws(DatabaseError) { return try body() } catch {
+        misuse(error)
+        return nil
+    }
+}
+
+/// The same with something to return after misuse.
+@inline(__always)
+package func attempt<T>(or fallback: @autoclosure () -> T, _ body: () throws(DatabaseError) -> T) -> T {
+    do throws(DatabaseError) { return try body() } catch {
+        misuse(error)
+        return fallback()
+    }
+}

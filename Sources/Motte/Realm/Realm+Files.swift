@@ -1,0 +1,57 @@
+/// Files: copies, deletion, versions, and opening for a migration alone.
+import Foundation
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+extension Realm {
+    /// A compacted copy of what the realm shows. An existing destination is an error.
+    public func writeCopy(toFile fileURL: URL, encryptionKey: Data? = nil) throws {
+        var configuration = Configuration(fileURL: fileURL)
+        configuration.encryptionKey = encryptionKey
+        try writeCopy(configuration: configuration)
+    }
+
+    public func writeCopy(configuration: Configuration) throws {
+        guard let url = configuration.fileURL else {
+            throw Error(.invalidInput, "a copy needs a file to be written to")
+        }
+        guard configuration.encryptionKey == nil else {
+            throw Error(.invalidInput, "this store cannot be encrypted yet; copy without a key")
+        }
+        guard !FileManager.default.fileExists(atPath: url.path) else {
+            throw Error(.fileExists, "there is a file at '\(url.path)' already", path: url.path)
+        }
+        try translating(url.path) { try core.session.copy(to: url.path) }
+    }
+
+    public static func fileExists(for configuration: Configuration) -> Bool {
+        guard let url = configuration.fileURL else { return false }
+        return FileManager.default.fileExists(atPath: url.path)
+    }
+
+    /// Deletes the file and what is beside it. False when nothing was there; an error while it is open.
+    public static func deleteFiles(for configuration: Configuration) throws -> Bool {
+        guard let url = configuration.fileURL else { return false }
+        guard fileExists(for: configuration) else { return false }
+        return try translating(url.path) { try Session.deleteFile(SessionOptions(path: url.path)) }
+    }
+
+    /// Opens, which migrates, and closes.
+    public static func performMigration(for configuration: Configuration = .defaultConfiguration) throws {
+        let session = try RealmOpening.prepare(configuration)
+        try translating(configuration.fileURL?.path) { _ = try session.close() }
+    }
+}
+
+/// The version of the models that wrote a file. Throws where there is none.
+public func schemaVersionAtURL(_ fileURL: URL, encryptionKey: Data? = nil) throws -> UInt64 {
+    try translating(fileURL.path) {
+        var options = SessionOptions(path: fileURL.path)
+        options.isReadOnly = true
+        options.noCreate = true
+        let session = try Session.open(options)
+        defer { _ = try? session.close() }
+        return try session.schemaVersion
+    }
+}

@@ -1,0 +1,184 @@
+/// Changing a realm: write transactions, adding, creating and deleting objects.
+import Foundation
+import MotteLiveObjects
+import MotteNotifications
+import MotteSchemaModel
+import MotteValues
+
+extension Realm {
+    public var isInWriteTransaction: Bool { core.session.isInWrite }
+
+    /// Runs `block` in a write transaction and commits it; a block that throws rolls back.
+    ///
+    /// - Parameter tokens: observations that shall not hear of it.
+    @discardableResult
+    public func write<Result>(
+        withoutNotifying tokens: [NotificationToken] = [], _ block: () throws -> Result
+    ) throws -> Result {
+        try translating(core.session.path) { try core.session.beginWrite() }
+        var outcome: Result?
+        do {
+            outcome = try block()
+            if isInWriteTransaction { try commitWrite(withoutNotifying: tokens) }
+        } catch {
+            if isInWriteTransaction { cancelWrite() }
+            throw error
+        }
+        // A block that did not throw has returned.
+        return outcome.unsafelyUnwrapped
+    }
+
+    /// Waits for the writer's place among all threads and processes, and moves to the newest version.
+    public func beginWrite() { attempt { () throws(DatabaseError) in try core.session.beginWrite() } }
+
+    public func commitWrite(withoutNotifying tokens: [NotificationToken] = []) throws {
+        guard isInWriteTransaction else {
+            return misuse("Can't commit a non-existing write transaction", .invalidInput)
+        }
+        for token in tokens {
+            guard token.belongs(to: core) else {
+                misuse(
+                    "Cannot skip notifications: the NotificationToken does not belong to this Realm", .invalidInput)
+                return
+            }
+        }
+        try translating(core.session.path) {
+            _ = try core.session.commit(skipping: tokens.flatMap(\.observations))
+        }
+    }
+
+    public func cancelWrite() {
+        guard isInWriteTransaction else {
+            return misuse("Can't cancel a non-existing write transaction", .invalidInput)
+        }
+        attempt { () throws(DatabaseError) in try core.session.cancel() }
+    }
+
+    // MARK: Adding
+
+    /// Makes an object managed, with everything it reaches.
+    public func add(_ object: Object, update: UpdatePolicy = .error) {
+        attempt { () throws(DatabaseError) in
+            try core.requireWrite(to: "add objects")
+            try core.checkPolicy(update, type(of: object))
+            try core.added(object, policy: update.engine)
+        }
+    }
+
+    public func add<S: Sequence>(_ objects: S, update: UpdatePolicy = .error) where S.Iterator.Element: Object {
+        for object in objects { add(object, update: update) }
+    }
+
+    /// A managed object made from a dictionary, an array in the order of declaration, or a copy of another object.
+    @discardableResult
+    public func create<T: Object>(_ type: T.Type, value: Any = [String: Any](), update: UpdatePolicy = .error) -> T {
+        let made: T?? = attempt { () throws(DatabaseError) in
+            try core.requireWrite(to: "create objects")
+            try core.checkPolicy(update, type)
+            return try core.created(type, value, policy: update.engine) as? T
+        }
+        return made.flatMap { $0 } ?? T()
+    }
+
+    @discardableResult
+    public func dynamicCreate(
+        _ typeName: String, value: Any = [String: Any](), update: UpdatePolicy = .error
+    ) -> DynamicObject {
+        let made: DynamicObject? = attempt { () throws(DatabaseError) in
+            try core.requireWrite(to: "create objects")
+            return try core.dynamicCreated(typeName, value, policy: update.engine)
+        }
+        return made ?? DynamicObject()
+    }
+
+    // MARK: Deleting
+
+    /// Links to it become nil, and it disappears from lists, sets and maps.
+    public func delete(_ object: ObjectBase) {
+        attempt { () throws(DatabaseError) in
+            guard let live = object.live else {
+                throw DatabaseError(.invalidArgument, "Can only delete an object from the Realm it belongs to.")
+            }
+            guard live.session === core.session else {
+                throw DatabaseError(.invalidArgument, "Can only delete an object from the Realm it belongs to.")
+            }
+            try live.delete()
+        }
+    }
+
+    public func delete<S: Sequence>(_ objects: S) where S.Iterator.Element: ObjectBase {
+        for object in Array(objects) { delete(object) }
+    }
+
+    public func delete<Element: ObjectBase>(_ objects: List<Element>) { delete(all: objects) }
+    public func delete<Element: ObjectBase>(_ objects: MutableSet<Element>) { delete(all: objects) }
+    public func delete<Element: ObjectBase>(_ objects: Results<Element>) { delete(all: objects) }
+    public func delete<Element: ObjectBase>(_ objects: LinkingObjects<Element>) { delete(all: objects) }
+    public func delete<Element: ObjectBase>(_ objects: AnyRealmCollection<Element>) { delete(all: objects) }
+
+    private func delete<C: RealmCollection>(all objects: C) {
+        attempt { () throws(DatabaseError) in
+            guard let handle = objects._managed, handle.live.session === core.session else {
+                throw DatabaseError(.invalidArgument, "Can only delete objects from the Realm they belong to.")
+            }
+            try handle.live.deleteObjects()
+        }
+    }
+
+    public func delete<Key: _MapKey, Value: ObjectBase>(_ map: Map<Key, Value?>) {
+        for value in map.values { if let value { delete(value) } }
+        map.removeAll()
+    }
+
+    /// Deletes every object; the schema stays.
+    public func deleteAll() {
+        attempt { () throws(DatabaseError) in
+            try core.requireWrite(to: "delete objects")
+            for type in try core.session.schema.objectTypes where !type.isEmbedded {
+                if let table = type.tableKey { _ = try core.session.deleteAll(table) }
+            }
+        }
+    }
+}
+
+extension RealmSession {
+    func requireWrite(to action: String) throws(DatabaseError) {
+        _ = try session.requireWrite()
+    }
+
+    /// Updating needs something to find the object by.
+    func checkPolicy(_ policy: Realm.UpdatePolicy, _ type: ObjectBase.Type) throws(DatabaseError) {
+        guard policy != .error else { return }
+        guard try requireBinding(for: type).objectType.primaryKey != nil else {
+            throw DatabaseError(
+                .noPrimaryKey, "'\(type.className())' does not have a primary key and can not be updated")
+        }
+    }
+
+    package func dynamicCreated(
+        _ typeName: String, _ value: Any, policy: Policy
+    ) throws(DatabaseError) -> DynamicObject {
+        if let type = ClassDiscovery.type(named: typeName), binding(for: type) != nil {
+            let object = try created(type, value, policy: policy)
+            guard let live = object.live else { throw DatabaseError(.internal, "a created object is not managed") }
+            return self.object(live, as: DynamicObject.self)
+        }
+        // A class without a Swift type: made empty, then filled by name.
+        let table = try session.tableKey(typeName)
+        let type = try session.schema.type(named: typeName)
+        var entries = Dynamic.entries(value) ?? []
+        if entries.isEmpty, let values = Dynamic.elements(value) {
+            entries = zip(type.storedProperties, values).map { ($0.name, $1) }
+        }
+        var primaryKey: Value?
+        if let property = type.primaryKey {
+            primaryKey = Dynamic.storedValue(entries.first { $0.key == property.name }?.value) ?? .null
+        }
+        let live = try session.create(table, primaryKey: primaryKey, returnExisting: policy != .error).object
+        let object = self.object(live, as: DynamicObject.self)
+        for entry in entries where entry.key != type.primaryKey?.name {
+            object.setValue(entry.value, forKey: entry.key)
+        }
+        return object
+    }
+}

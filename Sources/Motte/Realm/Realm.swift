@@ -1,0 +1,241 @@
+/// A thread's, queue's or actor's view of one file of objects: it shows one version until it is refreshed or writes.
+///
+/// Values of one place and file share a session and are equal. Use a realm, its objects and collections only where it
+/// was opened; what is frozen may be used everywhere.
+import Dispatch
+import Foundation
+import MotteLiveObjects
+import MotteNotifications
+import MotteSchemaModel
+import MotteValues
+
+public typealias AsyncTransactionId = UInt32
+public typealias NotificationBlock = (_ notification: Realm.Notification, _ realm: Realm) -> Void
+
+/// What `objects(_:)` can fetch.
+public protocol RealmFetchable: RealmCollectionValue {
+    /// Opaque to programs.
+    static var _fetchedType: ObjectBase.Type { get }
+}
+
+extension RealmFetchable where Self: ObjectBase {
+    public static var _fetchedType: ObjectBase.Type { Self.self }
+}
+
+/// What belongs to a realm's place.
+public protocol ThreadConfined {
+    var realm: Realm? { get }
+    var isInvalidated: Bool { get }
+    var isFrozen: Bool { get }
+    /// The same at the version its realm shows now, for any thread.
+    func freeze() -> Self
+    /// The live counterpart of something frozen, on this thread; nil if it is gone.
+    func thaw() -> Self?
+}
+
+public struct Realm: Equatable {
+    package let core: RealmSession
+
+    package init(_ core: RealmSession) { self.core = core }
+
+    /// What to do when an object with the same primary key is there already.
+    public enum UpdatePolicy: Int, Sendable {
+        /// It is misuse.
+        case error = 1
+        /// Only what differs is written.
+        case modified = 3
+        /// Everything is written.
+        case all = 2
+
+        package var engine: MotteLiveObjects.UpdatePolicy {
+            switch self {
+            case .error: .error
+            case .modified: .modified
+            case .all: .all
+            }
+        }
+    }
+
+    public enum Notification: String, Sendable { case didChange, refreshRequired }
+    public enum OpenBehavior: Sendable { case never, once, always }
+
+    // MARK: Opening
+
+    /// The default configuration's realm, for this thread or for a serial queue.
+    public init(queue: DispatchQueue? = nil) throws {
+        try self.init(configuration: .defaultConfiguration, queue: queue)
+    }
+
+    public init(configuration: Configuration, queue: DispatchQueue? = nil) throws {
+        self.init(try RealmOpening.open(configuration, queue.map { .queue($0) } ?? .thread))
+    }
+
+    public init(fileURL: URL) throws {
+        var configuration = Configuration.defaultConfiguration
+        configuration.fileURL = fileURL
+        try self.init(configuration: configuration)
+    }
+
+    // MARK: About itself
+
+    public var schema: Schema {
+        Schema(of: attempt(or: .empty) { () throws(DatabaseError) in try core.session.schema })
+    }
+    public var configuration: Configuration { core.configuration }
+    /// Whether there is no object of any class in it.
+    public var isEmpty: Bool {
+        attempt(or: true) { () throws(DatabaseError) in
+            for type in try core.session.schema.objectTypes {
+                if let table = type.tableKey, try core.session.objects(table).count() > 0 { return false }
+            }
+            return true
+        }
+    }
+    public var isFrozen: Bool { core.session.isFrozen }
+
+    public static func == (left: Realm, right: Realm) -> Bool {
+        left.core === right.core || (left.isFrozen && right.isFrozen && left.core.session === right.core.session)
+    }
+
+    // MARK: Versions
+
+    /// Whether the realm moves to newer versions by itself as its run loop, queue or actor turns. Default true.
+    public var autorefresh: Bool {
+        get { !isFrozen && core.autorefresh }
+        nonmutating set {
+            guard !isFrozen else { return misuse("Auto-refresh cannot be set on frozen Realms.", .invalidInput) }
+            core.autorefresh = newValue
+        }
+    }
+
+    /// Moves to the newest version and delivers changes; false when it was there already.
+    @discardableResult
+    public func refresh() -> Bool {
+        attempt(or: false) { () throws(DatabaseError) in
+            if core.session.isFrozen || core.session.isInWrite { return false }
+            return try core.session.refresh()
+        }
+    }
+
+    /// Ends all objects, collections and observations of this realm, which goes on with the newest version.
+    public func invalidate() {
+        attempt { () throws(DatabaseError) in
+            if core.session.isInWrite { try core.session.cancel() }
+        }
+        do { try core.invalidate() } catch { misuse(error) }
+    }
+
+    /// This version for good, for any thread.
+    public func freeze() -> Realm {
+        Realm(attempt(or: core) { () throws(DatabaseError) in try core.frozen() })
+    }
+
+    /// The live realm of this thread for a frozen one.
+    public func thaw() -> Realm { Realm(core.thawed() ?? core) }
+
+    public func freeze<T: ObjectBase>(_ object: T) -> T { object._frozen() }
+    public func thaw<T: ObjectBase>(_ object: T) -> T? { object._thawed() }
+    public func freeze<C: RealmCollection>(_ collection: C) -> C { collection.freeze() }
+    public func thaw<C: RealmCollection>(_ collection: C) -> C? { collection.thaw() }
+
+    // MARK: Reading
+
+    /// All objects of a class; nothing is read before it is asked for.
+    public func objects<T: RealmFetchable>(_ type: T.Type) -> Results<T> {
+        let handle: _CollectionHandle? = attempt { () throws(DatabaseError) in
+            let binding = try core.requireBinding(for: T._fetchedType)
+            guard !binding.objectType.isEmbedded else {
+                throw DatabaseError(
+                    .invalidArgument,
+                    "\(binding.objectType.name) objects are embedded; query them through their parents")
+            }
+            return _CollectionHandle(try core.session.objects(binding.table), core)
+        }
+        return handle.map { Results._collection($0) } ?? Results()
+    }
+
+    /// All objects of a class known by name.
+    public func dynamicObjects(_ typeName: String) -> Results<DynamicObject> {
+        let handle: _CollectionHandle? = attempt { () throws(DatabaseError) in
+            _CollectionHandle(try core.session.objects(typeName), core)
+        }
+        return handle.map { Results._collection($0) } ?? Results()
+    }
+
+    public func object<T: Object, KeyType>(ofType type: T.Type, forPrimaryKey key: KeyType) -> T? {
+        attempt(or: nil) { () throws(DatabaseError) in
+            let table = try core.requireBinding(for: type).table
+            guard let live = try core.find(table, key) else { return nil }
+            return core.object(live, as: type)
+        }
+    }
+
+    public func dynamicObject(ofType typeName: String, forPrimaryKey key: Any) -> DynamicObject? {
+        attempt(or: nil) { () throws(DatabaseError) in
+            guard let live = try core.find(try core.session.tableKey(typeName), key) else { return nil }
+            return core.object(live, as: DynamicObject.self)
+        }
+    }
+}
+
+extension RealmSession {
+    func find(_ table: TableKey, _ key: Any?) throws(DatabaseError) -> LiveObject? {
+        guard let type = try session.schema[table], let primaryKey = type.primaryKey else {
+            throw DatabaseError(
+                .noPrimaryKey,
+                "this class does not have a primary key and can not be queried by one"
+            )
+        }
+        guard let value = Dynamic.storedValue(key) else {
+            throw DatabaseError(
+                .wrongType, "Invalid value '\(Dynamic.text(key))' for primary key '\(type.name).\(primaryKey.name)'")
+        }
+        return try session.find(table, primaryKey: value)
+    }
+
+    /// This thread's live session of a frozen one's file.
+    package func thawed() -> RealmSession? {
+        guard session.isFrozen else { return self }
+        do { return try RealmOpening.open(configuration, .thread) } catch {
+            misuse(error)
+            return nil
+        }
+    }
+}
+
+// MARK: Freezing objects
+
+extension ThreadConfined where Self: ObjectBase {
+    public func freeze() -> Self { _frozen() }
+    public func thaw() -> Self? { _thawed() }
+}
+
+extension ObjectBase {
+    package func _frozen() -> Self {
+        guard let live = requireLive("frozen"), let session else { return self }
+        if session.session.isFrozen { return self }
+        return attempt(or: self) { () throws(DatabaseError) in
+            let frozen = try session.frozen()
+            return frozen.object(try live.requireMoved(to: frozen.session), as: Self.self)
+        }
+    }
+
+    package func _thawed() -> Self? {
+        guard let live = requireLive("thawed"), let session else { return nil }
+        guard let thawed = session.thawed() else { return nil }
+        if thawed === session { return self }
+        return attempt(or: nil) { () throws(DatabaseError) in
+            _ = try thawed.session.refresh()
+            guard let live = try thawed.session.object(live.table, at: live.key) else { return nil }
+            return thawed.object(live, as: Self.self)
+        }
+    }
+}
+
+extension LiveObject {
+    /// The same object in another session of the file.
+    func requireMoved(to session: Session) throws(DatabaseError) -> LiveObject {
+        if let moved = try moved(to: session) { return moved }
+        throw DatabaseError(.objectDeleted, "this object has been deleted or invalidated")
+    }
+}

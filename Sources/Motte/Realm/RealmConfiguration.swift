@@ -1,0 +1,99 @@
+/// What a program may set about a realm.
+import Foundation
+import MotteValues
+
+public typealias MigrationBlock = @Sendable (_ migration: Migration, _ oldSchemaVersion: UInt64) -> Void
+
+extension Realm {
+    public struct Configuration: Sendable, Equatable, CustomStringConvertible {
+        /// Where the file is. Setting it clears `inMemoryIdentifier`.
+        public var fileURL: URL? {
+            didSet { if fileURL != nil, inMemoryIdentifier != nil { inMemoryIdentifier = nil } }
+        }
+        /// A store in memory, shared by the process under this name and gone with its last user. Setting it clears
+        /// `fileURL`.
+        public var inMemoryIdentifier: String? {
+            didSet { if inMemoryIdentifier != nil, fileURL != nil { fileURL = nil } }
+        }
+        /// 64 bytes.
+        public var encryptionKey: Data?
+        /// Without the right to write; the file must exist. Cannot be combined with `deleteRealmIfMigrationNeeded` and
+        /// `shouldCompactOnLaunch`.
+        public var readOnly: Bool
+        /// The version of the models. Opening a file of a lower one calls `migrationBlock`.
+        public var schemaVersion: UInt64
+        public var migrationBlock: MigrationBlock?
+        /// Rather an empty file than a migration.
+        public var deleteRealmIfMigrationNeeded: Bool
+        /// Asked at the first opening in a process: size of the file and bytes in use; true compacts it.
+        public var shouldCompactOnLaunch: (@Sendable (Int, Int) -> Bool)?
+        /// The classes in the realm; nil takes every `Object` and `EmbeddedObject` subclass of the program.
+        public var objectTypes: [ObjectBase.Type]?
+        /// Beginning a write fails while more versions than this are in use.
+        public var maximumNumberOfActiveVersions: UInt?
+        /// Copied to the path when there is no file there yet.
+        public var seedFilePath: URL?
+        /// False: the last commits may be lost with the power, but never the file.
+        public var isDurable = true
+        /// Where the files that processes share are put, for a file in a directory that cannot be written.
+        public var lockDirectory: URL?
+
+        public init(
+            fileURL: URL? = Configuration.defaultFileURL, inMemoryIdentifier: String? = nil,
+            encryptionKey: Data? = nil, readOnly: Bool = false, schemaVersion: UInt64 = 0,
+            migrationBlock: MigrationBlock? = nil, deleteRealmIfMigrationNeeded: Bool = false,
+            shouldCompactOnLaunch: (@Sendable (Int, Int) -> Bool)? = nil, objectTypes: [ObjectBase.Type]? = nil,
+            seedFilePath: URL? = nil
+        ) {
+            self.fileURL = inMemoryIdentifier == nil ? fileURL : nil
+            self.inMemoryIdentifier = inMemoryIdentifier
+            self.encryptionKey = encryptionKey
+            self.readOnly = readOnly
+            self.schemaVersion = schemaVersion
+            self.migrationBlock = migrationBlock
+            self.deleteRealmIfMigrationNeeded = deleteRealmIfMigrationNeeded
+            self.shouldCompactOnLaunch = shouldCompactOnLaunch
+            self.objectTypes = objectTypes
+            self.seedFilePath = seedFilePath
+        }
+
+        /// `default.realm` in the folder for application data.
+        public static var defaultFileURL: URL? {
+            let folder =
+                FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
+                ?? URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
+            return folder.appendingPathComponent("default.realm")
+        }
+
+        private static let shared = Locked<Configuration?>(nil)
+
+        /// What `Realm()` opens. Changing a copy changes nothing until it is assigned.
+        public static var defaultConfiguration: Configuration {
+            get { shared.withLock { $0 } ?? Configuration() }
+            set { shared.withLock { $0 = newValue } }
+        }
+
+        public static func == (left: Configuration, right: Configuration) -> Bool {
+            left.encryptionKey == right.encryptionKey && left.fileURL == right.fileURL
+                && left.inMemoryIdentifier == right.inMemoryIdentifier && left.readOnly == right.readOnly
+                && left.schemaVersion == right.schemaVersion
+        }
+
+        public var description: String {
+            let entries: [(String, Any?)] = [
+                ("fileURL", fileURL), ("inMemoryIdentifier", inMemoryIdentifier),
+                ("encryptionKey", encryptionKey.map { "\($0.count) bytes" }), ("readOnly", readOnly),
+                ("schemaVersion", schemaVersion), ("migrationBlock", migrationBlock.map { _ in "set" }),
+                ("deleteRealmIfMigrationNeeded", deleteRealmIfMigrationNeeded),
+                ("shouldCompactOnLaunch", shouldCompactOnLaunch.map { _ in "set" }),
+                ("maximumNumberOfActiveVersions", maximumNumberOfActiveVersions), ("seedFilePath", seedFilePath),
+                ("objectTypes", objectTypes.map { $0.map { $0.className() } }),
+            ]
+            let lines = entries.map { "\t\($0.0) = \($0.1.map { "\($0)" } ?? "(null)");\n" }
+            return "Realm.Configuration {\n\(lines.joined())}"
+        }
+
+        /// The file's path, or the name of a store in memory.
+        package var name: String? { inMemoryIdentifier ?? fileURL?.path }
+    }
+}

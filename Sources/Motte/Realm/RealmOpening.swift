@@ -1,0 +1,138 @@
+/// From a configuration to a session: one for each file and thread, queue or actor, shared by all `Realm` values there.
+import Dispatch
+import Foundation
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+package enum RealmOpening {
+    private struct Key: Hashable {
+        let place: ObjectIdentifier
+        let name: String
+    }
+
+    private final class WeakSession: @unchecked Sendable {  // @unchecked: only touched holding the lock
+        weak var session: RealmSession?
+        init(_ session: RealmSession) { self.session = session }
+    }
+
+    private static let sessions = Locked<[Key: WeakSession]>([:])
+
+    /// The session of this place, opened if there is none.
+    package static func open(_ configuration: Realm.Configuration, _ place: Confinement) throws -> RealmSession {
+        let confinement = place.orMain
+        let name = try checkedName(configuration)
+        let key = Key(place: confinement.identity, name: name)
+        if let known = sessions.withLock({ $0[key]?.session }), !known.session.isClosed {
+            try check(known.configuration, fits: configuration)
+            return known
+        }
+        makeDefaultFolder(configuration)
+        let made = RealmSession(try openSession(configuration, confinement), configuration, confinement)
+        let entry = WeakSession(made)
+        sessions.withLock { sessions in
+            sessions = sessions.filter { $0.value.session != nil }
+            sessions[key] = entry
+        }
+        return made
+    }
+
+    static func openSession(_ configuration: Realm.Configuration, _ confinement: Confinement) throws -> Session {
+        let name = try checkedName(configuration)
+        return try translating(configuration.fileURL?.path) {
+            try Session.open(try options(configuration, name), confinement: confinement.engine)
+        }
+    }
+
+    /// Opens what takes long to open, such as a file to be migrated, where nobody waits for it. The session keeps the
+    /// file open until it is let go.
+    package static func prepare(_ configuration: Realm.Configuration) throws -> Session {
+        let name = try checkedName(configuration)
+        makeDefaultFolder(configuration)
+        return try translating(configuration.fileURL?.path) {
+            // Nobody but its only owner uses it.
+            try Session.open(
+                try options(configuration, name), confinement: .custom(name: "nobody", isHere: { true }))
+        }
+    }
+
+    package static func options(
+        _ configuration: Realm.Configuration, _ name: String
+    ) throws -> SessionOptions {
+        let types =
+            configuration.objectTypes ?? ClassDiscovery.objectTypes().filter { $0.shouldIncludeInDefaultSchema() }
+        ClassDiscovery.remember(types)
+        let schema = try declaredSchema(types)
+        var options =
+            configuration.inMemoryIdentifier != nil
+            ? SessionOptions(.memory(name), schema: schema) : SessionOptions(path: name, schema: schema)
+        options.isReadOnly = configuration.readOnly
+        options.noCreate = configuration.readOnly
+        options.schemaVersion = configuration.readOnly ? nil : configuration.schemaVersion
+        options.migration.deletesInsteadOfMigrating = configuration.deleteRealmIfMigrationNeeded
+        options.compactOnLaunch = configuration.shouldCompactOnLaunch
+        options.seedPath = configuration.seedFilePath?.path
+        options.lockDirectory = configuration.lockDirectory?.path
+        options.maximumLiveVersions = configuration.maximumNumberOfActiveVersions.map { Int(clamping: $0) }
+        if !configuration.isDurable { options.durability = .relaxed }
+        options.migration.step = { (step) throws(DatabaseError) in
+            try Migration.run(step, configuration)
+        }
+        return options
+    }
+
+    static func declaredSchema(_ types: [ObjectBase.Type]) throws -> MotteSchemaModel.Schema {
+        // Sorted, so that discovery order does not decide table keys.
+        let declared = types.map(ClassFields.objectType).sorted { $0.name < $1.name }
+        return try MotteSchemaModel.Schema(declared).validated()
+    }
+
+    // MARK: Checks
+
+    private static func checkedName(_ configuration: Realm.Configuration) throws -> String {
+        guard let name = configuration.name else {
+            throw Realm.Error(.invalidInput, "A Realm Configuration must specify a path or an in-memory identifier.")
+        }
+        if let key = configuration.encryptionKey {
+            guard key.count == 64 else {
+                throw Realm.Error(
+                    .invalidInput, "Encryption key must be exactly 64 bytes long; this one has \(key.count)")
+            }
+        }
+        if configuration.readOnly {
+            guard !configuration.deleteRealmIfMigrationNeeded else {
+                throw Realm.Error(
+                    .invalidInput, "Cannot set `deleteRealmIfMigrationNeeded` when `readOnly` is set.")
+            }
+            guard configuration.shouldCompactOnLaunch == nil else {
+                throw Realm.Error(.invalidInput, "Cannot set `shouldCompactOnLaunch` when `readOnly` is set.")
+            }
+        }
+        return name
+    }
+
+    /// Realms of one place are one session, which cannot be two things.
+    private static func check(_ known: Realm.Configuration, fits wanted: Realm.Configuration) throws {
+        guard known.readOnly == wanted.readOnly else {
+            throw Realm.Error(
+                .invalidInput, "Realm at path '\(known.name ?? "")' already opened with different read permissions")
+        }
+        guard known.encryptionKey == wanted.encryptionKey else {
+            throw Realm.Error(
+                .invalidInput, "Realm at path '\(known.name ?? "")' already opened with different encryption key")
+        }
+        guard known.schemaVersion == wanted.schemaVersion else {
+            throw Realm.Error(
+                .invalidInput,
+                "Realm at path '\(known.name ?? "")' already opened with different schema version")
+        }
+    }
+
+    /// Nobody else makes the folder for application data.
+    private static func makeDefaultFolder(_ configuration: Realm.Configuration) {
+        guard let url = configuration.fileURL, url == Realm.Configuration.defaultFileURL else { return }
+        try? FileManager.default.createDirectory(
+            at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    }
+}

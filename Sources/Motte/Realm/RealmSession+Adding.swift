@@ -1,0 +1,311 @@
+/// Unmanaged objects become managed, with everything they reach.
+///
+/// The row is made first, with all plain values at once; then the object is bound to it, so that a cycle of links finds
+/// it managed; then links, collections and mixed values are written, which may add other objects.
+import Foundation
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteValues
+
+extension RealmSession {
+    package typealias Policy = MotteLiveObjects.UpdatePolicy
+
+    /// The object's place in this realm.
+    @discardableResult
+    package func added(_ object: ObjectBase, policy: Policy) throws(DatabaseError) -> LiveObject {
+        if let live = object.live { return try own(live, object) }
+        guard !(object is EmbeddedObject) else {
+            throw DatabaseError(
+                .invalidArgument,
+                "an embedded object is added by assigning it to a property or putting it into a list or map",
+                className: type(of: object).className())
+        }
+        let binding = try requireBinding(for: type(of: object))
+        _ = try session.requireWrite()
+        let late = gather(object, binding)
+        let usesKey = binding.objectType.primaryKey != nil && policy != .error
+        let (live, isNew) = try withEncoder { encoder throws(DatabaseError) in
+            encode(object, binding, encoder)
+            return try encoder.withViews { views throws(DatabaseError) in
+                try views.withUnsafeBufferPointer { buffer throws(DatabaseError) in
+                    try insert(binding, buffer, usesKey ? policy : nil)
+                }
+            }
+        }
+        attach(object, to: live)
+        try write(late, of: object, live, binding, isNew: isNew, policy: policy)
+        return live
+    }
+
+    private func insert(
+        _ binding: ClassBinding, _ views: UnsafeBufferPointer<ValueView>, _ policy: Policy?
+    ) throws(DatabaseError) -> (LiveObject, isNew: Bool) {
+        if let policy {
+            let (live, isNew) = try session.upsert(
+                binding.table, columns: binding.scalarColumns, values: views, policy: policy)
+            return (live, isNew)
+        }
+        let key = try session.create(binding.table, columns: binding.scalarColumns, values: views).key
+        guard let live = try session.object(binding.table, at: key) else {
+            throw DatabaseError(.internal, "a row that was just made is gone")
+        }
+        return (live, true)
+    }
+
+    private func own(_ live: LiveObject, _ object: ObjectBase) throws(DatabaseError) -> LiveObject {
+        if object.session === self || live.session === session {
+            guard live.isValid else {
+                throw DatabaseError(
+                    .objectDeleted, "Adding a deleted or invalidated object to a Realm is not permitted")
+            }
+            return live
+        }
+        guard live.session.path == session.path, !live.session.isFrozen else {
+            throw DatabaseError(
+                .invalidArgument,
+                "Object is already managed by another Realm. Use create instead to copy it into this Realm.")
+        }
+        throw DatabaseError(
+            .wrongThread, "this object belongs to the realm of another thread; hand over a ThreadSafeReference")
+    }
+
+    private func encode(_ object: ObjectBase, _ binding: ClassBinding, _ encoder: _Encoder) {
+        for bound in binding.scalars {
+            bound.field.access.encode(at: bound.field.pointer(in: object), of: object, encoder)
+        }
+    }
+
+    // MARK: What needs the row
+
+    private enum Late {
+        case link(UInt32, ObjectBase?)
+        case collection(UInt32, any _CollectionValue, elements: [Any])
+        case untouched(UInt32)
+        case mixed(UInt32, ClassFields.Field)
+    }
+
+    /// Before the object is managed, because then its wrappers read the store.
+    private func gather(_ object: ObjectBase, _ binding: ClassBinding) -> [Late] {
+        binding.late.map { bound in
+            let field = bound.field
+            let pointer = field.pointer(in: object)
+            if field.isCollection {
+                guard field.access.keepsUnmanagedCollection(at: pointer),
+                    let collection = field.access.collection(at: pointer, of: object)
+                else { return .untouched(bound.column) }
+                return .collection(bound.column, collection, elements: collection._detachedCopy)
+            }
+            if field.shape.type == .mixed {
+                // Made now if it is its initial value.
+                _ = field.access.value(at: pointer, of: object)
+                return .mixed(bound.column, field)
+            }
+            return .link(bound.column, field.access.linkedObject(at: pointer, of: object))
+        }
+    }
+
+    private func write(
+        _ late: [Late], of object: ObjectBase, _ live: LiveObject, _ binding: ClassBinding, isNew: Bool, policy: Policy
+    ) throws(DatabaseError) {
+        for item in late {
+            switch item {
+            case .link(let column, let target):
+                if isNew, target == nil { continue }
+                try link(live, ColumnKey(column), to: target, policy: policy)
+            case .collection(let column, let collection, let elements):
+                if !collection._isManaged { collection._attach(to: object, column) }
+                try collection._fill(from: elements, policy: policy, isNew: isNew)
+            case .untouched(let column):
+                if !isNew { try clear(live, ColumnKey(column)) }
+            case .mixed(let column, let field):
+                try withEncoder(policy: policy) { encoder throws(DatabaseError) in
+                    field.access.encode(at: field.pointer(in: object), of: object, encoder)
+                    try encoder.withView { view throws(DatabaseError) in
+                        if isNew, view.isNull { return }
+                        if policy == .modified, !isNew, try !live.get(ColumnKey(column)).differs(from: view) { return }
+                        try live.set(ColumnKey(column), to: view)
+                    }
+                }
+            }
+        }
+    }
+
+    private func clear(_ live: LiveObject, _ column: ColumnKey) throws(DatabaseError) {
+        let elements = try live.elements(column)
+        guard try elements.count() > 0 else { return }
+        if let list = elements as? LiveList { try list.clear() }
+        if let set = elements as? LiveSet { try set.clear() }
+        if let map = elements as? LiveMap { try map.clear() }
+    }
+
+    /// Points a property at an object, which is added; an embedded one is moved in.
+    package func link(
+        _ live: LiveObject, _ column: ColumnKey, to target: ObjectBase?, policy: Policy
+    ) throws(DatabaseError) {
+        guard let target else {
+            if policy == .modified, try live.get(column).isNull { return }
+            return try live.set(column, to: .null)
+        }
+        let targetName = try live.type.property(column)?.target
+        if target is EmbeddedObject || isEmbedded(targetName) {
+            if let current = target.live, let own = try live.object(column), own.link == current.link { return }
+            try checkIsUnmanaged(target)
+            return try fill(target, try live.embeddedPut(column), policy: policy)
+        }
+        let link = try added(target, policy: policy).link
+        if policy == .modified {
+            let current = try live.get(column)
+            if current.kind == .link, current.linkValue == link { return }
+        }
+        try live.set(column, to: .link(link))
+    }
+
+    func isEmbedded(_ className: String?) -> Bool {
+        guard let className, let schema = try? session.schema else { return false }
+        return schema[className]?.isEmbedded ?? false
+    }
+
+    func checkIsUnmanaged(_ object: ObjectBase) throws(DatabaseError) {
+        guard object.live == nil else {
+            throw DatabaseError(
+                .invalidArgument, "Cannot set a link to an existing managed embedded object: it has a parent already")
+        }
+    }
+
+    /// An unmanaged embedded object takes the place of a fresh row.
+    func fill(_ object: ObjectBase, _ live: LiveObject, policy: Policy) throws(DatabaseError) {
+        let binding = try requireBinding(for: type(of: object))
+        let late = gather(object, binding)
+        try withEncoder { encoder throws(DatabaseError) in
+            encode(object, binding, encoder)
+            try encoder.withViews { views throws(DatabaseError) in
+                try views.withUnsafeBufferPointer { buffer throws(DatabaseError) in
+                    try live.setMany(binding.scalarColumns, values: buffer)
+                }
+            }
+        }
+        attach(object, to: live)
+        try write(late, of: object, live, binding, isNew: true, policy: policy)
+    }
+
+    // MARK: From values of unknown type
+
+    /// A managed object made from a dictionary, an array or another object; what a dictionary leaves out keeps its
+    /// value in an object that exists.
+    package func created(
+        _ type: ObjectBase.Type, _ value: Any, policy: Policy
+    ) throws(DatabaseError) -> ObjectBase {
+        let binding = try requireBinding(for: type)
+        _ = try session.requireWrite()
+        if policy != .error, let existing = try existing(type, binding, value) {
+            var failure: DatabaseError?
+            ObjectValues.assign(changes(in: value, for: existing, policy), to: existing) { value, shape in
+                self.resolved(value, shape, policy, &failure)
+            }
+            if let failure { throw failure }
+            return existing
+        }
+        let object = type.init()
+        var failure: DatabaseError?
+        ObjectValues.assign(value, to: object) { value, shape in self.resolved(value, shape, policy, &failure) }
+        if let failure { throw failure }
+        try added(object, policy: policy)
+        return object
+    }
+
+    /// The object that has the primary key which the value names.
+    private func existing(
+        _ type: ObjectBase.Type, _ binding: ClassBinding, _ value: Any
+    ) throws(DatabaseError) -> ObjectBase? {
+        guard let primaryKey = binding.objectType.primaryKey, Dynamic.entries(value) != nil,
+            let field = ClassFields.of(type).field(inColumn: primaryKey.name),
+            let entry = Dynamic.entries(value)?.first(where: { $0.key == field.name }),
+            let key = Dynamic.storedValue(entry.value), let live = try session.find(binding.table, primaryKey: key)
+        else { return nil }
+        return object(live, as: type)
+    }
+
+    /// Without the primary key, which is fixed; with `.modified`, without what is equal.
+    private func changes(in value: Any, for object: ObjectBase, _ policy: Policy) -> Any {
+        let fields = ClassFields.of(type(of: object))
+        var changes: [String: Any?] = [:]
+        for entry in Dynamic.entries(value) ?? [] {
+            if let field = fields.field(named: entry.key) {
+                if field.isPrimaryKey { continue }
+                if policy == .modified, !field.isCollection, field.shape.type != .link,
+                    let new = Dynamic.storedValue(entry.value), let old = Dynamic.storedValue(field.value(of: object)),
+                    new == old
+                {
+                    continue
+                }
+            }
+            changes[entry.key] = .some(entry.value)
+        }
+        return changes
+    }
+
+    /// Nested dictionaries that stand for objects become managed objects first.
+    private func resolved(
+        _ value: Any?, _ shape: _Shape, _ policy: Policy, _ failure: inout DatabaseError?
+    ) -> Any? {
+        guard let target = shape.target, !(target is EmbeddedObject.Type), shape.type == .link,
+            let value = Dynamic.flattened(value)
+        else { return value }
+        switch shape.collection {
+        case .none: return resolvedObject(value, target, policy, &failure)
+        case .list, .set:
+            guard let elements = Dynamic.elements(value) else { return value }
+            return elements.map { resolvedObject($0 as Any, target, policy, &failure) }
+        case .map:
+            guard let entries = Dynamic.entries(value) else { return value }
+            var objects: [String: Any?] = [:]
+            for entry in entries { objects[entry.key] = resolvedObject(entry.value as Any, target, policy, &failure) }
+            return objects
+        }
+    }
+
+    private func resolvedObject(
+        _ value: Any, _ target: ObjectBase.Type, _ policy: Policy, _ failure: inout DatabaseError?
+    ) -> Any? {
+        guard let value = Dynamic.flattened(value) else { return nil }
+        if let object = value as? ObjectBase, object.live == nil || object.session === self, type(of: object) == target
+        {
+            return object
+        }
+        do throws(DatabaseError) { return try created(target, value, policy: policy) } catch {
+            failure = error
+            return nil
+        }
+    }
+
+    /// What a link of an object by name is set to.
+    func resolvedObject(
+        _ value: Any?, in property: MotteSchemaModel.Property
+    ) throws(DatabaseError) -> ObjectBase? {
+        guard let value = Dynamic.flattened(value) else { return nil }
+        if let object = value as? ObjectBase { return object }
+        guard let name = property.target, let type = ClassDiscovery.type(named: name) else {
+            throw DatabaseError(
+                .wrongType, "Invalid value '\(Dynamic.text(value))' for property '\(property.name)'",
+                propertyName: property.name)
+        }
+        if type is EmbeddedObject.Type {
+            let object = type.init()
+            ObjectValues.assign(value, to: object)
+            return object
+        }
+        return try created(type, value, policy: .error)
+    }
+}
+
+extension _Encoder {
+    /// A link; an unmanaged object is added to the realm.
+    package func put(object: ObjectBase) {
+        guard let session else {
+            put(object.live.map { .link($0.link) } ?? .null)
+            return
+        }
+        let live = attempt { () throws(DatabaseError) in try session.added(object, policy: policy) }
+        put(live.map { .link($0.link) } ?? .null)
+    }
+}

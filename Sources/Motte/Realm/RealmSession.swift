@@ -1,0 +1,206 @@
+/// What is behind the `Realm` values of one thread, queue or actor and file: the engine's session, and the model
+/// classes bound to its tables.
+import Foundation
+import MotteLiveObjects
+import MotteNotifications
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+/// A model class with the columns of its properties in one file.
+package final class ClassBinding: Sendable {
+    /// A field and the number of its column; 0 for what the file does not have.
+    struct Bound: Sendable {
+        let field: ClassFields.Field
+        let column: UInt32
+    }
+
+    package let table: TableKey
+    package let objectType: ObjectType
+    let bound: [Bound]
+    /// Where in an object its columns' numbers go.
+    let slots: [(offset: Int, column: UInt32)]
+    /// Collections declared with `let`, which exist before the object is managed.
+    let bare: [Bound]
+    /// Values that are written when a row is made.
+    let scalars: [Bound]
+    let scalarColumns: [ColumnKey]
+    /// Links, collections and mixed values, which may need the row to be there.
+    let late: [Bound]
+
+    init(_ type: ObjectBase.Type, _ stored: ObjectType, _ table: TableKey) {
+        self.table = table
+        objectType = stored
+        bound = ClassFields.of(type).fields.map { field in
+            let property = stored.property(named: field.columnName)
+            // Inverse links have no column; any number but 0 says that the object is managed.
+            return Bound(field: field, column: property.map { $0.columnKey?.rawValue ?? RealmSession.computed } ?? 0)
+        }
+        slots = bound.filter { $0.field.access.isWrapper }.map { ($0.field.offset, $0.column) }
+        bare = bound.filter { !$0.field.access.isWrapper }
+        let written = bound.filter { $0.column != 0 && $0.column != RealmSession.computed }
+        let isLate: (Bound) -> Bool = { bound in
+            bound.field.isCollection || bound.field.shape.type == .link || bound.field.shape.type == .mixed
+        }
+        scalars = written.filter { !isLate($0) }
+        scalarColumns = scalars.map { ColumnKey($0.column) }
+        late = written.filter(isLate)
+    }
+}
+
+package final class RealmSession: @unchecked Sendable {
+    // @unchecked: of a live one everything but the engine's session is only touched by whoever owns that session, which
+    // its calls check; of a frozen one the mutable state is behind `frozenBindings`.
+    @exclusivity(unchecked) package private(set) var session: Session
+    package let configuration: Realm.Configuration
+    package let confinement: Confinement
+    /// Where callbacks run.
+    package let place: DeliveryPlace
+    private var bindings: [ObjectIdentifier: ClassBinding] = [:]
+    private let frozenBindings = Locked<[ObjectIdentifier: ClassBinding]>([:])
+    private var encoders: [_Encoder] = []
+    private var tablesWithPrimaryKeys: Set<TableKey>?
+    private weak var lastFrozen: RealmSession?
+    package var delivery: RealmDelivery?
+    /// Queued writes of this realm, and what was begun on behalf of them.
+    package var asyncWrites = AsyncWrites()
+    package var autorefresh = true
+    /// Blocks of the realm itself that want to hear of versions it does not move to.
+    package var refreshObservers: [RefreshObserver] = []
+
+    /// The number of properties that have no column.
+    static let computed: UInt32 = 0x7FFF_FFFF
+
+    package init(_ session: Session, _ configuration: Realm.Configuration, _ confinement: Confinement = .thread) {
+        self.session = session
+        self.configuration = configuration
+        self.confinement = confinement
+        place = DeliveryPlace(confinement)
+    }
+
+    deinit { delivery?.end() }
+
+    // MARK: Classes
+
+    /// nil where the file does not have the class.
+    package func binding(for type: ObjectBase.Type) -> ClassBinding? {
+        let id = ObjectIdentifier(type)
+        if session.isFrozen {
+            if let known = frozenBindings.withLock({ $0[id] }) { return known }
+            guard let made = makeBinding(type) else { return nil }
+            frozenBindings.withLock { $0[id] = made }
+            return made
+        }
+        if let known = bindings[id] { return known }
+        guard let made = makeBinding(type) else { return nil }
+        bindings[id] = made
+        return made
+    }
+
+    private func makeBinding(_ type: ObjectBase.Type) -> ClassBinding? {
+        guard let schema = try? session.schema, let stored = schema[type.className()], let table = stored.tableKey
+        else {
+            return nil
+        }
+        return ClassBinding(type, stored, table)
+    }
+
+    package func requireBinding(for type: ObjectBase.Type) throws(DatabaseError) -> ClassBinding {
+        if let binding = binding(for: type) { return binding }
+        try session.check()
+        throw DatabaseError(
+            .unknownClass,
+            "Object type '\(type.className())' is not managed by the Realm. If using a custom `objectClasses` / "
+                + "`objectTypes` array in your configuration, add `\(type.className())` to the list of `objectTypes`.",
+            className: type.className())
+    }
+
+    package func forgetClasses() {
+        bindings = [:]
+        tablesWithPrimaryKeys = nil
+    }
+
+    func hasPrimaryKey(_ table: TableKey) -> Bool {
+        if session.isFrozen { return (try? session.schema[table]?.primaryKey) != nil }
+        if tablesWithPrimaryKeys == nil {
+            let types = (try? session.schema.objectTypes) ?? []
+            tablesWithPrimaryKeys = Set(types.compactMap { $0.primaryKey != nil ? $0.tableKey : nil })
+        }
+        return tablesWithPrimaryKeys?.contains(table) ?? false
+    }
+
+    /// The program's class for a table, if it has one.
+    func swiftType(of table: TableKey) -> ObjectBase.Type? {
+        guard let name = try? session.schema[table]?.name else { return nil }
+        return ClassDiscovery.type(named: name)
+    }
+
+    // MARK: Objects
+
+    /// nil where the object is gone.
+    package func object<T: ObjectBase>(_ link: ObjectLink, as type: T.Type) -> T? {
+        guard let live = attempt(or: nil, { () throws(DatabaseError) in try session.object(link.table, at: link.key) })
+        else { return nil }
+        return object(live, as: type)
+    }
+
+    @inline(__always)
+    package func object<T: ObjectBase>(_ live: LiveObject, as type: T.Type) -> T {
+        let object = type.init()
+        attach(object, to: live)
+        return object
+    }
+
+    /// As the program's class, or as an object with properties by name.
+    package func anyObject(_ live: LiveObject) -> ObjectBase {
+        object(live, as: swiftType(of: live.table) ?? DynamicObject.self)
+    }
+
+    @inline(__always)
+    package func attach(_ object: ObjectBase, to live: LiveObject) {
+        object.live = live
+        object.session = self
+        guard let binding = binding(for: Swift.type(of: object)) else { return }
+        let base = Unmanaged.passUnretained(object).toOpaque()
+        for slot in binding.slots { base.storeBytes(of: slot.column, toByteOffset: slot.offset, as: UInt32.self) }
+        for bound in binding.bare { bound.field.access.bind(at: base + bound.field.offset, to: object, bound.column) }
+    }
+
+    // MARK: Encoding
+
+    package func withEncoder<Result>(
+        policy: MotteLiveObjects.UpdatePolicy = .error, _ body: (_Encoder) throws(DatabaseError) -> Result
+    ) throws(DatabaseError) -> Result {
+        let encoder = encoders.popLast() ?? _Encoder(self)
+        encoder.policy = policy
+        defer {
+            encoder.reset()
+            encoders.append(encoder)
+        }
+        return try body(encoder)
+    }
+
+    // MARK: Versions
+
+    /// Ends everything that came out of this session, which goes on with a new one.
+    package func invalidate() throws {
+        guard !session.isFrozen else { return }
+        delivery?.end()
+        delivery = nil
+        _ = try session.close()
+        session = try RealmOpening.openSession(configuration, confinement)
+        forgetClasses()
+    }
+
+    package func frozen() throws(DatabaseError) -> RealmSession {
+        if session.isFrozen { return self }
+        if let known = lastFrozen, !known.session.isClosed, try known.session.version == session.version,
+            !session.isInWrite
+        {
+            return known
+        }
+        let made = RealmSession(try session.freeze(), configuration)
+        lastFrozen = made
+        return made
+    }
+}

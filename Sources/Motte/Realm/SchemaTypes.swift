@@ -1,0 +1,188 @@
+/// The classes and properties of an open realm, for programs that look at them: migrations, tools, dynamic access.
+///
+/// Values that describe; changing a schema is done by changing the classes. The texts are indented blocks of
+/// `key = value;` lines, one block a property.
+import MotteSchemaModel
+
+public enum PropertyType: Int, Sendable, CustomStringConvertible {
+    case int = 0
+    case bool = 1
+    case string = 2
+    case data = 3
+    case date = 4
+    case float = 5
+    case double = 6
+    case object = 7
+    case linkingObjects = 8
+    case any = 9
+    case objectId = 10
+    case decimal128 = 11
+    case UUID = 12
+
+    package init(_ type: MotteSchemaModel.PropertyType) {
+        switch type {
+        case .int: self = .int
+        case .bool: self = .bool
+        case .string: self = .string
+        case .data: self = .data
+        case .timestamp: self = .date
+        case .float: self = .float
+        case .double: self = .double
+        case .link: self = .object
+        case .linkingObjects: self = .linkingObjects
+        case .mixed: self = .any
+        case .objectID: self = .objectId
+        case .decimal: self = .decimal128
+        case .uuid: self = .UUID
+        }
+    }
+
+    public var description: String {
+        switch self {
+        case .int: "int"
+        case .bool: "bool"
+        case .string: "string"
+        case .data: "data"
+        case .date: "date"
+        case .float: "float"
+        case .double: "double"
+        case .object: "object"
+        case .linkingObjects: "linking objects"
+        case .any: "mixed"
+        case .objectId: "object id"
+        case .decimal128: "decimal128"
+        case .UUID: "uuid"
+        }
+    }
+}
+
+public struct Property: Sendable {
+    /// As the program names it.
+    public let name: String
+    /// As the file names it.
+    public let columnName: String
+    public let type: PropertyType
+    public let isArray: Bool
+    public let isSet: Bool
+    public let isMap: Bool
+    /// A primary key is indexed.
+    public let isIndexed: Bool
+    package let isPrimary: Bool
+    /// Of a collection: whether its elements may be nil.
+    public let isOptional: Bool
+    /// Of objects and of inverse links: the class they are of.
+    public let objectClassName: String?
+    /// Of inverse links: the property that links here.
+    package let linkOriginPropertyName: String?
+
+    /// `columnName` differs from the name where the class maps it.
+    package init(_ property: MotteSchemaModel.Property, name: String? = nil) {
+        self.name = name ?? property.name
+        columnName = property.name
+        type = PropertyType(property.type)
+        // Inverse links are read as an array of objects.
+        isArray = property.isList || property.type == .linkingObjects
+        isSet = property.isSet
+        isMap = property.isMap
+        isIndexed = property.hasIndex
+        isPrimary = property.isPrimaryKey
+        // A mixed value has a none of its own.
+        isOptional = property.isNullable && property.type != .mixed
+        objectClassName = property.target
+        linkOriginPropertyName = property.origin
+    }
+}
+
+extension Property: CustomStringConvertible, Equatable {
+    public var description: String {
+        var lines = ["type = \(type)"]
+        if type == .object || type == .linkingObjects {
+            lines.append("objectClassName = \(objectClassName ?? "(null)")")
+            lines.append("linkOriginPropertyName = \(linkOriginPropertyName ?? "(null)")")
+        }
+        lines.append("columnName = \(columnName)")
+        let marks = [
+            ("indexed", isIndexed), ("isPrimary", isPrimary), ("array", isArray), ("set", isSet),
+            ("dictionary", isMap), ("optional", isOptional),
+        ]
+        lines += marks.map { "\($0) = \($1 ? "YES" : "NO")" }
+        return "\(name) {\n" + lines.map { "\t\($0);\n" }.joined() + "}"
+    }
+}
+
+public struct ObjectSchema: Sendable {
+    /// Those that are stored: superclasses first, then in the order of their declaration.
+    public let properties: [Property]
+    /// Those that are computed from others: inverse links.
+    package let computedProperties: [Property]
+    public let className: String
+    /// The class of the program; `DynamicObject` for one that it has not declared.
+    public let objectClass: AnyClass
+    public let isEmbedded: Bool
+    public var isAsymmetric: Bool { false }
+
+    /// With the names that the program's class, if it has one, gives to its properties.
+    package init(_ type: ObjectType) {
+        let known = ClassDiscovery.type(named: type.name)
+        let fields = known.map { ClassFields.of($0).fields } ?? []
+        let names = fields.map { ($0.columnName, $0.name) }
+        self.init(
+            type, objectClass: known ?? DynamicObject.self,
+            names: Dictionary(names, uniquingKeysWith: { first, _ in first }))
+    }
+
+    /// `names` maps names of the file to those of the program, where they differ.
+    package init(_ type: ObjectType, objectClass: AnyClass, names: [String: String] = [:]) {
+        let all = type.properties.map { Property($0, name: names[$0.name]) }
+        properties = all.filter { $0.type != .linkingObjects }
+        computedProperties = all.filter { $0.type == .linkingObjects }
+        className = type.name
+        self.objectClass = objectClass
+        isEmbedded = type.isEmbedded
+    }
+
+    public var primaryKeyProperty: Property? { properties.first(where: \.isPrimary) }
+
+    /// Computed ones included.
+    public subscript(name: String) -> Property? { (properties + computedProperties).first { $0.name == name } }
+}
+
+extension ObjectSchema: CustomStringConvertible, Equatable {
+    public var description: String {
+        let blocks = (properties + computedProperties).map { indented($0.description) }
+        return "\(className) \(isEmbedded ? "(embedded) " : ""){\n" + blocks.joined() + "}"
+    }
+
+    /// Equal as declarations; which Swift class stands for them does not count.
+    public static func == (left: ObjectSchema, right: ObjectSchema) -> Bool {
+        left.className == right.className && left.isEmbedded == right.isEmbedded
+            && left.properties == right.properties && left.computedProperties == right.computedProperties
+    }
+}
+
+public struct Schema: Sendable {
+    public let objectSchema: [ObjectSchema]
+
+    package init(_ objectSchema: [ObjectSchema]) { self.objectSchema = objectSchema }
+    package init(of schema: MotteSchemaModel.Schema) { self.init(schema.objectTypes.map { ObjectSchema($0) }) }
+
+    public subscript(name: String) -> ObjectSchema? { objectSchema.first { $0.className == name } }
+}
+
+extension Schema: CustomStringConvertible, Equatable {
+    /// The classes by name.
+    public var description: String {
+        let sorted = objectSchema.sorted { $0.className < $1.className }
+        return "Schema {\n" + sorted.map { indented($0.description) }.joined() + "}"
+    }
+
+    /// Whatever the order of the classes.
+    public static func == (left: Schema, right: Schema) -> Bool {
+        left.objectSchema.count == right.objectSchema.count
+            && left.objectSchema.allSatisfy { right[$0.className] == $0 }
+    }
+}
+
+private func indented(_ block: String) -> String {
+    block.split(separator: "\n", omittingEmptySubsequences: false).map { "\t\($0)\n" }.joined()
+}

@@ -1,0 +1,150 @@
+/// Handing objects and collections from one place to another.
+///
+///     let reference = ThreadSafeReference(to: dog)        // where the dog is
+///     let dog = realm.resolve(reference)                  // elsewhere; nil if it was deleted meanwhile
+import Foundation
+import MotteLiveObjects
+import MotteValues
+
+public struct ThreadSafeReference<T: ThreadConfined>: @unchecked Sendable {
+    // @unchecked: the engine's reference is made to be handed over; the closure only reads the type it was made for.
+    private final class Once: Sendable {
+        private let isUsed = Locked(false)
+        func use() -> Bool {
+            isUsed.withLock { used in
+                defer { used = true }
+                return !used
+            }
+        }
+    }
+
+    private let subject: HandOver.Subject<T>?
+    private let once = Once()
+
+    /// Keeps the version it is made at until it is resolved or dropped.
+    public init(to value: T) {
+        subject = HandOver.reference(to: value)
+    }
+
+    /// True for a reference to what was gone when it was made.
+    public var isInvalidated: Bool { subject == nil }
+
+    /// Once.
+    package func resolve(in core: RealmSession) -> T? {
+        guard once.use() else {
+            misuse("Can only resolve a thread safe reference once.", .invalidInput)
+            return nil
+        }
+        return peek(in: core)
+    }
+
+    /// Any number of times.
+    package func peek(in core: RealmSession) -> T? {
+        guard let subject else { return nil }
+        return attempt(or: nil) { () throws(DatabaseError) in try subject.rebuild(subject.reference, core) }
+    }
+}
+
+/// How things of each kind are handed over.
+enum HandOver {
+    struct Subject<T> {
+        let reference: LiveReference
+        let rebuild: (LiveReference, RealmSession) throws(DatabaseError) -> T?
+    }
+
+    static func reference<T: ThreadConfined>(to value: T) -> Subject<T>? {
+        guard value.realm != nil else {
+            misuse("Cannot construct reference to unmanaged object, which can be passed across threads directly")
+            return nil
+        }
+        guard !value.isInvalidated else {
+            misuse("Cannot construct reference to invalidated object")
+            return nil
+        }
+        if let object = value as? ObjectBase { return of(object) }
+        if let collection = value as? any RealmCollection { return of(collection) }
+        if let map = value as? any RealmKeyedCollection { return of(map) }
+        if let custom = value as? any HandedOver { return custom.handOver() }
+        misuse("\(T.self) cannot be handed over")
+        return nil
+    }
+
+    private static func of<T>(_ object: ObjectBase) -> Subject<T>? {
+        guard let live = object.live else { return nil }
+        let type = type(of: object)
+        return attempt { () throws(DatabaseError) in
+            Subject(reference: try LiveReference(live)) { (reference, core) throws(DatabaseError) in
+                try reference.object(in: core.session).flatMap { core.object($0, as: type) as? T }
+            }
+        }
+    }
+
+    private static func of<T, C: RealmCollection>(_ collection: C) -> Subject<T>? {
+        guard let handle = collection._managed else { return nil }
+        return attempt { () throws(DatabaseError) in
+            Subject(reference: try LiveReference(handle.live)) { (reference, core) throws(DatabaseError) in
+                try reference.collection(in: core.session).flatMap { C._collection(_CollectionHandle($0, core)) as? T }
+            }
+        }
+    }
+
+    private static func of<T, M: RealmKeyedCollection>(_ map: M) -> Subject<T>? {
+        guard let handle = map._managed else { return nil }
+        return attempt { () throws(DatabaseError) in
+            Subject(reference: try LiveReference(handle.live)) { (reference, core) throws(DatabaseError) in
+                try reference.collection(in: core.session).flatMap { M._collection(_CollectionHandle($0, core)) as? T }
+            }
+        }
+    }
+}
+
+/// What is handed over by way of something else, such as projections by their root objects.
+protocol HandedOver {
+    func handOver<T>() -> HandOver.Subject<T>?
+}
+
+extension Realm {
+    /// What a reference refers to, here; nil if it was deleted. A reference can be resolved once.
+    public func resolve<T: ThreadConfined>(_ reference: ThreadSafeReference<T>) -> T? {
+        guard !core.session.isInWrite else {
+            misuse("Cannot resolve a thread safe reference from within a write transaction")
+            return nil
+        }
+        return reference.resolve(in: core)
+    }
+}
+
+/// A variable or argument whose value may be read in any place: each read hands the value over to the reader's realm.
+@propertyWrapper
+public final class ThreadSafe<T: ThreadConfined>: @unchecked Sendable {
+    // @unchecked: the state is only touched holding its lock.
+    private struct State: @unchecked Sendable {
+        var reference: ThreadSafeReference<T>?
+        var configuration: Realm.Configuration?
+    }
+    private let state = Locked(State())
+
+    public init(wrappedValue: T?) { set(wrappedValue) }
+
+    /// nil when it was deleted. Needs no realm of the reader's: one is opened for its thread.
+    public var wrappedValue: T? {
+        get {
+            let now = state.withLock { $0 }
+            guard let reference = now.reference, let configuration = now.configuration else { return nil }
+            do { return reference.peek(in: try RealmOpening.open(configuration, .thread)) } catch {
+                misuse(error)
+                return nil
+            }
+        }
+        set { set(newValue) }
+    }
+
+    private func set(_ value: T?) {
+        guard let value else { return state.withLock { $0 = State() } }
+        guard let realm = value.realm else {
+            return misuse("Only managed objects may be wrapped as thread safe.", .invalidInput)
+        }
+        let made = State(reference: ThreadSafeReference(to: value), configuration: realm.configuration)
+        state.withLock { $0 = made }
+    }
+}

@@ -1,0 +1,213 @@
+/// Points on the earth and the shapes that queries look for them in.
+///
+/// Points are stored as embedded objects in GeoJSON's form (`type` "Point", `coordinates` of longitude and latitude);
+/// the types here only say where to look: `where { $0.location.geoWithin(shape) }`, `filter("location IN %@", shape)`.
+/// What can be seen to be wrong when a shape is made (out of range, too few points, a ring that is not closed) makes
+/// nil; a ring that crosses itself or a hole outside is found by the query.
+import Foundation
+
+/// What `geoWithin` takes: `GeoBox`, `GeoCircle` or `GeoPolygon`.
+public protocol RLMGeospatial {}
+
+/// A place by latitude (-90 to 90) and longitude (-180 to 180) in degrees, and its altitude, which queries ignore.
+public final class GeoPoint: Sendable {
+    public let latitude: Double
+    public let longitude: Double
+    public let altitude: Double
+
+    public init?(latitude: Double, longitude: Double, altitude: Double = 0) {
+        // NaN is in no range.
+        guard (-90 ... 90).contains(latitude), (-180 ... 180).contains(longitude), altitude >= 0 else { return nil }
+        self.latitude = latitude
+        self.longitude = longitude
+        self.altitude = altitude
+    }
+
+    package convenience init?(_ pair: (Double, Double)) { self.init(latitude: pair.0, longitude: pair.1) }
+}
+
+/// A distance on the earth's surface, taken to be a sphere of 6378.1 km radius.
+public final class Distance: Sendable {
+    public let radians: Double
+
+    private init?(checked radians: Double) {
+        guard radians >= 0 else { return nil }
+        self.radians = radians
+    }
+
+    private static let kilometersPerRadian = 6_378.1
+    private static let kilometersPerMile = 1.609344
+
+    /// nil when negative or NaN, as with all of these.
+    public static func kilometers(_ value: Double) -> Distance? { Distance(checked: value / kilometersPerRadian) }
+    public static func miles(_ value: Double) -> Distance? {
+        Distance(checked: value * kilometersPerMile / kilometersPerRadian)
+    }
+    public static func degrees(_ value: Double) -> Distance? { Distance(checked: value * .pi / 180) }
+    public static func radians(_ value: Double) -> Distance? { Distance(checked: value) }
+
+    public func asKilometers() -> Double { radians * Self.kilometersPerRadian }
+    public func asMiles() -> Double { radians * Self.kilometersPerRadian / Self.kilometersPerMile }
+    public func asDegrees() -> Double { radians * 180 / .pi }
+}
+
+/// All places within a distance of a point.
+public final class GeoCircle: RLMGeospatial, Sendable {
+    public let center: GeoPoint
+    public let radiusInRadians: Double
+
+    public init(center: GeoPoint, radius: Distance) {
+        self.center = center
+        radiusInRadians = radius.radians
+    }
+
+    /// nil when the radius is negative or NaN.
+    public init?(center: GeoPoint, radiusInRadians: Double) {
+        guard radiusInRadians >= 0 else { return nil }
+        self.center = center
+        self.radiusInRadians = radiusInRadians
+    }
+
+    /// With the center as latitude and longitude.
+    public convenience init?(center: (Double, Double), radiusInRadians: Double) {
+        guard let point = GeoPoint(center) else { return nil }
+        self.init(center: point, radiusInRadians: radiusInRadians)
+    }
+
+    public convenience init?(center: (Double, Double), radius: Distance) {
+        guard let point = GeoPoint(center) else { return nil }
+        self.init(center: point, radius: radius)
+    }
+}
+
+/// All places between two latitudes and two longitudes.
+public final class GeoBox: RLMGeospatial, Sendable {
+    public let bottomLeft: GeoPoint
+    public let topRight: GeoPoint
+
+    public init(bottomLeft: GeoPoint, topRight: GeoPoint) {
+        self.bottomLeft = bottomLeft
+        self.topRight = topRight
+    }
+
+    /// With the corners as latitude and longitude.
+    public convenience init?(bottomLeft: (Double, Double), topRight: (Double, Double)) {
+        guard let first = GeoPoint(bottomLeft), let second = GeoPoint(topRight) else { return nil }
+        self.init(bottomLeft: first, topRight: second)
+    }
+}
+
+/// All places inside a ring of points and outside the rings that are holes in it.
+///
+/// A ring has at least three different corners and ends where it begins, so at least four points.
+public final class GeoPolygon: RLMGeospatial, Sendable {
+    public let outerRing: [GeoPoint]
+    /// nil when there are none.
+    public let holes: [[GeoPoint]]?
+
+    public init?(outerRing: [GeoPoint], holes: [[GeoPoint]] = []) {
+        guard Self.isClosedRing(outerRing), holes.allSatisfy(Self.isClosedRing) else { return nil }
+        self.outerRing = outerRing
+        self.holes = holes.isEmpty ? nil : holes
+    }
+
+    public convenience init?(outerRing: [GeoPoint], holes: [GeoPoint]...) {
+        self.init(outerRing: outerRing, holes: holes)
+    }
+
+    /// With the points as latitude and longitude.
+    public convenience init?(outerRing: [(Double, Double)], holes: [[(Double, Double)]] = []) {
+        guard let ring = Self.points(outerRing) else { return nil }
+        let rings = holes.compactMap(Self.points)
+        guard rings.count == holes.count else { return nil }
+        self.init(outerRing: ring, holes: rings)
+    }
+
+    public convenience init?(outerRing: [(Double, Double)], holes: [(Double, Double)]...) {
+        self.init(outerRing: outerRing, holes: holes)
+    }
+
+    private static func isClosedRing(_ ring: [GeoPoint]) -> Bool { ring.count >= 4 && ring.first == ring.last }
+
+    /// nil when one is out of range.
+    private static func points(_ pairs: [(Double, Double)]) -> [GeoPoint]? {
+        let points = pairs.compactMap { GeoPoint($0) }
+        return points.count == pairs.count ? points : nil
+    }
+}
+
+// MARK: - Equality
+
+extension GeoPoint: Hashable {
+    public static func == (left: GeoPoint, right: GeoPoint) -> Bool {
+        left.latitude == right.latitude && left.longitude == right.longitude && left.altitude == right.altitude
+    }
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(latitude)
+        hasher.combine(longitude)
+        hasher.combine(altitude)
+    }
+}
+extension Distance: Hashable, Comparable {
+    public static func == (left: Distance, right: Distance) -> Bool { left.radians == right.radians }
+    public static func < (left: Distance, right: Distance) -> Bool { left.radians < right.radians }
+    public func hash(into hasher: inout Hasher) { hasher.combine(radians) }
+}
+extension GeoCircle: Hashable {
+    public static func == (left: GeoCircle, right: GeoCircle) -> Bool {
+        left.center == right.center && left.radiusInRadians == right.radiusInRadians
+    }
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(center)
+        hasher.combine(radiusInRadians)
+    }
+}
+extension GeoBox: Hashable {
+    public static func == (left: GeoBox, right: GeoBox) -> Bool {
+        left.bottomLeft == right.bottomLeft && left.topRight == right.topRight
+    }
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(bottomLeft)
+        hasher.combine(topRight)
+    }
+}
+extension GeoPolygon: Hashable {
+    public static func == (left: GeoPolygon, right: GeoPolygon) -> Bool {
+        left.outerRing == right.outerRing && left.holes == right.holes
+    }
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(outerRing)
+        hasher.combine(holes)
+    }
+}
+
+// MARK: - For the query engine
+
+/// A shape as numbers: every point is (latitude, longitude) in degrees.
+package enum GeoShape: Sendable, Equatable {
+    case box(bottomLeft: Corner, topRight: Corner)
+    case circle(center: Corner, radians: Double)
+    /// The first ring is the outer one; the others are holes.
+    case polygon(rings: [[Corner]])
+
+    package struct Corner: Sendable, Equatable {
+        package let latitude: Double
+        package let longitude: Double
+
+        package init(_ point: GeoPoint) {
+            latitude = point.latitude
+            longitude = point.longitude
+        }
+    }
+
+    /// nil for what is no shape.
+    package init?(_ value: Any?) {
+        switch value {
+        case let box as GeoBox: self = .box(bottomLeft: Corner(box.bottomLeft), topRight: Corner(box.topRight))
+        case let circle as GeoCircle: self = .circle(center: Corner(circle.center), radians: circle.radiusInRadians)
+        case let polygon as GeoPolygon:
+            self = .polygon(rings: ([polygon.outerRing] + (polygon.holes ?? [])).map { $0.map(Corner.init) })
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,95 @@
+/// Logging: names of levels, the tree of categories, and who receives a message.
+import Foundation
+import Motte
+import Testing
+
+@Suite(.serialized) struct LoggerTests {
+    /// Messages as they arrive, from any thread.
+    final class Heard: @unchecked Sendable {  // @unchecked: 'lines' is only touched holding 'lock'
+        private let lock = NSLock()
+        private var lines: [String] = []
+        func add(_ line: String) { lock.withLock { lines.append(line) } }
+        var all: [String] { lock.withLock { lines } }
+    }
+
+    /// Puts the process's logger back afterwards.
+    func withLogger(_ logger: Logger, _ body: () -> Void) {
+        let before = Logger.shared
+        let level = Logger.logLevel()
+        Logger.shared = logger
+        body()
+        Logger.shared = before
+        Logger.setLogLevel(level)
+    }
+
+    @Test func levelsAreNamedAndOrdered() {  // 1.16
+        let names = LogLevel.allCases.map(\.description)
+
+        #expect(names == ["Off", "Fatal", "Error", "Warn", "Info", "Details", "Debug", "Trace", "All"])
+        #expect(LogLevel.allCases.map(\.rawValue) == Array(0 ... 8))
+        #expect(LogLevel.info < .detail)
+    }
+
+    @Test func startsWithInfo() {
+        #expect(Logger.logLevel() == .info)
+        #expect(Logger.shared.level == .info)
+    }
+
+    @Test func passesWhatTheLevelLetsThrough() {
+        let heard = Heard()
+        let logger = Logger(logFunction: { level, _, message in heard.add("\(level): \(message)") })
+
+        withLogger(logger) {
+            logger.level = .warn
+            for level in LogLevel.allCases { logger.log(level: level, message: "x") }
+            logger.level = .off
+            logger.log(level: .fatal, message: "y")
+            logger.level = .all
+            logger.log(level: .trace, message: "z")
+        }
+
+        #expect(heard.all == ["Fatal: x", "Error: x", "Warn: x", "Trace: z"])
+    }
+
+    @Test func makingALoggerWithALevelSetsIt() {
+        withLogger(Logger.shared) {
+            let heard = Heard()
+            let logger = Logger(level: .debug) { level, message in heard.add("\(level) \(message)") }
+            #expect(Logger.logLevel() == .debug)
+            logger.log(level: .debug, message: "seen")
+            logger.log(level: .trace, message: "unseen")
+            #expect(heard.all == ["Debug seen"])
+        }
+    }
+
+    @Test func categoriesInheritTheirLevel() {
+        withLogger(Logger.shared) {
+            Logger.setLogLevel(.error)
+            #expect(Logger.logLevel(for: .query) == .error)
+            Logger.setLogLevel(.trace, for: .storage)
+            #expect(Logger.logLevel(for: .query) == .trace)
+            #expect(Logger.logLevel(for: .sdk) == .error)
+            Logger.setLogLevel(.warn, for: .query)
+            #expect(Logger.logLevel(for: .query) == .warn)
+            #expect(Logger.logLevel(for: .transaction) == .trace)
+            // Setting a category sets all below it.
+            Logger.setLogLevel(.debug)
+            #expect(Logger.logLevel(for: .query) == .debug)
+        }
+    }
+
+    @Test func unreadMessagesAreNotMade() {
+        let heard = Heard()
+
+        withLogger(Logger(logFunction: { _, category, message in heard.add("\(category): \(message)") })) {
+            Logger.setLogLevel(.info)
+            Logger.write(.debug, .query) {
+                Issue.record("nobody reads this")
+                return ""
+            }
+            Logger.write(.info, .query) { "read" }
+        }
+
+        #expect(heard.all == ["Realm.Storage.Query: read"])
+    }
+}

@@ -1,0 +1,327 @@
+/// Publishers: what each sends and when, that cancelling ends it, and values on their way to other threads.
+import Foundation
+import Motte
+import OpenCombine
+import OpenCombineDispatch
+import Testing
+
+class PublishedToy: Object {
+    @Persisted(primaryKey: true) var id: Int
+    @Persisted var name: String
+    @Persisted var price: Int
+    @Persisted var parts: List<PublishedToy>
+    @Persisted var related: MutableSet<PublishedToy>
+    @Persisted var labels: Map<String, String>
+}
+
+final class ToyView: Projection<PublishedToy> {
+    @Projected(\PublishedToy.name) var title
+}
+
+@Suite(.serialized) struct PublisherTests {
+    let realm: Realm
+    let toy: PublishedToy
+
+    init() throws {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("motte-\(UUID().uuidString).motte")
+        let realm = try Realm(configuration: Realm.Configuration(fileURL: url, objectTypes: [PublishedToy.self]))
+        toy = try realm.write { realm.create(PublishedToy.self, value: ["id": 1, "name": "car", "price": 10]) }
+        self.realm = realm
+    }
+
+    final class Heard: @unchecked Sendable {  // @unchecked: 'lines' is only touched holding 'lock'
+        private let lock = NSLock()
+        private var lines: [String] = []
+        func add(_ line: String) { lock.withLock { lines.append(line) } }
+        var all: [String] { lock.withLock { lines } }
+    }
+
+    /// Begins a write, which delivers what waits.
+    func deliver() throws {
+        realm.refresh()
+        try realm.write {}
+    }
+
+    // MARK: Objects
+
+    @Test func objectsSayThatTheyChanged() throws {
+        let heard = Heard()
+        let cancellable = toy.objectWillChange.sink { heard.add(toy.name) }
+
+        try deliver()
+        #expect(heard.all.isEmpty)
+        try realm.write { toy.name = "bus" }
+        try deliver()
+        // After the change, despite the name.
+        #expect(heard.all == ["bus"])
+        cancellable.cancel()
+        try realm.write { toy.name = "tram" }
+        try deliver()
+        #expect(heard.all == ["bus"])
+    }
+
+    @Test func objectsArePublishedUntilTheyAreDeleted() throws {
+        let heard = Heard()
+        let values = valuePublisher(toy, keyPaths: ["name"])
+            .sink { heard.add("value \($0)") } receiveValue: { heard.add("value \($0.name)") }
+        let changes = changesetPublisher(toy)
+            .sink { heard.add("change \($0)") } receiveValue: { change in
+                switch change {
+                case .change(_, let properties): heard.add("change \(properties.map(\.name))")
+                case .deleted: heard.add("change deleted")
+                case .error: heard.add("change error")
+                }
+            }
+
+        try deliver()
+        try realm.write { toy.price = 11 }
+        try realm.write { toy.name = "bus" }
+        try realm.write { realm.delete(toy) }
+        try deliver()
+
+        #expect(
+            heard.all.filter { $0.hasPrefix("change") } == [
+                "change [\"price\"]", "change [\"name\"]", "change deleted", "change finished",
+            ])
+        #expect(heard.all.filter { $0.hasPrefix("value") } == ["value bus", "value finished"])
+        values.cancel()
+        changes.cancel()
+    }
+
+    @Test func keyPathsMayBeTyped() throws {
+        let heard = Heard()
+        let value = valuePublisher(toy, keyPaths: [\PublishedToy.price])
+            .sink(receiveCompletion: { _ in }, receiveValue: { heard.add("\($0.price)") })
+
+        try deliver()
+        try realm.write { toy.name = "bus" }
+        try realm.write { toy.price = 12 }
+        try deliver()
+
+        #expect(heard.all == ["12"])
+        value.cancel()
+    }
+
+    @Test func projectionsPublishWhatTheyProject() throws {
+        let heard = Heard()
+        let view = ToyView(projecting: toy)
+        let subscriptions = [
+            view.objectWillChange.sink { heard.add("will") },
+            changesetPublisher(view).sink { change in
+                if case .change(let view, let properties) = change {
+                    heard.add("\(view.title) \(properties.map(\.name))")
+                }
+            },
+            valuePublisher(view).sink(receiveCompletion: { _ in }, receiveValue: { heard.add("value \($0.title)") }),
+        ]
+
+        try deliver()
+        try realm.write { toy.price = 11 }
+        try deliver()
+        #expect(heard.all.isEmpty)
+        try realm.write { toy.name = "bus" }
+        try deliver()
+        #expect(heard.all.sorted() == ["bus [\"title\"]", "value bus", "will"])
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    // MARK: Collections
+
+    @Test func collectionsArePublishedAsTheyAreAndAfterEveryChange() throws {
+        let heard = Heard()
+        let toys = realm.objects(PublishedToy.self)
+        let subscriptions = [
+            toys.objectWillChange.sink { heard.add("will") },
+            toys.collectionPublisher.sink(
+                receiveCompletion: { _ in }, receiveValue: { heard.add("value \($0.count)") }),
+            toys.changesetPublisher.sink { change in
+                switch change {
+                case .initial(let toys): heard.add("change \(toys.count)")
+                case .update(_, let deletions, let insertions, let modifications):
+                    heard.add("change \(deletions) \(insertions) \(modifications)")
+                case .error: heard.add("change error")
+                }
+            },
+        ]
+
+        try deliver()
+        try realm.write { realm.create(PublishedToy.self, value: ["id": 2]) }
+        try deliver()
+
+        #expect(heard.all.filter { $0.hasPrefix("value") } == ["value 1", "value 2"])
+        #expect(heard.all.filter { $0.hasPrefix("change") } == ["change 1", "change [] [1] []"])
+        #expect(heard.all.filter { $0 == "will" }.count == 1)
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test func keyPathsNarrowWhatACollectionPublishes() throws {
+        let heard = Heard()
+        let toys = realm.objects(PublishedToy.self)
+        let subscriptions = [
+            toys.collectionPublisher(keyPaths: ["price"])
+                .sink(receiveCompletion: { _ in }, receiveValue: { _ in heard.add("price") }),
+            toys.changesetPublisher(keyPaths: [\PublishedToy.name]).sink { _ in heard.add("name") },
+        ]
+        try deliver()
+        #expect(heard.all.sorted() == ["name", "price"])
+
+        try realm.write { toy.name = "bus" }
+        try realm.write { toy.price = 3 }
+        try realm.write { toy.name = "tram" }
+        try deliver()
+
+        #expect(Array(heard.all.dropFirst(2)) == ["name", "price", "name"])
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test func listsSetsAndMapsPublish() throws {
+        let heard = Heard()
+        let subscriptions = [
+            toy.parts.objectWillChange.sink { heard.add("list") },
+            toy.related.objectWillChange.sink { heard.add("set") },
+            toy.labels.objectWillChange.sink { heard.add("map") },
+            toy.labels.collectionPublisher.sink(
+                receiveCompletion: { _ in }, receiveValue: { heard.add("labels \($0.keys.sorted())") }),
+            toy.labels.changesetPublisher.sink { change in
+                if case .update(_, _, let insertions, _) = change { heard.add("inserted \(insertions)") }
+            },
+            toy.parts.changesetPublisher.sink { change in
+                if case .update(_, _, let insertions, _) = change { heard.add("appended \(insertions)") }
+            },
+        ]
+        try deliver()
+        #expect(heard.all == ["labels []"])
+
+        try realm.write { toy.labels["a"] = "b" }
+        try deliver()
+        #expect(heard.all.dropFirst().sorted() == ["inserted [\"a\"]", "labels [\"a\"]", "map"])
+
+        try realm.write {
+            toy.parts.append(PublishedToy(value: ["id": 2]))
+            toy.related.insert(toy)
+        }
+        try deliver()
+        #expect(heard.all.dropFirst(4).sorted() == ["appended [0]", "list", "set"])
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test func realmsSayThatTheyChanged() throws {
+        let heard = Heard()
+        let cancellable = realm.objectWillChange.sink { heard.add("changed") }
+
+        try realm.write { toy.price += 1 }
+        try realm.write { toy.price += 1 }
+
+        #expect(heard.all.count == 2)
+        cancellable.cancel()
+        try realm.write { toy.price += 1 }
+        #expect(heard.all.count == 2)
+    }
+
+    // MARK: Tokens
+
+    final class Owner { var token: NotificationToken? }
+
+    @Test func savedTokensCanBeLeftOutOfAWrite() throws {
+        let heard = Heard()
+        let owner = Owner()
+        let cancellable = realm.objects(PublishedToy.self).collectionPublisher
+            .saveToken(on: owner, at: \.token)
+            .sink(receiveCompletion: { _ in }, receiveValue: { heard.add("\($0.count)") })
+        try deliver()
+        let token = try #require(owner.token)
+
+        try realm.write(withoutNotifying: [token]) { realm.create(PublishedToy.self, value: ["id": 2]) }
+        try realm.write { realm.create(PublishedToy.self, value: ["id": 3]) }
+        try deliver()
+
+        #expect(heard.all == ["1", "3"])
+        cancellable.cancel()
+    }
+
+    // MARK: Elsewhere
+
+    @Test func frozenValuesGoAnywhere() throws {
+        let heard = Heard()
+        let queue = DispatchQueue(label: "frozen")
+        let cancellable = realm.objects(PublishedToy.self).collectionPublisher
+            .freeze()
+            .receive(on: queue)
+            .sink(receiveCompletion: { _ in }, receiveValue: { heard.add("\($0.isFrozen) \($0.map(\.name))") })
+
+        try deliver()
+        try realm.write { toy.name = "bus" }
+        try deliver()
+        queue.sync {}
+
+        #expect(heard.all == ["true [\"car\"]", "true [\"bus\"]"])
+        cancellable.cancel()
+    }
+
+    @Test func frozenChangesGoAnywhere() throws {
+        let heard = Heard()
+        let queue = DispatchQueue(label: "frozen")
+        let subscriptions = [
+            realm.objects(PublishedToy.self).changesetPublisher.freeze().receive(on: queue).sink { change in
+                if case .update(let toys, _, _, let modifications) = change {
+                    heard.add("\(toys.isFrozen) \(modifications)")
+                }
+            },
+            changesetPublisher(toy).freeze().receive(on: queue).sink { change in
+                if case .change(let toy, _) = change { heard.add("\(toy.isFrozen) \(toy.name)") }
+            },
+        ]
+
+        try deliver()
+        try realm.write { toy.name = "bus" }
+        try deliver()
+        queue.sync {}
+
+        #expect(heard.all.sorted() == ["true [0]", "true bus"])
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
+    @Test func referencesAreResolvedWhereTheyArrive() throws {
+        let heard = Heard()
+        let queue = DispatchQueue(label: "handover")
+        let arrived = DispatchSemaphore(value: 0)
+        let cancellable = realm.objects(PublishedToy.self).changesetPublisher
+            .threadSafeReference()
+            .receive(on: queue)
+            .sink { change in
+                if case .update(let toys, _, _, let modifications) = change {
+                    heard.add("\(toys.isFrozen) \(toys.map(\.name)) \(modifications)")
+                    arrived.signal()
+                }
+            }
+
+        try deliver()
+        try realm.write { toy.name = "bus" }
+        try deliver()
+
+        #expect(arrived.wait(timeout: .now() + 10) == .success)
+        #expect(heard.all == ["false [\"bus\"] [0]"])
+        cancellable.cancel()
+    }
+
+    @Test func valuesMayBeObservedOnAQueue() throws {
+        let heard = Heard()
+        let queue = DispatchQueue(label: "subscribed")
+        let arrived = DispatchSemaphore(value: 0)
+        let cancellable = realm.objects(PublishedToy.self).collectionPublisher
+            .subscribe(on: queue)
+            .sink(
+                receiveCompletion: { _ in },
+                receiveValue: { toys in
+                    dispatchPrecondition(condition: .onQueue(queue))
+                    heard.add("\(toys.map(\.name))")
+                    arrived.signal()
+                })
+
+        #expect(arrived.wait(timeout: .now() + 10) == .success)
+        try realm.write { toy.name = "bus" }
+        #expect(arrived.wait(timeout: .now() + 10) == .success)
+        #expect(heard.all == ["[\"car\"]", "[\"bus\"]"])
+        cancellable.cancel()
+    }
+}

@@ -1,0 +1,257 @@
+// Opening, versions, threads, migrations, files and asynchronous writes.
+import Dispatch
+import Foundation
+import Motte
+import MotteValues
+import Testing
+
+class Counter: Object {
+    @Persisted(primaryKey: true) var id: Int
+    @Persisted var value: Int
+}
+
+enum VersionOne {
+    class Person: Object {
+        @Persisted var name: String
+        @Persisted var years: String
+    }
+}
+
+enum VersionTwo {
+    class Person: Object {
+        @Persisted var name: String
+        @Persisted var age: Int
+        @Persisted var fullName: String
+        override class func _realmObjectName() -> String? { "VersionOne_Person" }
+        override class func shouldIncludeInDefaultSchema() -> Bool { false }
+    }
+}
+
+@Suite struct RealmLifeTests {
+    @Test func realmsOfAThreadAreTheSame() throws {
+        let realm = try makeRealm([Counter.self])
+        #expect(try Realm(configuration: realm.configuration) == realm)
+        var readOnly = realm.configuration
+        readOnly.readOnly = true
+        #expect(throws: Realm.Error.self) { try Realm(configuration: readOnly) }
+    }
+
+    @Test func configurationsAreChecked() throws {
+        var configuration = Realm.Configuration(inMemoryIdentifier: "x")
+        #expect(configuration.fileURL == nil)
+        configuration.fileURL = temporaryURL()
+        #expect(configuration.inMemoryIdentifier == nil)
+        configuration.readOnly = true
+        #expect { try Realm(configuration: configuration) } throws: { error in
+            if case Realm.Error.fileNotFound = error { true } else { false }
+        }
+        configuration.deleteRealmIfMigrationNeeded = true
+        #expect(throws: Realm.Error.self) { try Realm(configuration: configuration) }
+        configuration = Realm.Configuration(fileURL: temporaryURL(), encryptionKey: Data(count: 3))
+        #expect(throws: Realm.Error.self) { try Realm(configuration: configuration) }
+    }
+
+    @Test func inMemoryRealmsAreShared() throws {
+        let configuration = Realm.Configuration(
+            inMemoryIdentifier: UUID().uuidString, objectTypes: [Counter.self])
+        let realm = try Realm(configuration: configuration)
+        try realm.write { realm.create(Counter.self, value: ["id": 1]) }
+        let seen = Locked(0)
+        onAnotherThread {
+            let other = try? Realm(configuration: configuration)
+            seen.withLock { $0 = other?.objects(Counter.self).count ?? -1 }
+        }
+        #expect(seen.withLock { $0 } == 1)
+    }
+
+    @Test func frozenThingsStayAndAreUsedEverywhere() throws {
+        let realm = try makeRealm([Counter.self])
+        try realm.write { realm.create(Counter.self, value: ["id": 1, "value": 5]) }
+        let live = try #require(realm.object(ofType: Counter.self, forPrimaryKey: 1))
+        let frozen = live.freeze()
+        let results = realm.objects(Counter.self).freeze()
+        try realm.write { live.value = 6 }
+        #expect(frozen.value == 5 && frozen.isFrozen && results.first?.value == 5 && live.value == 6)
+        nonisolated(unsafe) let handed = (frozen, results)
+        let sum = Locked(0)
+        onAnotherThread {
+            let value = handed.0.value + (handed.1.first?.value ?? 0)
+            sum.withLock { $0 = value }
+        }
+        #expect(sum.withLock { $0 } == 10)
+        #expect(frozen.thaw()?.value == 6 && results.thaw()?.first?.value == 6)
+        #expect(try misuses { try realm.write { frozen.value = 1 } }.count == 1)
+    }
+
+    @Test func theWrongThreadIsMisuse() throws {
+        let realm = try makeRealm([Counter.self])
+        let object = try realm.write { realm.create(Counter.self, value: ["id": 1]) }
+        nonisolated(unsafe) let handed = object
+        let messages = Locked<[String]>([])
+        onAnotherThread {
+            let found = misuses { _ = handed.value }
+            messages.withLock { $0 = found }
+        }
+        #expect(messages.withLock { $0 }.first?.contains("thread") == true)
+    }
+
+    @Test func referencesCrossThreads() throws {
+        let realm = try makeRealm([Counter.self])
+        let object = try realm.write { realm.create(Counter.self, value: ["id": 1, "value": 3]) }
+        let reference = ThreadSafeReference(to: object)
+        let results = ThreadSafeReference(to: realm.objects(Counter.self).filter("value > 2"))
+        let box = ThreadSafe(wrappedValue: object)
+        let configuration = realm.configuration
+        let seen = Locked<[Int]>([])
+        onAnotherThread {
+            guard let other = try? Realm(configuration: configuration) else { return }
+            let values = [
+                other.resolve(reference)?.value ?? -1, other.resolve(results)?.count ?? -1,
+                box.wrappedValue?.value ?? -1,
+            ]
+            seen.withLock { $0 = values }
+        }
+        #expect(seen.withLock { $0 } == [3, 1, 3])
+        #expect(misuses { _ = realm.resolve(reference) }.count == 1, "a reference resolves once")
+    }
+
+    @Test func queuesAndActorsHaveRealmsOfTheirOwn() async throws {
+        let configuration = Realm.Configuration(fileURL: temporaryURL(), objectTypes: [Counter.self])
+        let queue = DispatchQueue(label: "confined")
+        let count = try queue.sync {
+            let realm = try Realm(configuration: configuration, queue: queue)
+            try realm.write { realm.create(Counter.self, value: ["id": 1]) }
+            return realm.objects(Counter.self).count
+        }
+        #expect(count == 1)
+        let keeper = Keeper1()
+        #expect(try await keeper.count(configuration) == 1)
+        #expect(try await keeper.addAndCount(configuration) == 2)
+    }
+
+    @Test func migrationsChangeObjects() throws {
+        let url = temporaryURL()
+        do {
+            let realm = try makeRealm([VersionOne.Person.self], version: 1, url: url)
+            try realm.write {
+                realm.create(VersionOne.Person.self, value: ["name": "Ada", "years": "36"])
+                realm.create(VersionOne.Person.self, value: ["name": "Bob", "years": "20"])
+            }
+            realm.invalidate()
+        }
+        let migrated = try makeRealm([VersionTwo.Person.self], version: 2, url: url) { configuration in
+            configuration.migrationBlock = { migration, oldVersion in
+                #expect(oldVersion == 1)
+                migration.enumerateObjects(ofType: "VersionOne_Person") { old, new in
+                    new?["age"] = Int(old?["years"] as? String ?? "") ?? 0
+                    new?["fullName"] = "\(old?["name"] as? String ?? "") L."
+                }
+                migration.create("VersionOne_Person", value: ["name": "New", "age": 1, "fullName": "N"])
+            }
+        }
+        let people = migrated.objects(VersionTwo.Person.self).sorted(byKeyPath: "age")
+        #expect(people.map(\.age) == [1, 20, 36] && people.last?.fullName == "Ada L.")
+        #expect(try schemaVersionAtURL(url) == 2)
+    }
+
+    @Test func copiesAndDeletion() throws {
+        let realm = try makeRealm([Counter.self])
+        try realm.write { realm.create(Counter.self, value: ["id": 4]) }
+        let copy = temporaryURL()
+        try realm.writeCopy(toFile: copy)
+        #expect(throws: Realm.Error.self) { try realm.writeCopy(toFile: copy) }
+        let configuration = Realm.Configuration(fileURL: copy, objectTypes: [Counter.self])
+        #expect(try Realm(configuration: configuration).objects(Counter.self).first?.id == 4)
+        #expect(Realm.fileExists(for: configuration))
+    }
+
+    @Test func errorsRollBack() throws {
+        struct Stop: Error {}
+        let realm = try makeRealm([Counter.self])
+        #expect(throws: Stop.self) {
+            try realm.write {
+                realm.create(Counter.self, value: ["id": 1])
+                throw Stop()
+            }
+        }
+        #expect(realm.isEmpty && !realm.isInWriteTransaction)
+        #expect(misuses { realm.add(Counter()) }.count == 1)
+        #expect(try misuses { try realm.commitWrite() }.count == 1)
+    }
+
+    @Test func queuedWrites() async throws {
+        let configuration = Realm.Configuration(fileURL: temporaryURL(), objectTypes: [Counter.self])
+        let queue = DispatchQueue(label: "writer")
+        let done = Locked<[String]>([])
+        queue.async {
+            guard let realm = try? Realm(configuration: configuration, queue: queue) else { return }
+            nonisolated(unsafe) let kept = realm
+            for id in 0 ..< 3 {
+                realm.writeAsync {
+                    kept.create(Counter.self, value: ["id": id])
+                } onComplete: { error in
+                    done.withLock { $0.append(error == nil ? "\(id)" : "failed") }
+                }
+            }
+            realm.beginAsyncWrite {
+                kept.create(Counter.self, value: ["id": 100])
+                kept.commitAsyncWrite { _ in done.withLock { $0.append("begun") } }
+            }
+        }
+        try await eventually { done.withLock { $0 } == ["0", "1", "2", "begun"] }
+    }
+
+    @MainActor @Test func theMainActorWritesAsynchronously() async throws {
+        let realm = try await Realm(
+            configuration: Realm.Configuration(fileURL: temporaryURL(), objectTypes: [Counter.self]))
+        let object = try await realm.asyncWrite { realm.create(Counter.self, value: ["id": 9]) }
+        #expect(object.id == 9 && realm.objects(Counter.self).count == 1)
+        #expect(await realm.asyncRefresh() == false)
+    }
+
+    @Test func codableModels() throws {
+        let object = try JSONDecoder().decode(Draft.self, from: Data(#"{"title": "t", "scores": [1, 2]}"#.utf8))
+        #expect(object.title == "t" && Array(object.scores) == [1, 2] && object.note == nil)
+        object.note = "n"
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        #expect(
+            String(decoding: try encoder.encode(object), as: UTF8.self) == #"{"note":"n","scores":[1,2],"title":"t"}"#)
+        let realm = try makeRealm([Draft.self])
+        try realm.write { realm.add(object) }
+        #expect(throws: EncodingError.self) { try encoder.encode(object) }
+    }
+}
+
+class Draft: Object, Codable {
+    @Persisted var title: String
+    @Persisted var note: String?
+    @Persisted var scores: List<Int>
+}
+
+private actor Keeper1 {
+    private var realm: Realm?
+
+    func count(_ configuration: Realm.Configuration) async throws -> Int {
+        let realm = try await Realm(configuration: configuration, actor: self)
+        self.realm = realm
+        return realm.objects(Counter.self).count
+    }
+
+    func addAndCount(_ configuration: Realm.Configuration) async throws -> Int {
+        let realm = try await Realm.open(configuration: configuration)
+        #expect(realm == self.realm)
+        try await realm.asyncWrite { realm.create(Counter.self, value: ["id": 2]) }
+        return realm.objects(Counter.self).count
+    }
+}
+
+/// A queue would run the block on the calling thread.
+private func onAnotherThread(_ body: @escaping @Sendable () -> Void) {
+    let done = DispatchSemaphore(value: 0)
+    Thread {
+        body()
+        done.signal()
+    }.start()
+    done.wait()
+}

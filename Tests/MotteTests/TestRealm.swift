@@ -1,0 +1,40 @@
+// What the tests of the typed face share: realms of their own, and a look at broken rules without ending the program.
+import Foundation
+import Motte
+import MotteValues
+
+/// A realm of its own file.
+func makeRealm(
+    _ types: [ObjectBase.Type], version: UInt64 = 0, url: URL? = nil,
+    _ change: (inout Realm.Configuration) -> Void = { _ in }
+) throws -> Realm {
+    var configuration = Realm.Configuration(
+        fileURL: url ?? temporaryURL(), schemaVersion: version, objectTypes: types)
+    change(&configuration)
+    return try Realm(configuration: configuration)
+}
+
+func temporaryURL() -> URL {
+    FileManager.default.temporaryDirectory.appendingPathComponent("motte-\(UUID().uuidString).realm")
+}
+
+/// Messages of the rules that `body` breaks on this thread.
+func misuses(_ body: () throws -> Void) rethrows -> [String] {
+    let lock = MisuseLock.shared
+    lock.lock()
+    defer { lock.unlock() }
+    let before = Realm.misuseHandler
+    let messages = Locked<[String]>([])
+    let thread = ObjectIdentifier(Thread.current)
+    Realm.misuseHandler = { misuse in
+        guard ObjectIdentifier(Thread.current) == thread else { return before(misuse) }
+        messages.withLock { $0.append(misuse.message) }
+    }
+    defer { Realm.misuseHandler = before }
+    try body()
+    return messages.withLock { $0 }
+}
+
+private enum MisuseLock {
+    static let shared = NSRecursiveLock()
+}
