@@ -87,20 +87,16 @@ import Testing
         #expect(GeoPolygon(outerRing: points) == GeoPolygon(outerRing: ring))
     }
 
-    @Test func queriesAreGivenNumbers() throws {
+    @Test func queriesAreGivenTextWithLongitudeFirst() throws {
         let box = try #require(GeoBox(bottomLeft: (1, 2), topRight: (3, 4)))
         let circle = try #require(GeoCircle(center: (5, 6), radiusInRadians: 0.5))
         let ring: Ring = [(0, 0), (1, 1), (2, 0), (0, 0)]
         let polygon = try #require(GeoPolygon(outerRing: ring, holes: ring))
 
-        guard case .box(let first, let second)? = GeoShape(box) else { throw Unexpected() }
-        #expect([first.latitude, first.longitude, second.latitude, second.longitude] == [1, 2, 3, 4])
-        guard case .circle(let center, let radians)? = GeoShape(circle) else { throw Unexpected() }
-        #expect([center.latitude, center.longitude, radians] == [5, 6, 0.5])
-        guard case .polygon(let rings)? = GeoShape(polygon) else { throw Unexpected() }
-        #expect(rings.map { $0.map(\.latitude) } == [[0, 1, 2, 0], [0, 1, 2, 0]])
-        #expect(GeoShape("a string") == nil)
+        #expect(GeoText.text(box) == "geoBox([2.0, 1.0], [4.0, 3.0])")
+        #expect(GeoText.text(circle) == "geoCircle([6.0, 5.0], 0.5)")
+        let text = "{[0.0, 0.0], [1.0, 1.0], [0.0, 2.0], [0.0, 0.0]}"
+        #expect(GeoText.text(polygon) == "geoPolygon(\(text), \(text))")
+        #expect(GeoText.text("a string") == nil)
     }
-
-    struct Unexpected: Error {}
 }

@@ -63,9 +63,15 @@ final class ToyView: Projection<PublishedToy> {
     @Test func objectsArePublishedUntilTheyAreDeleted() throws {
         let heard = Heard()
         let values = valuePublisher(toy, keyPaths: ["name"])
-            .sink { heard.add("value \($0)") } receiveValue: { heard.add("value \($0.name)") }
+            .sink {
+                heard.add("value \($0)")
+            } receiveValue: {
+                heard.add("value \($0.name)")
+            }
         let changes = changesetPublisher(toy)
-            .sink { heard.add("change \($0)") } receiveValue: { change in
+            .sink {
+                heard.add("change \($0)")
+            } receiveValue: { change in
                 switch change {
                 case .change(_, let properties): heard.add("change \(properties.map(\.name))")
                 case .deleted: heard.add("change deleted")
@@ -205,6 +211,34 @@ final class ToyView: Projection<PublishedToy> {
         for subscription in subscriptions { subscription.cancel() }
     }
 
+    @Test func sectionsPublish() throws {
+        let heard = Heard()
+        let sections = realm.objects(PublishedToy.self).sectioned(by: \.name, ascending: true)
+        let cars = sections[0]
+        let subscriptions = [
+            sections.objectWillChange.sink { heard.add("will") },
+            sections.collectionPublisher.sink(
+                receiveCompletion: { _ in }, receiveValue: { heard.add("keys \($0.allKeys)") }),
+            sections.changesetPublisher.freeze().sink { change in
+                if case .update(let sections, _, let insertions, _, let sectionsToInsert, _) = change {
+                    heard.add("\(sections.isFrozen) \(insertions) \(Array(sectionsToInsert))")
+                }
+            },
+            cars.objectWillChange.sink { heard.add("cars") },
+        ]
+        try deliver()
+        #expect(heard.all == ["keys [\"car\"]"])
+
+        try realm.write { realm.create(PublishedToy.self, value: ["id": 2, "name": "bus"]) }
+        try deliver()
+        #expect(heard.all.dropFirst().sorted() == ["keys [\"bus\", \"car\"]", "true [[0, 0]] [0]", "will"])
+
+        try realm.write { realm.create(PublishedToy.self, value: ["id": 3, "name": "car"]) }
+        try deliver()
+        #expect(heard.all.filter { $0 == "cars" }.count == 1)
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
     @Test func realmsSayThatTheyChanged() throws {
         let heard = Heard()
         let cancellable = realm.objectWillChange.sink { heard.add("changed") }
@@ -247,7 +281,7 @@ final class ToyView: Projection<PublishedToy> {
         let cancellable = realm.objects(PublishedToy.self).collectionPublisher
             .freeze()
             .receive(on: queue)
-            .sink(receiveCompletion: { _ in }, receiveValue: { heard.add("\($0.isFrozen) \($0.map(\.name))") })
+            .sink(receiveCompletion: { _ in }, receiveValue: { heard.add("\($0.isFrozen) \(Array($0.map(\.name)))") })
 
         try deliver()
         try realm.write { toy.name = "bus" }
@@ -290,7 +324,7 @@ final class ToyView: Projection<PublishedToy> {
             .receive(on: queue)
             .sink { change in
                 if case .update(let toys, _, _, let modifications) = change {
-                    heard.add("\(toys.isFrozen) \(toys.map(\.name)) \(modifications)")
+                    heard.add("\(toys.isFrozen) \(Array(toys.map(\.name))) \(modifications)")
                     arrived.signal()
                 }
             }
@@ -304,6 +338,29 @@ final class ToyView: Projection<PublishedToy> {
         cancellable.cancel()
     }
 
+    @Test func sectionsAreResolvedWhereTheyArrive() throws {
+        let heard = Heard()
+        let queue = DispatchQueue(label: "handover")
+        let arrived = DispatchSemaphore(value: 0)
+        let cancellable = realm.objects(PublishedToy.self).sectioned(by: \.name, ascending: true).changesetPublisher
+            .threadSafeReference()
+            .receive(on: queue)
+            .sink { change in
+                if case .update(let sections, _, _, let modifications, _, _) = change {
+                    heard.add("\(sections.isFrozen) \(sections.allKeys) \(modifications)")
+                    arrived.signal()
+                }
+            }
+
+        try deliver()
+        try realm.write { toy.price = 12 }
+        try deliver()
+
+        #expect(arrived.wait(timeout: .now() + 10) == .success)
+        #expect(heard.all == ["false [\"car\"] [[0, 0]]"])
+        cancellable.cancel()
+    }
+
     @Test func valuesMayBeObservedOnAQueue() throws {
         let heard = Heard()
         let queue = DispatchQueue(label: "subscribed")
@@ -314,7 +371,7 @@ final class ToyView: Projection<PublishedToy> {
                 receiveCompletion: { _ in },
                 receiveValue: { toys in
                     dispatchPrecondition(condition: .onQueue(queue))
-                    heard.add("\(toys.map(\.name))")
+                    heard.add("\(Array(toys.map(\.name)))")
                     arrived.signal()
                 })
 

@@ -161,7 +161,6 @@ private final class ChangeLog {
                 "[\(paths.map { "\($0.section).\($0.item)" }.joined(separator: " "))]"
             }
             entries.append("-\(texts[0])+\(texts[1])~\(texts[2]) +\(Array(come))-\(Array(gone))")
-        case .error(let error): entries.append("\(error)")
         }
     }
 

@@ -103,10 +103,24 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         }
     }
 
-    public func removeFirst(_ number: Int = 1) { removeSubrange(0 ..< number) }
+    public func removeFirst(_ number: Int = 1) {
+        let count = count
+        guard hasAtLeast(number, count) else { return }
+        removeSubrange(0 ..< number)
+    }
     public func removeLast(_ number: Int = 1) {
         let count = count
-        removeSubrange(Swift.min(count - number, count) ..< count)
+        guard hasAtLeast(number, count) else { return }
+        removeSubrange(count - number ..< count)
+    }
+
+    private func hasAtLeast(_ number: Int, _ count: Int) -> Bool {
+        if number >= 0, number <= count { return true }
+        misuse(
+            number < 0
+                ? "Cannot remove a negative value of \(number) elements."
+                : "Cannot remove \(number) elements of a list of \(count): index is out of bounds.", .invalidInput)
+        return false
     }
 
     public func removeSubrange<R: RangeExpression>(_ bounds: R) where R.Bound == Int {
@@ -125,6 +139,9 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
     where C.Iterator.Element == Element, R.Bound == Int {
         let range = bounds.relative(to: self)
         let elements = Array(elements)
+        guard range.lowerBound >= 0, range.upperBound <= count else {
+            return misuse(ManagedList.outOfBounds(range.upperBound, count))
+        }
         removeSubrange(range)
         insert(contentsOf: elements, at: range.lowerBound)
     }
@@ -162,6 +179,11 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
             try list.swap(index, other)
         }
     }
+
+    // MARK: By name
+
+    public func value(forKey key: String) -> [AnyObject] { value(forKeyPath: key) }
+    public func value(forKeyPath path: String) -> [AnyObject] { _values(forKeyPath: path) }
 
     // MARK: As a property
 

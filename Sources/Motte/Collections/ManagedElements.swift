@@ -117,6 +117,10 @@ struct ManagedList {
     }
 
     static func outOfBounds(_ index: Int, _ limit: Int) -> DatabaseError {
-        DatabaseError(.outOfBounds, "Index \(index) is out of bounds (must be less than \(limit)).")
+        DatabaseError(
+            .outOfBounds,
+            index < 0
+                ? "Index \(index) is out of bounds: it is a negative value."
+                : "Index \(index) is out of bounds (must be less than \(limit)).")
     }
 }

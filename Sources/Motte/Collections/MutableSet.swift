@@ -163,6 +163,11 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         attempt { () throws(DatabaseError) in try body(mine) }
     }
 
+    // MARK: By name
+
+    public func value(forKey key: String) -> [AnyObject] { value(forKeyPath: key) }
+    public func value(forKeyPath path: String) -> [AnyObject] { _values(forKeyPath: path) }
+
     // MARK: As a property
 
     public static var _shape: _Shape { Element._shape.inside(.set) }

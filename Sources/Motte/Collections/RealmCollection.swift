@@ -194,7 +194,7 @@ extension RealmCollection {
 
     public func freeze() -> Self {
         guard let handle = _managed else {
-            misuse("only collections that are managed by a realm can be frozen", .invalidInput)
+            misuse("Unmanaged collections cannot be frozen.", .invalidInput)
             return self
         }
         if handle.live.isFrozen { return self }
@@ -206,12 +206,13 @@ extension RealmCollection {
     }
 
     public func thaw() -> Self? {
-        guard let handle = _managed else { return nil }
+        guard let handle = _managed else {
+            misuse("Unmanaged collections cannot be thawed.", .invalidInput)
+            return nil
+        }
         guard let thawed = handle.session.thawed() else { return nil }
         if thawed === handle.session { return self }
-        return attempt(or: nil) { () throws(DatabaseError) in
-            _ = try thawed.session.refresh()
-            return try handle.live.moved(to: thawed.session).map { Self._collection(_CollectionHandle($0, thawed)) }
+        return attempt(or: nil) { () throws(DatabaseError) in try handle.live.moved(to: thawed.session).map { Self._collection(_CollectionHandle($0, thawed)) }
         }
     }
 
@@ -234,12 +235,18 @@ extension RealmCollection {
         }
     }
 
-    public func index(matching predicate: NSPredicate) -> Int? { _firstIndex(in: filter(predicate)) }
+    public func index(matching predicate: NSPredicate) -> Int? {
+        _managed == nil ? _firstIndex(matching: predicate) : _firstIndex(in: filter(predicate))
+    }
     public func index(matching format: String, _ args: Any...) -> Int? {
-        _firstIndex(in: _filtered(format, args))
+        _managed == nil
+            ? _firstIndex(matching: NSPredicate(format: format, argumentArray: args))
+            : _firstIndex(in: _filtered(format, args))
     }
     public func index(matching isIncluded: (Query<Element>) -> Query<Bool>) -> Int? {
-        _firstIndex(in: self.where(isIncluded))
+        _managed == nil
+            ? _firstIndex(matching: isIncluded(Query<Element>._root(Element._shape.target != nil)))
+            : _firstIndex(in: self.where(isIncluded))
     }
 
     private func _firstIndex(in results: Results<Element>) -> Int? {
@@ -258,6 +265,13 @@ extension RealmCollection {
             if path == "self" { return element._dynamic ?? NSNull() }
             return element._linkedObject?.value(forKeyPath: path) ?? NSNull()
         } as [Any]
+    }
+
+    /// For lists and sets, whose own signatures promise an array of objects.
+    func _values(forKeyPath path: String) -> [AnyObject] {
+        let value: Any? = value(forKeyPath: path)
+        if let values = value as? [Any] { return values.map { $0 as AnyObject } }
+        return value.map { [$0 as AnyObject] } ?? []
     }
 
     /// Sets a property of every element.

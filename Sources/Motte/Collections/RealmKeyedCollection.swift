@@ -42,7 +42,7 @@ extension Map {
 
     public func freeze() -> Map {
         guard let handle = _managed else {
-            misuse("only maps that are managed by a realm can be frozen", .invalidInput)
+            misuse("Unmanaged collections cannot be frozen.", .invalidInput)
             return self
         }
         if handle.live.isFrozen { return self }
@@ -54,11 +54,13 @@ extension Map {
     }
 
     public func thaw() -> Map? {
-        guard let handle = _managed, let thawed = handle.session.thawed() else { return nil }
+        guard let handle = _managed else {
+            misuse("Unmanaged collections cannot be thawed.", .invalidInput)
+            return nil
+        }
+        guard let thawed = handle.session.thawed() else { return nil }
         if thawed === handle.session { return self }
-        return attempt(or: nil) { () throws(DatabaseError) in
-            _ = try thawed.session.refresh()
-            return try handle.live.moved(to: thawed.session).map { Map(handle: _CollectionHandle($0, thawed)) }
+        return attempt(or: nil) { () throws(DatabaseError) in try handle.live.moved(to: thawed.session).map { Map(handle: _CollectionHandle($0, thawed)) }
         }
     }
 

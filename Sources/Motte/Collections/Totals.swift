@@ -38,6 +38,10 @@ package enum _CollectionTotals {
         let parts = path.dropFirst().split(separator: ".", maxSplits: 1)
         guard let name = parts.first else { return nil }
         if name == "count" { return collection.count }
+        if name == "unionOfObjects" || name == "distinctUnionOfObjects", parts.count == 2 {
+            let all = collection.value(forKeyPath: String(parts[1])) as? [Any] ?? []
+            return name == "unionOfObjects" ? all : distinct(all)
+        }
         let operations: [Substring: AggregateOperation] = ["min": .min, "max": .max, "sum": .sum, "avg": .average]
         guard let operation = operations[name] else { return nil }
         let property = parts.count == 2 ? String(parts[1]) : nil
@@ -48,6 +52,12 @@ package enum _CollectionTotals {
             return try total(handle.live, operation, property)
         }
         return AnyRealmValue.dynamicValue(of: outcome)
+    }
+
+    /// Each once, in the order of their first occurrences.
+    private static func distinct(_ values: [Any]) -> [Any] {
+        var seen: Set<AnyHashable> = []
+        return values.filter { value in (value as? AnyHashable).map { seen.insert($0).inserted } ?? true }
     }
 
     /// Of values that are in no store.

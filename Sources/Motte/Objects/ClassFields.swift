@@ -27,10 +27,12 @@ package struct ClassFields: Sendable {
     }
 
     package let fields: [Field]
+    package let primaryKey: Field?
     private let byName: [String: Int]
 
     private init(_ fields: [Field]) {
         self.fields = fields
+        primaryKey = fields.first { $0.isPrimaryKey }
         byName = Dictionary(
             fields.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
     }

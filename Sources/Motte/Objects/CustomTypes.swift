@@ -50,6 +50,7 @@ extension _CustomPersistable {
 
 extension CustomPersistable {
     public static func _default() -> Self { Self(persistedValue: PersistedType._default()) }
+    public static func _initial() -> Self { Self(persistedValue: PersistedType._initial()) }
     public static func _decode(_ stored: _Stored) -> Self? {
         PersistedType._decode(stored).map(Self.init(persistedValue:))
     }

@@ -38,21 +38,24 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
 
     // MARK: Equality
 
-    /// Managed objects of classes with a primary key are equal when they are the same stored object; all others when
-    /// they are the same instance.
+    /// Managed objects of classes with a primary key, and frozen ones of all classes, are equal when they are the same
+    /// stored object at the same version; all others when they are the same instance.
     public static func == (left: ObjectBase, right: ObjectBase) -> Bool {
         if left === right { return true }
-        guard let live = left.live, let other = right.live,
-            left.session === right.session || left.isFrozen == right.isFrozen,
-            left._hasPrimaryKey
+        guard let live = left.live, let other = right.live, live.link == other.link,
+            let session = left.session, let otherSession = right.session,
+            session.isSameVersion(as: otherSession)
         else { return false }
-        return live.link == other.link && left.session?.session.path == right.session?.session.path
+        return session.session.isFrozen || left._hasPrimaryKey
     }
 
     public final func isEqual(_ other: Any?) -> Bool { (other as? ObjectBase).map { self == $0 } ?? false }
 
+    /// By the primary key where there is one, so that adding an object to a realm does not change it.
     public final func hash(into hasher: inout Hasher) {
-        if let live, _hasPrimaryKey {
+        if let field = ClassFields.of(type(of: self)).primaryKey {
+            if !isInvalidated, let key = field.value(of: self) as? AnyHashable { hasher.combine(key) }
+        } else if let live, isFrozen || _hasPrimaryKey {
             hasher.combine(live.link)
         } else {
             hasher.combine(ObjectIdentifier(self))
@@ -204,7 +207,7 @@ extension ObjectBase {
 
     /// The live object, for what only managed objects can do.
     package final func requireLive(_ action: String) -> LiveObject? {
-        if live == nil { misuse("only objects that are managed by a realm can be \(action)", .invalidInput) }
+        if live == nil { misuse("Unmanaged objects cannot be \(action).", .invalidInput) }
         return live
     }
 }

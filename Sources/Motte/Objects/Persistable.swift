@@ -41,8 +41,11 @@ public protocol LinkingObjectsProtocol {
 public protocol _HasPersistedType {
     associatedtype PersistedType
     static var _shape: _Shape { get }
-    /// What a property without an initial value begins with, and what misuse yields where something must be returned.
+    /// What misuse yields where something must be returned, and what a property without an initial value begins with
+    /// unless `_initial` says otherwise.
     static func _default() -> Self
+    /// What a property without an initial value begins with: now for dates, a new one for identifiers.
+    static func _initial() -> Self
     /// nil when the stored value is not one of this type: null, out of range, of another kind.
     static func _decode(_ stored: _Stored) -> Self?
     func _encode(_ encoder: _Encoder)
@@ -125,6 +128,7 @@ public struct _Stored {
 }
 
 extension _HasPersistedType {
+    public static func _initial() -> Self { _default() }
     public static func _convert(_ value: Any?) -> Self? { Dynamic.convert(value, to: Self.self) }
     public var _dynamic: Any? { self }
     public var _linkedObject: ObjectBase? { nil }

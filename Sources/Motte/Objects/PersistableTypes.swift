@@ -15,6 +15,15 @@ extension Bool: _Basic, _PrimaryKey, _Indexable, RealmOptionalType {
         stored.view.kind == .bool ? stored.view.boolValue : nil
     }
     public func _encode(_ encoder: _Encoder) { encoder.put(.bool(self)) }
+    /// Also the numbers 0 and 1.
+    public static func _convert(_ value: Any?) -> Bool? {
+        if let exact = Dynamic.convert(value, to: Bool.self) { return exact }
+        switch Int._convert(value) {
+        case 0: return false
+        case 1: return true
+        default: return nil
+        }
+    }
     public static func _get(_ object: ObjectBase, _ column: UInt32) -> Bool { object._read(column) }
 }
 
@@ -132,6 +141,7 @@ extension Date: _Basic, _Indexable, MinMaxType, SortableType, _QueryNumeric {
     public typealias PersistedType = Date
     public static var _shape: _Shape { _Shape(.timestamp) }
     public static func _default() -> Date { Date(timeIntervalSince1970: 0) }
+    public static func _initial() -> Date { Date() }
     public static func _decode(_ stored: _Stored) -> Date? {
         stored.view.kind == .timestamp ? Date(stored.view.timestampValue) : nil
     }
@@ -142,6 +152,7 @@ extension UUID: _Basic, _PrimaryKey, _Indexable {
     public typealias PersistedType = UUID
     public static var _shape: _Shape { _Shape(.uuid) }
     public static func _default() -> UUID { UUID(uuid: UUID_NULL) }
+    public static func _initial() -> UUID { UUID() }
     public static func _decode(_ stored: _Stored) -> UUID? {
         stored.view.kind == .uuid ? UUID(stored.view.uuidValue) : nil
     }
@@ -159,6 +170,7 @@ extension ObjectId: _Basic, _PrimaryKey, _Indexable {
     public typealias PersistedType = ObjectId
     public static var _shape: _Shape { _Shape(.objectID) }
     public static func _default() -> ObjectId { ObjectId(.zero) }
+    public static func _initial() -> ObjectId { .generate() }
     public static func _decode(_ stored: _Stored) -> ObjectId? {
         stored.view.kind == .objectID ? ObjectId(stored.view.objectIDValue) : nil
     }

@@ -25,7 +25,7 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
     @usableFromInline var options: UInt32 = 0
     @usableFromInline var storage: Storage
 
-    public init() { storage = .initial(Value._default) }
+    public init() { storage = .initial(Value._initial) }
     public init(wrappedValue value: @autoclosure @escaping () -> Value) { storage = .initial(value) }
 
     init(decoded value: Value) { storage = .value(value) }
@@ -93,14 +93,14 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
 }
 
 extension Persisted where Value.PersistedType: _PrimaryKey {
-    public init(primaryKey: Bool) { self.init(Value._default, primaryKey ? .primaryKey : []) }
+    public init(primaryKey: Bool) { self.init(Value._initial, primaryKey ? .primaryKey : []) }
     public init(wrappedValue value: @autoclosure @escaping () -> Value, primaryKey: Bool) {
         self.init(value, primaryKey ? .primaryKey : [])
     }
 }
 
 extension Persisted where Value.PersistedType: _Indexable {
-    public init(indexed: Bool) { self.init(Value._default, indexed ? .indexed : []) }
+    public init(indexed: Bool) { self.init(Value._initial, indexed ? .indexed : []) }
     public init(wrappedValue value: @autoclosure @escaping () -> Value, indexed: Bool) {
         self.init(value, indexed ? .indexed : [])
     }

@@ -103,13 +103,21 @@ extension RealmCollection where Element.PersistedType: SortableType {
 /// Text with `%@`, `%K`, `%d` and their like, turned into text with `$0` and arguments.
 package struct FilterFormat {
     package private(set) var text = ""
+    /// As the program gave them, in the order of their numbers.
+    package private(set) var given: [Any?] = []
     package private(set) var values: [Argument] = []
     package var arguments: Arguments { Arguments(values) }
 
     package init(_ format: String, _ args: [Any?]) throws(DatabaseError) {
+        try self.init(numbering: format, args)
+        for argument in given { values.append(try Self.argument(argument)) }
+    }
+
+    /// With the arguments as they are, for what asks no store.
+    package init(numbering format: String, _ args: [Any?]) throws(DatabaseError) {
         guard format.contains("%") else {
             text = format
-            for argument in args { values.append(try Self.argument(argument)) }
+            given = args
             return
         }
         var rest = args[...]
@@ -147,14 +155,15 @@ package struct FilterFormat {
             }
             text += path
         case "@", "d", "i", "u", "D", "U", "f", "g", "e", "F", "s", "x", "X", "o", "c":
-            text += "$\(values.count)"
-            values.append(try Self.argument(argument))
+            text += "$\(given.count)"
+            given.append(argument)
         default: throw DatabaseError(.querySyntax, "the filter '\(format)' has an unknown placeholder '%\(specifier)'")
         }
     }
 
     package static func argument(_ argument: Any?) throws(DatabaseError) -> Argument {
         if let value = Dynamic.storedValue(argument) { return .value(value) }
+        if let shape = GeoText.text(argument) { return .value(.string(shape)) }
         if let elements = Dynamic.elements(argument) {
             var values: [Value] = []
             for element in elements {

@@ -96,6 +96,11 @@ extension Query where T: OptionalProtocol {
     }
 }
 
+extension Query where T: OptionalProtocol, T.Wrapped: EmbeddedObject {
+    /// Whether the point of GeoJSON that is embedded here is in a box, circle or polygon.
+    public func geoWithin<U: RLMGeospatial>(_ shape: U) -> Query<Bool> { within(GeoText.text(shape) ?? "") }
+}
+
 extension Query where T == AnyRealmValue {
     public subscript(index: Int) -> Query<AnyRealmValue> { changed { $0.subscripts.append(.index(index)) } }
     public subscript(key: String) -> Query<AnyRealmValue> {

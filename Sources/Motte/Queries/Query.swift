@@ -173,6 +173,19 @@ public struct Query<T> {
         return Query<Bool>(.condition(.comparison(.init(left, operation, .list(constants))), passing: passed))
     }
 
+    /// The engine reads shapes from text, so this condition comes from there, too.
+    func within(_ shape: String) -> Query<Bool> {
+        guard case .path(let path) = node, let place = operand else { return Query<Bool>(.invalid(reason)) }
+        do throws(DatabaseError) {
+            var text = QueryFormat()
+            text.add(place)
+            let parsed = try ParsedQuery.parse("\(text.format) GEOWITHIN \(shape)")
+            return Query<Bool>(.condition(parsed.predicate, passing: path.collectionDepth == nil ? [] : passed))
+        } catch {
+            return Query<Bool>(.invalid(error.message))
+        }
+    }
+
     package static func unusable(_ value: Any?) -> String {
         if let object = Dynamic.flattened(value) as? ObjectBase, object.live == nil {
             return "Object must be managed by a Realm to be used in a query"

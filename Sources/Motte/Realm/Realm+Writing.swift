@@ -125,9 +125,9 @@ extension Realm {
         }
     }
 
+    /// The keys stay, with null for values.
     public func delete<Key: _MapKey, Value: ObjectBase>(_ map: Map<Key, Value?>) {
-        for value in map.values { if let value { delete(value) } }
-        map.removeAll()
+        for value in map.values { if let value, !value.isInvalidated { delete(value) } }
     }
 
     /// Deletes every object; the schema stays.

@@ -225,7 +225,6 @@ extension ObjectBase {
         guard let thawed = session.thawed() else { return nil }
         if thawed === session { return self }
         return attempt(or: nil) { () throws(DatabaseError) in
-            _ = try thawed.session.refresh()
             guard let live = try thawed.session.object(live.table, at: live.key) else { return nil }
             return thawed.object(live, as: Self.self)
         }

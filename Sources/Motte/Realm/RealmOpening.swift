@@ -99,6 +99,9 @@ package enum RealmOpening {
                 throw Realm.Error(
                     .invalidInput, "Encryption key must be exactly 64 bytes long; this one has \(key.count)")
             }
+            throw Realm.Error(
+                .invalidInput, "This store cannot be encrypted yet: open it without an encryption key, or not at all.",
+                path: configuration.fileURL?.path)
         }
         if configuration.readOnly {
             guard !configuration.deleteRealmIfMigrationNeeded else {

@@ -148,8 +148,10 @@ extension RealmSession {
         }
         let targetName = try live.type.property(column)?.target
         if target is EmbeddedObject || isEmbedded(targetName) {
-            if let current = target.live, let own = try live.object(column), own.link == current.link { return }
+            let own = try live.object(column)
+            if let current = target.live, let own, own.link == current.link { return }
             try checkIsUnmanaged(target)
+            if policy == .modified, let own { return try fill(target, own, policy: policy, isNew: false) }
             return try fill(target, try live.embeddedPut(column), policy: policy)
         }
         let link = try added(target, policy: policy).link
@@ -172,20 +174,28 @@ extension RealmSession {
         }
     }
 
-    /// An unmanaged embedded object takes the place of a fresh row.
-    func fill(_ object: ObjectBase, _ live: LiveObject, policy: Policy) throws(DatabaseError) {
+    /// An unmanaged embedded object takes the place of a fresh row, or of one that gets what differs.
+    func fill(
+        _ object: ObjectBase, _ live: LiveObject, policy: Policy, isNew: Bool = true
+    ) throws(DatabaseError) {
         let binding = try requireBinding(for: type(of: object))
         let late = gather(object, binding)
         try withEncoder { encoder throws(DatabaseError) in
             encode(object, binding, encoder)
             try encoder.withViews { views throws(DatabaseError) in
+                guard isNew else {
+                    for (column, view) in zip(binding.scalarColumns, views) {
+                        if try live.get(column).differs(from: view) { try live.set(column, to: view) }
+                    }
+                    return
+                }
                 try views.withUnsafeBufferPointer { buffer throws(DatabaseError) in
                     try live.setMany(binding.scalarColumns, values: buffer)
                 }
             }
         }
         attach(object, to: live)
-        try write(late, of: object, live, binding, isNew: true, policy: policy)
+        try write(late, of: object, live, binding, isNew: isNew, policy: policy)
     }
 
     // MARK: From values of unknown type
@@ -232,16 +242,34 @@ extension RealmSession {
         for entry in Dynamic.entries(value) ?? [] {
             if let field = fields.field(named: entry.key) {
                 if field.isPrimaryKey { continue }
-                if policy == .modified, !field.isCollection, field.shape.type != .link,
-                    let new = Dynamic.storedValue(entry.value), let old = Dynamic.storedValue(field.value(of: object)),
-                    new == old
+                if policy == .modified, isUnchanged(field, of: object, entry.value) { continue }
+                if policy == .modified, let embedded = field.value(of: object) as? EmbeddedObject,
+                    Dynamic.entries(entry.value) != nil
                 {
+                    // In place: who has it sees the new values, and what is not named stays.
+                    ObjectValues.assign(self.changes(in: entry.value as Any, for: embedded, policy), to: embedded)
                     continue
                 }
             }
             changes[entry.key] = .some(entry.value)
         }
         return changes
+    }
+
+    private func isUnchanged(_ field: ClassFields.Field, of object: ObjectBase, _ value: Any?) -> Bool {
+        let current = field.value(of: object)
+        if field.isCollection {
+            guard field.shape.collection == .list, let old = Dynamic.elements(current), let new = Dynamic.elements(value),
+                old.count == new.count
+            else { return false }
+            return zip(old, new).allSatisfy { old, new in
+                guard let old = Dynamic.storedValue(old), let new = Dynamic.storedValue(new) else { return false }
+                return old == new
+            }
+        }
+        guard field.shape.type != .link, let new = Dynamic.storedValue(value), let old = Dynamic.storedValue(current)
+        else { return false }
+        return new == old
     }
 
     /// Nested dictionaries that stand for objects become managed objects first.

@@ -135,6 +135,15 @@ package final class RealmSession: @unchecked Sendable {
         return ClassDiscovery.type(named: name)
     }
 
+    /// Whether objects of both are the same stored ones: one session, or one version of one file.
+    func isSameVersion(as other: RealmSession) -> Bool {
+        if self === other { return true }
+        guard session.isFrozen, other.session.isFrozen, session.path == other.session.path,
+            let version = try? session.version
+        else { return false }
+        return version == (try? other.session.version)
+    }
+
     // MARK: Objects
 
     /// nil where the object is gone.

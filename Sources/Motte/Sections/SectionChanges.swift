@@ -13,9 +13,13 @@ public enum SectionedResultsChange<Collection> {
     case update(
         Collection, deletions: [IndexPath], insertions: [IndexPath], modifications: [IndexPath],
         sectionsToInsert: IndexSet, sectionsToDelete: IndexSet)
-    /// Kept for programs that switch over it; nothing fails any more.
-    case error(Swift.Error)
 }
+
+/// Nothing fails any more; programs that have a `case .error:` compile as well as those that have none.
+public struct SectionedResultsError: Sendable {
+    public static let error = SectionedResultsError()
+}
+public func ~= <Collection>(pattern: SectionedResultsError, change: SectionedResultsChange<Collection>) -> Bool { false }
 
 public typealias RealmSectionedResultsChange = SectionedResultsChange
 
@@ -72,7 +76,7 @@ extension RealmSectionedResult {
                     from: before, to: now, deletions: deletions, insertions: insertions,
                     modifications: keyPaths == nil ? modifications : modified.positions)
                 if let change = changes.change(of: self) { block(change) }
-            case .error(let error): block(.error(error))
+            case .error: break
             }
             before = now
         }

@@ -204,3 +204,18 @@ extension RealmCollection where Element: ObjectBase {
         _sectioned(by: _name(for: keyPath), { $0[keyPath: keyPath] }, sortDescriptors)
     }
 }
+
+extension RealmCollection where Element: ProjectionObservable {
+    public func sectioned<Key: _Persistable>(
+        by keyPath: KeyPath<Element, Key>, ascending: Bool = true
+    ) -> SectionedResults<Key, Element> where Key: Hashable {
+        sectioned(
+            by: keyPath, sortDescriptors: [SortDescriptor(keyPath: _name(for: keyPath), ascending: ascending)])
+    }
+
+    public func sectioned<Key: _Persistable>(
+        by keyPath: KeyPath<Element, Key>, sortDescriptors: [SortDescriptor]
+    ) -> SectionedResults<Key, Element> where Key: Hashable {
+        _sectioned(by: _name(for: keyPath), { $0[keyPath: keyPath] }, sortDescriptors)
+    }
+}

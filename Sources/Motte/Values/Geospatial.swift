@@ -183,31 +183,19 @@ extension GeoPolygon: Hashable {
 
 // MARK: - For the query engine
 
-/// A shape as numbers: every point is (latitude, longitude) in degrees.
-package enum GeoShape: Sendable, Equatable {
-    case box(bottomLeft: Corner, topRight: Corner)
-    case circle(center: Corner, radians: Double)
-    /// The first ring is the outer one; the others are holes.
-    case polygon(rings: [[Corner]])
-
-    package struct Corner: Sendable, Equatable {
-        package let latitude: Double
-        package let longitude: Double
-
-        package init(_ point: GeoPoint) {
-            latitude = point.latitude
-            longitude = point.longitude
-        }
-    }
-
+/// Shapes travel to the engine as text, with longitude first.
+package enum GeoText {
     /// nil for what is no shape.
-    package init?(_ value: Any?) {
+    package static func text(_ value: Any?) -> String? {
         switch value {
-        case let box as GeoBox: self = .box(bottomLeft: Corner(box.bottomLeft), topRight: Corner(box.topRight))
-        case let circle as GeoCircle: self = .circle(center: Corner(circle.center), radians: circle.radiusInRadians)
+        case let box as GeoBox: return "geoBox(\(text(box.bottomLeft)), \(text(box.topRight)))"
+        case let circle as GeoCircle: return "geoCircle(\(text(circle.center)), \(circle.radiusInRadians))"
         case let polygon as GeoPolygon:
-            self = .polygon(rings: ([polygon.outerRing] + (polygon.holes ?? [])).map { $0.map(Corner.init) })
+            let rings = [polygon.outerRing] + (polygon.holes ?? [])
+            return "geoPolygon(\(rings.map { "{" + $0.map(text).joined(separator: ", ") + "}" }.joined(separator: ", ")))"
         default: return nil
         }
     }
+
+    private static func text(_ point: GeoPoint) -> String { "[\(point.longitude), \(point.latitude)]" }
 }

@@ -1,0 +1,252 @@
+/// Queries asked of objects and values that are at hand, without a store: elements of unmanaged collections, and
+/// `NSPredicate.evaluate(with:)`.
+///
+/// The answers are those of the engine for the same data. What cannot be compared is not equal; links are the same when
+/// they are one object.
+import Foundation
+import MotteColumns
+import MotteQueryEngine
+import MotteValues
+
+struct PredicateEvaluation {
+    private let arguments: [Any?]
+    /// What the variables of the subqueries around stand for.
+    private var variables: [String: Any?] = [:]
+
+    init(_ arguments: [Any?]) { self.arguments = arguments }
+
+    func holds(_ predicate: QueryPredicate, for element: Any?) -> Bool {
+        switch predicate {
+        case .constant(let isTrue): isTrue
+        case .not(let inner): !holds(inner, for: element)
+        case .and(let parts): parts.allSatisfy { holds($0, for: element) }
+        case .or(let parts): parts.contains { holds($0, for: element) }
+        case .comparison(let comparison): holds(comparison, element)
+        }
+    }
+
+    private func holds(_ comparison: QueryPredicate.Comparison, _ element: Any?) -> Bool {
+        let right = values(comparison.right, element)
+        let left = values(comparison.left, element)
+        let passes = { (value: Any?) -> Bool in
+            switch comparison.operator {
+            case .in: right.contains { Self.compare(value, .equal, $0) }
+            case .between:
+                right.count == 2 && Self.compare(value, .greaterOrEqual, right[0])
+                    && Self.compare(value, .lessOrEqual, right[1])
+            default: right.contains { Self.matches(value, comparison.operator, $0, comparison.options) }
+            }
+        }
+        guard case .path(let path) = comparison.left else { return left.contains(where: passes) }
+        switch path.quantifier {
+        case .all?: return left.allSatisfy(passes)
+        case .none?: return !left.contains(where: passes)
+        case .any?, nil: return left.contains(where: passes)
+        }
+    }
+
+    // MARK: Operands
+
+    /// One value, or those of a collection or list.
+    private func values(_ operand: QueryPredicate.Operand, _ element: Any?) -> [Any?] {
+        switch operand {
+        case .constant(let value, _): return [value.withView { AnyRealmValue.dynamicValue($0, nil) }]
+        case .argument(let number, _):
+            let argument = number < arguments.count ? arguments[number] : nil
+            return Dynamic.elements(argument) ?? [argument]
+        case .list(let elements, _): return elements.flatMap { values($0, element) }
+        case .path(let path): return values(path, element)
+        case .subquery(let subquery):
+            let candidates = values(subquery.collection, element)
+            let count = candidates.count { candidate in
+                var inner = self
+                inner.variables[subquery.variable] = .some(candidate)
+                return inner.holds(subquery.predicate, for: candidate)
+            }
+            return [count]
+        }
+    }
+
+    private func values(_ path: QueryPredicate.Path, _ element: Any?) -> [Any?] {
+        var current: [Any?] = [path.variable.map { variables[$0] ?? nil } ?? element]
+        for name in path.names { current = current.flatMap { Self.member(name.text, of: $0) } }
+        // A collection at the end stands for its elements, except where something looks into it as a whole.
+        for place in path.subscripts { current = current.flatMap { inside($0, place) } }
+        switch path.aspect {
+        case .keys?: current = current.flatMap { Dynamic.entries($0)?.map { $0.key as Any? } ?? [] }
+        case .type?: current = []
+        case .values?, nil: current = current.flatMap(Self.elements)
+        }
+        guard let total = path.collectionOperator else { return current }
+        return [Self.total(total, current)]
+    }
+
+    /// Of every object that a collection holds, where there is one on the way.
+    private static func member(_ name: String, of value: Any?) -> [Any?] {
+        guard let value = Dynamic.flattened(value) else { return [nil] }
+        if let object = value as? ObjectBase {
+            let fields = ClassFields.of(type(of: object))
+            // Key paths name columns, texts may name properties.
+            guard let field = fields.field(named: name) ?? fields.field(inColumn: name) else {
+                return [object.value(forKey: name)]
+            }
+            return [field.value(of: object)]
+        }
+        return elements(value).flatMap { $0 is ObjectBase ? member(name, of: $0) : [] }
+    }
+
+    private static func elements(_ value: Any?) -> [Any?] {
+        if let entries = Dynamic.entries(value) { return entries.map(\.value) }
+        return Dynamic.elements(value) ?? [value]
+    }
+
+    private func inside(_ value: Any?, _ place: QueryPredicate.Subscript) -> [Any?] {
+        switch place {
+        case .all: return Self.elements(value)
+        case .key(let name): return Self.entry(name.text, of: value)
+        case .index(let index): return Self.item(index, of: value)
+        case .argument(let number, _):
+            let argument = number < arguments.count ? Dynamic.flattened(arguments[number]) : nil
+            if let key = argument as? String { return Self.entry(key, of: value) }
+            return (argument as? Int).map { Self.item($0, of: value) } ?? []
+        }
+    }
+
+    /// What a map does not have is null.
+    private static func entry(_ key: String, of value: Any?) -> [Any?] {
+        [Dynamic.entries(value)?.first { $0.key == key }?.value]
+    }
+
+    private static func item(_ index: Int, of value: Any?) -> [Any?] {
+        guard let elements = Dynamic.elements(value) else { return [nil] }
+        let position = index < 0 ? elements.count + index : index
+        return elements.indices.contains(position) ? [elements[position]] : [nil]
+    }
+
+    private static func total(_ operation: QueryPredicate.CollectionOperator, _ values: [Any?]) -> Any? {
+        let present = values.compactMap { Dynamic.storedValue($0) }.filter { !$0.isNull }
+        let numbers = present.compactMap { value -> Double? in
+            switch value {
+            case .int(let number): Double(number)
+            case .float(let number): Double(number)
+            case .double(let number): number
+            case .decimal(let number): number.doubleValue
+            default: nil
+            }
+        }
+        switch operation {
+        case .count: return values.count
+        case .min: return present.min().flatMap { $0.withView { AnyRealmValue.dynamicValue($0, nil) } }
+        case .max: return present.max().flatMap { $0.withView { AnyRealmValue.dynamicValue($0, nil) } }
+        case .sum: return numbers.reduce(0, +)
+        case .avg: return numbers.isEmpty ? nil : numbers.reduce(0, +) / Double(numbers.count)
+        }
+    }
+
+    // MARK: Comparing
+
+    private static func matches(
+        _ left: Any?, _ operation: QueryPredicate.Operator, _ right: Any?, _ options: TextOptions
+    ) -> Bool {
+        let mode: TextMatcher.Mode? =
+            switch operation {
+            case .beginsWith: .beginsWith
+            case .endsWith: .endsWith
+            case .contains: .contains
+            case .like: .like
+            case .equal, .notEqual: options.isEmpty ? nil : .equal
+            default: nil
+            }
+        guard let mode else {
+            switch operation {
+            case .notEqual: return compare(left, .notEqual, right)
+            case .less: return compare(left, .less, right)
+            case .lessOrEqual: return compare(left, .lessOrEqual, right)
+            case .greater: return compare(left, .greater, right)
+            case .greaterOrEqual: return compare(left, .greaterOrEqual, right)
+            default: return compare(left, .equal, right)
+            }
+        }
+        return text(left, mode, right, options) != (operation == .notEqual)
+    }
+
+    private static func text(_ left: Any?, _ mode: TextMatcher.Mode, _ right: Any?, _ options: TextOptions) -> Bool {
+        guard let left = Dynamic.storedValue(left), let right = Dynamic.storedValue(right) else { return false }
+        if left.isNull || right.isNull {
+            // `LIKE nil` and equality find nulls; the others nothing.
+            return left.isNull && right.isNull && (mode == .like || mode == .equal)
+        }
+        guard left.kind == right.kind, left.kind == .string || left.kind == .data else { return false }
+        return left.withView { left in
+            right.withView { TextMatcher.matches(mode, left.bytes, $0.bytes, options) }
+        }
+    }
+
+    private static func compare(_ left: Any?, _ operation: ComparisonOperator, _ right: Any?) -> Bool {
+        let (one, two) = (Dynamic.flattened(left), Dynamic.flattened(right))
+        if one is ObjectBase || two is ObjectBase {
+            let isSame = (one as? ObjectBase).map { one in (two as? ObjectBase).map { one == $0 } ?? false } ?? false
+            return operation == .equal ? isSame : operation == .notEqual && !isSame
+        }
+        guard let left = Dynamic.storedValue(one), let right = Dynamic.storedValue(two) else {
+            return operation == .notEqual
+        }
+        if left.isNull || right.isNull { return compareNulls(left, operation, right) }
+        return left.withView { left in
+            right.withView { right in
+                guard ValueOrdering.areComparable(left, right) else { return operation == .notEqual }
+                return operation.holds(ValueOrdering.compare(left, right))
+            }
+        }
+    }
+
+    /// Only nulls are equal to null. For texts null is below everything; other values are not ordered against it.
+    private static func compareNulls(_ left: Value, _ operation: ComparisonOperator, _ right: Value) -> Bool {
+        if left.isNull, right.isNull {
+            return operation == .equal || operation == .lessOrEqual || operation == .greaterOrEqual
+        }
+        if operation == .notEqual { return true }
+        let isText = left.kind == .string || left.kind == .data
+        return right.isNull && isText && (operation == .greater || operation == .greaterOrEqual)
+    }
+}
+
+// MARK: - Who asks
+
+extension PredicateContents {
+    /// As a test of what is at hand; nil where a part was made of a block.
+    fileprivate func test() throws(DatabaseError) -> ((Any?) -> Bool)? {
+        let query = try combined { part throws(DatabaseError) in
+            let format = try FilterFormat(numbering: part.format, part.arguments)
+            return (text: format.text, arguments: format.given)
+        }
+        guard let query else { return nil }
+        let predicate = try ParsedQuery.parse(query.text).predicate
+        let evaluation = PredicateEvaluation(query.arguments)
+        return { evaluation.holds(predicate, for: $0) }
+    }
+}
+
+extension ObjectBase: PredicateTested {
+    package final func _isIncluded(by query: PredicateQuery) -> Bool {
+        attempt(or: false) { () throws(DatabaseError) in try PredicateContents.query(query).test()?(self) ?? false }
+    }
+}
+
+extension RealmCollection {
+    /// Of an unmanaged collection.
+    func _firstIndex(matching predicate: NSPredicate) -> Int? {
+        let test = attempt { () throws(DatabaseError) in
+            try predicate.contents.test() ?? { predicate.evaluate(with: $0) }
+        }
+        return test.flatMap { test in _unmanaged.firstIndex { test($0._dynamic) } }
+    }
+
+    func _firstIndex(matching query: Query<Bool>) -> Int? {
+        let parsed = attempt { () throws(DatabaseError) in try query.parsed() }
+        let evaluation = PredicateEvaluation([])
+        return parsed.flatMap { parsed in
+            _unmanaged.firstIndex { evaluation.holds(parsed.predicate, for: $0._dynamic) }
+        }
+    }
+}

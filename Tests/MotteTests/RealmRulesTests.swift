@@ -1,0 +1,564 @@
+// The numbered behaviours of the semantics list that concern realms: threads, hand-over, freezing, notifications, files,
+// migrations, coding. Numbers are in the names.
+import Foundation
+import Motte
+import Testing
+
+class Train: Object {
+    @Persisted(primaryKey: true) var number: Int
+    @Persisted var name: String
+    @Persisted var seats: Int
+    @Persisted var driver: Driver?
+    @Persisted var stops: List<String>
+    @Persisted var drivers: List<Driver>
+    @Persisted var spare: Map<String, Driver?>
+    @Persisted var flags: MutableSet<Int>
+}
+
+class Driver: Object {
+    @Persisted var name: String
+    @Persisted var boss: Driver?
+    @Persisted(originProperty: "driver") var trains: LinkingObjects<Train>
+}
+
+class Letter: Object, Codable {
+    @Persisted(primaryKey: true) var id: Int
+    @Persisted var text: String?
+    @Persisted var sent: Date?
+    @Persisted var pages: List<Int>
+    @Persisted var labels: MutableSet<String>
+    @Persisted var counts: Map<String, Int>
+    @Persisted var price: Decimal128
+    @Persisted var reply: Letter?
+}
+
+private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
+
+@Suite(.serialized) struct RealmRulesTests {
+    private func fresh(url: URL? = nil) throws -> Realm { try makeRealm(trains, url: url) }
+
+    @discardableResult
+    private func train(_ realm: Realm, _ number: Int, _ name: String = "t") throws -> Train {
+        try realm.write { realm.create(Train.self, value: ["number": number, "name": name]) }
+    }
+
+    private func text<C: RealmCollection>(_ change: RealmCollectionChange<C>) -> String {
+        switch change {
+        case .initial(let collection): "initial \(collection.count)"
+        case .update(_, let deletions, let insertions, let modifications): "\(deletions) \(insertions) \(modifications)"
+        case .error(let error): "\(error)"
+        }
+    }
+
+    // MARK: Handing over
+
+    @Test func rules103To106References() throws {
+        let realm = try fresh()
+        let configuration = realm.configuration
+        let one = try train(realm, 1)
+        #expect(misuses { _ = ThreadSafeReference(to: Train()) }.first?.contains("unmanaged") == true)
+        let reference = ThreadSafeReference(to: one)
+        let results = ThreadSafeReference(to: realm.objects(Train.self).filter("number > 0").sorted(byKeyPath: "name"))
+        let stops = ThreadSafeReference(to: one.stops)
+        let seen = try inAThread { () -> [String] in
+            let realm = try Realm(configuration: configuration)
+            let first = realm.resolve(reference)?.name
+            let again = misuses { #expect(realm.resolve(reference) == nil) }
+            #expect(again.first?.contains("only resolve a thread safe reference once") == true)
+            return [first ?? "nil", "\(realm.resolve(results)?.count ?? -1)", "\(realm.resolve(stops)?.count ?? -1)"]
+        }
+        #expect(seen == ["t", "1", "0"])
+        let gone = ThreadSafeReference(to: one)
+        try realm.write { realm.delete(one) }
+        #expect(realm.resolve(gone) == nil && misuses { _ = ThreadSafeReference(to: one) }.count == 1)
+        let elsewhere = try fresh()
+        #expect(elsewhere.resolve(ThreadSafeReference(to: try train(realm, 2))) == nil, "another file (104)")
+    }
+
+    @Test func rule109TheWrapperIsReadManyTimes() throws {
+        let realm = try fresh()
+        let one = try train(realm, 1, "shared")
+        @ThreadSafe var shared: Train? = one
+        let box = _shared
+        for _ in 0 ..< 3 {
+            #expect(try inAThread { box.wrappedValue?.name } == "shared")
+        }
+        #expect(shared?.name == "shared")
+        #expect(misuses { shared = Train() }.count == 1)
+        shared = nil
+        #expect(shared == nil)
+    }
+
+    // MARK: Freezing
+
+    @Test func rules110To113FrozenThings() throws {
+        let realm = try fresh()
+        #expect(misuses { _ = Train().freeze() }.first?.contains("Unmanaged objects cannot be frozen") == true)
+        #expect(misuses { _ = Train().thaw() }.count == 1 && misuses { _ = Train().stops.freeze() }.count == 1)
+        let one = try train(realm, 1)
+        try realm.write { one.driver = Driver(value: ["name": "d"]) }
+        let frozen = one.freeze()
+        #expect(frozen.freeze() === frozen && one.thaw() === one && frozen.isFrozen && frozen.realm?.isFrozen == true)
+        #expect(frozen.driver?.isFrozen == true && frozen.stops.isFrozen && frozen.driver?.trains.isFrozen == true, "112")
+        #expect(misuses { frozen.name = "x" }.first?.lowercased().contains("frozen") == true)
+        #expect(throws: Realm.Error.self) { try frozen.realm?.write {} }
+        #expect(misuses { _ = frozen.observe { (_: ObjectChange<Train>) in } }.first?.contains("do not change") == true)
+        #expect(misuses { _ = frozen.stops.observe { _ in } }.first?.contains("do not change") == true)
+        #expect(misuses { frozen.realm?.autorefresh = true }.count == 1 && frozen.name == "t")
+    }
+
+    @Test func rule114FrozenCollectionsAreAskedAnywhere() throws {
+        let realm = try fresh()
+        for number in 1 ... 4 { try train(realm, number, "t\(number)") }
+        nonisolated(unsafe) let frozen = realm.objects(Train.self).freeze()
+        try realm.write { realm.deleteAll() }
+        let seen = try inAThread {
+            Array(frozen.filter("number > 1").sorted(byKeyPath: "number", ascending: false).map(\.number))
+                + [frozen.sum(ofProperty: "number")]
+        }
+        #expect(seen == [4, 3, 2, 10])
+    }
+
+    @Test func rules115And116ThawingElsewhere() throws {
+        let realm = try fresh()
+        let one = try train(realm, 1, "old")
+        nonisolated(unsafe) let frozen = one.freeze()
+        try realm.write { one.name = "new" }
+        #expect(try inAThread { frozen.thaw()?.name } == "new")
+        try realm.write { realm.delete(one) }
+        #expect(try inAThread { frozen.thaw() == nil } && frozen.name == "old")
+    }
+
+    // MARK: Notifications
+
+    @Test func rules121To125WhatCollectionsHear() throws {
+        let realm = try fresh()
+        for number in 1 ... 3 { try train(realm, number) }
+        let results = realm.objects(Train.self).sorted(byKeyPath: "number")
+        var heard: [String] = []
+        let token = results.observe { heard.append(text($0)) }
+        #expect(heard.isEmpty, "never from within observe (121)")
+        try realm.write { realm.create(Train.self, value: ["number": 4]) }
+        try realm.write {}
+        #expect(heard == ["initial 4"], "and shows what was written meanwhile")
+        heard = []
+        try realm.write {
+            realm.delete(results[0])
+            realm.create(Train.self, value: ["number": 0])
+            results[3].seats = 9
+            let passing = realm.create(Train.self, value: ["number": 99])
+            realm.delete(passing)
+        }
+        try realm.write {}
+        #expect(heard == ["[0] [0] [3]"], "old positions, but new ones of insertions (123 to 125)")
+        heard = []
+        try realm.write {}
+        try realm.write { realm.create(Driver.self, value: ["name": "unrelated"]) }
+        try realm.write {}
+        #expect(heard.isEmpty, "131")
+        token.invalidate()
+    }
+
+    @Test func rules130To136WhatCountsAsAModification() throws {
+        let realm = try fresh()
+        let one = try train(realm, 1)
+        try realm.write {
+            one.driver = Driver(value: ["name": "d", "boss": ["name": "b", "boss": ["name": "c"]]])
+            one.drivers.append(Driver(value: ["name": "listed"]))
+        }
+        let results = realm.objects(Train.self)
+        var counts: [String: Int] = [:]
+        func listen(_ name: String, _ keyPaths: [String]?) -> NotificationToken {
+            results.observe(keyPaths: keyPaths) { if case .update = $0 { counts[name, default: 0] += 1 } }
+        }
+        let tokens = [
+            listen("all", nil), listen("name", ["name"]), listen("link", ["driver"]), listen("nested", ["driver.name"]),
+            listen("list", ["drivers"]), listen("elements", ["drivers.name"]), listen("none", []),
+        ]
+        realm.refresh()
+        func heard(after body: () -> Void) throws -> [String] {
+            counts = [:]
+            try realm.write(body)
+            try realm.write {}
+            return counts.keys.sorted()
+        }
+        #expect(try heard { one.name = "x" } == ["all", "name"])
+        #expect(try heard { one.seats = 1 } == ["all"])
+        #expect(try heard { one.driver?.name = "y" } == ["all", "nested"])
+        #expect(try heard { one.driver?.boss?.boss?.name = "z" } == ["all"], "over links (130)")
+        #expect(try heard { one.drivers[0].name = "y" } == ["all", "elements"])
+        #expect(try heard { one.drivers.append(Driver()) } == ["all", "elements", "list"])
+        #expect(try heard { one.driver = nil } == ["all", "link", "nested"])
+        #expect(try heard { realm.create(Train.self, value: ["number": 2]) }.count == 7, "what comes is always heard (133)")
+        tokens.forEach { $0.invalidate() }
+        #expect(misuses { _ = results.observe(keyPaths: ["nothing"]) { _ in } }.first?.contains("nothing") == true, "136")
+    }
+
+    @Test func rules138And139WhereNobodyObserves() throws {
+        let realm = try fresh()
+        let one = try train(realm, 1)
+        #expect(misuses { _ = Train().stops.observe { _ in } }.first?.contains("managed") == true)
+        #expect(misuses { _ = Train().observe { (_: ObjectChange<Train>) in } }.first?.contains("managed") == true)
+        try realm.write {
+            #expect(misuses { _ = one.stops.observe { _ in } }.count == 1, "in a transaction")
+            #expect(misuses { _ = realm.observe { _, _ in } }.count == 1)
+        }
+    }
+
+    @Test func rule141TokensEndAnywhere() throws {
+        let realm = try fresh()
+        let results = realm.objects(Train.self)
+        var heard = 0
+        var token: NotificationToken?
+        token = results.observe { _ in
+            heard += 1
+            token?.invalidate()
+        }
+        try train(realm, 1)
+        try train(realm, 2)
+        #expect(heard == 1)
+        #expect(token?.invalidate() == false, "it has ended")
+    }
+
+    @Test func rules145To148ListsAndMapsOfDeletedParents() throws {
+        let realm = try fresh()
+        let one = try train(realm, 1)
+        let driver = Driver(value: ["name": "d"])
+        try realm.write {
+            one.stops.append(objectsIn: ["a", "b"])
+            one.spare["x"] = driver
+            one.spare["y"] = driver
+        }
+        var list: [String] = []
+        var keys: [[String]] = []
+        let tokens = [
+            one.stops.observe { list.append(text($0)) },
+            one.spare.observe { if case .update(_, let old, let new, let changed) = $0 { keys += [old, new, changed] } },
+        ]
+        realm.refresh()
+        try realm.write { one.spare["x"] = driver }
+        try realm.write {}
+        #expect(keys == [[], [], ["x"]], "also with an equal value (146)")
+        keys = []
+        try realm.write { realm.delete(driver) }
+        try realm.write {}
+        #expect(keys == [[], [], ["x", "y"]], "147")
+        try realm.write { realm.delete(one) }
+        try realm.write {}
+        #expect(list == ["initial 2", "[0, 1] [] []"], "145")
+        tokens.forEach { $0.invalidate() }
+    }
+
+    @Test func rules152To157WhatObjectsHear() throws {
+        let realm = try fresh()
+        let configuration = realm.configuration
+        let one = try train(realm, 1, "old")
+        var heard: [String] = []
+        let token = one.observe { (change: ObjectChange<Train>) in
+            switch change {
+            case .change(_, let properties):
+                heard += properties.map { "\($0.name) \($0.oldValue ?? "nil") \($0.newValue ?? "nil")" }
+            case .deleted: heard.append("deleted")
+            case .error(let error): heard.append("\(error)")
+            }
+        }
+        realm.refresh()
+        #expect(heard.isEmpty, "no initial call (152)")
+        try realm.write {
+            one.seats = 3
+            one.name = "new"
+            one.name = "newer"
+            one.stops.append("s")
+        }
+        try realm.write {}
+        #expect(heard == ["name nil newer", "seats nil 3", "stops nil nil"], "once each, in order (153, 154)")
+        heard = []
+        try inAThread {
+            let realm = try Realm(configuration: configuration)
+            try realm.write { realm.objects(Train.self).first?.name = "elsewhere" }
+        }
+        realm.refresh()
+        #expect(heard == ["name newer elsewhere"], "old values of other threads' changes (154)")
+        heard = []
+        try realm.write { realm.delete(one) }
+        try realm.write {}
+        try train(realm, 1)
+        #expect(heard == ["deleted"], "once (156)")
+        token.invalidate()
+    }
+
+    @Test func rules20And161RealmsHearOfEveryVersion() throws {
+        let realm = try fresh()
+        var heard = 0
+        var changes = 0
+        let tokens = [
+            realm.observe { kind, told in if kind == .didChange, told == realm { heard += 1 } },
+            realm.objects(Train.self).observe { if case .update = $0 { changes += 1 } },
+        ]
+        realm.refresh()
+        try realm.write {}
+        #expect(heard == 1 && changes == 0, "also of an empty one (20)")
+        try train(realm, 1)
+        #expect(heard == 2)
+        tokens.forEach { $0.invalidate() }
+        try train(realm, 2)
+        #expect(heard == 2)
+    }
+
+    // MARK: Collections
+
+    @Test func rules173To176Positions() throws {
+        let realm = try fresh()
+        let one = try train(realm, 1)
+        let loose = Train(value: ["stops": ["a", "b", "c", "d"]])
+        try realm.write { one.stops.append(objectsIn: ["a", "b", "c", "d"]) }
+        try realm.write {
+            for list in [one.stops, loose.stops] {
+                #expect(misuses { _ = list[4] }.first?.contains("out of bounds") == true)
+                #expect(misuses { _ = list[-1] }.count == 1)
+                for wrong in [
+                    { list.remove(at: 4) }, { list.insert("x", at: 5) }, { list[4] = "x" }, { list.move(from: 0, to: 4) },
+                    { list.removeFirst(5) }, { list.removeLast(5) }, { list.removeFirst(-1) }, { list.removeLast(-1) },
+                    { list.swapAt(0, 4) }, { list.replaceSubrange(2 ..< 5, with: ["x"]) }, { list.removeSubrange(3 ..< 5) },
+                ] as [() -> Void] {
+                    #expect(misuses(wrong).count == 1)
+                }
+                #expect(Array(list) == ["a", "b", "c", "d"], "nothing changed")
+                list.insert("e", at: 4)
+                list.remove(atOffsets: [0, 2])
+                #expect(Array(list) == ["b", "d", "e"])
+                list.removeAll()
+                list.removeAll()
+            }
+        }
+        #expect(misuses { _ = realm.objects(Train.self).objects(at: [0, 1]) }.count == 1)
+    }
+
+    @Test func rules177To181ListsOfObjects() throws {
+        let realm = try fresh()
+        let one = try train(realm, 1)
+        let two = try train(realm, 2)
+        try realm.write {
+            one.drivers.append(objectsIn: (1 ... 3).map { Driver(value: ["name": "\($0)"]) })
+            var seen = 0
+            for driver in one.drivers {
+                seen += 1
+                realm.delete(driver)
+            }
+            #expect(seen == 3 && one.drivers.isEmpty, "177")
+            one.drivers.append(objectsIn: [Driver(value: ["name": "x"]), Driver(value: ["name": "y"])])
+            let list = one.drivers
+            one.drivers = one.drivers
+            #expect(one.drivers.count == 2 && list === one.drivers, "178")
+            two.drivers = one.drivers
+            two.drivers.removeLast()
+        }
+        #expect(one.drivers.count == 2 && two.drivers.map(\.name) == ["x"], "179")
+    }
+
+    @Test func rules182To186UnmanagedCollectionsAndTotals() throws {
+        let realm = try fresh()
+        let loose = Train(value: ["stops": ["a"], "drivers": [["name": "b"], ["name": "a"]]])
+        for wrong in [
+            { _ = loose.drivers.filter("name == 'a'") }, { _ = loose.drivers.sorted(byKeyPath: "name") },
+            { _ = loose.stops.freeze() }, { _ = loose.drivers.where { $0.name == "a" } },
+        ] as [() -> Void] {
+            #expect(misuses(wrong).count == 1)
+        }
+        #expect(loose.drivers.value(forKey: "name") as? [String] == ["b", "a"], "182")
+        let none = realm.objects(Train.self)
+        #expect(none.min(ofProperty: "seats") as Int? == nil && none.sum(ofProperty: "seats") as Int == 0)
+        #expect(none.average(ofProperty: "seats") as Double? == nil, "184")
+        #expect(misuses { _ = none.sum(ofProperty: "nothing") as Int }.first?.contains("nothing") == true)
+        #expect(misuses { _ = none.sum(ofProperty: "name") as Int }.count == 1, "185")
+        try train(realm, 1, "b")
+        try train(realm, 2, "a")
+        try train(realm, 4, "a")
+        #expect(none.average(ofProperty: "number") as Double? == 7.0 / 3, "186")
+        #expect(none.value(forKeyPath: "@sum.number") as? Int == 7 && none.value(forKeyPath: "@count") as? Int == 3)
+        #expect(none.value(forKeyPath: "@distinctUnionOfObjects.name") as? [String] == ["b", "a"], "188")
+        try realm.write { none.setValue(5, forKey: "seats") }
+        #expect(none.map(\.seats) == [5, 5, 5] && misuses { none.setValue(1, forKey: "seats") }.count > 0, "189")
+    }
+
+    @Test func rules195To198Maps() throws {
+        let realm = try fresh()
+        let one = try train(realm, 1)
+        let driver = Driver(value: ["name": "d"])
+        for map in [one.spare, Train().spare] {
+            try realm.write {
+                map["a"] = driver
+                map["b"] = .some(nil)
+                map.updateValue(nil, forKey: "c")
+                #expect(map.count == 3 && map["a"]??.name == "d" && map["b"]! == nil && map["d"] == nil)
+                map["b"] = nil
+                #expect(map.count == 2 && map["b"] == nil, "195")
+                map.merge([(key: "a", value: nil), (key: "e", value: driver)]) { old, _ in old }
+                #expect(map["a"]??.name == "d" && map["e"]??.name == "d", "198")
+                #expect(zip(map.keys, map.values).allSatisfy { map[$0]! == $1 }, "197")
+            }
+        }
+    }
+
+    // MARK: Order
+
+    @Test func rules236To242SortAndDistinct() throws {
+        let realm = try fresh()
+        for (number, name, seats) in [(1, "b", 2), (2, "a", 1), (3, "b", 1), (4, "a", 2)] {
+            try realm.write { realm.create(Train.self, value: ["number": number, "name": name, "seats": seats]) }
+        }
+        let all = realm.objects(Train.self)
+        #expect(all.sorted(byKeyPath: "name").map(\.number) == [2, 4, 1, 3], "stable (236)")
+        #expect(all.sorted(byKeyPath: "name", ascending: false).map(\.number) == [1, 3, 2, 4])
+        #expect(all.sorted(byKeyPath: "seats").sorted(byKeyPath: "name").map(\.number) == [2, 4, 3, 1], "238")
+        #expect(all.sorted(by: []).map(\.number) == [1, 2, 3, 4])
+        #expect(misuses { _ = all.sorted(byKeyPath: "stops") }.count == 1 && misuses { _ = all.sorted(byKeyPath: "x") }.count == 1)
+        #expect(all.distinct(by: ["name"]).map(\.number) == [1, 2])
+        #expect(all.distinct(by: ["name"]).sorted(byKeyPath: "name").map(\.number) == [2, 1], "241")
+        #expect(all.sorted(byKeyPath: "seats").distinct(by: ["name"]).map(\.number) == [2, 3])
+        #expect(all.distinct(by: ["name"]).filter("seats == 1").map(\.number) == [2], "230")
+    }
+
+    // MARK: Files
+
+    @Test func rules271To276OpeningAndCopying() throws {
+        let missing = URL(fileURLWithPath: "/nonexistent-folder/file.realm")
+        do {
+            _ = try makeRealm(trains, url: missing)
+            Issue.record("opened")
+        } catch Realm.Error.fileNotFound {}
+        #expect(throws: Realm.Error.self) { try makeRealm(trains) { $0.readOnly = true } }
+        let realm = try fresh()
+        try train(realm, 1)
+        let copy = temporaryURL()
+        try realm.writeCopy(toFile: copy)
+        do {
+            try realm.writeCopy(toFile: copy)
+            Issue.record("overwrote")
+        } catch Realm.Error.fileExists {}
+        do {
+            try realm.writeCopy(toFile: missing)
+            Issue.record("wrote")
+        } catch let error as Realm.Error { #expect(error.code == .fileNotFound || error.code == .fileOperationFailed) }
+        let seeded = try makeRealm(trains) { $0.seedFilePath = copy }
+        #expect(seeded.objects(Train.self).count == 1, "276")
+        #expect(throws: Realm.Error.self) { try makeRealm(trains) { $0.encryptionKey = Data(repeating: 1, count: 64) } }
+        #expect(throws: Realm.Error.self) { try makeRealm(trains) { $0.encryptionKey = Data(repeating: 1, count: 5) } }
+        let closed = Realm.Configuration(fileURL: copy)
+        #expect(try Realm.deleteFiles(for: closed) && !Realm.fileExists(for: closed) && !(try Realm.deleteFiles(for: closed)))
+        do {
+            _ = try Realm.deleteFiles(for: realm.configuration)
+            Issue.record("deleted")
+        } catch Realm.Error.alreadyOpen {}
+    }
+
+    @Test func rule277CompactionIsAskedOnce() throws {
+        let url = temporaryURL()
+        try inAThread {
+            let realm = try fresh(url: url)
+            for number in 0 ..< 200 { try train(realm, number) }
+        }
+        nonisolated(unsafe) var asked: [(Int, Int)] = []
+        let realm = try makeRealm(trains, url: url) {
+            $0.shouldCompactOnLaunch = { total, used in
+                asked.append((total, used))
+                return true
+            }
+        }
+        #expect(asked.count == 1 && asked[0].0 >= asked[0].1 && asked[0].1 > 0)
+        #expect(realm.objects(Train.self).map(\.number) == Array(0 ..< 200))
+    }
+
+    // MARK: Migrations
+
+    @Test func rules281To288Migrations() throws {
+        let url = temporaryURL()
+        try inAThread {
+            nonisolated(unsafe) var called = 0
+            let realm = try makeRealm([ThingBefore.self], version: 3, url: url) { $0.migrationBlock = { _, _ in called += 1 } }
+            #expect(called == 0, "not for a new file (281)")
+            try realm.write {
+                realm.create(ThingBefore.self, value: ["Ada", "Byron", 1] as [Any])
+                realm.create(ThingBefore.self, value: ["Alan", "Turing"])
+            }
+        }
+        #expect(try schemaVersionAtURL(url) == 3)
+        do {
+            _ = try makeRealm([ThingAfter.self], version: 3, url: url)
+            Issue.record("opened without migration")
+        } catch Realm.Error.schemaMismatch {}
+        #expect(throws: Realm.Error.self, "a lower version (284)") { try makeRealm([ThingBefore.self], version: 2, url: url) }
+        nonisolated(unsafe) var versions: [UInt64] = []
+        let realm = try makeRealm([ThingAfter.self], version: 4, url: url) {
+            $0.migrationBlock = { migration, version in
+                versions.append(version)
+                migration.enumerateObjects(ofType: "Thing") { old, new in
+                    new?["full"] = "\(old?["first"] ?? "") \(old?["last"] ?? "")"
+                    migration.create("Thing", value: ["full": "made"])
+                }
+                migration.enumerateObjects(ofType: "Unknown") { _, _ in Issue.record("unknown") }
+            }
+        }
+        #expect(versions == [3])
+        #expect(realm.objects(ThingAfter.self).map(\.full).sorted() == ["Ada Byron", "Alan Turing", "made", "made"])
+        #expect(realm.objects(ThingAfter.self).map(\.size).allSatisfy { $0 == 0 }, "required again: defaults (285)")
+    }
+
+    @Test func rules290And293RenamingAndDeleting() throws {
+        let url = temporaryURL()
+        try inAThread {
+            let realm = try makeRealm([ThingBefore.self], url: url)
+            try realm.write { _ = realm.create(ThingBefore.self, value: ["first": "Ada"]) }
+        }
+        try inAThread {
+            #expect(throws: Realm.Error.self) {
+                try makeRealm([ThingAfter.self], version: 1, url: url) {
+                    $0.migrationBlock = { $0.renameProperty(onType: "Thing", from: "nothing", to: "full"); _ = $1 }
+                }
+            }
+            let realm = try makeRealm([ThingAfter.self], version: 1, url: url) {
+                $0.migrationBlock = { migration, _ in
+                    migration.renameProperty(onType: "Thing", from: "first", to: "full")
+                }
+            }
+            #expect(realm.objects(ThingAfter.self).map(\.full) == ["Ada"], "a failed one changed nothing (287)")
+        }
+        let realm = try makeRealm([ThingBefore.self], version: 1, url: url) { $0.deleteRealmIfMigrationNeeded = true }
+        #expect(realm.isEmpty, "293")
+    }
+
+    // MARK: Coding
+
+    @Test func rules296And297Coding() throws {
+        let json = #"{"id": 1, "pages": [1, 2], "labels": ["a", "a"], "counts": {"x": 1}, "price": "1.5", "more": true}"#
+        let letter = try JSONDecoder().decode(Letter.self, from: Data(json.utf8))
+        #expect(letter.id == 1 && letter.text == nil && Array(letter.pages) == [1, 2] && letter.labels.count == 1)
+        #expect(letter.counts["x"] == 1 && letter.price == 1.5 && letter.reply == nil, "296")
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(Letter.self, from: Data(#"{"id": 1}"#.utf8)) }
+        letter.reply = Letter(value: ["id": 2, "text": "yes"])
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let text = String(decoding: try encoder.encode(letter), as: UTF8.self)
+        #expect(text.contains(#""text":null"#) && text.contains(#""sent":null"#) && text.contains(#""labels":["a"]"#), "297")
+        #expect(text.contains(#""reply":{"#) && text.contains(#""text":"yes""#))
+        let realm = try makeRealm([Letter.self])
+        try realm.write { realm.add(letter) }
+        #expect(throws: EncodingError.self) { try encoder.encode(letter) }
+        #expect(String(decoding: try encoder.encode(letter.pages), as: UTF8.self) == "[1,2]")
+    }
+}
+
+class ThingBefore: Object {
+    @Persisted var first: String
+    @Persisted var last: String
+    @Persisted var size: Int?
+    override class func _realmObjectName() -> String? { "Thing" }
+    override class func shouldIncludeInDefaultSchema() -> Bool { false }
+}
+
+class ThingAfter: Object {
+    @Persisted var full: String
+    @Persisted var size: Int
+    override class func _realmObjectName() -> String? { "Thing" }
+    override class func shouldIncludeInDefaultSchema() -> Bool { false }
+}
