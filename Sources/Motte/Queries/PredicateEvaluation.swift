@@ -56,6 +56,8 @@ struct PredicateEvaluation {
             return Dynamic.elements(argument) ?? [argument]
         case .list(let elements, _): return elements.flatMap { values($0, element) }
         case .path(let path): return values(path, element)
+        // Only a store knows shapes.
+        case .shape: return []
         case .subquery(let subquery):
             let candidates = values(subquery.collection, element)
             let count = candidates.count { candidate in
