@@ -68,7 +68,7 @@ extension Realm {
             switch code {
             case .fileNotFound: .fileNotFound
             case .permissionDenied: .filePermissionDenied
-            case .notAMotteFile, .corrupted: .invalidDatabase
+            case .notAMotteFile, .corrupted, .wrongKey: .invalidDatabase
             case .unsupportedFormat: .unsupportedFileFormatVersion
             case .inputOutput, .lockFailed: .fileOperationFailed
             case .diskFull: .outOfDiskSpace
