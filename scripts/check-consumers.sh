@@ -62,11 +62,17 @@ mkdir -p "$work/swift/Sources/Consumer"
 sed -e "s#@MOTTE_URL@#file://$work/motte#" -e "s#@MOTTE_VERSION@#$version#" Tests/Consumers/swift/Package.swift.in \
     > "$work/swift/Package.swift"
 { echo "import RealmSwift"; python3 scripts/readme-example.py swift; } > "$work/swift/Sources/Consumer/main.swift"
+cp -r examples/swift/Sources/Kennel "$work/swift/Sources/"
 # The scratch folder is kept between runs; what is built is the clone.
-(cd "$work/swift" && swift run -j "$jobs" --scratch-path "$root/.build-consumer" > "$work/swift.log" 2>&1) \
+(cd "$work/swift" && swift run -j "$jobs" --scratch-path "$root/.build-consumer" Consumer > "$work/swift.log" 2>&1) \
     || { tail -n 40 "$work/swift.log"; fail "the Swift consumer does not build and run"; }
 tail -n 3 "$work/swift.log"
 say "Swift package by URL and tag"
+
+(cd "$work/swift" && swift run -j "$jobs" --scratch-path "$root/.build-consumer" Kennel > "$work/kennel.log" 2>&1) \
+    || { tail -n 40 "$work/kennel.log"; fail "the Swift example does not build and run"; }
+grep -q "^grown: \[\"Max\", \"Rex\"\]" "$work/kennel.log" || fail "the Swift example prints something else"
+say "Swift example"
 
 # ------------------------------------------------------------------------------------------------ wheel
 .venv/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
