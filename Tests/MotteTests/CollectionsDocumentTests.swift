@@ -1,5 +1,5 @@
-// What the document on collections promises, example by example, with models of our own: every kind of collection, generic
-// code over them, live and frozen ones, lazy results, pages.
+// What the document on collections promises, example by example, with models of our own: every kind of collection,
+// generic code over them, live and frozen ones, lazy results, pages.
 import Foundation
 import Motte
 import Testing

@@ -1,5 +1,5 @@
-// The numbered behaviours of the semantics list that concern objects: transactions, adding, creating, updating, deleting,
-// identity. Numbers are in the names.
+// The numbered behaviours of the semantics list that concern objects: transactions, adding, creating, updating,
+// deleting, identity. Numbers are in the names.
 import Foundation
 import Motte
 import Testing
@@ -53,7 +53,9 @@ private let members: [ObjectBase.Type] = [Member.self, Card.self, Stamp.self, Vi
 @Suite(.serialized) struct ObjectRulesTests {
     private func fresh() throws -> Realm { try makeRealm(members) }
 
-    private func member(_ number: Int, _ name: String = "m") -> Member { Member(value: ["number": number, "name": name]) }
+    private func member(_ number: Int, _ name: String = "m") -> Member {
+        Member(value: ["number": number, "name": name])
+    }
 
     // MARK: Transactions
 
@@ -152,13 +154,16 @@ private let members: [ObjectBase.Type] = [Member.self, Card.self, Stamp.self, Vi
         two.best = one
         one.friends.append(objectsIn: [two, two])
         try realm.write { realm.add(one) }
-        #expect(realm.objects(Member.self).count == 2 && one.friends.count == 2 && two.best == one && two.realm == realm)
+        #expect(
+            realm.objects(Member.self).count == 2 && one.friends.count == 2 && two.best == one && two.realm == realm)
     }
 
     @Test func rule39UpdatesNeedAPrimaryKey() throws {
         let realm = try fresh()
         try realm.write {
-            #expect(misuses { realm.add(Visit(), update: .modified) }.first?.contains("does not have a primary key") == true)
+            #expect(
+                misuses { realm.add(Visit(), update: .modified) }.first?.contains("does not have a primary key") == true
+            )
             #expect(misuses { realm.create(Visit.self, value: ["place": "x"], update: .all) }.count == 1)
         }
         #expect(realm.objects(Visit.self).isEmpty)
@@ -232,11 +237,15 @@ private let members: [ObjectBase.Type] = [Member.self, Card.self, Stamp.self, Vi
             try realm.write {}
             return names
         }
-        #expect(try heard { realm.create(Member.self, value: ["number": 1, "name": "same"], update: .modified) }.isEmpty)
-        #expect(try heard { realm.create(Member.self, value: ["number": 1, "name": "same"], update: .all) } == [["name"]])
+        #expect(
+            try heard { realm.create(Member.self, value: ["number": 1, "name": "same"], update: .modified) }.isEmpty)
+        #expect(
+            try heard { realm.create(Member.self, value: ["number": 1, "name": "same"], update: .all) } == [["name"]])
         #expect(try heard { one.name = one.name } == [["name"]])
         #expect(
-            try heard { realm.create(Member.self, value: ["number": 1, "name": "new", "scores": []], update: .modified) }
+            try heard {
+                realm.create(Member.self, value: ["number": 1, "name": "new", "scores": []], update: .modified)
+            }
                 == [["name"]])
         token.invalidate()
     }
@@ -307,7 +316,8 @@ private let members: [ObjectBase.Type] = [Member.self, Card.self, Stamp.self, Vi
             realm.add(one)
             realm.create(Member.self, value: ["name": "no number"])
             let texts =
-                misuses { one.number = 6 } + misuses { one["number"] = 6 } + misuses { one.setValue(6, forKey: "number") }
+                misuses { one.number = 6 } + misuses { one["number"] = 6 }
+                + misuses { one.setValue(6, forKey: "number") }
             #expect(texts.count == 3 && texts.allSatisfy { $0.contains("Primary key can't be changed") }, "\(texts)")
         }
         #expect(one.number == 5 && realm.object(ofType: Member.self, forPrimaryKey: Int?.none)?.name == "no number")
@@ -348,7 +358,8 @@ private let members: [ObjectBase.Type] = [Member.self, Card.self, Stamp.self, Vi
         }
         #expect(one.isInvalidated && !one.isSameObject(as: loose) && !one.description.isEmpty && one != loose)
         let texts = misuses { _ = one.name } + misuses { _ = one["name"] }
-        #expect(texts.count == 2 && texts.allSatisfy { $0.contains("deleted") || $0.contains("invalidated") }, "\(texts)")
+        #expect(
+            texts.count == 2 && texts.allSatisfy { $0.contains("deleted") || $0.contains("invalidated") }, "\(texts)")
         #expect(try misuses { try realm.write { one.name = "x" } }.count == 1)
     }
 

@@ -42,7 +42,9 @@ final class HarbourView: Projection<Harbour> {
 @Suite(.serialized) struct ProjectionsDocumentTests {
     private func sailors() throws -> (Realm, Sailor) {
         let realm = try makeRealm([Sailor.self, Harbour.self, Boat.self])
-        let ida = Sailor(value: ["firstName": "Ida", "lastName": "Berg", "harbour": ["town": "Oslo", "country": "Norway"]])
+        let ida = Sailor(value: [
+            "firstName": "Ida", "lastName": "Berg", "harbour": ["town": "Oslo", "country": "Norway"],
+        ])
         ida.boat = Boat(value: ["name": "Gull"])
         ida.crew.append(objectsIn: [Sailor(value: ["firstName": "Max"]), Sailor(value: ["firstName": "Eva"])])
         ida.harbours.append(objectsIn: [Harbour(value: ["town": "Kiel"]), Harbour(value: ["town": "Riga"])])
@@ -53,7 +55,8 @@ final class HarbourView: Projection<Harbour> {
     @Test func everyWayToProject() throws {
         let (realm, _) = try sailors()
         let view = try #require(realm.objects(SailorView.self).filter("firstName == 'Ida'").first)
-        #expect(view.firstName == "Ida" && view.familyName == "Berg" && view.homeTown == "Oslo" && view.boatName == "Gull")
+        #expect(
+            view.firstName == "Ida" && view.familyName == "Berg" && view.homeTown == "Oslo" && view.boatName == "Gull")
         #expect(Array(view.crewNames) == ["Max", "Eva"] && Array(view.towns) == ["Kiel", "Riga"])
     }
 

@@ -1,5 +1,5 @@
-// The numbered behaviours of the semantics list that concern realms: threads, hand-over, freezing, notifications, files,
-// migrations, coding. Numbers are in the names.
+// The numbered behaviours of the semantics list that concern realms: threads, hand-over, freezing, notifications,
+// files, migrations, coding. Numbers are in the names.
 import Foundation
 import Motte
 import Testing
@@ -99,7 +99,8 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         try realm.write { one.driver = Driver(value: ["name": "d"]) }
         let frozen = one.freeze()
         #expect(frozen.freeze() === frozen && one.thaw() === one && frozen.isFrozen && frozen.realm?.isFrozen == true)
-        #expect(frozen.driver?.isFrozen == true && frozen.stops.isFrozen && frozen.driver?.trains.isFrozen == true, "112")
+        #expect(
+            frozen.driver?.isFrozen == true && frozen.stops.isFrozen && frozen.driver?.trains.isFrozen == true, "112")
         #expect(misuses { frozen.name = "x" }.first?.lowercased().contains("frozen") == true)
         #expect(throws: Realm.Error.self) { try frozen.realm?.write {} }
         #expect(misuses { _ = frozen.observe { (_: ObjectChange<Train>) in } }.first?.contains("do not change") == true)
@@ -189,9 +190,11 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         #expect(try heard { one.drivers[0].name = "y" } == ["all", "elements"])
         #expect(try heard { one.drivers.append(Driver()) } == ["all", "elements", "list"])
         #expect(try heard { one.driver = nil } == ["all", "link", "nested"])
-        #expect(try heard { realm.create(Train.self, value: ["number": 2]) }.count == 7, "what comes is always heard (133)")
+        #expect(
+            try heard { realm.create(Train.self, value: ["number": 2]) }.count == 7, "what comes is always heard (133)")
         tokens.forEach { $0.invalidate() }
-        #expect(misuses { _ = results.observe(keyPaths: ["nothing"]) { _ in } }.first?.contains("nothing") == true, "136")
+        #expect(
+            misuses { _ = results.observe(keyPaths: ["nothing"]) { _ in } }.first?.contains("nothing") == true, "136")
     }
 
     @Test func rules138And139WhereNobodyObserves() throws {
@@ -233,7 +236,9 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         var keys: [[String]] = []
         let tokens = [
             one.stops.observe { list.append(text($0)) },
-            one.spare.observe { if case .update(_, let old, let new, let changed) = $0 { keys += [old, new, changed] } },
+            one.spare.observe {
+                if case .update(_, let old, let new, let changed) = $0 { keys += [old, new, changed] }
+            },
         ]
         realm.refresh()
         try realm.write { one.spare["x"] = driver }
@@ -317,9 +322,11 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
                 #expect(misuses { _ = list[4] }.first?.contains("out of bounds") == true)
                 #expect(misuses { _ = list[-1] }.count == 1)
                 for wrong in [
-                    { list.remove(at: 4) }, { list.insert("x", at: 5) }, { list[4] = "x" }, { list.move(from: 0, to: 4) },
+                    { list.remove(at: 4) }, { list.insert("x", at: 5) }, { list[4] = "x" },
+                    { list.move(from: 0, to: 4) },
                     { list.removeFirst(5) }, { list.removeLast(5) }, { list.removeFirst(-1) }, { list.removeLast(-1) },
-                    { list.swapAt(0, 4) }, { list.replaceSubrange(2 ..< 5, with: ["x"]) }, { list.removeSubrange(3 ..< 5) },
+                    { list.swapAt(0, 4) }, { list.replaceSubrange(2 ..< 5, with: ["x"]) },
+                    { list.removeSubrange(3 ..< 5) },
                 ] as [() -> Void] {
                     #expect(misuses(wrong).count == 1)
                 }
@@ -412,7 +419,9 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         #expect(all.sorted(byKeyPath: "name", ascending: false).map(\.number) == [1, 3, 2, 4])
         #expect(all.sorted(byKeyPath: "seats").sorted(byKeyPath: "name").map(\.number) == [2, 4, 3, 1], "238")
         #expect(all.sorted(by: []).map(\.number) == [1, 2, 3, 4])
-        #expect(misuses { _ = all.sorted(byKeyPath: "stops") }.count == 1 && misuses { _ = all.sorted(byKeyPath: "x") }.count == 1)
+        #expect(
+            misuses { _ = all.sorted(byKeyPath: "stops") }.count == 1
+                && misuses { _ = all.sorted(byKeyPath: "x") }.count == 1)
         #expect(all.distinct(by: ["name"]).map(\.number) == [1, 2])
         #expect(all.distinct(by: ["name"]).sorted(byKeyPath: "name").map(\.number) == [2, 1], "241")
         #expect(all.sorted(byKeyPath: "seats").distinct(by: ["name"]).map(\.number) == [2, 3])
@@ -445,7 +454,9 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         #expect(throws: Realm.Error.self) { try makeRealm(trains) { $0.encryptionKey = Data(repeating: 1, count: 64) } }
         #expect(throws: Realm.Error.self) { try makeRealm(trains) { $0.encryptionKey = Data(repeating: 1, count: 5) } }
         let closed = Realm.Configuration(fileURL: copy)
-        #expect(try Realm.deleteFiles(for: closed) && !Realm.fileExists(for: closed) && !(try Realm.deleteFiles(for: closed)))
+        #expect(
+            try Realm.deleteFiles(for: closed) && !Realm.fileExists(for: closed)
+                && !(try Realm.deleteFiles(for: closed)))
         do {
             _ = try Realm.deleteFiles(for: realm.configuration)
             Issue.record("deleted")
@@ -475,7 +486,9 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         let url = temporaryURL()
         try inAThread {
             nonisolated(unsafe) var called = 0
-            let realm = try makeRealm([ThingBefore.self], version: 3, url: url) { $0.migrationBlock = { _, _ in called += 1 } }
+            let realm = try makeRealm([ThingBefore.self], version: 3, url: url) {
+                $0.migrationBlock = { _, _ in called += 1 }
+            }
             #expect(called == 0, "not for a new file (281)")
             try realm.write {
                 realm.create(ThingBefore.self, value: ["Ada", "Byron", 1] as [Any])
@@ -487,7 +500,9 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
             _ = try makeRealm([ThingAfter.self], version: 3, url: url)
             Issue.record("opened without migration")
         } catch Realm.Error.schemaMismatch {}
-        #expect(throws: Realm.Error.self, "a lower version (284)") { try makeRealm([ThingBefore.self], version: 2, url: url) }
+        #expect(throws: Realm.Error.self, "a lower version (284)") {
+            try makeRealm([ThingBefore.self], version: 2, url: url)
+        }
         nonisolated(unsafe) var versions: [UInt64] = []
         let realm = try makeRealm([ThingAfter.self], version: 4, url: url) {
             $0.migrationBlock = { migration, version in
@@ -513,7 +528,10 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         try inAThread {
             #expect(throws: Realm.Error.self) {
                 try makeRealm([ThingAfter.self], version: 1, url: url) {
-                    $0.migrationBlock = { $0.renameProperty(onType: "Thing", from: "nothing", to: "full"); _ = $1 }
+                    $0.migrationBlock = {
+                        $0.renameProperty(onType: "Thing", from: "nothing", to: "full")
+                        _ = $1
+                    }
                 }
             }
             let realm = try makeRealm([ThingAfter.self], version: 1, url: url) {
@@ -530,7 +548,8 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
     // MARK: Coding
 
     @Test func rules296And297Coding() throws {
-        let json = #"{"id": 1, "pages": [1, 2], "labels": ["a", "a"], "counts": {"x": 1}, "price": "1.5", "more": true}"#
+        let json =
+            #"{"id": 1, "pages": [1, 2], "labels": ["a", "a"], "counts": {"x": 1}, "price": "1.5", "more": true}"#
         let letter = try JSONDecoder().decode(Letter.self, from: Data(json.utf8))
         #expect(letter.id == 1 && letter.text == nil && Array(letter.pages) == [1, 2] && letter.labels.count == 1)
         #expect(letter.counts["x"] == 1 && letter.price == 1.5 && letter.reply == nil, "296")
@@ -539,7 +558,9 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         let text = String(decoding: try encoder.encode(letter), as: UTF8.self)
-        #expect(text.contains(#""text":null"#) && text.contains(#""sent":null"#) && text.contains(#""labels":["a"]"#), "297")
+        #expect(
+            text.contains(#""text":null"#) && text.contains(#""sent":null"#) && text.contains(#""labels":["a"]"#), "297"
+        )
         #expect(text.contains(#""reply":{"#) && text.contains(#""text":"yes""#))
         let realm = try makeRealm([Letter.self])
         try realm.write { realm.add(letter) }

@@ -1,5 +1,5 @@
-// What the reference of sections promises, with models of our own: keys, access, observing sections and one section, key
-// paths, and what is told when a section key changes.
+// What the reference of sections promises, with models of our own: keys, access, observing sections and one section,
+// key paths, and what is told when a section key changes.
 import Foundation
 import Motte
 import OpenCombine
@@ -72,7 +72,8 @@ enum HoundSize: String, PersistableEnum { case small, large }
         for name in ["Liam", "Maya", "Larry", "Noor", "Lisa"] { try add(realm, name, 1) }
         let sections = realm.objects(Hound.self).sectioned(by: \.initial)
         #expect(sections.allKeys == ["L", "M", "N"] && sections.map(\.count) == [3, 1, 1])
-        #expect(sections[0].key == "L" && sections[0].id == "L" && sections[0].map(\.name) == ["Larry", "Liam", "Lisa"])
+        #expect(
+            sections[0].key == "L" && sections[0].id == "L" && sections[0].map(\.name) == ["Larry", "Liam", "Lisa"])
         #expect(sections[IndexPath(item: 2, section: 0)].name == "Lisa" && sections[2].first?.name == "Noor")
         let byBlock = realm.objects(Hound.self).sectioned(
             by: { String($0.name.suffix(1)) }, sortDescriptors: [.init(keyPath: "name", ascending: false)])
@@ -138,7 +139,9 @@ enum HoundSize: String, PersistableEnum { case small, large }
         #expect(try heard { rex.toys[0].brand = "y" } == ["all", "brand"])
         #expect(try heard { rex.toys[0].isNew = true } == ["all"])
         #expect(try heard { rex.toys.append(Bone()) } == ["all", "brand", "toys"])
-        #expect(try heard { rex.age = 4 } == ["all", "brand", "name", "toys", "typed"], "the section key, whatever the filter")
+        #expect(
+            try heard { rex.age = 4 } == ["all", "brand", "name", "toys", "typed"],
+            "the section key, whatever the filter")
         #expect(try heard { realm.create(Hound.self, value: ["name": "new", "age": 4]) }.count == 5)
         tokens.forEach { $0.invalidate() }
         #expect(misuses { _ = sections.observe(keyPaths: ["nothing"]) { _ in } }.count > 0)
@@ -150,7 +153,8 @@ enum HoundSize: String, PersistableEnum { case small, large }
         let sections = realm.objects(Hound.self).sectioned(by: \.age)
         try realm.write { #expect(misuses { _ = sections.observe { _ in } }.count == 1) }
         let frozen = sections.freeze()
-        #expect(misuses { _ = frozen.observe { _ in } }.count == 1 && misuses { _ = frozen[0].observe { _ in } }.count == 1)
+        #expect(
+            misuses { _ = frozen.observe { _ in } }.count == 1 && misuses { _ = frozen[0].observe { _ in } }.count == 1)
         try realm.write { realm.deleteAll() }
         #expect(frozen.isFrozen && frozen.count == 1 && frozen[0].first?.name == "Rex" && sections.isEmpty)
         #expect(frozen.thaw()?.isEmpty == true && sections.realm == realm)
@@ -164,7 +168,10 @@ enum HoundSize: String, PersistableEnum { case small, large }
         let cancellables: [AnyCancellable] = [
             sections[0].objectWillChange.sink { heard.append("will") },
             sections.changesetPublisher.sink { heard.append(text($0)) },
-            sections[0].collectionPublisher.sink { _ in } receiveValue: { heard.append("section \($0.count)") },
+            sections[0].collectionPublisher.sink { _ in
+            } receiveValue: {
+                heard.append("section \($0.count)")
+            },
         ]
         realm.refresh()
         try add(realm, "Max", 3)

@@ -5,7 +5,10 @@ import Motte
 import Testing
 
 enum Weekday: String, PersistableEnum { case monday, tuesday, sunday }
-enum Level: Int, PersistableEnum { case low = 1, high = 10 }
+enum Level: Int, PersistableEnum {
+    case low = 1
+    case high = 10
+}
 
 class Leaf: EmbeddedObject {
     @Persisted var text: String
@@ -160,12 +163,15 @@ private let buildings: [ObjectBase.Type] = [Building.self, Leaf.self]
     @Test func requiredPropertiesHaveADefaultAndOptionalOnesAreNil() {
         let object = Sampler()
         #expect(!object.bool && object.int == 0 && object.int8 == 0 && object.int16 == 0 && object.int32 == 0)
-        #expect(object.int64 == 0 && object.float == 0 && object.double == 0 && object.string == "" && object.data.isEmpty)
+        #expect(
+            object.int64 == 0 && object.float == 0 && object.double == 0 && object.string == "" && object.data.isEmpty)
         #expect(object.decimal == 0 && object.any == .none && object.weekday == .monday && object.level == .low)
-        #expect(object.boolOrNil == nil && object.intOrNil == nil && object.int8OrNil == nil && object.int16OrNil == nil)
+        #expect(
+            object.boolOrNil == nil && object.intOrNil == nil && object.int8OrNil == nil && object.int16OrNil == nil)
         #expect(object.int32OrNil == nil && object.int64OrNil == nil && object.floatOrNil == nil)
         #expect(object.doubleOrNil == nil && object.stringOrNil == nil && object.dataOrNil == nil)
-        #expect(object.dateOrNil == nil && object.decimalOrNil == nil && object.uuidOrNil == nil && object.oidOrNil == nil)
+        #expect(
+            object.dateOrNil == nil && object.decimalOrNil == nil && object.uuidOrNil == nil && object.oidOrNil == nil)
         #expect(object.object == nil && object.embedded == nil && object.weekdayOrNil == nil)
         #expect(object.list.isEmpty && object.set.isEmpty && object.map.isEmpty && object.cgFloat == 0)
     }
@@ -236,7 +242,8 @@ private let buildings: [ObjectBase.Type] = [Building.self, Leaf.self]
         try realm.write { realm.add(object) }
         let read = try #require(realm.objects(Vintage.self).first)
         #expect(read.flag.value == true && read.number.value == nil && read.ratio.value == nil)
-        #expect(read.mixed.value == "m" && Array(read.list) == ["a", "b"] && read.set.contains(7) && read.map["k"] == "v")
+        #expect(
+            read.mixed.value == "m" && Array(read.list) == ["a", "b"] && read.set.contains(7) && read.map["k"] == "v")
         try realm.write {
             read.number.value = 5
             read.flag.value = nil
@@ -316,7 +323,8 @@ private let buildings: [ObjectBase.Type] = [Building.self, Leaf.self]
         object.others.insert(object)
         try realm.write { realm.add(object) }
         #expect(Set(object.bools) == [true, nil] && Set(object.datas) == [Data([1]), nil])
-        #expect(Set(object.dates) == [date, nil] && Set(object.decimals) == [1.5, nil] && Set(object.doubles) == [1, nil])
+        #expect(
+            Set(object.dates) == [date, nil] && Set(object.decimals) == [1.5, nil] && Set(object.doubles) == [1, nil])
         #expect(Set(object.floats) == [1, nil] && Set(object.ints) == [1, nil] && Set(object.int8s) == [1, nil])
         #expect(Set(object.oids) == [oid, nil] && Set(object.uuids) == [uuid, nil])
         #expect(object.others.count == 1 && object.others.contains(object) && object.ints.contains(nil))
@@ -361,7 +369,8 @@ private let buildings: [ObjectBase.Type] = [Building.self, Leaf.self]
         let object = Traveller()
         try realm.write { realm.add(object) }
         let park = "Washington D.C."
-        let encoded = try #require(park.addingPercentEncoding(withAllowedCharacters: .init(charactersIn: ".$").inverted))
+        let encoded = try #require(
+            park.addingPercentEncoding(withAllowedCharacters: .init(charactersIn: ".$").inverted))
         #expect(encoded == "Washington D%2EC%2E")
         try realm.write {
             #expect(misuses { object.parks[park] = "Rock Creek" }.count == 1)
@@ -380,7 +389,8 @@ private let buildings: [ObjectBase.Type] = [Building.self, Leaf.self]
         let realm = try makeRealm([Traveller.self])
         let friend = Traveller(value: ["name": "Max"])
         let values: [AnyRealmValue] = [
-            .none, .int(1), .float(1.5), .double(2.5), .decimal128(3), .objectId(.generate()), .uuid(UUID()), .bool(true),
+            .none, .int(1), .float(1.5), .double(2.5), .decimal128(3), .objectId(.generate()), .uuid(UUID()),
+            .bool(true),
             .date(Date(timeIntervalSince1970: 9)), .data(Data([1])), .string("cat"), .object(friend),
         ]
         let object = Traveller()
@@ -400,7 +410,9 @@ private let buildings: [ObjectBase.Type] = [Building.self, Leaf.self]
 
     @Test func mixedCollectionsNestAHundredLevelsAndNoMore() throws {
         let realm = try makeRealm([Traveller.self])
-        func nested(_ levels: Int) -> AnyRealmValue { (1 ..< levels).reduce(.fromArray([])) { list, _ in .fromArray([list]) } }
+        func nested(_ levels: Int) -> AnyRealmValue {
+            (1 ..< levels).reduce(.fromArray([])) { list, _ in .fromArray([list]) }
+        }
         let object = Traveller()
         try realm.write {
             realm.add(object)
@@ -451,7 +463,8 @@ private let buildings: [ObjectBase.Type] = [Building.self, Leaf.self]
         #expect(cafes.where { $0.place.geoWithin(circle) }.map(\.name) == ["Seattle"])
         let box = try #require(GeoBox(bottomLeft: (47, -123), topRight: (48, -122)))
         #expect(cafes.where { $0.place.geoWithin(box) }.map(\.name) == ["Seattle", "Tacoma"])
-        let polygon = try #require(GeoPolygon(outerRing: [(47, -123), (47.4, -123), (47.4, -122), (47, -122), (47, -123)]))
+        let polygon = try #require(
+            GeoPolygon(outerRing: [(47, -123), (47.4, -123), (47.4, -122), (47, -122), (47, -123)]))
         #expect(cafes.where { $0.place.geoWithin(polygon) }.map(\.name) == ["Tacoma"])
         #expect(cafes.filter("place IN %@", box).count == 2 && cafes[0].place?.latitude == 47.6062)
         #expect(GeoPoint(latitude: 91, longitude: 0) == nil && Distance.kilometers(-1) == nil)
@@ -474,7 +487,8 @@ private let buildings: [ObjectBase.Type] = [Building.self, Leaf.self]
         try realm.write { realm.add(building) }
         let read = try #require(realm.objects(Building.self).first)
         #expect(read.height == Metres(300) && read.width == nil && read.site?.text == "https:tower")
-        #expect(Array(read.floors) == [Metres(3), Metres(4)] && read.sites[1] == nil && read.rooms["hall"] == Metres(9))
+        #expect(
+            Array(read.floors) == [Metres(3), Metres(4)] && read.sites[1] == nil && read.rooms["hall"] == Metres(9))
         #expect(read.depths.count == 1 && read.pixel == Pixel("p") && Array(read.pixels) == [Pixel("x"), Pixel("y")])
         #expect(read.home.text == "https:home")
         #expect(realm.objects(Building.self).where { $0.height == Metres(300) }.count == 1)
@@ -485,7 +499,8 @@ private let buildings: [ObjectBase.Type] = [Building.self, Leaf.self]
         let realm = try makeRealm(buildings)
         try realm.write {
             realm.create(Building.self, value: ["height": 12.5, "site": "https:stored", "floors": [1.0, 2.0]])
-            realm.create(Building.self, value: ["height": Metres(8), "site": WebAddress(persistedValue: "https:mapped")!])
+            realm.create(
+                Building.self, value: ["height": Metres(8), "site": WebAddress(persistedValue: "https:mapped")!])
         }
         #expect(realm.objects(Building.self).map(\.height.value) == [12.5, 8])
         #expect(realm.objects(Building.self).map(\.site?.text) == ["https:stored", "https:mapped"])
@@ -510,7 +525,9 @@ private let buildings: [ObjectBase.Type] = [Building.self, Leaf.self]
         do {
             let realm = try makeRealm(buildings, url: url)
             let schema = try #require(realm.schema["Building"])
-            #expect(schema["height"]?.type == .double && schema["site"]?.type == .string && schema["site"]?.isOptional == true)
+            #expect(
+                schema["height"]?.type == .double && schema["site"]?.type == .string
+                    && schema["site"]?.isOptional == true)
             #expect(schema["pixel"]?.type == .object && schema["pixel"]?.objectClassName == "Leaf")
             try realm.write { realm.create(Building.self, value: ["height": 7.0]) }
             let dynamic = try #require(realm.dynamicObjects("Building").first)

@@ -1,11 +1,14 @@
-// Models and functions that use every signature programs written for RealmSwift use: names, labels, defaults, nesting of
-// types. What is in this folder is checked by compiling it; what it does is the matter of the other tests.
+// Models and functions that use every signature programs written for RealmSwift use: names, labels, defaults, nesting
+// of types. What is in this folder is checked by compiling it; what it does is the matter of the other tests.
 import Dispatch
 import Foundation
 import Motte
 
 enum Genre: String, PersistableEnum { case jazz, rock, folk }
-enum Stars: Int, PersistableEnum { case one = 1, two, three }
+enum Stars: Int, PersistableEnum {
+    case one = 1
+    case two, three
+}
 
 struct Duration64: CustomPersistable {
     typealias PersistedType = Int64

@@ -118,7 +118,7 @@ func useRealms(_ track: Track, _ album: Album, _ url: URL) throws {
     try realm.commitWrite(withoutNotifying: [])
     realm.cancelWrite()
     let id: AsyncTransactionId = realm.writeAsync({}, onComplete: { error in _ = error?.localizedDescription })
-    realm.writeAsync { }
+    realm.writeAsync {}
     let _: AsyncTransactionId = realm.beginAsyncWrite { realm.commitAsyncWrite() }
     realm.commitAsyncWrite(allowGrouping: true) { (_: Swift.Error?) in }
     try realm.cancelAsyncWrite(id)
@@ -222,5 +222,6 @@ func useLogging() {
     Logger.setLogLevel(.debug, for: .realm)
     Logger.setLogLevel(.debug)
     let _: LogLevel = Logger.logLevel()
-    _ = Logger { (level: LogLevel, category: LogCategory, message: String) in _ = (level.description, category, message) }
+    _ = Logger { (level: LogLevel, category: LogCategory, message: String) in _ = (level.description, category, message)
+    }
 }

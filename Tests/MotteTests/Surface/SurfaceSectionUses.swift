@@ -28,12 +28,16 @@ func useProjections(_ realm: Realm, _ album: Album) throws {
         view.label = "x"
         view.titles[0] = "y"
     }
-    let _: (Album, Realm?, Bool, Bool, String) = (view.rootObject, view.realm, view.isInvalidated, view.isFrozen, view.description)
+    let _: (Album, Realm?, Bool, Bool, String) = (
+        view.rootObject, view.realm, view.isInvalidated, view.isFrozen, view.description
+    )
     let _: (AlbumView, AlbumView?) = (view.freeze(), view.thaw())
     _ = view == view && [view: 1].isEmpty
     view.setValue("x", forKey: "label")
     let _: Any? = view.value(forKey: "label")
-    let _: (Int, String?, [String], Int?) = (view.titles.count, view.titles.first, view.titles.map { $0 }, view.titles.index(of: "x"))
+    let _: (Int, String?, [String], Int?) = (
+        view.titles.count, view.titles.first, view.titles.map { $0 }, view.titles.index(of: "x")
+    )
     let _: Int? = view.titles.index(matching: NSPredicate(format: "title == 'x'"))
     _ = (view.titles.realm, view.titles.isFrozen, view.titles.freeze(), view.titles.thaw(), view.titles.description)
     _ = view.titles.observe { (_: RealmCollectionChange<ProjectedCollection<String>>) in }
@@ -60,13 +64,20 @@ func useProjections(on actor: MainActor, _ view: AlbumView) async {
 func useSections(_ tracks: Results<Track>, _ album: Album, _ views: Results<TrackView>) {
     let sections: SectionedResults<String, Track> = tracks.sectioned(by: \.title)
     let _: SectionedResults<Genre?, Track> = tracks.sectioned(by: \.genre, ascending: false)
-    let _: SectionedResults<Int, Track> = tracks.sectioned(by: \.plays, sortDescriptors: [SortDescriptor(keyPath: "plays")])
-    let _: SectionedResults<Int, Track> = tracks.sectioned(by: { $0.plays % 3 }, sortDescriptors: [SortDescriptor(keyPath: "plays")])
-    let _: SectionedResults<Int, Track> = tracks.sectioned(sortDescriptors: [SortDescriptor(keyPath: "plays")]) { $0.plays % 3 }
+    let _: SectionedResults<Int, Track> = tracks.sectioned(
+        by: \.plays, sortDescriptors: [SortDescriptor(keyPath: "plays")])
+    let _: SectionedResults<Int, Track> = tracks.sectioned(
+        by: { $0.plays % 3 }, sortDescriptors: [SortDescriptor(keyPath: "plays")])
+    let _: SectionedResults<Int, Track> = tracks.sectioned(sortDescriptors: [SortDescriptor(keyPath: "plays")]) {
+        $0.plays % 3
+    }
     let _: SectionedResults<Bool, Int> = album.numbers.sectioned(by: { $0 > 3 })
     let _: SectionedResults<Bool, Int> = album.numbers.sectioned(by: { $0 > 3 }, ascending: false)
     let _: SectionedResults<String, TrackView> = views.sectioned(by: \.title, ascending: true)
-    _ = (album.tracks.sectioned(by: \.title), album.trackSet.sectioned(by: \.title), AnyRealmCollection(tracks).sectioned(by: \.title))
+    _ = (
+        album.tracks.sectioned(by: \.title), album.trackSet.sectioned(by: \.title),
+        AnyRealmCollection(tracks).sectioned(by: \.title)
+    )
     let _: ([String], Int, Realm?, Bool, Bool) = (
         sections.allKeys, sections.count, sections.realm, sections.isFrozen, sections.isInvalidated
     )
@@ -80,7 +91,8 @@ func useSections(_ tracks: Results<Track>, _ album: Album, _ views: Results<Trac
     _ = sections.observe { (change: SectionedResultsChange<SectionedResults<String, Track>>) in
         switch change {
         case .initial(let sections): _ = sections.count
-        case .update(let sections, let deletions, let insertions, let modifications, let sectionsToInsert, let sectionsToDelete):
+        case .update(
+            let sections, let deletions, let insertions, let modifications, let sectionsToInsert, let sectionsToDelete):
             _ = (sections.allKeys, deletions + insertions + modifications, sectionsToInsert.union(sectionsToDelete))
         }
     }
