@@ -149,7 +149,11 @@ extension RealmCollection {
             return elements[index]
         }
         do throws(DatabaseError) {
-            let view = try handle.live.value(at: index)
+            let view: ValueView
+            do throws(DatabaseError) { view = try handle.live.value(at: index) } catch {
+                // In the words that programs look for.
+                throw error.code == .outOfBounds ? ManagedList.outOfBounds(index, try handle.live.count()) : error
+            }
             if view.kind == .list || view.kind == .map, let nested = try handle.live.nestedCollection(at: index) {
                 return AnyRealmValue(nested, handle.session) as? Element ?? Element._default()
             }
