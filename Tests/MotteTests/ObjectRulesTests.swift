@@ -210,6 +210,7 @@ private let members: [ObjectBase.Type] = [Member.self, Card.self, Stamp.self, Vi
             #expect(misuses { realm.create(Member.self, value: ["number": 4, "isActive": 2]) }.count > 0)
             let made = realm.create(Member.self, value: ["number": 5, "isActive": 1, "scores": NSNull()])
             #expect(made.isActive && made.scores.isEmpty, "null is an empty list")
+            #expect(realm.objects(Member.self).count == 1, "what does not fit is not added")
         }
     }
 
@@ -304,6 +305,12 @@ private let members: [ObjectBase.Type] = [Member.self, Card.self, Stamp.self, Vi
             #expect(misuses { realm.dynamicCreate("Card", value: ["code": "x"]) }.count > 0)
             let copy = realm.create(Member.self, value: Member(value: ["number": 2, "card": ["code": "b"]]))
             #expect(copy.card?.code == "b")
+            one.card?.stamps.append(Stamp(value: ["shop": "s"]))
+            let visit = realm.create(Visit.self, value: ["cards": [["code": "c"]]])
+            let second = realm.create(Visit.self, value: visit)
+            #expect(second.cards.map(\.code) == ["c"] && visit.cards.map(\.code) == ["c"], "duplicated (60)")
+            let loose = Member(value: one)
+            #expect(loose.card?.realm == nil && loose.card?.stamps.first?.shop == "s" && one.card?.code == "a")
         }
         #expect(one.card?.code == "a")
     }
@@ -318,7 +325,9 @@ private let members: [ObjectBase.Type] = [Member.self, Card.self, Stamp.self, Vi
             let texts =
                 misuses { one.number = 6 } + misuses { one["number"] = 6 }
                 + misuses { one.setValue(6, forKey: "number") }
-            #expect(texts.count == 3 && texts.allSatisfy { $0.contains("can't be changed after an object is inserted") }, "\(texts)")
+            #expect(
+                texts.count == 3 && texts.allSatisfy { $0.contains("can't be changed after an object is inserted") },
+                "\(texts)")
         }
         #expect(one.number == 5 && realm.object(ofType: Member.self, forPrimaryKey: Int?.none)?.name == "no number")
         #expect(try misuses { _ = try realm.write { realm.create(Member.self, value: ["name": "again"]) } }.count == 1)

@@ -201,7 +201,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
     public func _encode(_ encoder: _Encoder) {}
     public static func _convert(_ value: Any?) -> Map? {
         guard let value = Dynamic.flattened(value) else { return Map() }
-        if let map = value as? Map { return map }
+        if let map = value as? Map, !map._isManaged { return map }
         return _entries(value).map { Map(unmanaged: $0) }
     }
 

@@ -177,7 +177,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
     public func _encode(_ encoder: _Encoder) {}
     public static func _convert(_ value: Any?) -> MutableSet? {
         guard let value = Dynamic.flattened(value) else { return MutableSet() }
-        if let set = value as? MutableSet { return set }
+        if let set = value as? MutableSet { return set._isManaged ? MutableSet(unmanaged: Array(set)) : set }
         return List<Element>._elements(value).map { MutableSet(unmanaged: $0) }
     }
 

@@ -222,7 +222,13 @@ extension _HasPersistedType where Self: ObjectBase {
     public func _encode(_ encoder: _Encoder) { encoder.put(object: self) }
     public static func _convert(_ value: Any?) -> Self? {
         guard let value = Dynamic.flattened(value) else { return nil }
-        if let exact = value as? Self { return exact }
+        if let exact = value as? Self {
+            // An embedded object has one parent: whoever gets it by value gets a copy.
+            guard exact is EmbeddedObject, exact.live != nil else { return exact }
+            let copy = Self()
+            ObjectValues.assign(exact, to: copy)
+            return copy
+        }
         if let other = value as? ObjectBase, type(of: other).className() != Self.className() { return nil }
         if value is ObjectBase || Dynamic.entries(value) != nil || Dynamic.elements(value) != nil {
             let object = Self()

@@ -23,14 +23,18 @@ enum ObjectValues {
         set(value, field, of: object)
     }
 
-    private static func set(_ value: Any?, _ field: ClassFields.Field, of object: ObjectBase) {
+    @discardableResult
+    private static func set(_ value: Any?, _ field: ClassFields.Field, of object: ObjectBase) -> Bool {
         if field.shape.type == .linkingObjects {
             misuse("\(type(of: object).className()).\(field.name) is computed and cannot be set", .invalidInput)
         } else if !field.access.assign(value, at: field.pointer(in: object), of: object) {
             misuse(
                 "Invalid value '\(Dynamic.text(value))' for property '\(type(of: object).className()).\(field.name)'",
                 .invalidInput)
+        } else {
+            return true
         }
+        return false
     }
 
     /// Through links, as far as the path goes; through a collection, the values of all its elements.
@@ -48,16 +52,19 @@ enum ObjectValues {
 
     // MARK: All of them
 
-    /// From a dictionary, an array in the order of declaration, or another object.
+    /// From a dictionary, an array in the order of declaration, or another object. False after misuse, with which it
+    /// ends.
+    @discardableResult
     static func assign(
         _ value: Any, to object: ObjectBase, resolving: (_ value: Any?, _ shape: _Shape) -> Any? = { value, _ in value }
-    ) {
+    ) -> Bool {
         let type = type(of: object)
         let fields = ClassFields.of(type)
         if let other = value as? ObjectBase {
             for field in fields.fields where field.shape.type != .linkingObjects {
                 guard has(other, field.name) else { continue }
-                set(resolving(other.value(forKey: field.name), field.shape), field, of: object)
+                let value = resolving(other.value(forKey: field.name), field.shape)
+                guard set(value, field, of: object) else { return false }
             }
         } else if let entries = Dynamic.entries(value) {
             for entry in entries {
@@ -65,21 +72,26 @@ enum ObjectValues {
                     object.setValue(entry.value, forKey: entry.key)
                     continue
                 }
-                set(resolving(entry.value, field.shape), field, of: object)
+                guard set(resolving(entry.value, field.shape), field, of: object) else { return false }
             }
         } else if let values = Dynamic.elements(value) {
             let stored = fields.fields.filter { $0.shape.type != .linkingObjects }
             guard values.count <= stored.count else {
-                return misuse(
+                misuse(
                     "Invalid array input: \(type.className()) has \(stored.count) properties, the array "
                         + "\(values.count) values", .invalidInput)
+                return false
             }
-            for (field, value) in zip(stored, values) { set(resolving(value, field.shape), field, of: object) }
+            for (field, value) in zip(stored, values) {
+                guard set(resolving(value, field.shape), field, of: object) else { return false }
+            }
         } else {
             misuse(
                 "Invalid value '\(Dynamic.text(value))' to initialize object of type '\(type.className())'",
                 .invalidInput)
+            return false
         }
+        return true
     }
 
     private static func has(_ object: ObjectBase, _ name: String) -> Bool {

@@ -84,6 +84,9 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
     @usableFromInline mutating func _hold(_ value: Value, in object: ObjectBase) {
         if column != 0, column != Persisted.recording, let current = _held(by: object) as? any _CollectionValue {
             current._assign(value, policy: .all)
+        } else if Value._isCollection, column == 0, let copy = Value._convert(value) {
+            // A collection that is managed stays its object's own.
+            storage = .value(copy)
         } else {
             storage = .value(value)
         }

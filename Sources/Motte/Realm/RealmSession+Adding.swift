@@ -217,9 +217,12 @@ extension RealmSession {
         }
         let object = type.init()
         var failure: DatabaseError?
-        ObjectValues.assign(value, to: object) { value, shape in self.resolved(value, shape, policy, &failure) }
+        let fits = ObjectValues.assign(value, to: object) { value, shape in
+            self.resolved(value, shape, policy, &failure)
+        }
         if let failure { throw failure }
-        try added(object, policy: policy)
+        // What was misused is not added in part.
+        if fits { try added(object, policy: policy) }
         return object
     }
 
