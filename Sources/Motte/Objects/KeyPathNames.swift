@@ -46,9 +46,13 @@ extension ObjectBase {
 
     func _recordedRead<Value: _HasPersistedType>(_ field: UInt32) -> Value {
         guard let recorder else { return Value._default() }
-        let fields = ClassFields.of(type(of: self)).fields
-        if Int(field) < fields.count { recorder.add(fields[Int(field)].columnName) }
+        _noteRead(field)
         return Value._recorded(recorder)
+    }
+
+    func _noteRead(_ field: UInt32) {
+        let fields = ClassFields.of(type(of: self)).fields
+        if Int(field) < fields.count { recorder?.add(fields[Int(field)].columnName) }
     }
 }
 

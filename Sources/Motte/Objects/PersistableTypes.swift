@@ -245,7 +245,14 @@ extension Optional: _HasPersistedType where Wrapped: _HasPersistedType {
     @inline(__always)
     public static func _decode(_ stored: _Stored) -> Wrapped?? {
         if stored.view.isNull { return .some(nil) }
-        return Wrapped._decode(stored).map { .some($0) }
+        if let value = Wrapped._decode(stored) { return .some(value) }
+        return mayFail ? .some(nil) : nil
+    }
+    /// Whether a value that is stored as it should be can still be none of these: an enum's unknown raw value, or what
+    /// a type of the program's own cannot be made from.
+    @inline(never)
+    private static var mayFail: Bool {
+        Wrapped.self is any PersistableEnum.Type || Wrapped.self is any FailableCustomPersistable.Type
     }
     public func _encode(_ encoder: _Encoder) {
         if let self { self._encode(encoder) } else { encoder.put(.null) }
@@ -256,7 +263,10 @@ extension Optional: _HasPersistedType where Wrapped: _HasPersistedType {
     }
     public var _dynamic: Any? { flatMap { $0._dynamic } }
     public var _linkedObject: ObjectBase? { flatMap { $0._linkedObject } }
-    public static func _recorded(_ names: KeyPathNames) -> Wrapped? { Wrapped._recorded(names) }
+    /// Only paths through objects go on; a value may not be to be had.
+    public static func _recorded(_ names: KeyPathNames) -> Wrapped? {
+        Wrapped.self is ObjectBase.Type ? Wrapped._recorded(names) : nil
+    }
 }
 extension Optional: _RealmSchemaDiscoverable where Wrapped: _RealmSchemaDiscoverable {}
 extension Optional: _Persistable where Wrapped: _PersistableInsideOptional {

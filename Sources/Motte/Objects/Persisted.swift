@@ -65,7 +65,14 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
     /// What is kept here: unmanaged values, and collections. Made once: an unmanaged property keeps what it has shown,
     /// and a collection its identity.
     @usableFromInline mutating func _held(by object: ObjectBase) -> Value {
-        if column == Persisted.recording { return object._recordedRead(options) }
+        if column == Persisted.recording {
+            // A type that has no value of its own to show has an initial value here.
+            if Value.self is any FailableCustomPersistable.Type, case .initial(let make) = storage {
+                object._noteRead(options)
+                return make()
+            }
+            return object._recordedRead(options)
+        }
         switch storage {
         case .value(let value): return value
         case .initial(let make):
