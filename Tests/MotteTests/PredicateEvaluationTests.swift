@@ -15,6 +15,16 @@ class TestedPet: Object {
     @Persisted var marks: Map<String, Int>
 }
 
+class TestedPlace: EmbeddedObject {
+    @Persisted var type = "Point"
+    @Persisted var coordinates: List<Double>
+}
+
+class TestedHouse: Object {
+    @Persisted var name: String
+    @Persisted var place: TestedPlace?
+}
+
 @Suite(.serialized) struct PredicateEvaluationTests {
     /// Made anew each time: once for a realm, once for a list in none.
     func pets() -> [TestedPet] {
@@ -84,6 +94,39 @@ class TestedPet: Object {
         #expect(words.index(matching: "SELF LIKE 'b*'") == 1)
         let messages = misuses { _ = list.index(matching: "age >") }
         #expect(messages.count == 1)
+    }
+
+    @Test func shapesAreAskedForAsTheEngineDoes() throws {  // 234
+        let houses = { () -> [TestedHouse] in
+            [("in", [12.5, 55.7]), ("out", [-74.0, 40.7]), ("nowhere", nil)].map { name, coordinates in
+                let house = TestedHouse(value: ["name": name])
+                if let coordinates { house.place = TestedPlace(value: ["coordinates": coordinates]) }
+                return house
+            }
+        }
+        let realm = try makeRealm([TestedHouse.self, TestedPlace.self])
+        try realm.write { realm.add(houses()) }
+        let shapes: [any RLMGeospatial] = [
+            try #require(GeoBox(bottomLeft: (55, 12), topRight: (56, 13))),
+            try #require(GeoCircle(center: (55.67, 12.56), radius: try #require(.kilometers(20)))),
+            try #require(GeoPolygon(outerRing: [(55, 12), (56, 12), (56, 13), (55, 13), (55, 12)])),
+        ]
+
+        for shape in shapes {
+            for format in ["place IN %@", "place GEOWITHIN %@", "NOT place IN $0"] {
+                let predicate = NSPredicate(format: format, shape)
+                let stored = Array(realm.objects(TestedHouse.self).filter(predicate).map(\.name))
+                #expect(stored == (format.hasPrefix("NOT") ? ["out", "nowhere"] : ["in"]))
+                #expect(houses().filter { predicate.evaluate(with: $0) }.map(\.name) == stored)
+            }
+        }
+    }
+
+    @Test func percentSignsInQuotesAreNoPlaceholders() throws {
+        let pets = pets()
+
+        #expect(pets.filter { NSPredicate(format: "name != '50%' AND age > $0", 4).evaluate(with: $0) }.count == 2)
+        #expect(pets.filter { NSPredicate(format: "name != '%@' AND age > %@", 4).evaluate(with: $0) }.count == 2)
     }
 
     @Test func combinedPredicatesAreEvaluated() {

@@ -19,14 +19,14 @@ extension RealmCollection {
         }
     }
 
-    private static func _parsed(_ text: String) throws(DatabaseError) -> ParsedQuery {
-        StoredNames.query(try ParsedQuery.parse(text), of: Element._shape.target)
+    private static func _parsed(_ format: FilterFormat) throws(DatabaseError) -> ParsedQuery {
+        StoredNames.query(try format.parsed(), of: Element._shape.target)
     }
 
     package func _filtered(_ format: String, _ args: [Any?]) -> Results<Element> {
         _derived { live throws(DatabaseError) in
             let format = try FilterFormat(format, args)
-            return try live.narrowed(by: try Self._parsed(format.text), format.arguments)
+            return try live.narrowed(by: try Self._parsed(format), format.arguments)
         }
     }
 
@@ -132,7 +132,9 @@ package struct FilterFormat {
             text.append(character)
             if character == "\\", quote != nil, let escaped = characters.next() { text.append(escaped) }
         }
-        guard rest.isEmpty else {
+        // Every percent sign stood in quotes: the arguments are those of $0 and its like.
+        if rest.count == args.count { given = args }
+        guard rest.isEmpty || rest.count == args.count else {
             throw DatabaseError(
                 .queryArgument, "the filter '\(format)' uses \(args.count - rest.count) of \(args.count) arguments")
         }

@@ -7,8 +7,8 @@ extension NSPredicate {
     /// Throws `.queryInvalid` for a predicate made of a block, which only a program can evaluate.
     package func _query() throws(DatabaseError) -> (ParsedQuery, Arguments) {
         let query = try contents.combined { part throws(DatabaseError) in
-            let format = try FilterFormat(part.format, part.arguments)
-            return (format.text, format.values)
+            let format = try FilterFormat(numbering: part.format, part.arguments)
+            return (text: format.text, arguments: format.given)
         }
         guard let query else {
             throw DatabaseError(
@@ -16,6 +16,7 @@ extension NSPredicate {
                 "Only predicates made with NSPredicate(format:) can be used to query; filter an array with "
                     + "a block instead")
         }
-        return (try ParsedQuery.parse(query.text), Arguments(query.arguments))
+        let format = try FilterFormat(query.text, query.arguments)
+        return (try format.parsed(), format.arguments)
     }
 }

@@ -31,6 +31,7 @@ struct PredicateEvaluation {
         let passes = { (value: Any?) -> Bool in
             switch comparison.operator {
             case .in: right.contains { Self.compare(value, .equal, $0) }
+            case .geoWithin: right.contains { Self.isPoint(value, within: $0) }
             case .between:
                 right.count == 2 && Self.compare(value, .greaterOrEqual, right[0])
                     && Self.compare(value, .lessOrEqual, right[1])
@@ -55,6 +56,7 @@ struct PredicateEvaluation {
             let argument = number < arguments.count ? arguments[number] : nil
             return Dynamic.elements(argument) ?? [argument]
         case .list(let elements, _): return elements.flatMap { values($0, element) }
+        case .shape(let shape, _): return [shape]
         case .path(let path): return values(path, element)
         // Only a store knows shapes.
         case .shape: return []
@@ -202,6 +204,22 @@ struct PredicateEvaluation {
         }
     }
 
+    /// An object in the form of a GeoJSON point; a shape, or its text. What is neither is nowhere.
+    private static func isPoint(_ value: Any?, within shape: Any?) -> Bool {
+        guard let place = Dynamic.flattened(value) as? ObjectBase else { return false }
+        let fields = ClassFields.of(type(of: place))
+        let coordinates = Dynamic.elements(fields.field(named: "coordinates")?.value(of: place)) ?? []
+        guard fields.field(named: "type")?.value(of: place) as? String == "Point", coordinates.count >= 2,
+            let longitude = coordinates[0] as? Double, let latitude = coordinates[1] as? Double
+        else { return false }
+        return attempt(or: false) { () throws(DatabaseError) in
+            var found = shape as? GeoShape
+            if found == nil, let text = GeoText.text(shape) ?? shape as? String { found = try GeoShape.parse(text) }
+            guard let found else { return false }
+            return try GeoRegion(found).contains(MotteQueryEngine.GeoPoint(longitude: longitude, latitude: latitude))
+        }
+    }
+
     /// Only nulls are equal to null. For texts null is below everything; other values are not ordered against it.
     private static func compareNulls(_ left: Value, _ operation: ComparisonOperator, _ right: Value) -> Bool {
         if left.isNull, right.isNull {
@@ -223,8 +241,9 @@ extension PredicateContents {
             return (text: format.text, arguments: format.given)
         }
         guard let query else { return nil }
-        let predicate = try ParsedQuery.parse(query.text).predicate
-        let evaluation = PredicateEvaluation(query.arguments)
+        let format = try FilterFormat(numbering: query.text, query.arguments)
+        let predicate = try format.parsed().predicate
+        let evaluation = PredicateEvaluation(format.given)
         return { evaluation.holds(predicate, for: $0) }
     }
 }
