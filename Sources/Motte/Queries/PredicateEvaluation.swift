@@ -58,8 +58,6 @@ struct PredicateEvaluation {
         case .list(let elements, _): return elements.flatMap { values($0, element) }
         case .shape(let shape, _): return [shape]
         case .path(let path): return values(path, element)
-        // Only a store knows shapes.
-        case .shape: return []
         case .subquery(let subquery):
             let candidates = values(subquery.collection, element)
             let count = candidates.count { candidate in
