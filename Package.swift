@@ -114,7 +114,9 @@ let package = Package(
         .testTarget(
             name: "MotteTests",
             dependencies: [
-                "Motte", "MotteValues", "TestSupport", .product(name: "OpenCombineDispatch", package: "OpenCombine"),
+                "Motte", "MotteSchemaModel", "MotteValues", "TestSupport",
+                .product(name: "OpenCombine", package: "OpenCombine"),
+                .product(name: "OpenCombineDispatch", package: "OpenCombine"),
             ], path: "Tests/MotteTests"),
         tests("ConformanceTests", on: ["MotteExchange", "MotteNotifications"] + live),
         tests("FuzzTests", on: ["MotteFuzz"]),
