@@ -106,9 +106,10 @@ class TestedHouse: Object {
         }
         let realm = try makeRealm([TestedHouse.self, TestedPlace.self])
         try realm.write { realm.add(houses()) }
+        let distance = try #require(Distance.kilometers(20))
         let shapes: [any RLMGeospatial] = [
             try #require(GeoBox(bottomLeft: (55, 12), topRight: (56, 13))),
-            try #require(GeoCircle(center: (55.67, 12.56), radius: try #require(.kilometers(20)))),
+            try #require(GeoCircle(center: (55.67, 12.56), radius: distance)),
             try #require(GeoPolygon(outerRing: [(55, 12), (56, 12), (56, 13), (55, 13), (55, 12)])),
         ]
 
