@@ -26,7 +26,8 @@ package struct QueryPath {
     var operand: QueryPredicate.Operand {
         // A total is one value, and so is what a key or an index names.
         let isSingle = total != nil || !(subscripts.isEmpty || subscripts.contains(.all))
-        let quantifier: QueryPredicate.Quantifier? = collectionDepth != nil && !isSingle ? .any : nil
+        let isMany = collectionDepth != nil || subscripts.contains(.all)
+        let quantifier: QueryPredicate.Quantifier? = isMany && !isSingle ? .any : nil
         return .path(
             QueryPredicate.Path(
                 names, quantifier: quantifier, subscripts: subscripts, aspect: aspect, collectionOperator: total))
