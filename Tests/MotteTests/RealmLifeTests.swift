@@ -165,6 +165,23 @@ enum VersionTwo {
         #expect(Realm.fileExists(for: configuration))
     }
 
+    @Test func encryptedFiles() throws {
+        let (key, other) = (Data(repeating: 7, count: 64), Data(repeating: 8, count: 64))
+        let url = temporaryURL()
+        let realm = try makeRealm([Counter.self], url: url) { $0.encryptionKey = key }
+        try realm.write { realm.create(Counter.self, value: ["id": 11, "value": 12]) }
+        let copy = temporaryURL()
+        try realm.writeCopy(toFile: copy, encryptionKey: other)
+        let read = try makeRealm([Counter.self], url: copy) { $0.encryptionKey = other }
+        #expect(read.object(ofType: Counter.self, forPrimaryKey: 11)?.value == 12)
+        let again = temporaryURL()
+        try realm.writeCopy(toFile: again, encryptionKey: other)
+        for wrong in [key, nil] {
+            #expect(throws: Realm.Error.self) { try makeRealm([Counter.self], url: again) { $0.encryptionKey = wrong } }
+        }
+        #expect(try schemaVersionAtURL(again, encryptionKey: other) == 0)
+    }
+
     @Test func errorsRollBack() throws {
         struct Stop: Error {}
         let realm = try makeRealm([Counter.self])

@@ -451,7 +451,6 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         } catch let error as Realm.Error { #expect(error.code == .fileNotFound || error.code == .fileOperationFailed) }
         let seeded = try makeRealm(trains) { $0.seedFilePath = copy }
         #expect(seeded.objects(Train.self).count == 1, "276")
-        #expect(throws: Realm.Error.self) { try makeRealm(trains) { $0.encryptionKey = Data(repeating: 1, count: 64) } }
         #expect(throws: Realm.Error.self) { try makeRealm(trains) { $0.encryptionKey = Data(repeating: 1, count: 5) } }
         let closed = Realm.Configuration(fileURL: copy)
         #expect(

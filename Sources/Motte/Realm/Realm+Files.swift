@@ -5,7 +5,8 @@ import MotteStorage
 import MotteValues
 
 extension Realm {
-    /// A compacted copy of what the realm shows. An existing destination is an error.
+    /// A compacted copy of what the realm shows, encrypted with the key if there is one. An existing destination is an
+    /// error.
     public func writeCopy(toFile fileURL: URL, encryptionKey: Data? = nil) throws {
         var configuration = Configuration(fileURL: fileURL)
         configuration.encryptionKey = encryptionKey
@@ -16,13 +17,12 @@ extension Realm {
         guard let url = configuration.fileURL else {
             throw Error(.invalidInput, "a copy needs a file to be written to")
         }
-        guard configuration.encryptionKey == nil else {
-            throw Error(.invalidInput, "this store cannot be encrypted yet; copy without a key")
-        }
         guard !FileManager.default.fileExists(atPath: url.path) else {
             throw Error(.fileExists, "there is a file at '\(url.path)' already", path: url.path)
         }
-        try translating(url.path) { try core.session.copy(to: url.path) }
+        try translating(url.path) { try core.session.copy(
+                to: url.path, encryption: configuration.encryptionKey.map { .key([UInt8]($0)) } ?? .plain)
+        }
     }
 
     public static func fileExists(for configuration: Configuration) -> Bool {
@@ -50,6 +50,7 @@ public func schemaVersionAtURL(_ fileURL: URL, encryptionKey: Data? = nil) throw
         var options = SessionOptions(path: fileURL.path)
         options.isReadOnly = true
         options.noCreate = true
+        options.encryptionKey = encryptionKey.map { [UInt8]($0) }
         let session = try Session.open(options)
         defer { _ = try? session.close() }
         return try session.schemaVersion

@@ -68,6 +68,7 @@ package enum RealmOpening {
             configuration.inMemoryIdentifier != nil
             ? SessionOptions(.memory(name), schema: schema) : SessionOptions(path: name, schema: schema)
         options.isReadOnly = configuration.readOnly
+        options.encryptionKey = configuration.encryptionKey.map { [UInt8]($0) }
         options.noCreate = configuration.readOnly
         options.schemaVersion = configuration.readOnly ? nil : configuration.schemaVersion
         options.migration.deletesInsteadOfMigrating = configuration.deleteRealmIfMigrationNeeded
@@ -99,9 +100,6 @@ package enum RealmOpening {
                 throw Realm.Error(
                     .invalidInput, "Encryption key must be exactly 64 bytes long; this one has \(key.count)")
             }
-            throw Realm.Error(
-                .invalidInput, "This store cannot be encrypted yet: open it without an encryption key, or not at all.",
-                path: configuration.fileURL?.path)
         }
         if configuration.readOnly {
             guard !configuration.deleteRealmIfMigrationNeeded else {
