@@ -194,8 +194,9 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
     public func _encode(_ encoder: _Encoder) {}
     public static func _convert(_ value: Any?) -> List? {
         guard let value = Dynamic.flattened(value) else { return List() }
-        // What comes out of a realm is copied: it shall not change with the one it came from.
-        if let list = value as? List { return list._isManaged ? List(unmanaged: Array(list)) : list }
+        // What comes out of a realm is copied, with embedded objects of its own: it shall not change with what it
+        // came from.
+        if let list = value as? List, !list._isManaged { return list }
         return _elements(value).map { List(unmanaged: $0) }
     }
 
