@@ -560,18 +560,17 @@ class PlainBuilding: Object {
 }
 
 /// Runs `body` on a thread of its own, whose realms are its own.
-func inAThread<T>(_ body: () throws -> T) throws -> T {
-    try withoutActuallyEscaping(body) { body in
-        nonisolated(unsafe) let body = body
-        nonisolated(unsafe) var outcome: Result<T, any Error>?
-        let done = DispatchSemaphore(value: 0)
-        let thread = Thread {
-            outcome = Result { try body() }
-            done.signal()
-        }
-        thread.stackSize = 8 << 20
-        thread.start()
-        done.wait()
-        return try #require(outcome).get()
+func inAThread<T>(_ body: @escaping () throws -> T) throws -> T {
+    // Escaping, because the thread lets go of it only after it has said that it is done.
+    nonisolated(unsafe) let body = body
+    nonisolated(unsafe) var outcome: Result<T, any Error>?
+    let done = DispatchSemaphore(value: 0)
+    let thread = Thread {
+        outcome = Result { try body() }
+        done.signal()
     }
+    thread.stackSize = 8 << 20
+    thread.start()
+    done.wait()
+    return try #require(outcome).get()
 }
