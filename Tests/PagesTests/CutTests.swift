@@ -112,7 +112,7 @@ final class CutRun {
         while found {
             if !cursor.key.elementsEqual(FileHeader.key) {
                 count += 1
-                let value = try cursor.value.bytes
+                let value = cursor.value.bytes
                 guard let expected = model[String(decoding: cursor.key, as: UTF8.self)],
                     expected.count == value.count,
                     value.isEmpty || value.baseAddress.map({ memcmp($0, expected, value.count) == 0 }) ?? false
