@@ -216,7 +216,8 @@ extension RealmCollection {
         }
         guard let thawed = handle.session.thawed() else { return nil }
         if thawed === handle.session { return self }
-        return attempt(or: nil) { () throws(DatabaseError) in try handle.live.moved(to: thawed.session).map { Self._collection(_CollectionHandle($0, thawed)) }
+        return attempt(or: nil) { () throws(DatabaseError) in
+            try handle.live.moved(to: thawed.session).map { Self._collection(_CollectionHandle($0, thawed)) }
         }
     }
 

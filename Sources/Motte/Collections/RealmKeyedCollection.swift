@@ -60,7 +60,8 @@ extension Map {
         }
         guard let thawed = handle.session.thawed() else { return nil }
         if thawed === handle.session { return self }
-        return attempt(or: nil) { () throws(DatabaseError) in try handle.live.moved(to: thawed.session).map { Map(handle: _CollectionHandle($0, thawed)) }
+        return attempt(or: nil) { () throws(DatabaseError) in
+            try handle.live.moved(to: thawed.session).map { Map(handle: _CollectionHandle($0, thawed)) }
         }
     }
 

@@ -262,7 +262,8 @@ extension RealmSession {
     private func isUnchanged(_ field: ClassFields.Field, of object: ObjectBase, _ value: Any?) -> Bool {
         let current = field.value(of: object)
         if field.isCollection {
-            guard field.shape.collection == .list, let old = Dynamic.elements(current), let new = Dynamic.elements(value),
+            guard field.shape.collection == .list, let old = Dynamic.elements(current),
+                let new = Dynamic.elements(value),
                 old.count == new.count
             else { return false }
             return zip(old, new).allSatisfy { old, new in

@@ -19,7 +19,9 @@ public enum SectionedResultsChange<Collection> {
 public struct SectionedResultsError: Sendable {
     public static let error = SectionedResultsError()
 }
-public func ~= <Collection>(pattern: SectionedResultsError, change: SectionedResultsChange<Collection>) -> Bool { false }
+public func ~= <Collection>(pattern: SectionedResultsError, change: SectionedResultsChange<Collection>) -> Bool {
+    false
+}
 
 public typealias RealmSectionedResultsChange = SectionedResultsChange
 

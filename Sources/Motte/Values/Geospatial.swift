@@ -192,7 +192,8 @@ package enum GeoText {
         case let circle as GeoCircle: return "geoCircle(\(text(circle.center)), \(circle.radiusInRadians))"
         case let polygon as GeoPolygon:
             let rings = [polygon.outerRing] + (polygon.holes ?? [])
-            return "geoPolygon(\(rings.map { "{" + $0.map(text).joined(separator: ", ") + "}" }.joined(separator: ", ")))"
+            return
+                "geoPolygon(\(rings.map { "{" + $0.map(text).joined(separator: ", ") + "}" }.joined(separator: ", ")))"
         default: return nil
         }
     }
