@@ -1675,7 +1675,7 @@ motte_status motte_export_coll(const motte_coll *coll, const motte_export_option
 motte_status motte_export_object(const motte_object *object, const motte_export_options *options, motte_buf *out_text);
 
 /** Objects of a class; with MOTTE_CLASS_ANY, JSON Lines that name the class of each object, or a dump. progress hears
- *  of objects.
+ *  of objects. A file is mapped while it is read: nobody may cut it off meanwhile.
  *  Thread: owner. Result: -. Optional: out_counts. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, WRONG_TYPE,
  *  NULL_NOT_ALLOWED, DUPLICATE_PRIMARY_KEY, INVALID_UTF8, FILE_NOT_FOUND, NOT_IN_WRITE, CALLBACK. */
 motte_status motte_import(motte_realm *realm, motte_class cls, const motte_import_options *options,

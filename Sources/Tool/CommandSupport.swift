@@ -1,6 +1,7 @@
 /// What the subcommands share: opening a file by its own schema, turning engine errors into one sentence on stderr, and
 /// writing lines at once.
 import ArgumentParser
+import MotteExchange
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
@@ -36,6 +37,11 @@ func objectType(_ name: String, in session: Session) throws -> ObjectType {
         throw DatabaseError(.unknownClass, "the file has no class '\(name)'; it has \(known.isEmpty ? "none" : known)")
     }
     return type
+}
+
+/// A file to read; `-` is standard input.
+func openInput(_ path: String) throws(DatabaseError) -> InputFile {
+    path == "-" ? try InputFile(standardInput: ()) : try InputFile(path)
 }
 
 func fileExists(_ path: String) -> Bool { access(path, F_OK) == 0 }

@@ -80,7 +80,7 @@ struct ImportCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
-            let input = try InputFile(source)
+            let input = try openInput(source)
             defer { withExtendedLifetime(input) {} }
             let isNew = !fileExists(file)
             do {
@@ -154,7 +154,7 @@ struct ImportCommand: ParsableCommand {
 
     private func schemaText(_ argument: String) throws -> String {
         if argument.contains("{") { return argument }
-        return try InputFile.text(argument)
+        return try openInput(argument).text
     }
 
     // MARK: The rows

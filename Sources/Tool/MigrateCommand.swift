@@ -1,6 +1,5 @@
 /// `motte migrate`: a file brought to a schema given as text, or what that would do.
 import ArgumentParser
-import MotteExchange
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
@@ -23,7 +22,7 @@ struct MigrateCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
-            let text = try InputFile.text(schema)
+            let text = try openInput(schema).text
             var options = SessionOptions(path: file, schema: try SchemaText.parse(text))
             options.noCreate = true
             options.encryptionKey = try key.bytes()

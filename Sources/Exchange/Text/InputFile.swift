@@ -1,4 +1,4 @@
-/// The bytes of a file that is read, mapped so that memory holds no second copy of it; `-` is standard input.
+/// The bytes of a file that is read, mapped so that memory holds no second copy of it.
 import MotteValues
 
 #if canImport(Glibc)
@@ -11,12 +11,13 @@ package final class InputFile {
     package let bytes: UnsafeRawBufferPointer
     private let isMapped: Bool
 
+    /// All that standard input has.
+    package init(standardInput: Void) throws(DatabaseError) {
+        bytes = try Self.readAll(0, "standard input")
+        isMapped = false
+    }
+
     package init(_ path: String) throws(DatabaseError) {
-        if path == "-" {
-            bytes = try Self.readAll(0, "standard input")
-            isMapped = false
-            return
-        }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.failure(path) }
         defer { close(descriptor) }
@@ -41,12 +42,7 @@ package final class InputFile {
         isMapped = true
     }
 
-    /// All of a file as text.
-    package static func text(_ path: String) throws(DatabaseError) -> String {
-        let input = try InputFile(path)
-        defer { withExtendedLifetime(input) {} }
-        return String(decoding: input.bytes, as: UTF8.self)
-    }
+    package var text: String { String(decoding: bytes, as: UTF8.self) }
 
     deinit {
         guard let start = UnsafeMutableRawPointer(mutating: bytes.baseAddress) else { return }
@@ -77,9 +73,15 @@ package final class InputFile {
     }
 
     private static func failure(_ path: String) -> DatabaseError {
-        DatabaseError(
-            .fileNotFound,
-            "cannot read '\(path)': \(String(cString: strerror(errno))); check the path and its permissions",
-            path: path, systemError: errno)
+        let number = errno
+        let code: ErrorCode =
+            switch number {
+            case ENOENT, ENOTDIR: .fileNotFound
+            case EACCES, EPERM: .permissionDenied
+            default: .inputOutput
+            }
+        return DatabaseError(
+            code, "cannot read '\(path)': \(String(cString: strerror(number))); check the path and its permissions",
+            path: path, systemError: number)
     }
 }

@@ -70,13 +70,20 @@ private struct SalvageWalk {
         for (number, table) in tables.enumerated() {
             do throws(DatabaseError) {
                 let view = try view(of: table)
-                for cluster in 0 ..< view.clusterCount { try salvage(view, cluster, visit) }
+                for cluster in 0 ..< view.clusterCount {
+                    if cluster & 0xFF == 0xFF {
+                        // Classes are steps of a thousand parts.
+                        let done = number * 1_000 + cluster * 1_000 / view.clusterCount
+                        try progress?(MaintenanceProgress(done: done, total: tables.count * 1_000))
+                    }
+                    try salvage(view, cluster, visit)
+                }
             } catch {
                 // Errors of damaged bytes are caught where they are met; what comes here is the visitor's.
                 guard error.code == .corrupted || error.code == .unsupportedFormat else { throw error }
                 report.losses.append("class \(table.name): \(VerificationWalk.plain(error))")
             }
-            try progress?(MaintenanceProgress(done: number + 1, total: tables.count))
+            try progress?(MaintenanceProgress(done: (number + 1) * 1_000, total: tables.count * 1_000))
         }
         return report
     }

@@ -67,7 +67,7 @@ struct VerificationWalk {
         }
         checkHeader()
         checkSchema()
-        total = source.catalog.tables.reduce(0) { $0 + $1.columns.count } + 2
+        total = Self.partsOfAStep * (source.catalog.tables.reduce(0) { $0 + $1.columns.count } + 2)
         for table in source.catalog.tables where stopped == nil {
             report.classes += 1
             attempt("class \(table.name)") { (walk) throws(DatabaseError) in try walk.check(table) }
@@ -79,7 +79,8 @@ struct VerificationWalk {
         attempt("the pages") { (walk) throws(DatabaseError) in
             for problem in try walk.source.strayPages() { walk.note(problem) }
         }
-        step()
+        // Columns of a class that could not be read at all were not counted.
+        tell(total)
     }
 
     mutating func note(_ problem: String) {
@@ -101,7 +102,14 @@ struct VerificationWalk {
     }
 
     private mutating func step() {
-        done += 1
+        done += Self.partsOfAStep
+        tell(done)
+    }
+
+    /// Columns are steps, and their clusters parts of one.
+    private static let partsOfAStep = 1_000
+
+    private mutating func tell(_ done: Int) {
         guard stopped == nil else { return }
         do throws(DatabaseError) {
             try progress?(MaintenanceProgress(done: done, total: total))
@@ -169,6 +177,10 @@ struct VerificationWalk {
             let name = "\(table.name).\(column.name)"
             var entries = RowEntries(column)
             for cluster in 0 ..< view.clusterCount {
+                if cluster & 0xFF == 0xFF {
+                    tell(done + cluster * Self.partsOfAStep / view.clusterCount)
+                    guard stopped == nil else { return }
+                }
                 attempt("\(name), objects from \(view.directory.firstKey(cluster))") { (walk) throws(DatabaseError) in
                     try walk.check(view, slot, cluster, &entries)
                 }
