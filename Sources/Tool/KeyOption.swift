@@ -13,7 +13,7 @@ struct KeyOption: ParsableArguments {
     func bytes() throws -> [UInt8]? { try path.map { try KeyOption.read($0) } }
 
     static func read(_ path: String) throws -> [UInt8] {
-        let input = try InputFile(path)
+        let input = try openInput(path)
         let bytes = Array(input.bytes)
         withExtendedLifetime(input) {}
         if bytes.count == 64 { return bytes }
