@@ -12,6 +12,10 @@ extension ChangeSet {
         sum.isSourceDeleted = next.isSourceDeleted
         // Nothing was known before the initial one, so all that follows is part of it.
         if isInitial { return sum }
+        if let sectioned {
+            sum.sectioned = next.sectioned.map { sectioned.followed(by: $0) } ?? sectioned
+            return sum
+        }
         let first = PositionMap(self)
         let second = PositionMap(next)
         sum.deletions = Self.merged(deletions, next.deletions.compactMap { first.old(ofNew: $0) })
@@ -63,6 +67,8 @@ extension ChangeSet {
         var rest = ChangeSet(kind, from: fromVersion, to: next.toVersion)
         rest.isInitial = isInitial
         if isInitial { return rest }
+        // Sections before and after do not say what they were in between: these are told together.
+        if sectioned != nil { return followed(by: next) }
         let before = PositionMap(self)
         let after = PositionMap(next)
         // A key that was put in again is known to be there.

@@ -15,6 +15,7 @@ package struct ChangeSet: Sendable {
         case session = 1
         case object = 2
         case collection = 3
+        case sections = 4
     }
 
     /// A property of an observed object, before and after. Collections, inverse properties, and old values that the
@@ -55,6 +56,9 @@ package struct ChangeSet: Sendable {
     package var keyInsertions: [String] = []
     package var keyModifications: [String] = []
 
+    /// Of sections: all there is to tell but for the initial state.
+    package var sectioned: SectionedChanges?
+
     package init(_ kind: Kind, from: Version, to: Version) {
         self.kind = kind
         fromVersion = from
@@ -64,7 +68,7 @@ package struct ChangeSet: Sendable {
     /// Whether there is anything to tell of a collection or an object.
     package var isEmpty: Bool {
         !isInitial && !isSourceDeleted && deletions.isEmpty && insertions.isEmpty && modificationsOld.isEmpty
-            && properties.isEmpty
+            && properties.isEmpty && (sectioned?.changes.isEmpty ?? true)
     }
 }
 
@@ -80,6 +84,7 @@ extension ChangeSet: CustomStringConvertible {
             parts.append("keys -\(keyDeletions)+\(keyInsertions)~\(keyModifications)")
         }
         if !properties.isEmpty { parts.append("properties \(properties.map(\.name))") }
+        if let sectioned { parts.append("\(sectioned.changes)") }
         return parts.joined(separator: " ")
     }
 }

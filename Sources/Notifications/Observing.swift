@@ -52,11 +52,15 @@ extension LiveCollection {
     package func observe(
         keyPaths: [String]? = nil, _ callback: Observation.Callback? = nil
     ) throws(DatabaseError) -> Observation {
+        try checkCanObserve()
+        return try session.register(try observer(try filter(keyPaths)), callback)
+    }
+
+    fileprivate func checkCanObserve() throws(DatabaseError) {
         try SessionObservers.checkCanObserve(session)
         guard isValid else {
             throw DatabaseError(.objectDeleted, "the object that this collection belongs to has been deleted")
         }
-        return try session.register(try observer(try filter(keyPaths)), callback)
     }
 
     func filter(_ keyPaths: [String]?) throws(DatabaseError) -> KeyPathFilter? {
@@ -77,5 +81,31 @@ extension LiveCollection {
             return try ResultsObserver(results, target: target, filter)
         }
         return try ValuesObserver(self, filter)
+    }
+}
+
+extension LiveSections {
+    /// Hears of changes to sections and their elements; the first change set is the initial state.
+    package func observe(
+        keyPaths: [String]? = nil, _ callback: Observation.Callback? = nil
+    ) throws(DatabaseError) -> Observation {
+        try observe(nil, keyPaths, callback)
+    }
+
+    fileprivate func observe(
+        _ key: SectionLayout.Key?, _ keyPaths: [String]?, _ callback: Observation.Callback?
+    ) throws(DatabaseError) -> Observation {
+        try base.checkCanObserve()
+        return try session.register(
+            try SectionsObserver(self, only: key, try base.filter(keyPaths)), callback)
+    }
+}
+
+extension LiveSection {
+    /// Hears of the elements with its key, and of the section's coming and going; not of its moving as a whole.
+    package func observe(
+        keyPaths: [String]? = nil, _ callback: Observation.Callback? = nil
+    ) throws(DatabaseError) -> Observation {
+        try sections.observe(key, keyPaths, callback)
     }
 }

@@ -19,7 +19,7 @@ final class ResultsObserver: CollectionObserver {
     private let limit: Int?
     private let isPatchable: Bool
     /// All keys, beyond the limit too.
-    private var keys: [Int64] = []
+    private var keys = KeyBlocks([])
 
     /// Above this many rows to look at, evaluating anew is cheaper.
     private var candidateLimit: Int { max(1_000, keys.count / 4) }
@@ -42,7 +42,7 @@ final class ResultsObserver: CollectionObserver {
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
         let changes = try super.initialState()
-        keys = try evaluate()
+        keys = KeyBlocks(try evaluate())
         show()
         return changes
     }
@@ -55,7 +55,7 @@ final class ResultsObserver: CollectionObserver {
     /// Saves the collection itself from being evaluated for what is known here.
     private func show() {
         guard let limit else { return results.install(keys) }
-        results.install(Array(keys.prefix(limit)))
+        results.install(KeyBlocks(keys.prefix(limit)))
     }
 
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
@@ -82,7 +82,7 @@ final class ResultsObserver: CollectionObserver {
         if isPatchable, let reached = try reached(summary, context) {
             let candidates = RowChanges.union([rows.inserted, rows.deleted, rows.modified, modified, reached])
             if candidates.isEmpty { return nil }
-            if candidates.count <= candidateLimit { return try patch(candidates, rows, modified) }
+            if candidates.count <= candidateLimit { return try patch(candidates, rows, modified, context) }
         } else if try !isTouched(summary, rows, modified) {
             return nil
         }
@@ -127,7 +127,7 @@ final class ResultsObserver: CollectionObserver {
     }
 
     private func patch(
-        _ candidates: [Int64], _ rows: RowChanges, _ modified: [Int64]
+        _ candidates: [Int64], _ rows: RowChanges, _ modified: [Int64], _ context: DeliveryContext
     ) throws(DatabaseError) -> SequenceDifference {
         let source = try session.source()
         let view = try source.table(target)
@@ -145,7 +145,8 @@ final class ResultsObserver: CollectionObserver {
         }
         let patch: ResultsPatch
         if let executor, stage?.isSorted == true {
-            patch = try ResultsPatch.sorted(keys, checked, incoming: try executor.ordered(matching)) {
+            let places = try formerPlaces(candidates, context)
+            patch = try ResultsPatch.sorted(keys, checked, incoming: try executor.ordered(matching), places: places) {
                 others, key throws(DatabaseError) in
                 try executor.position(of: key, among: others.count) { others[$0] }
             }
@@ -156,15 +157,32 @@ final class ResultsObserver: CollectionObserver {
         return patch.difference
     }
 
+    /// Where candidates were in sorted results, found by the values that they had; nil without the version before.
+    private func formerPlaces(
+        _ candidates: [Int64], _ context: DeliveryContext
+    ) throws(DatabaseError) -> [Int]? {
+        guard let stage, let previous = context.previous else { return nil }
+        let executor = stage.executor(previous)
+        let view = try previous.table(target)
+        var places: [Int] = []
+        for key in candidates where try view.locate(ObjectKey(key)) != nil {
+            let place = try executor.position(of: key, among: keys.count) { keys[$0] }
+            if place < keys.count, keys[place] == key { places.append(place) }
+        }
+        return places.sorted()
+    }
+
     private func evaluateAnew(_ modified: [Int64]) throws(DatabaseError) -> SequenceDifference {
         session.counters.add(fullReruns: 1)
-        let old = keys
-        keys = try evaluate()
+        let old = keys.all
+        let new = try evaluate()
+        keys = KeyBlocks(new)
         let isModified = { (key: Int64) in RowChanges.contains(modified, key) }
-        if isPatchable, stage?.isSorted != true { return .ascending(old: old, new: keys, isModified: isModified) }
-        if case .list = results.source { return .arbitrary(old: old, new: keys, isModified: isModified) }
-        if case .backlinks = results.source { return .arbitrary(old: old, new: keys, isModified: isModified) }
-        return .ordered(old: old, new: keys, isModified: isModified)
+        if isPatchable, stage?.isSorted != true { return .ascending(old: old, new: new, isModified: isModified) }
+        if case .list = results.source { return .arbitrary(old: old, new: new, isModified: isModified) }
+        if case .backlinks = results.source { return .arbitrary(old: old, new: new, isModified: isModified) }
+        if case .section = results.source { return .arbitrary(old: old, new: new, isModified: isModified) }
+        return .ordered(old: old, new: new, isModified: isModified)
     }
 }
 
@@ -211,6 +229,8 @@ extension ResultsSource {
     func isTouched(_ summary: ChangeSummary) -> Bool {
         switch self {
         case .fixed, .fixedValues: return false
+        // Which elements a section has may depend on anything.
+        case .section: return true
         case .table(let table): return summary.table(table) != nil
         case .list(let list):
             guard let changes = summary.table(list.owner.table) else { return false }

@@ -1,8 +1,10 @@
 /// Old results and the few rows that may have changed place in them, to new results and the difference. Pure.
 ///
-/// The cost is that of the changes plus a copy of the keys; nothing is evaluated here.
+/// The cost is that of the changes, each a few looks and the block of keys it is in; nothing is evaluated here.
+import MotteLiveObjects
+
 struct ResultsPatch {
-    var keys: [Int64]
+    var keys: KeyBlocks
     var difference = SequenceDifference()
 
     /// A row that may have come, gone or changed.
@@ -15,117 +17,79 @@ struct ResultsPatch {
     }
 
     /// Results in the order of their keys; candidates ascend.
-    static func ascending(_ old: [Int64], _ candidates: [Candidate]) -> ResultsPatch {
-        if let difference = modifications(old, candidates) { return ResultsPatch(keys: old, difference: difference) }
-        var patch = ResultsPatch(keys: [])
-        patch.keys.reserveCapacity(old.count + candidates.count)
-        var copied = 0
-        for candidate in candidates {
-            let position = lowerBound(old, candidate.key, from: copied)
-            patch.keys.append(contentsOf: old[copied ..< position])
-            copied = position
-            let wasIn = position < old.count && old[position] == candidate.key
-            if wasIn { copied += 1 }
-            switch (wasIn, candidate.isIn) {
-            case (false, false): break
-            case (true, false): patch.difference.deletions.append(position)
-            case (false, true):
-                patch.difference.insertions.append(patch.keys.count)
-                patch.keys.append(candidate.key)
-            case (true, true):
-                if candidate.isModified { patch.difference.noteModified(old: position, new: patch.keys.count) }
-                patch.keys.append(candidate.key)
-            }
-        }
-        patch.keys.append(contentsOf: old[copied...])
-        return patch
-    }
-
-    /// The difference where no row comes or goes, so that the keys need no copy; else nil.
-    private static func modifications(_ old: [Int64], _ candidates: [Candidate]) -> SequenceDifference? {
+    static func ascending(_ old: KeyBlocks, _ candidates: [Candidate]) -> ResultsPatch {
         var difference = SequenceDifference()
+        var insertions: [(position: Int, key: Int64)] = []
         var position = 0
         for candidate in candidates {
-            position = lowerBound(old, candidate.key, from: position)
+            position = old.lowerBound(candidate.key, from: position)
             let wasIn = position < old.count && old[position] == candidate.key
-            if wasIn != candidate.isIn { return nil }
-            if wasIn, candidate.isModified { difference.noteModified(old: position, new: position) }
+            let new = position - difference.deletions.count + insertions.count
+            switch (wasIn, candidate.isIn) {
+            case (false, false): break
+            case (true, false): difference.deletions.append(position)
+            case (false, true): insertions.append((new, candidate.key))
+            case (true, true): if candidate.isModified { difference.noteModified(old: position, new: new) }
+            }
         }
-        return difference
+        difference.insertions = insertions.map(\.position)
+        return ResultsPatch(
+            keys: old.editing(removals: difference.deletions, insertions: insertions), difference: difference)
     }
 
     /// The rows of old results that are no candidates, which keep their order: the old keys without some positions.
     struct Others {
-        let old: [Int64]
+        let old: KeyBlocks
         /// Positions of candidates, ascending.
         let places: [Int]
 
         var count: Int { old.count - places.count }
         subscript(index: Int) -> Int64 { old[PositionMap.select(index, without: places)] }
-
-        /// Appends those at `range`, as runs.
-        func append(_ range: Range<Int>, to keys: inout [Int64]) {
-            guard !range.isEmpty else { return }
-            var start = PositionMap.select(range.lowerBound, without: places)
-            let end = PositionMap.select(range.upperBound - 1, without: places) + 1
-            for place in places[PositionMap.lowerBound(places, start)...] where place < end {
-                keys.append(contentsOf: old[start ..< place])
-                start = place + 1
-            }
-            keys.append(contentsOf: old[start ..< end])
-        }
     }
 
     /// Sorted results. `incoming` are the candidates that belong to the results now, in order; `position` says where
-    /// among the others a key belongs.
+    /// among the others a key belongs. `places` are the positions of candidates in the old results, ascending; nil if
+    /// they have to be looked for.
     static func sorted<Failure: Error>(
-        _ old: [Int64], _ candidates: [Candidate], incoming: [Int64],
+        _ old: KeyBlocks, _ candidates: [Candidate], incoming: [Int64], places known: [Int]? = nil,
         position: (Others, Int64) throws(Failure) -> Int
     ) throws(Failure) -> ResultsPatch {
         var isModified: [Int64: Bool] = [:]
         for candidate in candidates { isModified[candidate.key] = candidate.isModified }
-        let others = Others(old: old, places: positions(of: isModified, in: old))
+        let others = Others(old: old, places: known ?? positions(of: isModified, in: old))
         // Where candidates were: position in the old results, and number of others before.
         var places: [Int64: (index: Int, gap: Int)] = [:]
         for (rank, index) in others.places.enumerated() { places[old[index]] = (index, index - rank) }
 
-        var patch = ResultsPatch(keys: [])
-        patch.keys.reserveCapacity(others.count + incoming.count)
         var arrivals: [(key: Int64, gap: Int, index: Int)] = []
-        var copied = 0
         for key in incoming {
             let gap = try position(others, key)
-            if gap > copied {
-                others.append(copied ..< gap, to: &patch.keys)
-                copied = gap
-            }
-            arrivals.append((key, gap, patch.keys.count))
-            patch.keys.append(key)
+            arrivals.append((key, gap, gap + arrivals.count))
         }
-        others.append(copied ..< others.count, to: &patch.keys)
-
+        var difference = SequenceDifference()
         var stayed: Set<Int64> = []
         for arrival in staying(arrivals, places) {
             guard let place = places[arrival.key] else { continue }
             stayed.insert(arrival.key)
-            if isModified[arrival.key] == true { patch.difference.noteModified(old: place.index, new: arrival.index) }
+            if isModified[arrival.key] == true { difference.noteModified(old: place.index, new: arrival.index) }
         }
-        patch.difference.insertions = arrivals.filter { !stayed.contains($0.key) }.map(\.index)
-        patch.difference.deletions = places.filter { !stayed.contains($0.key) }.map(\.value.index).sorted()
-        return patch
+        let moved = arrivals.filter { !stayed.contains($0.key) }
+        difference.insertions = moved.map(\.index)
+        difference.deletions = places.filter { !stayed.contains($0.key) }.map(\.value.index).sorted()
+        return ResultsPatch(
+            keys: old.editing(
+                removals: difference.deletions, insertions: moved.map { ($0.index, $0.key) }), difference: difference)
     }
 
     /// The one step that looks at every row: a few bits of each key rule nearly all of them out.
-    private static func positions(of wanted: [Int64: Bool], in keys: [Int64]) -> [Int] {
+    private static func positions(of wanted: [Int64: Bool], in keys: KeyBlocks) -> [Int] {
         let filterBits = 1 << 14
         var filter = [Bool](repeating: false, count: filterBits)
         for key in wanted.keys { filter[Int(key) & (filterBits - 1)] = true }
         var positions: [Int] = []
-        keys.withUnsafeBufferPointer { keys in
-            filter.withUnsafeBufferPointer { filter in
-                for index in 0 ..< keys.count where filter[Int(keys[index]) & (filterBits - 1)] {
-                    if wanted[keys[index]] != nil { positions.append(index) }
-                }
+        filter.withUnsafeBufferPointer { filter in
+            keys.forEach { index, key in
+                if filter[Int(key) & (filterBits - 1)], wanted[key] != nil { positions.append(index) }
             }
         }
         return positions

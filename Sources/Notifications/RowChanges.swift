@@ -36,6 +36,15 @@ struct RowChanges {
         return all
     }
 
+    /// Ascending positions, as one list without repeats.
+    static func positions(_ lists: [[Int]]) -> [Int] {
+        let filled = lists.filter { !$0.isEmpty }
+        guard filled.count > 1 else { return filled.first ?? [] }
+        var merged: [Int] = []
+        for position in filled.flatMap({ $0 }).sorted() where merged.last != position { merged.append(position) }
+        return merged
+    }
+
     static func contains(_ keys: [Int64], _ key: Int64) -> Bool {
         let position = ResultsPatch.lowerBound(keys, key, from: 0)
         return position < keys.count && keys[position] == key

@@ -20,6 +20,8 @@ package final class SessionObservers: SessionHook {
     private unowned let session: Session
     private var entries: [Entry] = []
     private var delivering = false
+    /// While changes are computed: functions that say which section an element is in must not move the session.
+    private var preparing = false
     /// Tokens that do not hear of the commit under way.
     private var skipped: [Observation] = []
     /// Version up to which tokens have been told.
@@ -48,7 +50,7 @@ package final class SessionObservers: SessionHook {
         return made
     }
 
-    package var isDelivering: Bool { delivering }
+    package var isDelivering: Bool { delivering || preparing }
 
     package func sessionWillClose(_ session: Session) {
         for entry in entries { entry.token?.stop() }
@@ -102,6 +104,11 @@ package final class SessionObservers: SessionHook {
     }
 
     private func prepare(at point: DeliveryPoint) throws(DatabaseError) {
+        guard !preparing else {
+            throw DatabaseError(.reentrant, "a section's key is being computed; do not write or refresh in there")
+        }
+        preparing = true
+        defer { preparing = false }
         let version = try session.version
         let context = DeliveryContext(session, from: preparedVersion, to: version, isOwnCommit: point == .commit)
         preparedVersion = version

@@ -46,7 +46,12 @@ final class EpochCache<Content> {
 
     /// Puts in what somebody else has computed for the session's present state.
     func put(_ made: Content, _ session: Session) {
-        guard !session.isFrozen else { return }
+        if session.isFrozen {
+            pthread_mutex_lock(lock)
+            defer { pthread_mutex_unlock(lock) }
+            content = content ?? made
+            return
+        }
         content = made
         epoch = session.viewEpoch
     }

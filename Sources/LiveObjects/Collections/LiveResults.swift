@@ -13,6 +13,8 @@ package final class LiveResults: LiveCollection {
     package let stages: [ResultsStage]
     private let valueStages: [ValueStage]
     private let cachedKeys = EpochCache<[Int64]>()
+    /// The keys as an observer keeps them.
+    private let cachedBlocks = EpochCache<KeyBlocks>()
     private let cachedOrder = EpochCache<[Int]>()
     private let cachedPositions = EpochCache<TablePositions>()
     private let cachedCount = EpochCache<Int>()
@@ -40,7 +42,7 @@ package final class LiveResults: LiveCollection {
     package override var isSnapshot: Bool {
         switch source {
         case .fixed, .fixedValues: stages.isEmpty && valueStages.isEmpty
-        case .table, .list, .nested, .backlinks: false
+        case .table, .list, .nested, .backlinks, .section: false
         }
     }
 
@@ -92,9 +94,9 @@ package final class LiveResults: LiveCollection {
     package override func count() throws(DatabaseError) -> Int {
         if let wholeTable { return try session.table(wholeTable).liveCount }
         guard target != nil else { return try order().count }
-        if let keys = cachedKeys.peek(session) {
+        if let known = cachedKeys.peek(session)?.count ?? cachedBlocks.peek(session)?.count {
             try session.check()
-            return keys.count
+            return known
         }
         guard case .table = source, stages.count == 1 else { return try keys().count }
         return try cachedCount.get(session) { () throws(DatabaseError) in
@@ -104,7 +106,10 @@ package final class LiveResults: LiveCollection {
 
     package override func keys() throws(DatabaseError) -> [Int64] {
         guard target != nil else { throw notObjects() }
-        return try cachedKeys.get(session) { () throws(DatabaseError) in try evaluate() }
+        return try cachedKeys.get(session) { () throws(DatabaseError) in
+            if let blocks = cachedBlocks.peek(session) { return blocks.all }
+            return try evaluate()
+        }
     }
 
     private func evaluate() throws(DatabaseError) -> [Int64] {
@@ -126,10 +131,18 @@ package final class LiveResults: LiveCollection {
     }
 
     /// For whoever has computed them another way: these are the keys in the session's present state.
-    package func install(_ keys: [Int64]) { cachedKeys.put(keys, session) }
+    package func install(_ keys: KeyBlocks) { cachedBlocks.put(keys, session) }
 
     package override func key(at index: Int) throws(DatabaseError) -> ObjectKey {
-        guard let wholeTable else { return try super.key(at: index) }
+        guard let wholeTable else {
+            // Without making one array of them all.
+            guard cachedKeys.peek(session) == nil, let blocks = cachedBlocks.peek(session) else {
+                return try super.key(at: index)
+            }
+            try session.check()
+            guard index >= 0, index < blocks.count else { throw outOfBounds(index, blocks.count) }
+            return ObjectKey(blocks[index])
+        }
         // While no object was ever deleted, position and key are the same.
         let denseCount = try session.lentTable(wholeTable).read { table in
             Int64(table.liveCount) == table.nextKey ? table.nextKey : 0

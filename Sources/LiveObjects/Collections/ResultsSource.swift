@@ -11,6 +11,8 @@ package enum ResultsSource {
     /// A list or map inside a mixed value.
     case nested(LiveNested)
     case backlinks(LiveBacklinks)
+    /// One section of a collection.
+    case section(LiveSection)
     /// A snapshot of objects.
     case fixed(TableKey, [Int64])
     /// A snapshot of values.
@@ -21,6 +23,7 @@ package enum ResultsSource {
         case .table, .backlinks, .fixed: .link
         case .list(let list): list.elementType
         case .nested: .mixed
+        case .section(let section): section.base.elementType
         case .fixedValues(_, let type, _): type
         }
     }
@@ -30,6 +33,7 @@ package enum ResultsSource {
         case .table, .backlinks, .fixed: false
         case .list(let list): list.isElementNullable
         case .nested: true
+        case .section(let section): section.base.isElementNullable
         case .fixedValues(_, _, let isNullable): isNullable
         }
     }
@@ -39,6 +43,7 @@ package enum ResultsSource {
         case .table(let table), .fixed(let table, _): table
         case .list(let list): list.target
         case .backlinks(let backlinks): backlinks.target
+        case .section(let section): section.base.target
         case .fixedValues, .nested: nil
         }
     }
@@ -50,6 +55,7 @@ package enum ResultsSource {
         case .list(let list): list.isValid
         case .nested(let nested): nested.isValid
         case .backlinks(let backlinks): backlinks.isValid
+        case .section(let section): section.isValid
         }
     }
 
@@ -70,6 +76,11 @@ package enum ResultsSource {
             return keys.contains(-1) ? keys.filter { $0 >= 0 } : keys
         case .backlinks(let backlinks): return try backlinks.keys()
         case .fixed(_, let keys): return keys
+        case .section(let section):
+            let positions = try section.positions()
+            if positions.isEmpty { return [] }
+            let all = try section.base.keys()
+            return positions.compactMap { all[$0] >= 0 ? all[$0] : nil }
         case .fixedValues, .nested: return []
         }
     }
@@ -79,6 +90,7 @@ package enum ResultsSource {
         switch self {
         case .list(let list): list.isValid ? try list.count() : 0
         case .nested(let nested): nested.isValid ? try nested.count() : 0
+        case .section(let section): try section.positions().count
         case .fixedValues(let values, _, _): values.count
         case .table, .backlinks, .fixed: 0
         }
@@ -89,6 +101,7 @@ package enum ResultsSource {
         switch self {
         case .list(let list): try list.value(at: index)
         case .nested(let nested): try nested.value(at: index)
+        case .section(let section): try section.value(at: index)
         case .fixedValues(let values, _, _): values[index]
         case .table, .backlinks, .fixed: .null
         }
@@ -100,6 +113,7 @@ package enum ResultsSource {
         case .list(let list): try list.plan().map { .collection($0) }
         case .nested(let nested): try nested.plan().map { .collection($0) }
         case .backlinks(let backlinks): try backlinks.plan().map { .collection($0) }
+        case .section(let section): try section.base.plan().map { .section($0, section.sections.key, section.key) }
         case .fixed(let table, let keys): .fixed(table, keys)
         case .fixedValues(let values, let type, let isNullable): .fixedValues(values, type, isNullable)
         }
@@ -117,6 +131,9 @@ package enum ResultsSource {
         case .backlinks(let backlinks):
             let owner = LiveObject(session: session, table: backlinks.owner.table, key: backlinks.owner.key, birth: 0)
             return .backlinks(try owner.backlinks(origin: backlinks.origin, backlinks.column))
+        case .section(let section):
+            let sections = LiveSections(try section.base.freeze(), by: section.sections.key)
+            return .section(LiveSection(sections, section.key))
         }
     }
 }

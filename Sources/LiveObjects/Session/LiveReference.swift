@@ -22,6 +22,7 @@ package indirect enum CollectionPlan {
     package enum Source {
         case table(TableKey)
         case collection(CollectionPlan)
+        case section(CollectionPlan, SectionKey, SectionLayout.Key)
         case fixed(TableKey, [Int64])
         case fixedValues(FixedValues, PropertyType, Bool)
     }
@@ -54,6 +55,9 @@ package indirect enum CollectionPlan {
         case .table(let table): return .table(table)
         case .fixed(let table, let keys): return .fixed(table, keys)
         case .fixedValues(let values, let type, let isNullable): return .fixedValues(values, type, isNullable)
+        case .section(let plan, let key, let value):
+            guard let base = try plan.open(in: session, since: version) else { return nil }
+            return .section(LiveSection(LiveSections(base, by: key), value))
         case .collection(let plan):
             switch try plan.open(in: session, since: version) {
             case let list as LiveElements: return .list(list)

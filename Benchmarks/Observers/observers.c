@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What observers cost, over the shipped library: docs/BENCHMARKS.md has the figures.
+ *
+ *     observers delivery [most rows]   one changed object told to observers of N matches, beside a query run again
+ *     observers memory [rows]          resident bytes of one observer of that many matches
+ *     observers latency [commits]      from a commit to the callback of another process
+ *     observers growth [commits]       file size after small commits, with a reader that advances and one that stays
+ *
+ * Each prints medians; run it on an idle machine.
+ */
+#include "motte_inline.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void must(motte_status status, const char *what) {
+    if (status >= 0) return;
+    motte_print_error(stderr, what, status);
+    exit(2);
+}
+#define MUST(call) must((call), #call)
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static int ascending(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+static double percentile(double *values, size_t count, double part) {
+    qsort(values, count, sizeof *values, ascending);
+    return values[(size_t)((double)(count - 1) * part)];
+}
+
+static long resident(void) {
+    long pages = 0, ignored;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%ld %ld", &ignored, &pages) != 2) pages = 0;
+    if (file) fclose(file);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* ------------------------------------------------------------------------------------------------ the store */
+
+static const char schema_text[] = "Item { id: int key, rank: int, name: string, group: link<Group> }\n"
+                                  "Group { id: int key, label: string }\n";
+
+typedef struct store {
+    motte_realm *realm;
+    motte_class item, group;
+    motte_prop id, rank, name, link, group_id, label;
+} store;
+
+static store open_store(const char *path, const char *durability, motte_queue *queue) {
+    store s;
+    motte_config *config;
+    motte_schema *schema;
+    motte_value option = motte_text(durability);
+    MUST(motte_config_new(&config));
+    MUST(motte_schema_parse(schema_text, MOTTE_NTS, &schema));
+    if (path) MUST(motte_config_set_path(config, path, MOTTE_NTS));
+    else MUST(motte_config_set_in_memory(config, "observers", MOTTE_NTS));
+    MUST(motte_config_set_schema(config, schema, 0));
+    if (path) MUST(motte_config_set_option(config, "durability", MOTTE_NTS, &option));
+    if (queue) MUST(motte_config_set_queue(config, queue));
+    MUST(motte_realm_open(config, &s.realm));
+    motte_release(config);
+    motte_release(schema);
+    s.item = motte_class_named(s.realm, "Item");
+    s.group = motte_class_named(s.realm, "Group");
+    s.id = motte_prop_named(s.realm, s.item, "id");
+    s.rank = motte_prop_named(s.realm, s.item, "rank");
+    s.name = motte_prop_named(s.realm, s.item, "name");
+    s.link = motte_prop_named(s.realm, s.item, "group");
+    s.group_id = motte_prop_named(s.realm, s.group, "id");
+    s.label = motte_prop_named(s.realm, s.group, "label");
+    return s;
+}
+
+/* Items in random order of rank, one group for each ten of them. */
+static void fill(store *s, size_t rows) {
+    unsigned long long seed = 88172645463325252ull;
+    motte_prop groups[] = {s->group_id, s->label}, items[] = {s->id, s->rank, s->name, s->link};
+    motte_key keys[1000];
+    motte_insert *insert;
+    static motte_value values[4000];
+    MUST(motte_realm_begin_write(s->realm, -1));
+    MUST(motte_insert_new(s->realm, s->group, groups, 2, 0, &insert));
+    for (size_t first = 0; first < rows / 10 + 1; first += 1000) {
+        for (size_t i = 0; i < 1000; i++) {
+            values[i * 2] = motte_int((int64_t)(first + i));
+            values[i * 2 + 1] = motte_text("label");
+        }
+        MUST(motte_insert_rows(insert, values, 1000, keys));
+    }
+    motte_release(insert);
+    MUST(motte_insert_new(s->realm, s->item, items, 4, 0, &insert));
+    for (size_t first = 0; first < rows; first += 1000) {
+        for (size_t i = 0; i < 1000; i++) {
+            seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+            values[i * 4] = motte_int((int64_t)(first + i));
+            values[i * 4 + 1] = motte_int((int64_t)(seed >> 20));
+            values[i * 4 + 2] = motte_text("a name of some length");
+            values[i * 4 + 3] = (motte_value){MOTTE_TYPE_LINK, s->group, {.key = (motte_key)((first + i) / 10)}};
+        }
+        MUST(motte_insert_rows(insert, values, 1000, keys));
+    }
+    motte_release(insert);
+    MUST(motte_realm_commit(s->realm, 0, NULL));
+}
+
+static motte_coll *query(store *s, const char *text) {
+    motte_query *parsed;
+    motte_coll *found;
+    MUST(motte_query_parse(s->realm, s->item, text, MOTTE_NTS, NULL, 0, &parsed));
+    MUST(motte_query_run(parsed, &found));
+    motte_release(parsed);
+    return found;
+}
+
+/* ------------------------------------------------------------------------------------------------ delivery */
+
+typedef struct watched {
+    const char *name, *text;
+    motte_str path;
+    int is_group; /* what is changed */
+} watched;
+
+static const watched all_watched[] = {
+    {"unsorted", "rank >= 0", {NULL, 0}, 0},
+    {"sorted", "rank >= 0 SORT(rank ASC)", {NULL, 0}, 0},
+    {"key path through a link", "rank >= 0", {"group.label", 11}, 1},
+};
+
+/* The time that the writer's realm takes to hear of a commit of one object by another, and to run the query instead. */
+static void deliver(store *s, const watched *w, size_t rows) {
+    enum { ROUNDS = 60 };
+    double told[ROUNDS], bare[ROUNDS], again[7];
+    motte_coll *results = query(s, w->text);
+    motte_token *token;
+    motte_changes *changes;
+    store other = open_store(NULL, "full", NULL);
+    bool advanced;
+    for (int observes = 0; observes < 2; observes++) {
+        if (observes) {
+            if (w->path.data) {
+                MUST(motte_observe_coll_paths(results, &w->path, 1, 0, NULL, NULL, NULL, &token));
+            } else {
+                MUST(motte_observe_coll(results, 0, NULL, NULL, NULL, &token));
+            }
+            MUST(motte_token_next(token, &changes));
+            motte_release(changes);
+        }
+        for (int round = 0; round < ROUNDS; round++) {
+            motte_key key = (motte_key)((size_t)round * 7919 % (w->is_group ? rows / 10 : rows));
+            motte_value label = motte_text(round % 2 ? "one" : "two"), rank = motte_int(round * 104729 % 1000000);
+            MUST(motte_realm_begin_write(other.realm, -1));
+            if (w->is_group) MUST(motte_row_set_many(other.realm, other.group, key, &other.label, &label, 1));
+            else MUST(motte_row_set_many(other.realm, other.item, key, &other.rank, &rank, 1));
+            MUST(motte_realm_commit(other.realm, 0, NULL));
+            double start = now();
+            MUST(motte_realm_refresh(s->realm, &advanced));
+            if (observes) MUST(motte_token_next(token, &changes));
+            (observes ? told : bare)[round] = now() - start;
+            if (observes) motte_release(changes);
+        }
+    }
+    for (int round = 0; round < 7; round++) {
+        size_t count, got;
+        motte_coll *fresh = query(s, w->text);
+        double start = now();
+        MUST(motte_coll_count(fresh, &count));
+        motte_key *keys = malloc((count + 1) * sizeof *keys);
+        MUST(motte_read_keys(fresh, 0, count, keys, &got));
+        again[round] = now() - start;
+        free(keys);
+        motte_release(fresh);
+    }
+    printf("%-26s %9zu %14.1f %14.1f %14.1f\n", w->name, rows, percentile(told, ROUNDS, 0.5) * 1e6,
+           percentile(bare, ROUNDS, 0.5) * 1e6, percentile(again, 7, 0.5) * 1e6);
+    fflush(stdout);
+    motte_release(token);
+    motte_release(results);
+    motte_realm_close(other.realm);
+    motte_release(other.realm);
+}
+
+static void delivery(size_t most) {
+    printf("%-26s %9s %14s %14s %14s\n", "one changed object", "matches", "observed us", "refresh us", "run again us");
+    for (size_t rows = 1000; rows <= most; rows *= rows == 1000 ? 100 : 10) {
+        store s = open_store(NULL, "full", NULL);
+        fill(&s, rows);
+        for (size_t i = 0; i < sizeof all_watched / sizeof *all_watched; i++) deliver(&s, &all_watched[i], rows);
+        motte_realm_close(s.realm);
+        motte_release(s.realm);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ memory */
+
+static void memory(size_t rows) {
+    store s = open_store(NULL, "full", NULL);
+    fill(&s, rows);
+    for (int i = 0; i < 2; i++) {
+        motte_coll *results = query(&s, all_watched[i].text);
+        motte_token *token;
+        motte_changes *changes;
+        size_t count;
+        MUST(motte_coll_count(results, &count)); /* touches the chunks */
+        long before = resident();
+        MUST(motte_observe_coll(results, 0, NULL, NULL, NULL, &token));
+        MUST(motte_token_next(token, &changes));
+        motte_release(changes);
+        long after = resident();
+        printf("%-26s %9zu matches %8.1f MB, %.1f bytes a match\n", all_watched[i].name, count,
+               (double)(after - before) / 1e6, (double)(after - before) / (double)count);
+        motte_release(token);
+        motte_release(results);
+    }
+    motte_realm_close(s.realm);
+    motte_release(s.realm);
+}
+
+/* ------------------------------------------------------------------------------------------------ latency */
+
+typedef struct listener {
+    store *s;
+    int out;
+} listener;
+
+static motte_status heard(void *userdata, const motte_changes *changes) {
+    listener *l = userdata;
+    motte_changes_details details = {.struct_size = sizeof details};
+    motte_value sent = motte_int(0);
+    MUST(motte_changes_info(changes, &details));
+    double delay = 0;
+    if (!(details.flags & MOTTE_CHANGES_INITIAL)) {
+        MUST(motte_row_get_many(l->s->realm, l->s->item, 0, &l->s->rank, 1, &sent));
+        delay = now() - (double)sent.as.integer / 1e9;
+    }
+    return write(l->out, &delay, sizeof delay) == sizeof delay ? 0 : 1;
+}
+
+static void listen_to(const char *path, int out) {
+    motte_queue *queue;
+    motte_token *token;
+    struct pollfd waiting = {.events = POLLIN};
+    MUST(motte_queue_new(0, &queue));
+    store s = open_store(path, "full", queue);
+    listener l = {&s, out};
+    motte_coll *all;
+    MUST(motte_class_all(s.realm, s.item, &all));
+    MUST(motte_observe_coll(all, 0, heard, &l, NULL, &token));
+    MUST(motte_queue_fd(queue, &waiting.fd));
+    while (poll(&waiting, 1, -1) >= 0) MUST(motte_queue_dispatch(queue, 0, NULL));
+}
+
+static void latency(const char *path, size_t commits) {
+    int pipes[2];
+    double *delays = malloc((commits + 1) * sizeof *delays), first;
+    if (pipe(pipes) != 0) exit(2);
+    pid_t child = fork();
+    if (child == 0) {
+        listen_to(path, pipes[1]);
+        _exit(0);
+    }
+    /* The child is there when it has told of the beginning. */
+    if (read(pipes[0], &first, sizeof first) != sizeof first) exit(2);
+    store s = open_store(path, "full", NULL);
+    motte_key key = 0;
+    for (size_t round = 0; round < commits; round++) {
+        motte_prop props[] = {s.id, s.rank};
+        MUST(motte_realm_begin_write(s.realm, -1));
+        motte_value values[] = {motte_int(0), motte_int((int64_t)(now() * 1e9))};
+        if (round == 0) MUST(motte_row_create(s.realm, s.item, props, values, 2, 0, &key));
+        else MUST(motte_row_set_many(s.realm, s.item, key, &props[1], &values[1], 1));
+        double start = now();
+        MUST(motte_realm_commit(s.realm, 0, NULL));
+        double took = now() - start;
+        if (read(pipes[0], &delays[round], sizeof *delays) != sizeof *delays) exit(2);
+        delays[round] -= took; /* from the end of the commit; the other can be first */
+        usleep(10000);
+    }
+    printf("commit to callback in another process: p50 %.2f ms, p99 %.2f ms, most %.2f ms (%zu commits)\n",
+           percentile(delays, commits, 0.5) * 1e3, percentile(delays, commits, 0.99) * 1e3,
+           percentile(delays, commits, 1) * 1e3, commits);
+    kill(child, 9);
+    waitpid(child, NULL, 0);
+    motte_realm_close(s.realm);
+    motte_release(s.realm);
+    free(delays);
+}
+
+/* ------------------------------------------------------------------------------------------------ growth */
+
+static void growth(const char *path, size_t commits) {
+    for (int pins = 0; pins < 2; pins++) {
+        char name[512];
+        struct stat info;
+        snprintf(name, sizeof name, "%s-%s", path, pins ? "pinned" : "advancing");
+        store s = open_store(name, "none", NULL), reader = open_store(name, "none", NULL);
+        motte_coll *all;
+        motte_token *token;
+        bool advanced;
+        motte_key key;
+        fill(&s, 1000);
+        MUST(motte_realm_refresh(reader.realm, &advanced));
+        MUST(motte_class_all(reader.realm, reader.item, &all));
+        MUST(motte_observe_coll(all, 0, NULL, NULL, NULL, &token));
+        double start = now();
+        for (size_t round = 0; round < commits; round++) {
+            motte_value rank = motte_int((int64_t)round);
+            key = (motte_key)(round * 7919 % 1000);
+            MUST(motte_realm_begin_write(s.realm, -1));
+            MUST(motte_row_set_many(s.realm, s.item, key, &s.rank, &rank, 1));
+            MUST(motte_realm_commit(s.realm, 0, NULL));
+            if (!pins && round % 100 == 99) MUST(motte_realm_refresh(reader.realm, &advanced));
+        }
+        double took = now() - start;
+        motte_changes *changes = NULL;
+        MUST(motte_token_next(token, &changes));
+        motte_release(changes);
+        stat(name, &info);
+        printf("%zu commits of one object among 1,000, a reader that %s: file %.1f MB, %.1f us a commit\n", commits,
+               pins ? "stays" : "advances each 100", (double)info.st_size / 1e6, took / (double)commits * 1e6);
+        fflush(stdout);
+        motte_release(token);
+        motte_release(all);
+        motte_realm_close(reader.realm);
+        motte_release(reader.realm);
+        motte_realm_close(s.realm);
+        motte_release(s.realm);
+        unlink(name);
+    }
+}
+
+int main(int count, char **arguments) {
+    const char *what = count > 1 ? arguments[1] : "";
+    size_t number = count > 2 ? (size_t)atoll(arguments[2]) : 0;
+    char path[] = "/tmp/motte-observers-XXXXXX", file[64];
+    if (!mkdtemp(path)) return 2;
+    snprintf(file, sizeof file, "%s/file", path);
+    if (!strcmp(what, "delivery")) delivery(number ? number : 1000000);
+    else if (!strcmp(what, "memory")) memory(number ? number : 1000000);
+    else if (!strcmp(what, "latency")) latency(file, number ? number : 200);
+    else if (!strcmp(what, "growth")) growth(file, number ? number : 1000000);
+    else fprintf(stderr, "usage: observers delivery|memory|latency|growth [number]\n");
+    unlink(file);
+    rmdir(path);
+    return 0;
+}

@@ -1,0 +1,86 @@
+/// A collection in sections, or one section of it: the collection's own observer says what came, went and changed, and
+/// the keys of what may have another one are computed anew.
+///
+/// With a key path those are the elements from which it leads to something that changed; with a function, which may
+/// look at anything, all of them, whenever an element changed within the usual links.
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+final class SectionsObserver: CollectionObserver {
+    private let sections: LiveSections
+    private let only: SectionLayout.Key?
+    private let elements: CollectionObserver
+    /// What may change a key; nil for a function.
+    private let keyFilter: KeyPathFilter?
+    private var layout = SectionLayout.empty
+
+    init(_ sections: LiveSections, only: SectionLayout.Key?, _ filter: KeyPathFilter?) throws(DatabaseError) {
+        self.sections = sections
+        self.only = only
+        elements = try sections.base.observer(filter)
+        if let path = sections.key.path, sections.base.target != nil {
+            keyFilter = try sections.base.filter([path])
+        } else {
+            keyFilter = nil
+        }
+        try super.init(sections.session, filter)
+    }
+
+    override func initialState() throws(DatabaseError) -> ChangeSet {
+        var changes = try elements.initialState()
+        version = changes.toVersion
+        changes.kind = .sections
+        layout = try sections.layout()
+        return changes
+    }
+
+    override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
+        guard context.moved else { return nil }
+        version = context.to
+        let base = try elements.advance(context)
+        if let base, base.isInitial || base.isSourceDeleted { return try restart(base) }
+        let touched = try touchedPositions(context)
+        guard base != nil || touched?.isEmpty != true else {
+            sections.install(layout)
+            return nil
+        }
+        let old = layout
+        let change = base ?? ChangeSet(.collection, from: context.from, to: context.to)
+        if let touched {
+            let candidates = RowChanges.positions([change.insertions, change.modificationsNew, touched])
+            var walk = StayingWalk(change)
+            layout = try sections.patched(old, candidates) { walk.old($0) ?? 0 }
+            sections.install(layout)
+        } else {
+            layout = try sections.layout()
+        }
+        var changes = ChangeSet(.sections, from: context.from, to: context.to)
+        changes.sectioned = SectionedChanges(base: change, from: old, to: layout, only: only)
+        return changes.isEmpty ? nil : changes
+    }
+
+    private func restart(_ base: ChangeSet) throws(DatabaseError) -> ChangeSet {
+        var changes = base
+        changes.kind = .sections
+        let old = layout
+        layout = try sections.layout()
+        guard base.isSourceDeleted, !base.isInitial else { return changes }
+        changes.sectioned = SectionedChanges(base: base, from: old, to: layout, only: only)
+        changes.deletions = []
+        return changes
+    }
+
+    /// Positions of elements whose key may be another one; nil if all may.
+    private func touchedPositions(_ context: DeliveryContext) throws(DatabaseError) -> [Int]? {
+        guard let target = sections.base.target else {
+            if sections.key.path != nil { return [] }
+            return try context.changedPositions(ofValues: sections.base, nil).isEmpty ? [] : nil
+        }
+        let keys = try context.modified(target, keyFilter)
+        if keys.isEmpty { return [] }
+        guard keyFilter != nil else { return nil }
+        let all = try sections.base.keys()
+        return all.indices.filter { RowChanges.contains(keys, all[$0]) }
+    }
+}
