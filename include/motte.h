@@ -181,6 +181,7 @@ typedef struct motte_insert motte_insert;
 typedef struct motte_queue motte_queue;
 typedef struct motte_token motte_token;
 typedef struct motte_changes motte_changes;
+typedef struct motte_sections motte_sections;
 typedef struct motte_report motte_report;
 typedef struct motte_migration motte_migration;
 
@@ -199,7 +200,8 @@ enum {
     MOTTE_HANDLE_TOKEN = 10,
     MOTTE_HANDLE_CHANGES = 11,
     MOTTE_HANDLE_REPORT = 12,
-    MOTTE_HANDLE_MIGRATION = 13
+    MOTTE_HANDLE_MIGRATION = 13,
+    MOTTE_HANDLE_SECTIONS = 14
 };
 
 /* Identifiers of stored things. A class keeps its id for the life of the file. A property id names its class too and
@@ -1714,6 +1716,54 @@ motte_status motte_queue_dispatch(motte_queue *queue, size_t max, size_t *out_co
  *  Thread: owner. Result: -. Errors: REENTRANT. */
 motte_status motte_queue_wait(motte_queue *queue, int64_t timeout_ms);
 
+/* ---------------------------------------------------------------------------------------------------- sections
+ *
+ * A collection in sections: elements with the same key together, sections in the order of their first element. Keys are
+ * values; those of different types are different keys. Sections follow their collection; sort it first by what it is
+ * sectioned by, and sections are in that order too. motte_freeze() and motte_clone() take sections as well. */
+
+/* Writes the key of the element at `index` to `out_key`; texts in it are copied when it returns. It is asked for each
+ * element whenever an element may have another key, by whatever call comes first, and must not change anything. */
+typedef motte_status (*motte_section_key_fn)(void *userdata, const motte_coll *coll, size_t index,
+                                             motte_value *out_key);
+
+enum {
+    MOTTE_SECTIONS_FIRST_LETTER = 0x1 /* of a text: its first letter as an upper-case one, "#" if it begins with none */
+};
+
+/** By the value at the end of a key path through links, "owner.city"; null where a link on the way is. `self` for
+ *  collections of plain values. `flags` are MOTTE_SECTIONS_*.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OUT_OF_HANDLES. */
+motte_status motte_sections_by_path(const motte_coll *coll, const char *path, size_t path_size, uint32_t flags,
+                                    motte_sections **out_sections);
+
+/** By a function.
+ *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
+motte_status motte_sections_by_callback(const motte_coll *coll, motte_section_key_fn callback, void *userdata,
+                                        motte_free_fn free_userdata, motte_sections **out_sections);
+
+/** How many sections there are.
+ *  Thread: owner. Result: -. Errors: OBJECT_DELETED, CALLBACK, REENTRANT. */
+motte_status motte_sections_count(const motte_sections *sections, size_t *out_count);
+
+/** The key of a section.
+ *  Thread: owner. Result: H. Errors: OUT_OF_BOUNDS, OBJECT_DELETED, CALLBACK, REENTRANT. */
+motte_status motte_sections_key(const motte_sections *sections, size_t index, motte_value *out_key);
+
+/** The elements of a section, as results that stand for its key wherever the section moves, and are empty and not valid
+ *  while there is no such section.
+ *  Thread: owner. Result: O. Errors: OUT_OF_BOUNDS, OBJECT_DELETED, CALLBACK, REENTRANT, OUT_OF_HANDLES. */
+motte_status motte_sections_get(const motte_sections *sections, size_t index, motte_coll **out_coll);
+
+/** The index of the section with a key, or NOT_FOUND.
+ *  Thread: owner. Result: -. Errors: OBJECT_DELETED, CALLBACK, REENTRANT. */
+motte_status motte_sections_find(const motte_sections *sections, const motte_value *key, size_t *out_index);
+
+/** Where the element of the collection at `position` is: its section, and its index in that.
+ *  Thread: owner. Result: -. Errors: OUT_OF_BOUNDS, OBJECT_DELETED, CALLBACK, REENTRANT. */
+motte_status motte_sections_locate(const motte_sections *sections, size_t position, size_t *out_section,
+                                   size_t *out_index);
+
 /* ---------------------------------------------------------------------------------------------------- observe
  *
  * A token hears what changed between the versions its realm shows. With a callback, changes are delivered to it at the
@@ -1758,6 +1808,24 @@ motte_status motte_observe_coll_paths(const motte_coll *coll, const motte_str *p
                                       uint32_t flags, motte_changes_fn callback, void *userdata,
                                       motte_free_fn free_userdata, motte_token **out_token);
 
+/* Flags of motte_observe_sections() and motte_observe_section(). */
+enum {
+    MOTTE_OBSERVE_PATHS = 0x1 /* `paths` narrow what is heard; without it they are not looked at */
+};
+
+/** Hears of changes to sections and their elements; a change of its key that moves an element is told in any case.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_observe_sections(const motte_sections *sections, const motte_str *paths, size_t path_count,
+                                    uint32_t flags, motte_changes_fn callback, void *userdata,
+                                    motte_free_fn free_userdata, motte_token **out_token);
+
+/** Hears of one section: of its elements, and of its coming and going, but not of its moving as a whole. There need be
+ *  no section with that key.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_observe_section(const motte_sections *sections, const motte_value *key, const motte_str *paths,
+                                   size_t path_count, uint32_t flags, motte_changes_fn callback, void *userdata,
+                                   motte_free_fn free_userdata, motte_token **out_token);
+
 /** The next change set of a token without callback, or PENDING, or END after the last one of a stopped token or of a
  *  source that is gone.
  *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
@@ -1782,7 +1850,8 @@ typedef uint32_t motte_changes_kind;
 enum {
     MOTTE_CHANGES_REALM = 1,
     MOTTE_CHANGES_OBJECT = 2,
-    MOTTE_CHANGES_COLL = 3
+    MOTTE_CHANGES_COLL = 3,
+    MOTTE_CHANGES_SECTIONS = 4
 };
 
 typedef struct motte_changes_details {
@@ -1829,6 +1898,19 @@ enum {
  *  Thread: any. Result: H. Optional: out_keys. */
 motte_status motte_changes_keys(const motte_changes *changes, motte_changes_part part, motte_str *out_keys,
                                 size_t capacity, size_t *out_count);
+
+/** Of sections: old indexes of those that went (MOTTE_CHANGES_DELETIONS), new indexes of those that came
+ *  (MOTTE_CHANGES_INSERTIONS). Elements of a section that went are no deletions, those of one that came are insertions.
+ *  Thread: any. Result: -. Optional: out_indexes. */
+motte_status motte_changes_sections(const motte_changes *changes, motte_changes_part part, size_t *out_indexes,
+                                    size_t capacity, size_t *out_count);
+
+/** Of sections: for each of motte_changes_deletions(), motte_changes_insertions() or motte_changes_modifications(),
+ *  which are positions in a section, the index of that section; of modifications, the one it has now. Deletions count
+ *  in the sections as they were.
+ *  Thread: any. Result: -. Optional: out_indexes. */
+motte_status motte_changes_section_indexes(const motte_changes *changes, motte_changes_part part, size_t *out_indexes,
+                                           size_t capacity, size_t *out_count);
 
 /** Changed properties of an observed object.
  *  Thread: any. Result: -. Optional: out_props. */

@@ -42,6 +42,30 @@ final class ChangesBox: Box {
 
     override func clone() throws(DatabaseError) -> Box { ChangesBox(sharing: self) }
 
+    /// Of sections, what is told in places; of everything else, positions.
+    var deletions: [Int] { changes.sectioned?.changes.deletions.map(\.item) ?? changes.deletions }
+    var insertions: [Int] { changes.sectioned?.changes.insertions.map(\.item) ?? changes.insertions }
+    var modificationsOld: [Int] { changes.sectioned?.changes.modificationsOld.map(\.item) ?? changes.modificationsOld }
+    var modificationsNew: [Int] { changes.sectioned?.changes.modificationsNew.map(\.item) ?? changes.modificationsNew }
+
+    func sections(_ part: motte_changes_part) throws(DatabaseError) -> [Int] {
+        switch Int(part) {
+        case MOTTE_CHANGES_DELETIONS: return changes.sectioned?.changes.sectionDeletions ?? []
+        case MOTTE_CHANGES_INSERTIONS: return changes.sectioned?.changes.sectionInsertions ?? []
+        default: throw DatabaseError(.invalidArgument, "sections come and go; \(part) is neither")
+        }
+    }
+
+    func sectionIndexes(_ part: motte_changes_part) throws(DatabaseError) -> [Int] {
+        let told = changes.sectioned?.changes
+        switch Int(part) {
+        case MOTTE_CHANGES_DELETIONS: return told?.deletions.map(\.section) ?? []
+        case MOTTE_CHANGES_INSERTIONS: return told?.insertions.map(\.section) ?? []
+        case MOTTE_CHANGES_MODIFICATIONS: return told?.modificationsNew.map(\.section) ?? []
+        default: throw DatabaseError(.invalidArgument, "\(part) is no part of a change set")
+        }
+    }
+
     func keys(_ part: motte_changes_part) throws(DatabaseError) -> [motte_str] {
         guard part >= 1, part <= keys.count else {
             throw DatabaseError(.invalidArgument, "\(part) is no part of a change set")
@@ -91,14 +115,15 @@ public func motte_changes_info(
     boundary { () throws(DatabaseError) in
         let handle = try Handles.changes(changes)
         try fillStruct(out_details) { () throws(DatabaseError) in
-            let changes = handle.box.changes
+            let box = handle.box
+            let changes = box.changes
             return motte_changes_details(
                 struct_size: 0, kind: changes.kind.rawValue,
                 flags: (changes.isInitial ? UInt32(MOTTE_CHANGES_INITIAL) : 0)
                     | (changes.isSourceDeleted ? UInt32(MOTTE_CHANGES_DELETED) : 0),
                 reserved: 0, from_version: changes.fromVersion.rawValue, to_version: changes.toVersion.rawValue,
-                deletion_count: UInt64(changes.deletions.count), insertion_count: UInt64(changes.insertions.count),
-                modification_count: UInt64(changes.modificationsOld.count),
+                deletion_count: UInt64(box.deletions.count), insertion_count: UInt64(box.insertions.count),
+                modification_count: UInt64(box.modificationsOld.count),
                 prop_count: UInt64(changes.properties.count))
         }
         return .ok
@@ -112,7 +137,7 @@ public func motte_changes_deletions(
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         _ = try required(out_count, zero: 0)
-        return try fill(out_indexes, capacity, out_count, from: try Handles.changes(changes).box.changes.deletions)
+        return try fill(out_indexes, capacity, out_count, from: try Handles.changes(changes).box.deletions)
     }
 }
 
@@ -123,7 +148,7 @@ public func motte_changes_insertions(
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         _ = try required(out_count, zero: 0)
-        return try fill(out_indexes, capacity, out_count, from: try Handles.changes(changes).box.changes.insertions)
+        return try fill(out_indexes, capacity, out_count, from: try Handles.changes(changes).box.insertions)
     }
 }
 
@@ -134,7 +159,7 @@ public func motte_changes_modifications(
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         _ = try required(out_count, zero: 0)
-        let changes = try Handles.changes(changes).box.changes
+        let changes = try Handles.changes(changes).box
         guard out_old_indexes != nil || out_new_indexes != nil || capacity == 0 else {
             throw DatabaseError(.nullArgument, "both arrays of \(capacity) are NULL")
         }
@@ -154,6 +179,29 @@ public func motte_changes_keys(
     boundary { () throws(DatabaseError) in
         _ = try required(out_count, zero: 0)
         return try fill(out_keys, capacity, out_count, from: try Handles.changes(changes).box.keys(part))
+    }
+}
+
+@_cdecl("motte_changes_sections") @implementation
+public func motte_changes_sections(
+    _ changes: OpaquePointer?, _ part: motte_changes_part, _ out_indexes: UnsafeMutablePointer<Int>?,
+    _ capacity: Int, _ out_count: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        _ = try required(out_count, zero: 0)
+        return try fill(out_indexes, capacity, out_count, from: try Handles.changes(changes).box.sections(part))
+    }
+}
+
+@_cdecl("motte_changes_section_indexes") @implementation
+public func motte_changes_section_indexes(
+    _ changes: OpaquePointer?, _ part: motte_changes_part, _ out_indexes: UnsafeMutablePointer<Int>?,
+    _ capacity: Int, _ out_count: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        _ = try required(out_count, zero: 0)
+        return try fill(
+            out_indexes, capacity, out_count, from: try Handles.changes(changes).box.sectionIndexes(part))
     }
 }
 

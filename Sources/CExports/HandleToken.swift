@@ -36,6 +36,7 @@ struct HandleToken: Equatable {
 /// What a handle stands for; the numbers are those of `motte_handle_type`.
 enum HandleKind: UInt8, CaseIterable {
     case error = 1, config, schema, realm, object, coll, query, insert, queue, token, changes, report, migration
+    case sections
 
     var name: String {
         switch self {
@@ -50,6 +51,7 @@ enum HandleKind: UInt8, CaseIterable {
         case .queue: "a queue"
         case .token: "a token"
         case .changes: "a change set"
+        case .sections: "a collection in sections"
         case .report: "a report"
         case .migration: "a migration"
         }

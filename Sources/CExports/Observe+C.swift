@@ -28,17 +28,17 @@ final class TokenBox: RealmMemberBox {
 }
 
 /// Registers an observation and publishes its token. The userdata is freed here if that fails.
-private func observe(
+func observe(
     _ core: () throws(DatabaseError) -> (core: RealmCore, table: TableKey?), _ flags: UInt32,
     _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?, _ free: motte_free_fn?,
-    _ out: UnsafeMutablePointer<OpaquePointer?>?,
+    _ out: UnsafeMutablePointer<OpaquePointer?>?, allowed: UInt32 = 0,
     _ register: (Observation.Callback?) throws(DatabaseError) -> Observation
 ) -> motte_status {
     let bridge = CallbackBridge(userdata, free)
     let status = boundary { () throws(DatabaseError) in
         let out = try required(out)
         let (core, table) = try core()
-        try checkFlags(flags)
+        try checkFlags(flags, allowed: allowed)
         var deliver: Observation.Callback?
         if let callback {
             deliver = { (changes) throws(DatabaseError) in

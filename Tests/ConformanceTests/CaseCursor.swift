@@ -265,6 +265,15 @@ struct CaseCursor {
         return value.kind == .map ? .map(document) : .list(document)
     }
 
+    /// A value whose bytes live as long as the case.
+    func kept(_ value: Value) -> ValueView {
+        switch value {
+        case .string(let text): .string(arena.keep(Array(text.utf8)))
+        case .list, .map: nested(value)
+        default: value.withView { $0 }
+        }
+    }
+
     private mutating func hexDigit() throws -> UInt8 {
         defer { position += 1 }
         switch next {

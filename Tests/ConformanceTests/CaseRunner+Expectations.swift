@@ -36,6 +36,19 @@ extension CaseRunner {
             try input.need("in")
             let collection = try needCollection(&input)
             try expectNumber(&input, try collection.find(value) ?? -1)
+        } else if input.accept("section-keys") {
+            let sections = try sections(try input.needName())
+            let keys = try (0 ..< sections.count()).map { try sections.key(at: $0) }
+            try expectEqual(&input, .list(keys.map { input.kept($0) }))
+        } else if input.accept("section-of") {
+            let key = try input.needValue(resolve).owned
+            try input.need("in")
+            try expectNumber(&input, try sections(try input.needName()).find(key) ?? -1)
+        } else if input.accept("place") {
+            let sections = try sections(try input.needName())
+            let place = try sections.place(Int(try input.needInteger()))
+            try expectNumber(&input, place.section)
+            if try input.needInteger() != place.item { throw CaseFailure("is element \(place.item)") }
         } else if input.accept("counter") {
             try expectCounter(&input)
         } else if input.accept("values") {
@@ -177,6 +190,16 @@ extension CaseRunner {
         let name = try input.needName()
         let paths = try keyPaths(&input)
         try input.need("=")
+        if input.accept("sections") {
+            tokens[name] = try sections(try input.needName()).observe(keyPaths: paths)
+            return
+        }
+        if input.accept("section-with") {
+            let sections = try sections(try input.needName())
+            let section = sections.section(for: try input.needValue(resolve).owned)
+            tokens[name] = try section.observe(keyPaths: paths)
+            return
+        }
         if input.accept("realm") {
             tokens[name] = try session.observe(nil)
             return
@@ -227,6 +250,7 @@ extension CaseRunner {
             for (label, keys) in keys where !keys.isEmpty { parts += [label] + keys.map { "\"\($0)\"" } }
             return (parts + ["}"]).joined(separator: " ")
         }
+        if let told = changes.sectioned?.changes { parts += sectionWords(told) }
         if !changes.deletions.isEmpty { parts += ["deletions"] + changes.deletions.map(String.init) }
         if !changes.insertions.isEmpty { parts += ["insertions"] + changes.insertions.map(String.init) }
         if !changes.modificationsOld.isEmpty {
@@ -241,6 +265,18 @@ extension CaseRunner {
             parts.append(Self.text(change.old) + ">" + Self.text(change.new))
         }
         return (parts + ["}"]).joined(separator: " ")
+    }
+
+    private func sectionWords(_ changes: SectionChanges) -> [String] {
+        var words: [String] = []
+        func add(_ label: String, _ items: [String]) { if !items.isEmpty { words += [label] + items } }
+        func text(_ place: SectionChanges.Place) -> String { "\(place.section).\(place.item)" }
+        add("sections-deleted", changes.sectionDeletions.map(String.init))
+        add("sections-inserted", changes.sectionInsertions.map(String.init))
+        add("deletions", changes.deletions.map(text))
+        add("insertions", changes.insertions.map(text))
+        add("modifications", changes.modificationsNew.map(text))
+        return words
     }
 
     private static func text(_ value: Value) -> String { value.withView { Literal.text($0) } }

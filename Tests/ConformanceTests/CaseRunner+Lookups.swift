@@ -50,11 +50,16 @@ extension CaseRunner {
     func startsCollection(_ input: CaseCursor) -> Bool {
         var ahead = input
         return ahead.accept("$") || ahead.accept("all") || ahead.accept("backlinks") || ahead.accept("run")
+            || ahead.accept("section")
     }
 
     private func baseCollection(_ input: inout CaseCursor) throws -> LiveCollection {
         if input.accept("all") { return try session.objects(try input.needName()) }
         if input.accept("run") { return try query(try input.needName()).results() }
+        if input.accept("section") {
+            let sections = try sections(try input.needName())
+            return try sections.section(at: Int(try input.needInteger())).results()
+        }
         if input.accept("$") {
             let name = try input.needName()
             guard let collection = collections[name] else { throw CaseFailure("'$\(name)' was not declared") }
@@ -153,6 +158,11 @@ extension CaseRunner {
     func query(_ name: String) throws -> PreparedQuery {
         guard let query = queries[name] else { throw CaseFailure("the query '\(name)' was not declared") }
         return query
+    }
+
+    func sections(_ name: String) throws -> LiveSections {
+        guard let known = sections[name] else { throw CaseFailure("the sections '\(name)' were not declared") }
+        return known
     }
 
     func token(_ name: String) throws -> Observation {

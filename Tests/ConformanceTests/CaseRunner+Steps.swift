@@ -65,6 +65,14 @@ extension CaseRunner {
             sessions[name] = try session.freeze()
         } else if input.accept("mark") { mark = try session.counters.read() }
         else if input.accept("observe") { try observe(&input) }
+        else if input.accept("sections") {
+            let name = try input.needName()
+            try input.need("=")
+            let collection = try needCollection(&input)
+            try input.need("by")
+            let path = try input.needText()
+            sections[name] = try collection.sectioned(by: path, part: input.accept("letters") ? .firstLetter : .whole)
+        }
         else if input.accept("stop") { try token(try input.needName()).stop() }
         else if input.accept("expect") { try expect(&input) }
         else { return false }

@@ -22,6 +22,7 @@ final class CaseRunner {
     var sessions: [String: Session] = [:]
     var objects: [String: LiveObject] = [:]
     var collections: [String: LiveCollection] = [:]
+    var sections: [String: LiveSections] = [:]
     var tokens: [String: Observation] = [:]
     var queries: [String: PreparedQuery] = [:]
     var current: Session?

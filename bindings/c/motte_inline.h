@@ -189,6 +189,7 @@ MOTTE_TYPED_HANDLE(motte_token)
 MOTTE_TYPED_HANDLE(motte_changes)
 MOTTE_TYPED_HANDLE(motte_report)
 MOTTE_TYPED_HANDLE(motte_migration)
+MOTTE_TYPED_HANDLE(motte_sections)
 
 #undef MOTTE_TYPED_HANDLE
 #undef MOTTE_FREEZABLE_HANDLE

@@ -38,7 +38,7 @@ static struct {
     char *schema, *identifier;
     int has_key;
     uint8_t key;
-    named sessions[MAXIMUM], objects[MAXIMUM], colls[MAXIMUM], tokens[MAXIMUM], queries[MAXIMUM];
+    named sessions[MAXIMUM], objects[MAXIMUM], colls[MAXIMUM], sections[MAXIMUM], tokens[MAXIMUM], queries[MAXIMUM];
     motte_realm *realm; /* in use */
     const motte_migration *migration; /* under way */
     const motte_realm *old_realm;
@@ -364,6 +364,9 @@ static motte_status base_collection(cursor *in, motte_coll **out) {
         MUST(motte_object_backlink_count(object, prop, &links));
         MUST(motte_coll_count(*out, &count));
         agree(links == count, "motte_object_backlinks", "motte_object_backlink_count");
+    } else if (accept(in, "section")) {
+        motte_sections *sections = lookup(now.sections, need_name(in));
+        TRY(motte_sections_get(sections, (size_t)need_integer(in), out));
     } else if (accept(in, "$")) {
         MUST(motte_clone(lookup(now.colls, need_name(in)), (void **)out));
     } else {
@@ -435,7 +438,8 @@ static motte_status need_collection(cursor *in, motte_coll **out) {
 static int starts_collection(cursor *in) {
     cursor ahead = *in;
     skip_blanks(&ahead);
-    if (*ahead.at == '$' || accept(&ahead, "all") || accept(&ahead, "backlinks") || accept(&ahead, "run")) return 1;
+    if (*ahead.at == '$' || accept(&ahead, "all") || accept(&ahead, "backlinks") || accept(&ahead, "run") ||
+        accept(&ahead, "section")) return 1;
     return 0;
 }
 
@@ -823,6 +827,27 @@ static char *numbers_text(char *text, const char *label, const size_t *numbers, 
 }
 
 /* The canonical text of a change set: see docs/testing.md. */
+/* Of sections: places are written section.element. */
+static char *sections_text(const motte_changes *changes, char *text) {
+    static const char *const labels[] = {"deletions", "insertions", "modifications"};
+    size_t sections[1024], items[1024], count, same;
+    MUST(motte_changes_sections(changes, MOTTE_CHANGES_DELETIONS, sections, 1024, &count));
+    text = numbers_text(text, "sections-deleted", sections, count);
+    MUST(motte_changes_sections(changes, MOTTE_CHANGES_INSERTIONS, sections, 1024, &count));
+    text = numbers_text(text, "sections-inserted", sections, count);
+    for (motte_changes_part part = MOTTE_CHANGES_DELETIONS; part <= MOTTE_CHANGES_MODIFICATIONS; part++) {
+        if (part == MOTTE_CHANGES_DELETIONS) MUST(motte_changes_deletions(changes, items, 1024, &count));
+        else if (part == MOTTE_CHANGES_INSERTIONS) MUST(motte_changes_insertions(changes, items, 1024, &count));
+        else MUST(motte_changes_modifications(changes, NULL, items, 1024, &count));
+        MUST(motte_changes_section_indexes(changes, part, sections, 1024, &same));
+        agree(count == same, "motte_changes_section_indexes", labels[part - 1]);
+        for (size_t i = 0; i < count; i++) {
+            text = case_format("%s%s%s %zu.%zu", text, i ? "" : " ", i ? "" : labels[part - 1], sections[i], items[i]);
+        }
+    }
+    return text;
+}
+
 static char *changes_text(const motte_changes *changes) {
     motte_changes_details details = {.struct_size = sizeof details};
     size_t old[1024], new[1024], count;
@@ -844,6 +869,7 @@ static char *changes_text(const motte_changes *changes) {
             has_keys = 1;
         }
     }
+    if (details.kind == MOTTE_CHANGES_SECTIONS) return case_format("%s }", sections_text(changes, text));
     MUST(motte_changes_deletions(changes, old, 1024, &count));
     agree(count == details.deletion_count, "motte_changes_info", "motte_changes_deletions");
     text = numbers_text(text, "deletions", old, count);
@@ -914,7 +940,15 @@ static motte_status observe(cursor *in) {
     size_t count;
     int has_paths = key_paths(in, paths, &count);
     need(in, "=");
-    if (accept(in, "realm")) {
+    uint32_t flags = has_paths ? MOTTE_OBSERVE_PATHS : 0;
+    if (accept(in, "sections")) {
+        motte_sections *sections = lookup(now.sections, need_name(in));
+        TRY(motte_observe_sections(sections, paths, count, flags, NULL, NULL, NULL, &token));
+    } else if (accept(in, "section-with")) {
+        motte_sections *sections = lookup(now.sections, need_name(in));
+        motte_value key = need_value(in, resolve);
+        TRY(motte_observe_section(sections, &key, paths, count, flags, NULL, NULL, NULL, &token));
+    } else if (accept(in, "realm")) {
         TRY(motte_observe_realm(now.realm, 0, NULL, NULL, NULL, &token));
     } else {
         cursor ahead = *in;
@@ -943,6 +977,55 @@ static motte_status observe(cursor *in) {
         }
     }
     keep(now.tokens, name, own(token));
+    return MOTTE_OK;
+}
+
+static motte_status expect_equal(cursor *in, const literal *actual);
+static motte_status expect_number(cursor *in, int64_t actual);
+
+static motte_status declare_sections(cursor *in) {
+    motte_coll *coll;
+    motte_sections *sections;
+    char *name = need_name(in);
+    need(in, "=");
+    TRY(need_collection(in, &coll));
+    need(in, "by");
+    char *path = need_text(in);
+    uint32_t flags = accept(in, "letters") ? MOTTE_SECTIONS_FIRST_LETTER : 0;
+    TRY(motte_sections_by_path(coll, path, MOTTE_NTS, flags, &sections));
+    keep(now.sections, name, own(sections));
+    return MOTTE_OK;
+}
+
+static motte_status expect_section_keys(cursor *in) {
+    motte_sections *sections = lookup(now.sections, need_name(in));
+    literal keys = {.is_list = 1};
+    TRY(motte_sections_count(sections, &keys.count));
+    keys.items = case_alloc((keys.count + 1) * sizeof *keys.items);
+    for (size_t i = 0; i < keys.count; i++) {
+        size_t found;
+        TRY(motte_sections_key(sections, i, &keys.items[i]));
+        agree(motte_sections_find(sections, &keys.items[i], &found) == MOTTE_OK && found == i, "motte_sections_key",
+              "motte_sections_find");
+    }
+    return expect_equal(in, &keys);
+}
+
+static motte_status expect_section_of(cursor *in) {
+    size_t index;
+    motte_value key = need_value(in, resolve);
+    need(in, "in");
+    motte_status status = motte_sections_find(lookup(now.sections, need_name(in)), &key, &index);
+    TRY(status);
+    return expect_number(in, status == MOTTE_NOT_FOUND ? -1 : (int64_t)index);
+}
+
+static motte_status expect_place(cursor *in) {
+    size_t section, index;
+    motte_sections *sections = lookup(now.sections, need_name(in));
+    TRY(motte_sections_locate(sections, (size_t)need_integer(in), &section, &index));
+    TRY(expect_number(in, (int64_t)section));
+    if ((size_t)need_integer(in) != index) case_fail("is element %zu", index);
     return MOTTE_OK;
 }
 
@@ -984,7 +1067,6 @@ static motte_status splice(cursor *in) {
 /* ------------------------------------------------------------------------------------------------ sets, maps */
 
 static motte_status expect_flag(cursor *in, int actual);
-static motte_status expect_equal(cursor *in, const literal *actual);
 
 /* `yes` or `no` behind a step, where it is there: whether something changed. */
 static motte_status expect_outcome(cursor *in, motte_status status) {
@@ -1288,6 +1370,9 @@ static motte_status expect(cursor *in) {
     if (accept(in, "nonnull")) return expect_aggregate(in, MOTTE_AGGREGATE_COUNT);
     if (accept(in, "changes")) return expect_changes(in);
     if (accept(in, "query")) return expect_query(in);
+    if (accept(in, "section-keys")) return expect_section_keys(in);
+    if (accept(in, "section-of")) return expect_section_of(in);
+    if (accept(in, "place")) return expect_place(in);
     if (accept(in, "counter")) return expect_counter(in);
     if (accept(in, "schema")) return expect_schema(in);
     if (expect_of_files(in, &status)) return status;
@@ -1658,6 +1743,7 @@ static motte_status step(cursor *in) {
     if (accept(in, "prepare")) return prepare(in);
     if (accept(in, "bind")) return bind_argument(in);
     if (accept(in, "observe")) return observe(in);
+    if (accept(in, "sections")) return declare_sections(in);
     if (accept(in, "stop")) return stop(in);
     if (accept(in, "mark")) return mark();
     if (accept(in, "expect")) return expect(in);

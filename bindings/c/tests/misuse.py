@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import header  # noqa: E402
 
 HANDLES = ["error", "config", "schema", "realm", "object", "coll", "query", "insert", "queue", "token", "changes",
-           "report", "migration"]
-IN_REALM = {"realm", "object", "coll", "query", "insert", "token"}
+           "report", "migration", "sections"]
+IN_REALM = {"realm", "object", "coll", "query", "insert", "token", "sections"}
 STRUCTS_WITH_SIZE = {name for _, name, fields in header.structs() if fields and fields[0] == "struct_size"}
 
 # The good property for functions of one type.
@@ -92,6 +92,12 @@ GOOD = {
     ("motte_realm_copy_with_key", "key_size"): "64",
     ("motte_map_get_coll", "key"): '"nested"', ("motte_embedded_create", "prop"): "f->home",
     ("motte_embedded_insert", "list"): "f->places", ("motte_embedded_set", "list"): "f->places",
+    ("motte_sections_by_path", "path"): '"id"', ("motte_sections_by_callback", "callback"): "section_key_callback",
+    ("motte_sections_find", "key"): "&f->int_value", ("motte_observe_section", "key"): "&f->int_value",
+    ("motte_observe_sections", "flags"): "MOTTE_OBSERVE_PATHS",
+    ("motte_observe_section", "flags"): "MOTTE_OBSERVE_PATHS",
+    ("motte_observe_sections", "paths"): "f->paths", ("motte_observe_section", "paths"): "f->paths",
+    ("motte_observe_coll_paths", "paths"): "f->paths", ("motte_observe_object_paths", "paths"): "f->paths",
     ("motte_embedded_put", "map"): "f->homes", ("motte_map_get_coll", "map"): "f->mixed_map",
 }
 GENERAL = {

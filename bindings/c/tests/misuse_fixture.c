@@ -232,6 +232,10 @@ void fixture_make(fixture *f, int state) {
     MUST(motte_insert_new(f->realm, f->cls, f->created_props, 2, 0, &f->insert));
     MUST(motte_observe_coll(f->coll, 0, NULL, NULL, NULL, &f->token));
     MUST(motte_token_next(f->token, &f->changes));
+    MUST(motte_sections_by_path(f->coll, "n", MOTTE_NTS, 0, &f->sections));
+    f->paths[0].data = "n";
+    f->paths[0].size = 1;
+    f->paths[1] = f->paths[0];
     if (motte_class_find(f->realm, NULL, 1, &f->cls) >= 0) exit(2);
     MUST(motte_error_capture(&f->error));
     MUST(motte_class_find(f->realm, "Thing", MOTTE_NTS, &f->cls));
@@ -257,7 +261,7 @@ void fixture_make(fixture *f, int state) {
 }
 
 void fixture_end(fixture *f, const char *name) {
-    const void *handles[23];
+    const void *handles[24];
     uint64_t left;
     handles[0] = f->error;
     handles[1] = f->config;
@@ -283,7 +287,8 @@ void fixture_end(fixture *f, const char *name) {
     handles[20] = f->frozen_other;
     handles[21] = f->report;
     handles[22] = f->file_config;
-    motte_release_many(handles, 23);
+    handles[23] = f->sections;
+    motte_release_many(handles, 24);
     motte_buf_dispose(&f->document);
     left = motte_handle_count(MOTTE_HANDLE_NONE);
     if (left != 0) {
@@ -299,6 +304,14 @@ void fixture_release(fixture *f, const void *handle) {
 
 void count_free(void *freed) {
     ++*(int *)freed;
+}
+
+motte_status section_key_callback(void *userdata, const motte_coll *coll, size_t index, motte_value *out_key) {
+    (void)userdata;
+    (void)coll;
+    (void)index;
+    memset(out_key, 0, sizeof *out_key);
+    return 0;
 }
 
 motte_status changes_callback(void *userdata, const motte_changes *changes) {

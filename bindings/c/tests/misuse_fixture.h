@@ -22,6 +22,7 @@ typedef struct fixture {
     motte_changes *changes;
     motte_report *report;
     motte_config *file_config;           /* of a file that nobody has open */
+    motte_sections *sections;
     const motte_migration *migration;    /* inside one */
 
     /* Good arguments. */
@@ -33,6 +34,7 @@ typedef struct fixture {
     motte_value link_value, map_size;
     int64_t column_ids[2];
     motte_str column_names[2];
+    motte_str paths[2];
     motte_column columns[2];
     motte_sort_key sort_key;
     motte_prop_spec spec;
@@ -63,6 +65,7 @@ void *frozen_of(fixture *f, const void *handle);
 void fixture_release(fixture *f, const void *handle);
 
 void count_free(void *freed);
+motte_status section_key_callback(void *userdata, const motte_coll *coll, size_t index, motte_value *out_key);
 motte_status changes_callback(void *userdata, const motte_changes *changes);
 motte_status handle_callback(void *userdata, const void *handle, motte_handle_type kind);
 motte_status progress_callback(void *userdata, uint64_t done, uint64_t total);

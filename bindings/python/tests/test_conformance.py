@@ -123,6 +123,7 @@ class Runner:
         self.collections: dict[str, Any] = {}
         self.queries: dict[str, Any] = {}
         self.tokens: dict[str, Heard] = {}
+        self.sections: dict[str, Any] = {}
         self.mark: dict[str, int] = {}
         self.current: Optional[motte.Database] = None
         self.encryption_key: Optional[bytes] = None
@@ -205,7 +206,7 @@ class Runner:
 
     @staticmethod
     def starts_collection(cursor: Cursor) -> bool:
-        return cursor.is_next("$", "all", "backlinks", "run")
+        return cursor.is_next("$", "all", "backlinks", "run", "section")
 
     def collection(self, cursor: Cursor) -> Any:
         found = self._base(cursor)
@@ -235,6 +236,8 @@ class Runner:
             return self.db.objects(cursor.name())
         if cursor.accept("run"):
             return self.queries[cursor.name()].run()
+        if cursor.accept("section"):
+            return self.sections[cursor.name()][cursor.integer()]
         if cursor.accept("$"):
             return self.collections[cursor.name()]
         if cursor.accept("backlinks"):
@@ -640,8 +643,15 @@ class Runner:
                 while not cursor.is_next("="):
                     paths.append(cursor.in_backquotes())
         cursor.need("=")
-        if cursor.accept("realm"):
-            source: Any = self.db
+        more: dict[str, Any] = {} if paths is None else {"paths": paths}
+        source: Any
+        if cursor.accept("sections"):
+            source = self.sections[cursor.name()]
+        elif cursor.accept("section-with"):
+            source = self.sections[cursor.name()]
+            more["key"] = plain(cursor.value(self.object))
+        elif cursor.accept("realm"):
+            source = self.db
         elif self.starts_collection(cursor):
             source = self.collection(cursor)
         else:
@@ -650,8 +660,33 @@ class Runner:
             if not cursor.at_end():
                 cursor.at = at
                 source = self.collection(cursor)
-        heard.observation = source.observe(heard.changes.append, **({} if paths is None else {"paths": paths}))
+        heard.observation = source.observe(heard.changes.append, **more)
         self.tokens[name] = heard
+
+    def _sections(self, cursor: Cursor) -> None:
+        name = cursor.name()
+        cursor.need("=")
+        collection = self.collection(cursor)
+        cursor.need("by")
+        path = cursor.in_backquotes()
+        self.sections[name] = collection.sectioned(path, first_letter=cursor.accept("letters"))
+
+    def _section_keys(self, cursor: Cursor) -> None:
+        self.equal(cursor, self.sections[cursor.name()].keys)
+
+    def _section_of(self, cursor: Cursor) -> None:
+        key = plain(cursor.value(self.object))
+        cursor.need("in")
+        sections = self.sections[cursor.name()]
+        section = sections.find(key)
+        self.equal(cursor, -1 if section is None else sections.keys.index(section.key))
+
+    def _place(self, cursor: Cursor) -> None:
+        sections = self.sections[cursor.name()]
+        section, index = sections.place(cursor.integer())
+        self.equal(cursor, section)
+        if cursor.integer() != index:
+            raise CaseFailure(f"is element {index}")
 
     def _stop(self, cursor: Cursor) -> None:
         self.tokens[cursor.name()].observation.stop()
@@ -792,7 +827,8 @@ class Runner:
         ("subtract", lambda self, cursor: self._combine(cursor, operator.isub)),
         ("differ", lambda self, cursor: self._combine(cursor, operator.ixor)),
         ("assign", _assign), ("put", _put), ("drop", _drop), ("embed", _embed), ("let", _let), ("prepare", _prepare),
-        ("bind", _bind), ("mark", _mark), ("observe", _observe), ("stop", _stop), ("expect", _expect),
+        ("bind", _bind), ("mark", _mark), ("observe", _observe), ("sections", _sections),
+        ("stop", _stop), ("expect", _expect),
     ]
     EXPECTATIONS = [
         ("count", _count), ("classes", _classes), ("objects", _objects), ("values", _values), ("index", _index),
@@ -806,7 +842,8 @@ class Runner:
         ("subset", lambda self, cursor: self._relation(cursor, "issubset")),
         ("superset", lambda self, cursor: self._relation(cursor, "issuperset")),
         ("intersects", lambda self, cursor: self._relation(cursor, "isdisjoint", False)),
-        ("key", _key), ("parent", _parent),
+        ("key", _key), ("parent", _parent), ("section-keys", _section_keys), ("section-of", _section_of),
+        ("place", _place),
         ("changes", _changes), ("query", _query), ("counter", _counter), ("schema", _schema),
         ("in-write", _in_write), ("same", _same),
     ]
@@ -821,6 +858,14 @@ def changes_text(change: Any) -> str:
         words.append("initial")
     if change.is_deleted:
         words.append("deleted")
+    if isinstance(change, motte.SectionChanges):
+        for label, items in (("sections-deleted", change.deleted_sections),
+                             ("sections-inserted", change.inserted_sections)):
+            words += [label, *map(str, items)] if items else []
+        for label, places in (("deletions", change.deletions), ("insertions", change.insertions),
+                              ("modifications", change.modifications)):
+            words += [label, *(f"{section}.{index}" for section, index in places)] if places else []
+        return " ".join(words + ["}"])
     if isinstance(change, motte.ObjectChange):
         if change.properties:
             words.append("properties")

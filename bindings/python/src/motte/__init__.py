@@ -33,6 +33,7 @@ from .objectid import ObjectId
 from .opening import open
 from .query import Predicate, PreparedQuery
 from .results import Collection, Results
+from .sections import Section, SectionChanges, Sections
 from .sets import Set
 from .write import Write
 
@@ -42,7 +43,7 @@ __all__ = [
     "Backlinks", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection", "Compaction", "Database",
     "DatabaseChange", "EmbeddedModel", "Error", "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "ImportCounts",
     "List", "Map", "Migration", "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Plan", "Predicate",
-    "PreparedQuery", "PropertyChange", "Reader", "Report", "Results", "Set", "Space", "Write", "backlinks", "compact",
-    "csv_schema", "delete", "dump_schema", "errors", "exists", "field", "library_version", "open", "plan", "salvage",
-    "salvaged", "schema_version", "verify",
+    "PreparedQuery", "PropertyChange", "Reader", "Report", "Results", "Section", "SectionChanges", "Sections", "Set",
+    "Space", "Write", "backlinks", "compact", "csv_schema", "delete", "dump_schema", "errors", "exists", "field",
+    "library_version", "open", "plan", "salvage", "salvaged", "schema_version", "verify",
 ]

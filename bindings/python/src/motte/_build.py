@@ -23,6 +23,8 @@ extern "Python" motte_status motte_python_migrate(void *userdata, const motte_mi
                                                   const motte_realm *old_realm, motte_realm *new_realm);
 extern "Python" motte_status motte_python_pair(void *userdata, const motte_object *old_object,
                                                motte_object *new_object);
+extern "Python" motte_status motte_python_section_key(void *userdata, const motte_coll *coll, size_t index,
+                                                      motte_value *out_key);
 extern "Python" void motte_python_free(void *userdata);
 """
 

@@ -97,6 +97,11 @@ def motte_python_pair(userdata: Any, old_object: Any, new_object: Any) -> int:
 
 
 @ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+def motte_python_section_key(userdata: Any, _: Any, index: int, out_key: Any) -> int:
+    return _run(userdata, index, out_key)
+
+
+@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
 def motte_python_visit(userdata: Any, handle: Any, kind: int) -> int:
     return _run(userdata, handle, kind)
 

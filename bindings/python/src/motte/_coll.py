@@ -363,6 +363,75 @@ class Query:
             lib.motte_buf_dispose(buffer)
 
 
+# ------------------------------------------------------------------------------------------------ sections
+
+
+class NativeSections:
+    """A collection in sections."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+    @staticmethod
+    def by_path(coll: Coll, path: str, first_letter: bool) -> NativeSections:
+        place, name = out("motte_sections"), utf8(path)
+        errors.check(lib.motte_sections_by_path(
+            coll.handle, name, len(name), lib.MOTTE_SECTIONS_FIRST_LETTER if first_letter else 0, place))
+        return NativeSections(own(place))
+
+    @staticmethod
+    def by_function(coll: Coll, function: Callable[[int], Any]) -> NativeSections:
+        """`function` gives the key of the element at a position."""
+        kept: list[Values] = []
+
+        def key(index: int, out_key: Any) -> None:
+            # The library copies it right after this returns.
+            kept[:] = [one(function(index))]
+            out_key[0] = kept[0].pointer()[0]
+
+        place = out("motte_sections")
+        errors.check(lib.motte_sections_by_callback(
+            coll.handle, lib.motte_python_section_key, _callbacks.passed(key), lib.motte_python_free, place))
+        return NativeSections(own(place))
+
+    def count(self) -> int:
+        place = ffi.new("size_t *")
+        _callbacks.check_calling(lib.motte_sections_count(self.handle, place))
+        return int(place[0])
+
+    def key(self, index: int, make: Maker) -> Any:
+        cell = Cells(1)
+        _callbacks.check_calling(lib.motte_sections_key(self.handle, index, cell.values))
+        return cell.first(make)
+
+    def get(self, index: int) -> Coll:
+        place = out("motte_coll")
+        _callbacks.check_calling(lib.motte_sections_get(self.handle, index, place))
+        return Coll(own(place))
+
+    def find(self, key: Any) -> Optional[int]:
+        place = ffi.new("size_t *")
+        status = _callbacks.check_calling(lib.motte_sections_find(self.handle, one(key).pointer(), place))
+        return int(place[0]) if status == OK else None
+
+    def locate(self, position: int) -> tuple[int, int]:
+        section, index = ffi.new("size_t *"), ffi.new("size_t *")
+        _callbacks.check_calling(lib.motte_sections_locate(self.handle, position, section, index))
+        return int(section[0]), int(index[0])
+
+    def observe(self, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]]) -> Token:
+        return Token.started(lib.motte_observe_sections, self.handle, callback, paths or (),
+                             flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS)
+
+    def observe_one(
+        self, key: Any, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]]
+    ) -> Token:
+        return Token.started(lib.motte_observe_section, self.handle, callback, paths or (),
+                             flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS, more=[one(key).pointer()])
+
+
 # ------------------------------------------------------------------------------------------------ tokens, change sets
 
 
@@ -376,22 +445,23 @@ class Token:
 
     @staticmethod
     def started(
-        function: Any, source: Any, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]] = None
+        function: Any, source: Any, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]] = None,
+        *, flags: int = 0, more: Sequence[Any] = ()
     ) -> Token:
         """Calls one of motte_observe_*, with key paths one of motte_observe_*_paths. Without a callback, changes wait
         for next()."""
         place = out("motte_token")
-        arguments = [source]
+        arguments = [source, *more]
         if paths is not None:
             cells, _kept = texts(paths)
             arguments += [cells, len(paths)]
         if callback is None:
-            errors.check(function(*arguments, 0, NULL, NULL, NULL, place))
+            errors.check(function(*arguments, flags, NULL, NULL, NULL, place))
         else:
             def heard(handle: Any) -> None:
                 callback(NativeChanges(handle))
             errors.check(function(
-                *arguments, 0, lib.motte_python_changes, _callbacks.passed(heard), lib.motte_python_free, place))
+                *arguments, flags, lib.motte_python_changes, _callbacks.passed(heard), lib.motte_python_free, place))
         return Token(own(place))
 
     def next(self) -> Optional[NativeChanges]:
@@ -444,6 +514,16 @@ class NativeChanges:
 
     def insertions(self, count: int) -> list[int]:
         return self._indexes(lib.motte_changes_insertions, count)
+
+    def sections(self, part: int) -> list[int]:
+        """Sections that went (1) or came (2)."""
+        total = ffi.new("size_t *")
+        errors.check(lib.motte_changes_sections(self.handle, part, NULL, 0, total))
+        return self._indexes(lambda *rest: lib.motte_changes_sections(rest[0], part, *rest[1:]), int(total[0]))
+
+    def section_indexes(self, part: int, count: int) -> list[int]:
+        """The sections of deletions (1), insertions (2) or modifications (3)."""
+        return self._indexes(lambda *rest: lib.motte_changes_section_indexes(rest[0], part, *rest[1:]), count)
 
     def _indexes(self, function: Any, count: int) -> list[int]:
         if not count:

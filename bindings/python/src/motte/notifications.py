@@ -193,17 +193,17 @@ Paths = Optional[Sequence[str]]
 def observe_collection(
     collection: Union[Collection[Any], Map[Any]], callback: Callable[[Changes], None], paths: Paths
 ) -> Observation:
-    return Observation(collection._coll.observe(lambda native: callback(Changes(native)), _checked(paths)))
+    return Observation(collection._coll.observe(lambda native: callback(Changes(native)), checked_paths(paths)))
 
 
 def collection_changes(
     collection: Union[Collection[Any], Map[Any]], timeout: Optional[float], paths: Paths
 ) -> ChangeStream[Changes]:
-    checked = _checked(paths)
+    checked = checked_paths(paths)
     return ChangeStream(collection._database, lambda: collection._coll.observe(None, checked), Changes, timeout)
 
 
-def _checked(paths: Paths) -> Optional[list[str]]:
+def checked_paths(paths: Paths) -> Optional[list[str]]:
     if isinstance(paths, str):
         raise errors.InvalidArgumentError("paths is a list of key paths; write paths=[...] around the one")
     return None if paths is None else list(paths)
@@ -222,12 +222,12 @@ def _object_reader(instance: Model) -> Callable[[NativeChanges], ObjectChange]:
 
 def observe_object(instance: Model, callback: Callable[[ObjectChange], None], paths: Paths) -> Observation:
     read = _object_reader(instance)
-    return Observation(_object_token(instance, lambda native: callback(read(native)), _checked(paths)))
+    return Observation(_object_token(instance, lambda native: callback(read(native)), checked_paths(paths)))
 
 
 def object_changes(instance: Model, timeout: Optional[float], paths: Paths) -> ChangeStream[ObjectChange]:
     database = instance._stored_row("observing").database
-    checked = _checked(paths)
+    checked = checked_paths(paths)
     return ChangeStream(
         database, lambda: _object_token(instance, None, checked), _object_reader(instance), timeout)
 

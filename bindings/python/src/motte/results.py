@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from .database import Database
     from .notifications import Changes, ChangeStream, Observation
+    from .sections import SectionKey, Sections
     from .schema import Row
 
 T = TypeVar("T")
@@ -315,6 +316,13 @@ class Collection(Sequence[T], Generic[T]):
             return values
         masked: numpy.ndarray[Any, Any] = numpy.ma.masked_array(values, mask=absent)
         return masked
+
+    def sectioned(self, by: SectionKey, *, first_letter: bool = False) -> Sections[T]:
+        """The elements in sections, by a key path, `"owner.city"`, by the first letter of its texts, or by a function
+        of an element. Sections are in the order of their first element, so sort by the key first."""
+        from .sections import Sections
+
+        return Sections(self, by, first_letter)
 
     # -------------------------------------------------------------------------------------------- observing
 
