@@ -123,7 +123,7 @@ extension LiveSections {
         #expect(try one.pull()?.sectioned?.changes.description == "sections +[6] +[6.0]")
         // From "a" to "b": gone there, come here.
         try session.inWrite { try items.object(at: 1)?.set("name", to: .string("b")) }
-        #expect(try token.pull()?.sectioned?.changes.description == "-[5.0] +[6.0]")
+        #expect(try token.pull()?.sectioned?.changes.description == "-[5.1] +[6.0]")
         #expect(try one.pull()?.sectioned?.changes.description == "+[6.0]")
         try session.inWrite { try items.object(at: 1)?.set("rank", to: .int(9)) }
         #expect(try token.pull()?.sectioned?.changes.description == "~[6.0]~[6.0]")
@@ -136,11 +136,12 @@ extension LiveSections {
         let sections = try items.sectioned(by: "name")
         let token = try sections.observe(keyPaths: ["rank"])
         _ = try token.pull()
-        try session.inWrite { try items.object(at: 1)?.set("name", to: .string("c")) }
-        #expect(try token.pull()?.sectioned?.changes.description == "-[1.0] +[2.0]")
-        try session.inWrite { try items.object(at: 1)?.set("any", to: .int(1)) }
+        // The second of two, so that no section has another first element.
+        try session.inWrite { try items.object(at: 2)?.set("name", to: .string("c")) }
+        #expect(try token.pull()?.sectioned?.changes.description == "-[1.1] +[2.0]")
+        try session.inWrite { try items.object(at: 2)?.set("any", to: .int(1)) }
         #expect(try token.pull() == nil)
-        try session.inWrite { try items.object(at: 1)?.set("rank", to: .int(7)) }
+        try session.inWrite { try items.object(at: 2)?.set("rank", to: .int(7)) }
         #expect(try token.pull()?.sectioned?.changes.description == "~[2.0]~[2.0]")
     }
 
