@@ -30,7 +30,7 @@ func openFile(_ path: String, _ key: KeyOption, readOnly: Bool = true) throws ->
 }
 
 /// The class with that name, or an error that names the classes there are.
-func objectType(_ name: String, in session: Session) throws -> ObjectType {
+func objectType(_ name: String, in session: Session) throws(DatabaseError) -> ObjectType {
     let schema = try session.schema
     guard let type = schema[name] else {
         let known = schema.objectTypes.map(\.name).sorted().joined(separator: ", ")

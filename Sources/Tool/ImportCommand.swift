@@ -84,10 +84,7 @@ struct ImportCommand: ParsableCommand {
             defer { withExtendedLifetime(input) {} }
             let isNew = !fileExists(file)
             do {
-                let session = try open(input.bytes)
-                let outcome = try insert(input.bytes, session)
-                try session.close()
-                report(outcome)
+                report(try insert(input.bytes, wantedSchema(input.bytes)))
             } catch {
                 // A file that this command made and that holds nothing is no use to anybody.
                 if isNew, !hasCommitted { removeFile() }
@@ -116,15 +113,6 @@ struct ImportCommand: ParsableCommand {
     }
 
     // MARK: The class
-
-    private func open(_ bytes: UnsafeRawBufferPointer) throws -> Session {
-        if let wanted = try wantedSchema(bytes) {
-            var options = SessionOptions(path: file, schema: wanted)
-            options.encryptionKey = try encryption.bytes()
-            return try Session.open(options)
-        }
-        return try openFile(file, encryption, readOnly: false)
-    }
 
     /// nil when the file has what is needed.
     private func wantedSchema(_ bytes: UnsafeRawBufferPointer) throws -> Schema? {
@@ -159,26 +147,58 @@ struct ImportCommand: ParsableCommand {
 
     // MARK: The rows
 
-    private func insert(_ bytes: UnsafeRawBufferPointer, _ session: Session) throws -> ImportOutcome {
-        let table = try className.map { try objectType($0, in: session).tableKey } ?? nil
+    private func insert(_ bytes: UnsafeRawBufferPointer, _ schema: Schema?) throws -> ImportOutcome {
         let progress = ProgressReport("rows", isSilent: quiet)
+        defer { progress.finish() }
+        let work = OpeningWork(self, bytes, progress)
+        var options = SessionOptions(path: file, schema: schema)
+        options.noCreate = schema == nil
+        options.encryptionKey = try encryption.bytes()
+        if schema != nil, commitEvery == 0 {
+            // A class that the file lacks comes with its rows or not at all.
+            options.fillsAdditions = true
+            options.firstOpen = { (session) throws(DatabaseError) in
+                work.outcome = try work.command.insertRows(work.bytes, session, work.progress)
+            }
+        }
+        let session = try Session.open(options)
+        defer { _ = try? session.close() }
+        if let outcome = work.outcome { return outcome }
         try session.beginWrite()
         do {
-            let outcome = try named { () throws(DatabaseError) in
-                guard sourceFormat == .csv, let table else {
-                    return try insertJSON(bytes, session, table, progress)
-                }
-                let importer = try CSVImport(session, into: table, csvOptions((progress, bytes.count)))
-                try importer.run(bytes)
-                return importer.outcome
-            }
+            let outcome = try insertRows(bytes, session, progress)
             try session.commit()
-            progress.finish()
             return outcome
         } catch {
-            progress.finish()
             if session.isInWrite { try session.cancel() }
             throw error
+        }
+    }
+
+    /// What an import needs while the file is being opened, on this thread.
+    private final class OpeningWork: @unchecked Sendable {  // @unchecked: opening calls back before it returns
+        let command: ImportCommand
+        let bytes: UnsafeRawBufferPointer
+        let progress: ProgressReport
+        var outcome: ImportOutcome?
+
+        init(_ command: ImportCommand, _ bytes: UnsafeRawBufferPointer, _ progress: ProgressReport) {
+            self.command = command
+            self.bytes = bytes
+            self.progress = progress
+        }
+    }
+
+    private func insertRows(
+        _ bytes: UnsafeRawBufferPointer, _ session: Session, _ progress: ProgressReport
+    ) throws(DatabaseError) -> ImportOutcome {
+        var table: TableKey?
+        if let className { table = try objectType(className, in: session).tableKey }
+        return try named { () throws(DatabaseError) in
+            guard sourceFormat == .csv, let table else { return try insertJSON(bytes, session, table, progress) }
+            let importer = try CSVImport(session, into: table, csvOptions((progress, bytes.count)))
+            try importer.run(bytes)
+            return importer.outcome
         }
     }
 

@@ -139,4 +139,35 @@ import Testing
         }
         #expect(try session.objects("Person").count() == 4)
     }
+
+    /// A class that an import adds to a file comes with its rows, or not at all.
+    @Test(arguments: ["id,n\n1,x\n1,y\n", "id,n\n1,x\n2,y\n"])
+    func aClassComesWithItsRows(_ text: String) throws {
+        let store = TestStore(.file, schema: "Person { id: int key }")
+        let before = try store.open()
+        defer { _ = try? before.close() }
+        var options = try store.options
+        options.schema = try SchemaText.parse("Person { id: int key } T { id: int key, n: string }")
+        options.fillsAdditions = true
+        let bytes = Array(text.utf8)
+        options.firstOpen = { (session) throws(DatabaseError) in
+            let importer = try CSVImport(session, into: try session.tableKey("T"))
+            try bytes.withBytes { bytes throws(DatabaseError) in try importer.run(bytes) }
+        }
+        let isSound = !text.contains("1,y")
+        do {
+            let session = try Session.open(options)
+            #expect(isSound)
+            #expect(try session.objects("T").count() == 2)
+            try session.close()
+        } catch let error as DatabaseError {
+            #expect(!isSound && error.code == .duplicatePrimaryKey)
+        }
+        options = try store.options
+        options.schema = nil
+        let after = try Session.open(options)
+        #expect(try after.schema["T"] == nil || isSound)
+        #expect(try after.committedSnapshot().version.rawValue == (isSound ? 2 : 1))
+        try after.close()
+    }
 }

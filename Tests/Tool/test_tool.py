@@ -92,6 +92,22 @@ def test_a_failed_import_leaves_no_file(tmp_path: pathlib.Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
 
 
+def test_a_failed_import_leaves_no_class(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    before = motte("schema", people)
+    (tmp_path / "bad.csv").write_text("id,n\n1,x\n1,y\n")
+    motte("import", people, "T", tmp_path / "bad.csv", "--key", "id", expect=1)
+    assert motte("schema", people) == before
+    schema = "Dog { name: string key }"
+    (tmp_path / "bad.jsonl").write_text('{"name": "a"}\n{"name": "a"}\n')
+    motte("import", people, "Dog", tmp_path / "bad.jsonl", "--schema", schema, expect=1)
+    assert motte("schema", people) == before
+    # Its rows come with it.
+    (tmp_path / "good.csv").write_text("id,n\n1,x\n2,y\n")
+    assert motte("import", people, "T", tmp_path / "good.csv", "--key", "id") == "imported 2 objects of T\n"
+    assert "T" in motte("schema", people)
+    assert motte("verify", people).startswith("sound")
+
+
 def test_zip_codes_stay_text(tmp_path: pathlib.Path) -> None:
     (tmp_path / "zip.csv").write_text("zip,hex,n\n00501,0x1F,1\n10001,7,\n")
     motte("import", tmp_path / "zip.motte", "Z", tmp_path / "zip.csv")

@@ -82,6 +82,7 @@ struct SessionOpening {
                 try step(sides)
             }
         }
+        request.populatesAdditions = options.fillsAdditions
         if let firstOpen = options.firstOpen {
             request.populate = { (write) throws(DatabaseError) in
                 let session = Session.joining(options, database, write)

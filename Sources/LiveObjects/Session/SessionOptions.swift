@@ -18,6 +18,8 @@ package struct SessionOptions: Sendable {
     package var migration = MigrationOptions()
     /// Runs in the write that gives a new file its schema.
     package var firstOpen: (@Sendable (Session) throws(DatabaseError) -> Void)?
+    /// `firstOpen` also runs in a write that adds to the schema of a file that is there.
+    package var fillsAdditions = false
     package var isReadOnly = false
     package var noCreate = false
     /// 64 bytes: the file is encrypted with them.

@@ -19,6 +19,8 @@ package struct SchemaRequest {
     package var progress: MigrationProgressHandler?
     /// Fills a new file, in the write that gives it its schema.
     package var populate: ((WriteTransaction) throws(DatabaseError) -> Void)?
+    /// `populate` also fills what is added to a file that is there.
+    package var populatesAdditions = false
 
     package init(_ declared: Schema, version: UInt64? = nil) {
         self.declared = declared
@@ -84,11 +86,12 @@ extension Database {
             case .nothing:
                 write.cancel()
                 return plan
-            case .add: try write.add(request, plan)
-            case .create:
+            case .add, .create:
                 try write.add(request, plan)
-                try request.populate?(write)
-                try write.requireOpen()
+                if plan.action == .create || request.populatesAdditions {
+                    try request.populate?(write)
+                    try write.requireOpen()
+                }
             case .reset: try write.reset(request, plan)
             case .migrate: return try write.migrate(request, plan)
             }
