@@ -140,12 +140,8 @@ import Testing
         #expect(try session.objects("Person").count() == 4)
     }
 
-    /// A class that an import adds to a file comes with its rows, or not at all.
-    @Test(arguments: ["id,n\n1,x\n1,y\n", "id,n\n1,x\n2,y\n"])
-    func aClassComesWithItsRows(_ text: String) throws {
-        let store = TestStore(.file, schema: "Person { id: int key }")
-        let before = try store.open()
-        defer { _ = try? before.close() }
+    /// Opens with one more class, and fills that in the write that adds it.
+    private func addClass(_ store: TestStore, _ text: String) throws -> Session {
         var options = try store.options
         options.schema = try SchemaText.parse("Person { id: int key } T { id: int key, n: string }")
         options.fillsAdditions = true
@@ -154,20 +150,17 @@ import Testing
             let importer = try CSVImport(session, into: try session.tableKey("T"))
             try bytes.withBytes { bytes throws(DatabaseError) in try importer.run(bytes) }
         }
-        let isSound = !text.contains("1,y")
-        do {
-            let session = try Session.open(options)
-            #expect(isSound)
-            #expect(try session.objects("T").count() == 2)
-            try session.close()
-        } catch let error as DatabaseError {
-            #expect(!isSound && error.code == .duplicatePrimaryKey)
-        }
-        options = try store.options
-        options.schema = nil
-        let after = try Session.open(options)
-        #expect(try after.schema["T"] == nil || isSound)
-        #expect(try after.committedSnapshot().version.rawValue == (isSound ? 2 : 1))
-        try after.close()
+        return try Session.open(options)
+    }
+
+    /// A class that an import adds to a file comes with its rows, or not at all.
+    @Test func aClassComesWithItsRows() throws {
+        let store = TestStore(.file, schema: "Person { id: int key }")
+        let before = try store.open()
+        #expect(throws: DatabaseError.self) { try self.addClass(store, "id,n\n1,x\n1,y\n") }
+        #expect(try store.open().schema["T"] == nil)
+        let after = try addClass(store, "id,n\n1,x\n2,y\n")
+        #expect(try after.objects("T").count() == 2)
+        try before.close()
     }
 }
