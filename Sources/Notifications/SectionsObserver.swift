@@ -14,6 +14,9 @@ final class SectionsObserver: CollectionObserver {
     /// What may change a key; nil for a function.
     private let keyFilter: KeyPathFilter?
     private var layout = SectionLayout.empty
+    /// Changes of the collection that the sections do not show, such as those of other sections than the observed one.
+    /// They are part of the next change set, because positions moved with them.
+    private var untold: (base: ChangeSet, from: SectionLayout)?
 
     init(_ sections: LiveSections, only: SectionLayout.Key?, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.sections = sections
@@ -38,15 +41,15 @@ final class SectionsObserver: CollectionObserver {
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
         guard context.moved else { return nil }
         version = context.to
-        let base = try elements.advance(context)
-        if let base, base.isInitial || base.isSourceDeleted { return try restart(base) }
+        let advanced = try elements.advance(context)
+        if let advanced, advanced.isInitial || advanced.isSourceDeleted { return try restart(advanced) }
         let touched = try touchedPositions(context)
-        guard base != nil || touched?.isEmpty != true else {
+        guard advanced != nil || touched?.isEmpty != true else {
             sections.install(layout)
             return nil
         }
         let old = layout
-        let change = base ?? ChangeSet(.collection, from: context.from, to: context.to)
+        let change = advanced ?? ChangeSet(.collection, from: context.from, to: context.to)
         if let touched {
             let candidates = RowChanges.positions([change.insertions, change.modificationsNew, touched])
             var walk = StayingWalk(change)
@@ -56,7 +59,10 @@ final class SectionsObserver: CollectionObserver {
             layout = try sections.layout()
         }
         var changes = ChangeSet(.sections, from: context.from, to: context.to)
-        changes.sectioned = SectionedChanges(base: change, from: old, to: layout, only: only)
+        let base = untold.map { $0.base.followed(by: change) } ?? change
+        let from = untold?.from ?? old
+        changes.sectioned = SectionedChanges(base: base, from: from, to: layout, only: only)
+        untold = changes.isEmpty ? (base, from) : nil
         return changes.isEmpty ? nil : changes
     }
 
@@ -64,6 +70,7 @@ final class SectionsObserver: CollectionObserver {
         var changes = base
         changes.kind = .sections
         let old = layout
+        untold = nil
         layout = try sections.layout()
         guard base.isSourceDeleted, !base.isInitial else { return changes }
         changes.sectioned = SectionedChanges(base: base, from: old, to: layout, only: only)

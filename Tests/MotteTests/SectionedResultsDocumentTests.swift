@@ -35,7 +35,6 @@ enum HoundSize: String, PersistableEnum { case small, large }
         case .initial(let sections): return "initial \(sections.count)"
         case .update(_, let deletions, let insertions, let modifications, let come, let gone):
             return "-\(paths(deletions)) +\(paths(insertions)) ~\(paths(modifications)) +\(Array(come)) -\(Array(gone))"
-        case .error: return "error"
         }
     }
 

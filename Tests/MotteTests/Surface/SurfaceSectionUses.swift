@@ -99,7 +99,6 @@ func useSections(_ tracks: Results<Track>, _ album: Album, _ views: Results<Trac
     _ = sections.observe(keyPaths: ["title"], on: .main) { change in
         switch change {
         case .initial, .update: break
-        case .error: break
         }
     }
     _ = sections.observe(keyPaths: [\.title]) { _ in }
