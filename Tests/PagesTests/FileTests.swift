@@ -207,7 +207,7 @@ import Testing
 
         #expect(try code { $0[8] = 2 } == .unsupportedFormat)  // major
         #expect(try code { $0[10] = 9 } == nil)  // minor
-        #expect(try code { $0[16] = 1 } == .unsupportedFormat)  // incompatible feature
+        #expect(try code { $0[16] = 0x80 } == .unsupportedFormat)  // incompatible feature
         #expect(try code { $0[32] = 1 } == nil)  // compatible feature
         #expect(try code { $0[76] = 2 } == .unsupportedFormat)  // checksum kind
         #expect(try code { $0.swapAt(6, 7) } == .unsupportedFormat)  // byte order

@@ -280,7 +280,7 @@ extension ObjectBase {
             let isCollection = field?.isCollection ?? false
             return PropertyChange(
                 name: field?.name ?? change.name,
-                oldValue: isCollection || !change.isOldKnown ? nil : dynamic(change.old),
+                oldValue: isCollection || !change.isOldKnown || session?.isCommitting == true ? nil : dynamic(change.old),
                 newValue: isCollection ? nil : field?.value(of: self) ?? dynamic(change.new))
         }
     }

@@ -43,6 +43,8 @@ extension Realm {
             }
         }
         try translating(core.session.path) {
+            core.isCommitting = true
+            defer { core.isCommitting = false }
             _ = try core.session.commit(skipping: tokens.flatMap(\.observations))
         }
     }

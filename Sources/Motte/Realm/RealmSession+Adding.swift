@@ -304,10 +304,27 @@ extension RealmSession {
         {
             return object
         }
-        do throws(DatabaseError) { return try created(target, value, policy: policy) } catch {
+        do throws(DatabaseError) {
+            // Objects of another realm are matched by their primary keys.
+            if let foreign = value as? ObjectBase, let known = try counterpart(of: foreign, target) { return known }
+            return try created(target, value, policy: policy)
+        } catch {
             failure = error
             return nil
         }
+    }
+
+    /// The object of this realm that has the primary key of one of another realm.
+    private func counterpart(
+        of foreign: ObjectBase, _ target: ObjectBase.Type
+    ) throws(DatabaseError) -> ObjectBase? {
+        guard foreign.live != nil, foreign.session !== self, let binding = binding(for: target),
+            let primaryKey = binding.objectType.primaryKey,
+            let field = ClassFields.of(target).field(inColumn: primaryKey.name),
+            let key = Dynamic.storedValue(foreign.value(forKey: field.name)),
+            let live = try session.find(binding.table, primaryKey: key)
+        else { return nil }
+        return object(live, as: target)
     }
 
     /// What a link of an object by name is set to.

@@ -65,6 +65,8 @@ package final class RealmSession: @unchecked Sendable {
     /// Queued writes of this realm, and what was begun on behalf of them.
     package var asyncWrites = AsyncWrites()
     package var autorefresh = true
+    /// While callbacks hear of this realm's own commit.
+    package var isCommitting = false
     /// Blocks of the realm itself that want to hear of versions it does not move to.
     package var refreshObservers: [RefreshObserver] = []
 
