@@ -275,12 +275,13 @@ extension ObjectBase {
 
     private func properties(_ changes: ChangeSet) -> [PropertyChange] {
         let fields = ClassFields.of(type(of: self))
+        let isOwn = session?.isCommitting == true
         return changes.properties.map { change in
             let field = fields.field(inColumn: change.name)
             let isCollection = field?.isCollection ?? false
             return PropertyChange(
                 name: field?.name ?? change.name,
-                oldValue: isCollection || !change.isOldKnown || session?.isCommitting == true ? nil : dynamic(change.old),
+                oldValue: isCollection || !change.isOldKnown || isOwn ? nil : dynamic(change.old),
                 newValue: isCollection ? nil : field?.value(of: self) ?? dynamic(change.new))
         }
     }
