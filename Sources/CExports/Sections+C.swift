@@ -155,6 +155,8 @@ public func motte_sections_locate(
     _ out_index: UnsafeMutablePointer<Int>?
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
+        // Both, also when one of them is missing.
+        out_index?.pointee = 0
         let section = try required(out_section, zero: 0)
         let index = try required(out_index, zero: 0)
         let place = try Handles.sections(sections).box.sections.place(position)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -238,7 +239,10 @@ def test_a_damaged_page_is_named_and_the_rest_salvaged(
         done = subprocess.run([str(TOOL), "verify", str(file)], capture_output=True, text=True, timeout=60)
         # Only what is free may be damaged unnoticed.
         text = done.stdout + done.stderr
-        assert done.returncode == 0 or (done.returncode == 1 and f"page {page}" in text), (page, text)
+        # A value of several pages is named by its first one.
+            named = [int(number) for number in re.findall(r"page (\d+)", text)]
+            assert done.returncode == 0 or (done.returncode == 1 and any(0 <= page - number < 8 for number in named)), (
+                page, text)
         rest, report = salvaged(file)
         if done.returncode == 0:
             assert rest == whole

@@ -175,7 +175,7 @@ static motte_config *new_config(const char *path, uint32_t flags) {
     if (now.has_key) {
         uint8_t key[64];
         memset(key, now.key, sizeof key);
-        TRY(motte_config_set_encryption_key(config, key, sizeof key));
+        MUST(motte_config_set_encryption_key(config, key, sizeof key));
     }
     MUST(motte_config_set_flags(config, flags, flags));
     return config;
