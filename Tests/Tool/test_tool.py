@@ -240,9 +240,9 @@ def test_a_damaged_page_is_named_and_the_rest_salvaged(
         # Only what is free may be damaged unnoticed.
         text = done.stdout + done.stderr
         # A value of several pages is named by its first one.
-            named = [int(number) for number in re.findall(r"page (\d+)", text)]
-            assert done.returncode == 0 or (done.returncode == 1 and any(0 <= page - number < 8 for number in named)), (
-                page, text)
+        named = [int(number) for number in re.findall(r"page (\d+)", text)]
+        assert done.returncode == 0 or (done.returncode == 1 and any(0 <= page - number < 8 for number in named)), (
+            page, text)
         rest, report = salvaged(file)
         if done.returncode == 0:
             assert rest == whole
@@ -250,7 +250,10 @@ def test_a_damaged_page_is_named_and_the_rest_salvaged(
         assert len(rest) >= 3_000 - 960, (page, report)
         for key, values in rest.items():
             for name, value in values.items():
-                assert whole[key][name] == value or "older versions" in report, (page, key, name)
+                # Where the names are lost, columns have numbers. A node that is lost with the chunks it leads to leaves
+                # defaults; the report says that it is lost.
+                assert name.startswith("column") or whole[key][name] == value or (
+                    "older versions" in report or f"lost: page {page}, a node" in report), (page, key, name)
 
 
 def test_without_head_and_roots_everything_is_salvaged(

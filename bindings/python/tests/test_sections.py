@@ -1,6 +1,8 @@
 """Collections in sections, live, frozen and observed."""
 from __future__ import annotations
 
+import gc
+
 import pytest
 from conftest import Person
 
@@ -50,13 +52,14 @@ def test_what_a_key_function_raises_comes_out(db: motte.Database) -> None:
     def broken(person: Person) -> int:
         raise ValueError(person.name)
 
-    # In a function of its own, whose frame goes with the traceback.
+    # In a function of its own, whose frame goes with the traceback, which is a circle.
     def count() -> str:
         try:
             return str(len(people(db).sectioned(broken)))
         except ValueError as error:
             return str(error)
     assert count() == "Bo"
+    gc.collect()
 
 
 def test_sections_are_observed(db: motte.Database) -> None:
