@@ -22,9 +22,10 @@ try realm.write {
 // Queries are live: they show what is there when they are read.
 let dogs = realm.objects(Dog.self)
 let grown = dogs.where { $0.age > 2 && $0.weight < Weight(kilograms: 30) }.sorted(by: \.name)
-print("grown:", grown.map(\.name))
-print("with a chewed toy:", dogs.filter("ANY toys.isChewed == true").map(\.name))
-print("seen by the vet:", dogs.filter("notes['vet']['seen'] == true").map(\.name))
+// Reading a property of all elements is lazy too; an array takes what is there now.
+print("grown:", Array(grown.map(\.name)))
+print("with a chewed toy:", Array(dogs.filter("ANY toys.isChewed == true").map(\.name)))
+print("seen by the vet:", Array(dogs.filter("notes['vet']['seen'] == true").map(\.name)))
 print("average age:", dogs.average(ofProperty: "age") ?? 0.0)
 
 // Observers are told which positions changed.
@@ -32,7 +33,7 @@ let token = grown.observe { change in
     switch change {
     case .initial(let dogs): print("observed:", dogs.count)
     case .update(let dogs, let deletions, let insertions, let modifications):
-        print("changed: -\(deletions) +\(insertions) ~\(modifications), now", dogs.map(\.name))
+        print("changed: -\(deletions) +\(insertions) ~\(modifications), now", Array(dogs.map(\.name)))
     case .error(let error): print(error)
     }
 }
@@ -45,9 +46,9 @@ try realm.write {
 }
 try realm.write { dogs.where { $0.name == "Rex" }.first?.name = "Waldo" }
 realm.refresh()
-print("frozen:", before.map(\.name))
+print("frozen:", Array(before.map(\.name)))
 
-for section in dogs.sectioned(by: \.initial) { print(section.key, section.map(\.name)) }
+for section in dogs.sectioned(by: \.initial) { print(section.key, Array(section.map(\.name))) }
 for owner in realm.objects(OwnerView.self) { print(owner.name, owner.town ?? "-", Array(owner.dogNames)) }
 
 token.invalidate()
