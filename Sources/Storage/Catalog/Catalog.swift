@@ -49,6 +49,9 @@ package struct StoredInverse: Sendable {
 }
 
 package struct StoredTable: Sendable {
+    /// Keys of columns stay below: tables of slots have a place for each. No class has had a million properties.
+    package static let columnKeyLimit: UInt32 = 1 << 20
+
     package var key: TableKey
     package var name: String
     package var nextColumnKey: UInt32
@@ -134,6 +137,8 @@ package final class Catalog: Sendable {
 
 extension Catalog {
     private static let format: UInt32 = 2
+    /// Keys of tables and indexes of a sound file stay far below; the next one always fits.
+    static let keyLimit: UInt32 = 1 << 30
 
     func encoded() -> [UInt8] {
         var body = ByteWriter()
@@ -200,6 +205,9 @@ extension Catalog {
         else {
             throw .corrupted("the stored schema's tables are out of order")
         }
+        guard max(nextTableKey, nextIndexKey) <= keyLimit else {
+            throw .corrupted("the stored schema has keys beyond \(keyLimit)")
+        }
         return Catalog(
             schemaVersion: schemaVersion, changedIn: changedIn, nextTableKey: nextTableKey, nextIndexKey: nextIndexKey,
             tables: tables)
@@ -226,6 +234,11 @@ extension Catalog {
         }
         guard columns.allSatisfy({ $0.collection != .map || $0.keyColumn != nil }) else {
             throw .corrupted("the stored schema has a map without keys in class \(name)")
+        }
+        guard nextColumnKey <= StoredTable.columnKeyLimit, Set(columns.map(\.key)).count == columns.count,
+            columns.allSatisfy({ $0.key.rawValue < nextColumnKey })
+        else {
+            throw .corrupted("the stored schema has impossible keys of properties in class \(name)")
         }
         let inverseCount: UInt32 = try reader.read()
         var inverses: [StoredInverse] = []

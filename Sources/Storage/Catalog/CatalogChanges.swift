@@ -78,6 +78,14 @@ struct CatalogBuilder {
             }
             return
         }
+        // A map takes two.
+        guard tables[position].nextColumnKey <= StoredTable.columnKeyLimit - 2 else {
+            throw DatabaseError(
+                .schemaInvalid,
+                "class \(className) has had \(StoredTable.columnKeyLimit) properties and cannot have another; "
+                    + "copy its objects to a new class",
+                className: className, propertyName: property.name)
+        }
         let column = ColumnKey(tables[position].nextColumnKey)
         tables[position].nextColumnKey += 1
         let index: IndexKey? = property.hasIndex || property.type == .link ? takeIndexKey() : nil

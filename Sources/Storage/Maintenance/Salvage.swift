@@ -281,7 +281,9 @@ extension Catalog {
             bytes[offset ..< offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
         }
         func add(_ table: UInt32, _ column: UInt32, _ chunk: UnsafeRawBufferPointer) {
-            guard let first = chunk.first, let kind = ColumnKind(rawValue: first & 0x3F) else { return }
+            guard let first = chunk.first, let kind = ColumnKind(rawValue: first & 0x3F), table < Catalog.keyLimit,
+                column < StoredTable.columnKeyLimit
+            else { return }
             tables[table, default: [:]][column] = (kind, first & 0x40 != 0)
         }
         let cursor = try pages.makeCursor()
