@@ -133,8 +133,3 @@ if Context.environment["MOTTE_ENGINE_ONLY"] == "1" {
     package.dependencies = []
     package.targets.removeAll { faces.contains($0.name) }
 }
-
-// The optimised build of scripts/build-fuzz.sh has no tests but those that run long there.
-if Context.environment["MOTTE_LONG_TESTS_ONLY"] == "1" {
-    package.targets.removeAll { $0.isTest && !["StorageTests", "PagesTests", "FuzzTests"].contains($0.name) }
-}

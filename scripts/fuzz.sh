@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-}
 [ $# -eq 0 ] || shift
-scratch=.build-fuzz
+scratch=.build-address
 folder=build/fuzz
 jobs=${MOTTE_JOBS:-$(nproc)}
 seed=${MOTTE_TEST_SEED:-$RANDOM}
@@ -24,7 +24,7 @@ export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 # A crash is told by its stack, not by minutes of symbols.
 export SWIFT_BACKTRACE=enable=no
 
-scripts/build-fuzz.sh
+scripts/build-addresses.sh
 
 # The objects of the engine and the targets, with libFuzzer's main program.
 mkdir -p "$folder/found"

@@ -87,39 +87,37 @@ stage_consumers() {
 }
 
 # The engine below the faces; what the C and Python tests drive is the release library.
-sanitized() {
-    local kind=$1 scratch=$2 tests=$3
+stage_threads() {
+    export TSAN_OPTIONS="halt_on_error=1 suppressions=$root/scripts/thread-sanitizer.suppressions"
     # For tests of what a sanitizer does not allow, such as little address space.
-    export MOTTE_TEST_SANITIZER=$kind
-    MOTTE_ENGINE_ONLY=1 swift build --build-tests --sanitize "$kind" --scratch-path "$scratch" -j "$jobs"
-    MOTTE_ENGINE_ONLY=1 swift test --skip-build --sanitize "$kind" --scratch-path "$scratch" --filter "$tests"
+    export MOTTE_TEST_SANITIZER=thread MOTTE_ENGINE_ONLY=1
+    swift build --build-tests --sanitize thread --scratch-path .build-thread -j "$jobs"
+    # Random tests have one thread; those with more do not depend on the scale.
+    MOTTE_TEST_SCALE=$(scaled 0.1) \
+        swift test --skip-build --sanitize thread --scratch-path .build-thread --filter "$engine_tests"
 }
 
 # A multiple of the usual scale.
 scaled() { awk "BEGIN { print $MOTTE_TEST_SCALE * $1 }"; }
 
-stage_threads() {
-    export TSAN_OPTIONS="halt_on_error=1 suppressions=$root/scripts/thread-sanitizer.suppressions"
-    # Random tests have one thread; those with more do not depend on the scale.
-    MOTTE_TEST_SCALE=$(scaled 0.1) sanitized thread .build-thread "$engine_tests"
+# Tests in the build of scripts/build-addresses.sh: a multiple of the usual scale, a filter.
+with_addresses() {
+    # Leaks are counted by the tests themselves; the runtime's own caches would only drown them here.
+    MOTTE_ENGINE_ONLY=1 MOTTE_TEST_SANITIZER=address MOTTE_TEST_SCALE=$(scaled "$1") \
+        ASAN_OPTIONS=detect_leaks=0:malloc_context_size=${3:-20} \
+        swift test --skip-build -c release --sanitize address --scratch-path .build-address --filter "$2"
 }
 
 stage_addresses() {
-    # Leaks are counted by the tests themselves; the runtime's own caches would only drown them here.
-    ASAN_OPTIONS=detect_leaks=0 sanitized address .build-address "$engine_tests|^ConformanceTests"
-}
-
-long_tests() {
-    MOTTE_ENGINE_ONLY=1 MOTTE_LONG_TESTS_ONLY=1 ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0 \
-        MOTTE_TEST_SCALE=$(scaled "$1") \
-        swift test --skip-build -c release --sanitize address --scratch-path .build-fuzz --filter "$2"
+    scripts/build-addresses.sh
+    with_addresses 1 "$engine_tests|^ConformanceTests"
 }
 
 stage_fuzz() {
-    scripts/build-fuzz.sh
-    long_tests 40 '^StorageTests\.EverythingTests'
-    long_tests 334 '^PagesTests\.CutTests/random'
-    long_tests 10 '^PagesTests\.DamageTests/everyFlipped'
+    scripts/build-addresses.sh
+    with_addresses 40 '^StorageTests\.EverythingTests' 0
+    with_addresses 334 '^PagesTests\.CutTests/random' 0
+    with_addresses 10 '^PagesTests\.DamageTests/everyFlipped' 0
     scripts/fuzz.sh
 }
 
