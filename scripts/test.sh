@@ -8,7 +8,7 @@
 # printed when it fails and named again at the end. The last line is "N passed, N failed" and decides the exit code.
 #
 #   MOTTE_TEST_SCALE=20    property, crash and fuzz tests that many times as long (default 1)
-#   MOTTE_TEST_SEED=...    repeat a random test
+#   MOTTE_TEST_SEED=...    repeat a random test; with CI=true each commit has a seed of its own, otherwise each run
 #   V=1                    show all output while it runs
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -31,6 +31,10 @@ plan=(
 )
 
 export MOTTE_TEST_SCALE=${MOTTE_TEST_SCALE:-1}
+if [ "${CI:-}" = true ]; then
+    # The same commit gives the same answer twice; new seeds come with new commits, `make soak` and every other run.
+    export MOTTE_TEST_SEED=${MOTTE_TEST_SEED:-$((0x$(git rev-parse HEAD | cut -c1-7)))}
+fi
 jobs=${MOTTE_JOBS:-$(nproc)}
 logs=build/test-logs
 python=.venv/bin/python

@@ -1,7 +1,7 @@
 /// Random numbers for property tests: reproducible from a seed that a failing test prints.
 ///
 /// The seed is `MOTTE_TEST_SEED` if set, else random. `MOTTE_TEST_SCALE` (default 1.0) multiplies how often such tests
-/// run, from a tenth for a quick look to hundreds over night.
+/// run, from a tenth for a quick look to hundreds over night; 0 repeats the one round of a given seed.
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -46,9 +46,9 @@ public enum PropertyTest {
     public static let firstSeed: UInt64 =
         TestScale.environment("MOTTE_TEST_SEED").flatMap { UInt64($0) } ?? UInt64.random(in: 1 ... 1_000_000_000)
 
-    /// Where tests that run in parts begin each of them: apart, unless a seed is given.
+    /// Where tests that run in parts begin each of them: apart, unless a single round is repeated (scale 0).
     public static func firstSeed(part: Int) -> UInt64 {
-        TestScale.environment("MOTTE_TEST_SEED") == nil ? firstSeed &+ UInt64(part) << 32 : firstSeed
+        TestScale.factor == 0 ? firstSeed : firstSeed &+ UInt64(part) << 32
     }
 
     /// `body` gets a generator and a sentence to attach to expectations: how to run this very round again.
