@@ -34,7 +34,7 @@ import TestSupport
         #expect(try session.version.rawValue == made)
         #expect(try queue.dispatch() == 0)
         try session.close()
-        _ = token
+        withExtendedLifetime(token) {}
     }
 
     /// Whoever still holds a closed session, or something of it, does not keep the file open.
@@ -67,7 +67,7 @@ import TestSupport
         #expect(recorder.sets.count == 3)
         #expect(try !queue.wait(timeoutMilliseconds: 0))
         try session.close()
-        _ = tokens
+        withExtendedLifetime(tokens) {}
     }
 
     @Test func misuse() throws {
@@ -87,7 +87,7 @@ import TestSupport
         #expect(seen == [.reentrant, .reentrant])
         try session.close()
         #expect(try queue.dispatch() == 0)
-        _ = token
+        withExtendedLifetime(token) {}
     }
 
     @Test func nothingIsLostUnderManyCommits() throws {
@@ -109,7 +109,7 @@ import TestSupport
         #expect(count == 100)
         #expect(try session.objects("Cat").count() == 100)
         try session.close()
-        _ = token
+        withExtendedLifetime(token) {}
     }
 
     @Test func queuesAndSessionsGoInAnyOrder() throws {

@@ -84,7 +84,7 @@ extension ChangeSet {
         #expect(recorder.texts == ["initial"])
         try session.inWrite {}
         #expect(recorder.sets.count == 1)
-        _ = token
+        withExtendedLifetime(token) {}
     }
 
     @Test func insertionsDeletionsAndModifications() throws {
@@ -279,7 +279,7 @@ extension ChangeSet {
         #expect(recorder.sets[2].toVersion.rawValue == recorder.sets[2].fromVersion.rawValue + 3)
         try session.refresh()
         #expect(recorder.sets.count == 3)
-        _ = token
+        withExtendedLifetime(token) {}
     }
 
     @Test func misuse() throws {
@@ -356,7 +356,7 @@ extension ChangeSet {
         let recorder = Recorder()
         var token: Observation? = try session.objects("Person").observe { recorder.sets.append($0) }
         try session.refresh()
-        _ = token
+        withExtendedLifetime(token) {}
         token = nil
         try session.inWrite { try session.add("Person", ["id": .int(50)]) }
         #expect(recorder.texts == ["initial"])

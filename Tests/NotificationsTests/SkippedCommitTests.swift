@@ -195,6 +195,6 @@ import Testing
         #expect(recorder.texts == ["initial", "+[0]"])
         #expect(errorCode { _ = try queue.wait(timeoutMilliseconds: 0) } == .unsupported)
         try session.close()
-        _ = token
+        withExtendedLifetime(token) {}
     }
 }
