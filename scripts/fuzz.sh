@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Runs the fuzz targets of Fuzz/ under libFuzzer and the address sanitizer.
 #
-#   scripts/fuzz.sh                     all targets, pages 60 s together, the others 5 s each
+#   scripts/fuzz.sh                     all targets, a number of inputs each: pages take about 60 s, the others 5 s each
 #   scripts/fuzz.sh 600 queryText       one of them (or some) for 600 s each
 #
 # Begins with seeds made by the targets, the inputs of Fuzz/kept and what earlier runs on this machine found
 # interesting (build/fuzz/corpus). A finding leaves its input in build/fuzz/found; mend it, and keep the input in
 # Fuzz/kept/<target>. The last line is "N passed, N failed".
 #
-#   MOTTE_TEST_SCALE=20    that many times as long          MOTTE_TEST_SEED=...    the fuzzer's seed
+# The same seed gives the same inputs, where no corpus is left of earlier runs.
+#
+#   MOTTE_TEST_SCALE=20    that many times as many          MOTTE_TEST_SEED=...    the fuzzer's seed
 #   MOTTE_JOBS=2           targets at once
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,7 +24,7 @@ seed=${MOTTE_TEST_SEED:-$RANDOM}
 scale=${MOTTE_TEST_SCALE:-1}
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 # A crash is told by its stack, not by minutes of symbols.
-export SWIFT_BACKTRACE=enable=no
+export SWIFT_BACKTRACE=enable=no SWIFT_DETERMINISTIC_HASHING=1
 
 scripts/build-addresses.sh
 
@@ -31,21 +33,20 @@ mkdir -p "$folder/found"
 mapfile -t objects < <(find "$scratch"/release/{CMotteShim,Motte*}.build -name '*.o' | sort)
 swiftc -sanitize=fuzzer,address "${objects[@]}" -llmdb -o "$folder/motte-fuzz"
 
-# Target and seconds.
-plan=(pageFile:40 pageNode:20)
-for name in columnChunk indexBlock changeRecord catalog nestedDocument schemaText queryText json csv storeContent; do
-    plan+=("$name:5")
-done
+# Target and inputs.
+plan=(
+    pageFile:14000 pageNode:120000 columnChunk:25000 indexBlock:12000 changeRecord:30000 catalog:8000
+    nestedDocument:50000 schemaText:25000 queryText:10000 json:1200 csv:1200 storeContent:350
+)
 if [ $# -gt 0 ]; then
-    plan=()
-    for name in "$@"; do plan+=("$name:$seconds"); done
+    plan=("$@")
 elif [ -n "$seconds" ]; then
-    plan=("${plan[@]/%:*/:$seconds}")
+    plan=("${plan[@]%:*}")
 fi
 
 run() {
-    local name=$1 limit
-    limit=$(awk "BEGIN { t = $2 * $scale; print t < 1 ? 1 : int(t) }")
+    local name=${1%:*} limit=-max_total_time=$seconds
+    [ "$1" = "$name" ] || limit=-runs=$(awk "BEGIN { n = ${1#*:} * $scale; print n < 1 ? 1 : int(n) }")
     local corpus=$folder/corpus/$name seeds=$folder/seeds/$name kept=Fuzz/kept/$name log=$folder/$name.log
     rm -rf "$seeds"
     mkdir -p "$corpus" "$seeds"
@@ -53,9 +54,9 @@ run() {
     MOTTE_FUZZ_SEEDS=$seeds "$folder/motte-fuzz"
     local folders=("$corpus" "$seeds")
     [ ! -d "$kept" ] || folders+=("$kept")
-    if "$folder/motte-fuzz" -max_total_time="$limit" -seed="$seed" -timeout=25 -rss_limit_mb=2048 -max_len=8192 \
+    if "$folder/motte-fuzz" "$limit" -seed="$seed" -timeout=25 -rss_limit_mb=2048 -max_len=8192 \
         -detect_leaks=0 -artifact_prefix="$folder/found/$name-" "${folders[@]}" > "$log" 2>&1; then
-        echo "note: $name: $(sed -n 's/^Done \([0-9]*\) runs in.*/\1/p' "$log") inputs in $limit s, $(
+        echo "note: $name: $(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\).*/\1 inputs in \2 s/p' "$log"), $(
             grep -o 'cov: [0-9]*' "$log" | tail -1), seed $seed"
     else
         echo "$name: FAILED"
@@ -71,16 +72,17 @@ then
     exit 1
 fi
 
-passed=1 failed=0 running=()
+passed=1 running=() names=() findings=()
 finish() {
-    if wait "${running[0]}"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
-    running=("${running[@]:1}")
+    if wait "${running[0]}"; then passed=$((passed + 1)); else findings+=("${names[0]%:*}"); fi
+    running=("${running[@]:1}") names=("${names[@]:1}")
 }
 for entry in "${plan[@]}"; do
     [ ${#running[@]} -lt "$jobs" ] || finish
-    run "${entry%%:*}" "${entry##*:}" &
-    running+=($!)
+    run "$entry" &
+    running+=($!) names+=("$entry")
 done
 while [ ${#running[@]} -gt 0 ]; do finish; done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+[ ${#findings[@]} -eq 0 ] || echo "findings in $folder/found: ${findings[*]}"
+echo "$passed passed, ${#findings[@]} failed"
+[ ${#findings[@]} -eq 0 ]
