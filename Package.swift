@@ -133,3 +133,8 @@ if Context.environment["MOTTE_ENGINE_ONLY"] == "1" {
     package.dependencies = []
     package.targets.removeAll { faces.contains($0.name) }
 }
+
+// The optimised build of `make soak` has no tests but those that run long there.
+if Context.environment["MOTTE_LONG_TESTS_ONLY"] == "1" {
+    package.targets.removeAll { $0.isTest && !["StorageTests", "PagesTests"].contains($0.name) }
+}
