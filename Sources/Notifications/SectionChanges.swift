@@ -21,6 +21,8 @@ package struct SectionChanges: Sendable {
     let new: SectionLayout
     /// Of one section alone.
     let only: SectionLayout.Key?
+    /// Where that section was just before it changed; others may have shifted it since its observer was told something.
+    let lastIndex: Int?
     package private(set) var sectionDeletions: [Int] = []
     package private(set) var sectionInsertions: [Int] = []
     package private(set) var deletions: [Place] = []
@@ -29,10 +31,13 @@ package struct SectionChanges: Sendable {
     package private(set) var modificationsNew: [Place] = []
 
     /// `base` is the change of the collection between the two layouts.
-    init(_ base: ChangeSet, from old: SectionLayout, to new: SectionLayout, only: SectionLayout.Key?) {
+    init(
+        _ base: ChangeSet, from old: SectionLayout, to new: SectionLayout, only: SectionLayout.Key?, lastIndex: Int?
+    ) {
         self.old = old
         self.new = new
         self.only = only
+        self.lastIndex = lastIndex
         if let only { compare(base, only) } else { compare(base) }
     }
 
@@ -61,7 +66,7 @@ package struct SectionChanges: Sendable {
     private mutating func compare(_ base: ChangeSet, _ only: SectionLayout.Key) {
         switch (old.find(only), new.find(only)) {
         case (nil, nil): return
-        case (let before?, nil): sectionDeletions = [before]
+        case (let before?, nil): sectionDeletions = [lastIndex ?? before]
         case (nil, let after?):
             sectionInsertions = [after]
             insertions = (0 ..< new.count(in: after)).map { Place(section: after, item: $0) }
@@ -71,6 +76,9 @@ package struct SectionChanges: Sendable {
             compareElements(base, newOfOld)
             deletions.removeAll { $0.section != before }
             insertions.removeAll { $0.section != after }
+            guard let lastIndex else { return }
+            deletions = deletions.map { Place(section: lastIndex, item: $0.item) }
+            modificationsOld = modificationsOld.map { Place(section: lastIndex, item: $0.item) }
         }
     }
 
@@ -151,13 +159,16 @@ package final class SectionedChanges: Sendable {
     private let base: ChangeSet
     package let changes: SectionChanges
 
-    init(base: ChangeSet, from old: SectionLayout, to new: SectionLayout, only: SectionLayout.Key?) {
+    init(
+        base: ChangeSet, from old: SectionLayout, to new: SectionLayout, only: SectionLayout.Key?, lastIndex: Int?
+    ) {
         self.base = base
-        changes = SectionChanges(base, from: old, to: new, only: only)
+        changes = SectionChanges(base, from: old, to: new, only: only, lastIndex: lastIndex)
     }
 
     func followed(by next: SectionedChanges) -> SectionedChanges {
         SectionedChanges(
-            base: base.followed(by: next.base), from: changes.old, to: next.changes.new, only: changes.only)
+            base: base.followed(by: next.base), from: changes.old, to: next.changes.new, only: changes.only,
+            lastIndex: changes.lastIndex)
     }
 }

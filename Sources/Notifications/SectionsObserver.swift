@@ -61,7 +61,8 @@ final class SectionsObserver: CollectionObserver {
         var changes = ChangeSet(.sections, from: context.from, to: context.to)
         let base = untold.map { $0.base.followed(by: change) } ?? change
         let from = untold?.from ?? old
-        changes.sectioned = SectionedChanges(base: base, from: from, to: layout, only: only)
+        changes.sectioned = SectionedChanges(
+            base: base, from: from, to: layout, only: only, lastIndex: only.flatMap(old.find))
         untold = changes.isEmpty ? (base, from) : nil
         return changes.isEmpty ? nil : changes
     }
@@ -73,7 +74,8 @@ final class SectionsObserver: CollectionObserver {
         untold = nil
         layout = try sections.layout()
         guard base.isSourceDeleted, !base.isInitial else { return changes }
-        changes.sectioned = SectionedChanges(base: base, from: old, to: layout, only: only)
+        changes.sectioned = SectionedChanges(
+            base: base, from: old, to: layout, only: only, lastIndex: only.flatMap(old.find))
         changes.deletions = []
         return changes
     }

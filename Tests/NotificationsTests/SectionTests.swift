@@ -128,6 +128,11 @@ extension LiveSections {
         try session.inWrite { try items.object(at: 1)?.set("rank", to: .int(9)) }
         #expect(try token.pull()?.sectioned?.changes.description == "~[6.0]~[6.0]")
         #expect(try one.pull()?.sectioned?.changes.description == "~[6.0]~[6.0]")
+        // Shifted silently, it goes from where it was then.
+        try session.inWrite { try session.add("Item", ["id": .int(40), "name": .string("01")]) }
+        #expect(try one.pull() == nil)
+        try session.inWrite { try items.filter("name == 'b'").deleteObjects() }
+        #expect(try one.pull()?.sectioned?.changes.description == "sections -[7]")
     }
 
     /// Whatever the key paths are.

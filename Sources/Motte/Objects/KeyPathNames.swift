@@ -56,6 +56,12 @@ extension ObjectBase {
     }
 }
 
+extension ObjectBase {
+    public static func _path(of keyPath: AnyKeyPath) -> String {
+        (keyPath as? PartialKeyPath<Self>).map { _name(for: $0) } ?? ""
+    }
+}
+
 /// The stored name of a key path, for code that builds queries by text.
 public func _name<T: ObjectBase>(for keyPath: PartialKeyPath<T>) -> String {
     if let name = KeyPathNames.path(keyPath) { return name }

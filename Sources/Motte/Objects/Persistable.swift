@@ -20,7 +20,10 @@ public protocol _MapKey: Hashable {
 public protocol MinMaxType {}
 public protocol AddableType {}
 public protocol SortableType {}
-public protocol KeypathSortable {}
+public protocol KeypathSortable {
+    /// The stored name of a key path that begins at this type.
+    static func _path(of keyPath: AnyKeyPath) -> String
+}
 public protocol OptionalProtocol {
     associatedtype Wrapped
     var _wrapped: Wrapped? { get }
@@ -29,8 +32,9 @@ public protocol OptionalProtocol {
 public protocol RealmOptionalType {}
 public protocol RealmPropertyType {}
 public protocol RealmEnum: RealmOptionalType, _RealmSchemaDiscoverable {}
-public protocol _QueryNumeric {}
-public protocol _QueryBinary {}
+public protocol _QueryOrdered {}
+public protocol _QueryNumeric: _QueryOrdered {}
+public protocol _QueryBinary: _QueryOrdered {}
 public protocol _QueryString: _QueryBinary {}
 public protocol LinkingObjectsProtocol {
     /// Those that link to `object` through their property `origin`.

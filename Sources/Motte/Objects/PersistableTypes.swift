@@ -287,6 +287,7 @@ extension Optional: AddableType where Wrapped: AddableType {}
 extension Optional: SortableType where Wrapped: SortableType {}
 extension Optional: _Indexable where Wrapped: _Indexable {}
 extension Optional: _PrimaryKey where Wrapped: _PrimaryKey {}
+extension Optional: _QueryOrdered where Wrapped: _Persistable, Wrapped.PersistedType: _QueryOrdered {}
 extension Optional: _QueryNumeric where Wrapped: _Persistable, Wrapped.PersistedType: _QueryNumeric {}
 extension Optional: _QueryBinary where Wrapped: _Persistable, Wrapped.PersistedType: _QueryBinary {}
 extension Optional: _QueryString where Wrapped: _Persistable, Wrapped.PersistedType: _QueryString {}

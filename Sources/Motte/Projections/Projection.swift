@@ -103,6 +103,12 @@ extension Projection: HandedOver {
     }
 }
 
+extension Projection {
+    public static func _path(of keyPath: AnyKeyPath) -> String {
+        (keyPath as? PartialKeyPath<Self>).map { _name(for: $0) } ?? ""
+    }
+}
+
 /// The path of a projected property by names of the root's stored properties, for code that builds queries by text.
 public func _name<P: ProjectionObservable>(for keyPath: PartialKeyPath<P>) -> String {
     let paths = ProjectedPaths.paths(projected: keyPath)

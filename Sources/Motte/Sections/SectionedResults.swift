@@ -18,53 +18,53 @@ public protocol RealmSectionedResult: RandomAccessCollection, Equatable, ThreadC
     static func _make(_ sections: _Sections<_Key, _Value>, _ key: _Key?) -> Self
 }
 
-/// The grouping itself, shared by the sections and each section of it. Opaque to programs.
+/// The engine's sections with keys of the program's type, shared by the sections and each section of it. Opaque to
+/// programs.
 public final class _Sections<Key: _Persistable & Hashable, Value: RealmCollectionValue> {
-    struct State {
-        var keys: [Key] = []
-        /// By section: positions in the collection.
-        var members: [[Int]] = []
-        /// By position in the collection.
-        var places: [(section: Int, item: Int)] = []
-        var indexOfKey: [Key: Int] = [:]
-
-        func path(_ position: Int) -> IndexPath {
-            IndexPath(item: places[position].item, section: places[position].section)
-        }
-    }
-
     let base: Results<Value>
     let keyOf: (Value) -> Key
-    private var state = State()
-    private var epoch: UInt64?
+    private var opened: LiveSections?
 
     init(_ base: Results<Value>, _ keyOf: @escaping (Value) -> Key) {
         self.base = base
         self.keyOf = keyOf
+        opened = base._managed.map { Self.open($0, keyOf) }
     }
 
-    /// Grouped anew when the realm has moved or something was written: every element's key is asked for once.
-    var current: State {
-        let now = base._managed?.live.session.viewEpoch
-        if let epoch, epoch == now { return state }
-        var made = State()
-        for (position, element) in base.enumerated() {
-            let key = keyOf(element)
-            let section: Int
-            if let known = made.indexOfKey[key] {
-                section = known
-            } else {
-                section = made.keys.count
-                made.indexOfKey[key] = section
-                made.keys.append(key)
-                made.members.append([])
-            }
-            made.places.append((section, made.members[section].count))
-            made.members[section].append(position)
-        }
-        state = made
-        epoch = now
-        return made
+    /// nil where misuse left nothing to group. Made anew where the collection began anew with its realm, which frozen
+    /// ones, used by many threads, never do.
+    var live: LiveSections? {
+        guard let handle = base._managed else { return nil }
+        if let opened, opened.base === handle.live { return opened }
+        opened = Self.open(handle, keyOf)
+        return opened
+    }
+
+    private static func open(_ handle: _CollectionHandle, _ keyOf: @escaping (Value) -> Key) -> LiveSections {
+        let session = handle.session
+        return handle.live.sectioned(
+            by: SectionKey { collection, position throws(DatabaseError) in
+                guard let element = Value._decode(_Stored(try collection.value(at: position), session)) else {
+                    throw DatabaseError(.objectDeleted, "the element at index \(position) cannot be read")
+                }
+                return try stored(keyOf(element))
+            })
+    }
+
+    var layout: SectionLayout { attempt(or: .empty) { () throws(DatabaseError) in try live?.layout() ?? .empty } }
+
+    static func stored(_ key: Key) throws(DatabaseError) -> MotteValues.Value {
+        let encoder = _Encoder(nil)
+        key._encode(encoder)
+        return try encoder.withView { (view) throws(DatabaseError) in view.owned }
+    }
+
+    func key(_ stored: SectionLayout.Key) -> Key {
+        stored.value.withView { Key._decode(_Stored($0, base._managed?.session)) } ?? Key._default()
+    }
+
+    func section(_ layout: SectionLayout, _ index: Int) -> ResultsSection<Key, Value> {
+        ResultsSection(self, key(layout.keys[index]), layout.keys[index])
     }
 }
 
@@ -100,17 +100,17 @@ public struct SectionedResults<Key: _Persistable & Hashable, SectionElement: Rea
     init(_ sections: _Sections<Key, SectionElement>) { _sections = sections }
 
     /// The keys of the sections, in their order.
-    public var allKeys: [Key] { _sections.current.keys }
-    public var endIndex: Int { _sections.current.keys.count }
+    public var allKeys: [Key] { _sections.layout.keys.map(_sections.key) }
+    public var endIndex: Int { _sections.layout.count }
     public var isInvalidated: Bool { _sections.base.isInvalidated }
 
     public subscript(index: Int) -> ResultsSection<Key, SectionElement> {
-        let keys = _sections.current.keys
-        guard index >= 0, index < keys.count else {
-            misuse("Index \(index) is out of bounds (must be less than \(keys.count)).", .invalidInput)
-            return ResultsSection(_sections, keys.first ?? Key._default())
+        let layout = _sections.layout
+        guard index >= 0, index < layout.count else {
+            misuse(ManagedList.outOfBounds(index, layout.count))
+            return ResultsSection(_sections, Key._default())
         }
-        return ResultsSection(_sections, keys[index])
+        return _sections.section(layout, index)
     }
 
     public subscript(path: IndexPath) -> SectionElement { self[path.section][path.item] }
@@ -129,27 +129,37 @@ public struct ResultsSection<Key: _Persistable & Hashable, T: RealmCollectionVal
         Self(sections, key ?? Key._default())
     }
 
-    init(_ sections: _Sections<Key, T>, _ key: Key) {
+    private let stored: SectionLayout.Key
+
+    init(_ sections: _Sections<Key, T>, _ key: Key, _ stored: SectionLayout.Key) {
         _sections = sections
         self.key = key
+        self.stored = stored
     }
 
-    private var positions: [Int] {
-        let state = _sections.current
-        return state.indexOfKey[key].map { state.members[$0] } ?? []
+    init(_ sections: _Sections<Key, T>, _ key: Key) {
+        let stored: MotteValues.Value = attempt(or: .null) { () throws(DatabaseError) in
+            try _Sections<Key, T>.stored(key)
+        }
+        self.init(sections, key, SectionLayout.Key(stored))
+    }
+
+    private var positions: ArraySlice<Int> {
+        let layout = _sections.layout
+        return layout.find(stored).map { layout.positions(in: $0) } ?? []
     }
 
     /// While no element has the key. The section is there again when one does.
-    public var isInvalidated: Bool { _sections.base.isInvalidated || _sections.current.indexOfKey[key] == nil }
+    public var isInvalidated: Bool { _sections.base.isInvalidated || _sections.layout.find(stored) == nil }
     public var endIndex: Int { positions.count }
 
     public subscript(index: Int) -> T {
         let positions = positions
         guard index >= 0, index < positions.count else {
-            misuse("Index \(index) is out of bounds (must be less than \(positions.count)).", .invalidInput)
+            misuse(ManagedList.outOfBounds(index, positions.count))
             return T._default()
         }
-        return _sections.base[positions[index]]
+        return _sections.base[positions[positions.startIndex + index]]
     }
 }
 
@@ -190,32 +200,17 @@ extension RealmCollection {
     }
 }
 
-extension RealmCollection where Element: ObjectBase {
+extension RealmCollection where Element: KeypathSortable {
     public func sectioned<Key: _Persistable>(
         by keyPath: KeyPath<Element, Key>, ascending: Bool = true
     ) -> SectionedResults<Key, Element> where Key: Hashable {
-        sectioned(
-            by: keyPath, sortDescriptors: [SortDescriptor(keyPath: _name(for: keyPath), ascending: ascending)])
+        let path = Element._path(of: keyPath)
+        return sectioned(by: keyPath, sortDescriptors: [SortDescriptor(keyPath: path, ascending: ascending)])
     }
 
     public func sectioned<Key: _Persistable>(
         by keyPath: KeyPath<Element, Key>, sortDescriptors: [SortDescriptor]
     ) -> SectionedResults<Key, Element> where Key: Hashable {
-        _sectioned(by: _name(for: keyPath), { $0[keyPath: keyPath] }, sortDescriptors)
-    }
-}
-
-extension RealmCollection where Element: ProjectionObservable {
-    public func sectioned<Key: _Persistable>(
-        by keyPath: KeyPath<Element, Key>, ascending: Bool = true
-    ) -> SectionedResults<Key, Element> where Key: Hashable {
-        sectioned(
-            by: keyPath, sortDescriptors: [SortDescriptor(keyPath: _name(for: keyPath), ascending: ascending)])
-    }
-
-    public func sectioned<Key: _Persistable>(
-        by keyPath: KeyPath<Element, Key>, sortDescriptors: [SortDescriptor]
-    ) -> SectionedResults<Key, Element> where Key: Hashable {
-        _sectioned(by: _name(for: keyPath), { $0[keyPath: keyPath] }, sortDescriptors)
+        _sectioned(by: Element._path(of: keyPath), { $0[keyPath: keyPath] }, sortDescriptors)
     }
 }
