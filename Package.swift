@@ -114,7 +114,7 @@ let package = Package(
         .testTarget(
             name: "MotteTests",
             dependencies: [
-                "Motte", "MotteSchemaModel", "MotteValues", "TestSupport",
+                "Motte", "MotteQueryEngine", "MotteSchemaModel", "MotteValues", "TestSupport",
                 .product(name: "OpenCombine", package: "OpenCombine"),
                 .product(name: "OpenCombineDispatch", package: "OpenCombine"),
             ], path: "Tests/MotteTests"),

@@ -1,60 +1,69 @@
 /// Predicate objects with query text: getting text and arguments back, alone and combined.
 import Foundation
 import Motte
+import MotteQueryEngine
+import MotteValues
 import Testing
 
 @Suite struct PredicateFormatTests {
-    /// "text | arguments", or nil when it has no query.
-    func text(_ predicate: NSPredicate) -> String? {
-        let query = predicate.contents.combined { ($0.format, $0.arguments) }
-        return query.map { query in
-            ([query.text] + query.arguments.map { $0.map { "\($0)" } ?? "nil" }).joined(separator: " | ")
-        }
+    private func text(_ predicate: NSPredicate) throws -> String {
+        let (query, arguments) = try predicate._query(in: nil)
+        return PredicateText.describe(query, arguments: arguments)
     }
 
-    @Test func carriesTextAndArguments() {
-        #expect(text(NSPredicate(format: "age > 3")) == "age > 3")
-        #expect(text(NSPredicate(format: "age > %@ AND name == %@", 3, "Rex")) == "age > %@ AND name == %@ | 3 | Rex")
-        #expect(text(NSPredicate(format: "name == %@", nil as String?)) == "name == %@ | nil")
-        #expect(text(NSPredicate(format: "%K == %@", argumentArray: ["age", 4])) == "%K == %@ | age | 4")
-        #expect(text(NSPredicate(format: "age > 3", argumentArray: nil)) == "age > 3")
+    @Test func carriesTextAndArguments() throws {
+        #expect(try text(NSPredicate(format: "age > 3")) == "age > 3")
+        #expect(try text(NSPredicate(format: "age > %@ AND name == %@", 3, "R")) == "age > 3 AND name == \"R\"")
+        #expect(try text(NSPredicate(format: "name == %@", nil as String?)) == "name == NULL")
+        #expect(try text(NSPredicate(format: "age > %ld OR age < %f", 3, 0.5)) == "age > 3 OR age < 0.5")
+        #expect(try text(NSPredicate(format: "age > 3", argumentArray: nil)) == "age > 3")
+        #expect(try text(NSPredicate(format: "age > 3 SORT(name ASC)")) == "age > 3 SORT(name ASC)")
     }
 
-    @Test func combinesInBrackets() {
+    @Test(arguments: [
+        ("%K == %@", ["age", 4], "age == 4"), ("%@ == %K", [4, "age"], "4 == age"),
+        ("ANY %K.%K > %d && name != '%K'", ["dogs", "age", 1], "ANY dogs.age > 1 AND name != \"%K\""),
+        ("name == '\\'%K' OR %K = $0", ["a", 1], "name == \"'%K\" OR a == 1"),
+    ] as [(String, [any Sendable], String)])
+    func keyPathsAreArguments(_ format: String, _ arguments: [any Sendable], _ expected: String) throws {
+        #expect(try text(NSPredicate(format: format, argumentArray: arguments)) == expected)
+    }
+
+    @Test(arguments: [
+        ("age > %@", []), ("age > 3", [1]), ("age > $1", [1]), ("%K > 3", [1]), ("%K > 3", []), ("age > %y", [1]),
+    ] as [(String, [any Sendable])])
+    func argumentsMustFit(_ format: String, _ arguments: [any Sendable]) {
+        #expect(throws: DatabaseError.self) { try text(NSPredicate(format: format, argumentArray: arguments)) }
+    }
+
+    @Test func combinesInBrackets() throws {
         let age = NSPredicate(format: "age > %@", 3)
-        let name = NSPredicate(format: "name == %@", "Rex")
+        let name = NSPredicate(format: "name == $1 OR name == $0", "Rex", "Max")
 
         let both = NSCompoundPredicate(andPredicateWithSubpredicates: [age, name])
-        #expect(text(both) == "(age > %@) && (name == %@) | 3 | Rex")
+        #expect(try text(both) == "age > 3 AND (name == \"Max\" OR name == \"Rex\")")
         let either = NSCompoundPredicate(orPredicateWithSubpredicates: [age, both])
-        #expect(text(either) == "(age > %@) || ((age > %@) && (name == %@)) | 3 | 3 | Rex")
+        #expect(try text(either) == "age > 3 OR age > 3 AND (name == \"Max\" OR name == \"Rex\")")
         let neither = NSCompoundPredicate(notPredicateWithSubpredicate: either)
-        #expect(text(neither) == "NOT ((age > %@) || ((age > %@) && (name == %@))) | 3 | 3 | Rex")
+        #expect(try text(neither) == "NOT (age > 3 OR age > 3 AND (name == \"Max\" OR name == \"Rex\"))")
+        let sorted = NSPredicate(format: "age > 3 SORT(name ASC)")
+        #expect(throws: DatabaseError.self) { try text(NSCompoundPredicate(notPredicateWithSubpredicate: sorted)) }
     }
 
-    @Test func countsNumberedArgumentsOn() {
-        let one = NSPredicate(format: "a == $0 OR b == $1", 1, 2)
-        let two = NSPredicate(format: "c == $1 OR d == '$1' OR e == $0 OR SUBQUERY(f, $x, $x.g == $0).@count > 0", 3, 4)
-
-        #expect(
-            text(NSCompoundPredicate(andPredicateWithSubpredicates: [one, two]))
-                == "(a == $0 OR b == $1) && "
-                + "(c == $3 OR d == '$1' OR e == $2 OR SUBQUERY(f, $x, $x.g == $2).@count > 0) | 1 | 2 | 3 | 4")
-    }
-
-    @Test func knowsConstants() {
-        #expect(text(NSPredicate(value: true)) == "TRUEPREDICATE")
-        #expect(text(NSPredicate(value: false)) == "FALSEPREDICATE")
-        #expect(text(NSCompoundPredicate(andPredicateWithSubpredicates: [])) == "TRUEPREDICATE")
-        #expect(text(NSCompoundPredicate(orPredicateWithSubpredicates: [])) == "FALSEPREDICATE")
+    @Test func knowsConstants() throws {
+        #expect(try text(NSPredicate(value: true)) == "TRUEPREDICATE")
+        #expect(try text(NSPredicate(value: false)) == "FALSEPREDICATE")
+        #expect(try text(NSCompoundPredicate(andPredicateWithSubpredicates: [])) == "TRUEPREDICATE")
+        #expect(try text(NSCompoundPredicate(orPredicateWithSubpredicates: [])) == "FALSEPREDICATE")
     }
 
     @Test(arguments: [true, false])
     func blocksHaveNoQuery(_ answer: Bool) {
         let block = NSPredicate(block: { _, _ in answer })
 
-        #expect(text(block) == nil)
-        #expect(text(NSCompoundPredicate(orPredicateWithSubpredicates: [NSPredicate(format: "a == 1"), block])) == nil)
+        for predicate in [block, NSCompoundPredicate(orPredicateWithSubpredicates: [NSPredicate(value: true), block])] {
+            #expect(throws: DatabaseError.self) { try text(predicate) }
+        }
     }
 
     struct Tested: PredicateTested {

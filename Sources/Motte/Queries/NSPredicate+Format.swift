@@ -72,58 +72,6 @@ package indirect enum PredicateContents {
     case or([PredicateContents])
     case not(PredicateContents)
     case unknown
-
-    /// As one query text with `$0`, `$1` for its arguments: the parts in brackets, each argument counted on by those
-    /// before it. `leaf` makes such text of a part. nil when a part is unknown.
-    package func combined<Argument, Failure: Error>(
-        _ leaf: (PredicateQuery) throws(Failure) -> (text: String, arguments: [Argument])
-    ) throws(Failure) -> (text: String, arguments: [Argument])? {
-        switch self {
-        case .query(let query): return try leaf(query)
-        case .constant(let isTrue): return (isTrue ? "TRUEPREDICATE" : "FALSEPREDICATE", [])
-        case .and(let parts): return try Self.joined(parts, by: " && ", whenEmpty: "TRUEPREDICATE", leaf)
-        case .or(let parts): return try Self.joined(parts, by: " || ", whenEmpty: "FALSEPREDICATE", leaf)
-        case .not(let part): return try part.combined(leaf).map { ("NOT (\($0.text))", $0.arguments) }
-        case .unknown: return nil
-        }
-    }
-
-    private static func joined<Argument, Failure: Error>(
-        _ parts: [PredicateContents], by connective: String, whenEmpty: String,
-        _ leaf: (PredicateQuery) throws(Failure) -> (text: String, arguments: [Argument])
-    ) throws(Failure) -> (text: String, arguments: [Argument])? {
-        var texts: [String] = []
-        var arguments: [Argument] = []
-        for part in parts {
-            guard let query = try part.combined(leaf) else { return nil }
-            texts.append("(\(renumbered(query.text, by: arguments.count)))")
-            arguments += query.arguments
-        }
-        return (texts.isEmpty ? whenEmpty : texts.joined(separator: connective), arguments)
-    }
-
-    /// `$2` becomes `$5` behind three arguments; not within quotes, and not the `$name` of a subquery.
-    private static func renumbered(_ format: String, by offset: Int) -> String {
-        guard offset > 0, format.contains("$") else { return format }
-        var text = ""
-        var quote: Character?
-        var rest = format[...]
-        while let character = rest.popFirst() {
-            text.append(character)
-            if let open = quote {
-                if character == "\\", let escaped = rest.popFirst() { text.append(escaped) }
-                if character == open { quote = nil }
-            } else if character == "'" || character == "\"" {
-                quote = character
-            } else if character == "$" {
-                let digits = rest.prefix { $0.isASCII && $0.isNumber }
-                guard let number = Int(digits) else { continue }
-                text += "\(number + offset)"
-                rest = rest[digits.endIndex...]
-            }
-        }
-        return text
-    }
 }
 
 /// What a predicate of ours hands its query to.

@@ -211,8 +211,8 @@ struct PredicateEvaluation {
             let longitude = coordinates[0] as? Double, let latitude = coordinates[1] as? Double
         else { return false }
         return attempt(or: false) { () throws(DatabaseError) in
-            var found = shape as? GeoShape
-            if found == nil, let text = GeoText.text(shape) ?? shape as? String { found = try GeoShape.parse(text) }
+            var found = shape as? GeoShape ?? GeoShape(shape)
+            if found == nil, let text = shape as? String { found = try GeoShape.parse(text) }
             guard let found else { return false }
             return try GeoRegion(found).contains(MotteQueryEngine.GeoPoint(longitude: longitude, latitude: latitude))
         }
@@ -231,21 +231,6 @@ struct PredicateEvaluation {
 
 // MARK: - Who asks
 
-extension PredicateContents {
-    /// As a test of what is at hand; nil where a part was made of a block.
-    fileprivate func test() throws(DatabaseError) -> ((Any?) -> Bool)? {
-        let query = try combined { part throws(DatabaseError) in
-            let format = try FilterFormat(numbering: part.format, part.arguments)
-            return (text: format.text, arguments: format.given)
-        }
-        guard let query else { return nil }
-        let format = try FilterFormat(numbering: query.text, query.arguments)
-        let predicate = try format.parsed().predicate
-        let evaluation = PredicateEvaluation(format.given)
-        return { evaluation.holds(predicate, for: $0) }
-    }
-}
-
 extension ObjectBase: PredicateTested {
     package final func _isIncluded(by query: PredicateQuery) -> Bool {
         attempt(or: false) { () throws(DatabaseError) in try PredicateContents.query(query).test()?(self) ?? false }
@@ -262,7 +247,7 @@ extension RealmCollection {
     }
 
     func _firstIndex(matching query: Query<Bool>) -> Int? {
-        let parsed = attempt { () throws(DatabaseError) in try query.parsed() }
+        let parsed = attempt { () throws(DatabaseError) in try query.parsed(for: nil) }
         let evaluation = PredicateEvaluation([])
         return parsed.flatMap { parsed in
             _unmanaged.firstIndex { evaluation.holds(parsed.predicate, for: $0._dynamic) }

@@ -4,6 +4,16 @@ import MotteQueryEngine
 import MotteValues
 
 extension Query {
+    /// Whether the collection has the value: `value IN collection`.
+    fileprivate func has(_ value: Any?) -> Query<Bool> {
+        let asked = compare(.equal, value)
+        guard case .condition(.comparison(let comparison), let reach) = asked.node,
+            case .path(var path) = comparison.left, path.quantifier == .any
+        else { return asked }
+        path.quantifier = nil
+        return Query<Bool>(.condition(.comparison(.init(comparison.right, .in, .path(path))), reaching: reach))
+    }
+
     /// Elements within bounds, which is what the smallest and the largest of them tell.
     fileprivate func spans<Bound>(_ range: Range<Bound>) -> Query<Bool> {
         total(.min, Bound.self).compare(.greaterOrEqual, range.lowerBound)
@@ -22,7 +32,7 @@ extension Query where T: RealmCollection {
 
     public var count: Query<Int> { total(.count) }
 
-    public func contains(_ value: T.Element) -> Query<Bool> { compare(.equal, value) }
+    public func contains(_ value: T.Element) -> Query<Bool> { has(value) }
     public func containsAny<U: Sequence>(in collection: U) -> Query<Bool> where U.Element == T.Element {
         compare(.in, toAnyOf: collection)
     }
@@ -56,7 +66,7 @@ extension Query where T: RealmKeyedCollection {
     public func containsAny<U: Sequence>(in collection: U) -> Query<Bool> where U.Element == T.Value {
         compare(.in, toAnyOf: collection)
     }
-    public func contains(_ value: T.Value) -> Query<Bool> { compare(.equal, value) }
+    public func contains(_ value: T.Value) -> Query<Bool> { has(value) }
     public var values: Query<T.Value> { changed { $0.aspect = .values } }
     public subscript(key: T.Key) -> Query<T.Value> {
         changed { $0.subscripts.append(.key(QueryPredicate.Name(key._mapKeyText, position: .none))) }

@@ -3,7 +3,7 @@ import Foundation
 import MotteQueryEngine
 import MotteValues
 
-extension Query where T: _HasPersistedType, T.PersistedType: _QueryNumeric {
+extension Query where T: _HasPersistedType, T.PersistedType: _QueryOrdered {
     public static func > (left: Query, right: T) -> Query<Bool> { left.compare(.greater, right) }
     public static func > (left: Query, right: Query) -> Query<Bool> { left.compare(.greater, to: right) }
     public static func >= (left: Query, right: T) -> Query<Bool> { left.compare(.greaterOrEqual, right) }
@@ -12,7 +12,9 @@ extension Query where T: _HasPersistedType, T.PersistedType: _QueryNumeric {
     public static func < (left: Query, right: Query) -> Query<Bool> { left.compare(.less, to: right) }
     public static func <= (left: Query, right: T) -> Query<Bool> { left.compare(.lessOrEqual, right) }
     public static func <= (left: Query, right: Query) -> Query<Bool> { left.compare(.lessOrEqual, to: right) }
+}
 
+extension Query where T: _HasPersistedType, T.PersistedType: _QueryNumeric {
     /// Of the property over all elements of the collection that the path passes.
     public var min: Query { total(.min) }
     public var max: Query { total(.max) }
@@ -77,15 +79,6 @@ extension Query where T: _HasPersistedType, T.PersistedType: _QueryBinary {
     public func notEquals<U>(_ column: Query<U>, options: StringOptions = []) -> Query<Bool> {
         compare(.notEqual, to: column, options)
     }
-
-    public static func > (left: Query, right: T) -> Query<Bool> { left.compare(.greater, right) }
-    public static func > (left: Query, right: Query) -> Query<Bool> { left.compare(.greater, to: right) }
-    public static func >= (left: Query, right: T) -> Query<Bool> { left.compare(.greaterOrEqual, right) }
-    public static func >= (left: Query, right: Query) -> Query<Bool> { left.compare(.greaterOrEqual, to: right) }
-    public static func < (left: Query, right: T) -> Query<Bool> { left.compare(.less, right) }
-    public static func < (left: Query, right: Query) -> Query<Bool> { left.compare(.less, to: right) }
-    public static func <= (left: Query, right: T) -> Query<Bool> { left.compare(.lessOrEqual, right) }
-    public static func <= (left: Query, right: Query) -> Query<Bool> { left.compare(.lessOrEqual, to: right) }
 }
 
 // MARK: Links and mixed values
@@ -98,7 +91,7 @@ extension Query where T: OptionalProtocol {
 
 extension Query where T: OptionalProtocol, T.Wrapped: EmbeddedObject {
     /// Whether the point of GeoJSON that is embedded here is in a box, circle or polygon.
-    public func geoWithin<U: RLMGeospatial>(_ shape: U) -> Query<Bool> { within(GeoText.text(shape) ?? "") }
+    public func geoWithin<U: RLMGeospatial>(_ shape: U) -> Query<Bool> { within(shape) }
 }
 
 extension Query where T == AnyRealmValue {

@@ -34,10 +34,28 @@ package struct QueryPath {
     }
 }
 
+/// What a condition touches besides its properties.
+package struct QueryReach {
+    /// The collections that its paths pass, by the names that lead to them.
+    var collections: Set<[String]> = []
+    /// The files of the objects that it compares with.
+    var files: Set<String> = []
+
+    func union(_ other: QueryReach) -> QueryReach {
+        QueryReach(collections: collections.union(other.collections), files: files.union(other.files))
+    }
+
+    func comparing(with value: Any?) -> QueryReach {
+        guard let live = (Dynamic.flattened(value) as? ObjectBase)?.live else { return self }
+        var reach = self
+        reach.files.insert(live.session.path)
+        return reach
+    }
+}
+
 package enum QueryNode {
     case path(QueryPath)
-    /// And the collections that its paths pass, by the names that lead to them.
-    case condition(QueryPredicate, passing: Set<[String]> = [])
+    case condition(QueryPredicate, reaching: QueryReach)
     /// The count of elements that meet a condition.
     case subquery(QueryPredicate.Subquery)
     /// What cannot be asked, with the reason.
@@ -66,10 +84,12 @@ public struct Query<T> {
         return (text.format, text.values)
     }
 
-    /// What the engine runs.
-    package func parsed() throws(DatabaseError) -> ParsedQuery {
+    /// What the engine runs on a file; nil for none.
+    package func parsed(for file: String?) throws(DatabaseError) -> ParsedQuery {
         switch node {
-        case .condition(let predicate, _): return ParsedQuery(predicate)
+        case .condition(let predicate, let reach):
+            if let file, !reach.files.isSubset(of: [file]) { throw FilterFormat.foreignObject }
+            return ParsedQuery(predicate)
         case .path(let path): return ParsedQuery(Query.isTrue(path))
         case .subquery: throw DatabaseError(.queryInvalid, "compare the count of the subquery with a number")
         case .invalid(let message): throw DatabaseError(.queryInvalid, message)
@@ -125,11 +145,12 @@ public struct Query<T> {
         }
     }
 
-    fileprivate var passed: Set<[String]> {
+    fileprivate var reach: QueryReach {
         switch node {
-        case .path(let path): path.collectionDepth.map { [Array(path.names[..<$0])] } ?? []
-        case .condition(_, let passed): passed
-        case .subquery, .invalid: []
+        case .path(let path):
+            QueryReach(collections: path.collectionDepth.map { [Array(path.names[..<$0])] } ?? [])
+        case .condition(_, let reach): reach
+        case .subquery, .invalid: QueryReach()
         }
     }
 
@@ -150,7 +171,8 @@ public struct Query<T> {
         }
         return Query<Bool>(
             .condition(
-                .comparison(.init(left, operation, .constant(constant), options: options.engine)), passing: passed))
+                .comparison(.init(left, operation, .constant(constant), options: options.engine)),
+                reaching: reach.comparing(with: value)))
     }
 
     package func compare<U>(
@@ -161,30 +183,25 @@ public struct Query<T> {
         return Query<Bool>(
             .condition(
                 .comparison(.init(left, operation, right, options: options.engine)),
-                passing: passed.union(other.passed)))
+                reaching: reach.union(other.reach)))
     }
 
     package func compare(_ operation: QueryPredicate.Operator, toAnyOf values: some Sequence) -> Query<Bool> {
         guard let left = operand else { return Query<Bool>(.invalid(reason)) }
         var constants: [QueryPredicate.Operand] = []
+        var reach = reach
         for value in values {
+            reach = reach.comparing(with: value)
             guard let constant = Dynamic.storedValue(value) else { return Query<Bool>(.invalid(Self.unusable(value))) }
             constants.append(.constant(constant))
         }
-        return Query<Bool>(.condition(.comparison(.init(left, operation, .list(constants))), passing: passed))
+        return Query<Bool>(.condition(.comparison(.init(left, operation, .list(constants))), reaching: reach))
     }
 
-    /// The engine reads shapes from text, so this condition comes from there, too.
-    func within(_ shape: String) -> Query<Bool> {
-        guard case .path(let path) = node, let place = operand else { return Query<Bool>(.invalid(reason)) }
-        do throws(DatabaseError) {
-            var text = QueryFormat()
-            text.add(place)
-            let parsed = try ParsedQuery.parse("\(text.format) GEOWITHIN \(shape)")
-            return Query<Bool>(.condition(parsed.predicate, passing: path.collectionDepth == nil ? [] : passed))
-        } catch {
-            return Query<Bool>(.invalid(error.message))
-        }
+    func within(_ shape: some RLMGeospatial) -> Query<Bool> {
+        guard case .path = node, let place = operand else { return Query<Bool>(.invalid(reason)) }
+        guard let shape = GeoShape(shape) else { return Query<Bool>(.invalid(Self.unusable(shape))) }
+        return Query<Bool>(.condition(.comparison(.init(place, .geoWithin, .shape(shape))), reaching: reach))
     }
 
     package static func unusable(_ value: Any?) -> String {
@@ -207,13 +224,20 @@ public struct Query<T> {
     private func members(of object: EmbeddedObject, _ operation: QueryPredicate.Operator) -> Query<Bool> {
         guard case .path(let path) = node else { return Query<Bool>(.invalid(reason)) }
         var parts: [QueryPredicate] = []
-        for field in ClassFields.of(type(of: object)).fields where !field.isCollection && field.shape.type != .link {
-            guard let constant = Dynamic.storedValue(field.value(of: object)) else { continue }
+        for field in ClassFields.of(type(of: object)).fields where field.shape.type != .linkingObjects {
+            guard !field.isCollection, field.shape.type != .link,
+                let constant = Dynamic.storedValue(field.value(of: object))
+            else {
+                return Query<Bool>(
+                    .invalid(
+                        "\(type(of: object).className()) cannot be compared as a whole: "
+                            + "'\(field.name)' is a link or holds many"))
+            }
             let member = path.appending(field.columnName, isCollection: false).operand
             parts.append(.comparison(.init(member, .equal, .constant(constant))))
         }
         let all: QueryPredicate = parts.count == 1 ? parts[0] : parts.isEmpty ? .constant(true) : .and(parts)
-        return Query<Bool>(.condition(operation == .equal ? all : .not(all), passing: passed))
+        return Query<Bool>(.condition(operation == .equal ? all : .not(all), reaching: reach))
     }
 
     public static func == (left: Query, right: T) -> Query<Bool> { left.compare(.equal, right) }
@@ -245,7 +269,7 @@ extension Query where T == Bool {
 
     public static prefix func ! (query: Query) -> Query<Bool> {
         guard let condition = query.condition else { return Query(.invalid(query.failure)) }
-        return Query(.condition(.not(condition), passing: query.passed))
+        return Query(.condition(.not(condition), reaching: query.reach))
     }
     public static func && (left: Query, right: Query) -> Query<Bool> { join(left, right) { .and($0) } }
     public static func || (left: Query, right: Query) -> Query<Bool> { join(left, right) { .or($0) } }
@@ -255,22 +279,24 @@ extension Query where T == Bool {
         guard let first = left.condition else { return Query(.invalid(left.failure)) }
         guard let second = right.condition else { return Query(.invalid(right.failure)) }
         let joined = make([first, second])
-        let passed = left.passed.union(right.passed)
+        let reach = left.reach.union(right.reach)
         // Chains are one level, as the parser makes them.
         switch (joined, first) {
-        case (.and, .and(let parts)): return Query(.condition(.and(parts + [second]), passing: passed))
-        case (.or, .or(let parts)): return Query(.condition(.or(parts + [second]), passing: passed))
-        default: return Query(.condition(joined, passing: passed))
+        case (.and, .and(let parts)): return Query(.condition(.and(parts + [second]), reaching: reach))
+        case (.or, .or(let parts)): return Query(.condition(.or(parts + [second]), reaching: reach))
+        default: return Query(.condition(joined, reaching: reach))
         }
     }
 
     /// How many elements of the collection that the condition passes meet it.
     public var count: Query<Int> {
         guard let condition else { return Query<Int>(.invalid(failure)) }
-        guard let collection = passed.first else {
+        guard let collection = reach.collections.first else {
             return Query<Int>(.invalid("Subqueries will only work over collections: the condition passes none"))
         }
-        guard passed.count == 1 else { return Query<Int>(.invalid("Subqueries must contain a single collection.")) }
+        guard reach.collections.count == 1 else {
+            return Query<Int>(.invalid("Subqueries must contain a single collection."))
+        }
         let scope = SubqueryScope(collection: collection)
         guard let inner = scope.relative(condition) else {
             return Query<Int>(.invalid("all paths of a subquery must go through \(collection.joined(separator: "."))"))

@@ -6,6 +6,9 @@ import MotteValues
 struct QueryFormat {
     private(set) var format = ""
     private(set) var values: [Any] = []
+    private var subqueryCount = 0
+    /// What the variables of the subqueries around are called here.
+    private var variables: [String: String] = [:]
 
     mutating func add(_ predicate: QueryPredicate) {
         switch predicate {
@@ -42,7 +45,7 @@ struct QueryFormat {
 
     mutating func add(_ operand: QueryPredicate.Operand) {
         switch operand {
-        case .path(let path): format += Self.text(path)
+        case .path(let path): add(path)
         case .constant(let value, _):
             format += "%@"
             values.append(AnyRealmValue.dynamicValue(of: value) ?? NSNull())
@@ -54,29 +57,41 @@ struct QueryFormat {
             }
             format += "}"
         case .subquery(let subquery):
-            format += "SUBQUERY(\(Self.text(subquery.collection)), $\(subquery.variable), "
+            subqueryCount += 1
+            let outer = variables
+            variables[subquery.variable] = "col\(subqueryCount)"
+            format += "SUBQUERY("
+            add(subquery.collection)
+            format += ", $col\(subqueryCount), "
             add(subquery.predicate)
             format += ").@count"
-        default: format += "?"
+            variables = outer
+        case .shape(let shape, _): format += shape.text
+        // Conditions are built with their values in them.
+        case .argument(let number, _): format += "$\(number)"
         }
     }
 
-    private static func text(_ path: QueryPredicate.Path) -> String {
-        var text = path.quantifier.map { $0.rawValue + " " } ?? ""
+    private mutating func add(_ path: QueryPredicate.Path) {
+        format += path.quantifier.map { $0.rawValue + " " } ?? ""
         var names = path.names.map(\.text)
-        if let variable = path.variable { names.insert("$" + variable, at: 0) }
+        if let variable = path.variable { names.insert("$" + (variables[variable] ?? variable), at: 0) }
         if path.aspect == .keys { names.append("@allKeys") }
         if path.aspect == .values { names.append("@allValues") }
         if let total = path.collectionOperator { names.append("@" + total.rawValue) }
-        text += names.isEmpty ? "SELF" : names.joined(separator: ".")
+        format += names.isEmpty ? "SELF" : names.joined(separator: ".")
         for part in path.subscripts {
             switch part {
-            case .key(let name): text += "['\(name.text)']"
-            case .index(let index): text += "[\(index)]"
-            case .all: text += "[*]"
-            case .argument(let number, _): text += "[$\(number)]"
+            case .key(let name): add("[%@]", name.text)
+            case .index(let index): add("[%@]", index)
+            case .all: add("[%K]", "#any")
+            case .argument(let number, _): format += "[$\(number)]"
             }
         }
-        return text
+    }
+
+    private mutating func add(_ text: String, _ value: Any) {
+        format += text
+        values.append(value)
     }
 }

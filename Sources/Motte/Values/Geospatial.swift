@@ -10,7 +10,7 @@ import Foundation
 public protocol RLMGeospatial {}
 
 /// A place by latitude (-90 to 90) and longitude (-180 to 180) in degrees, and its altitude, which queries ignore.
-public final class GeoPoint: Sendable {
+public struct GeoPoint: Hashable, Sendable {
     public let latitude: Double
     public let longitude: Double
     public let altitude: Double
@@ -23,11 +23,11 @@ public final class GeoPoint: Sendable {
         self.altitude = altitude
     }
 
-    package convenience init?(_ pair: (Double, Double)) { self.init(latitude: pair.0, longitude: pair.1) }
+    package init?(_ pair: (Double, Double)) { self.init(latitude: pair.0, longitude: pair.1) }
 }
 
 /// A distance on the earth's surface, taken to be a sphere of 6378.1 km radius.
-public final class Distance: Sendable {
+public struct Distance: Hashable, Sendable {
     public let radians: Double
 
     private init?(checked radians: Double) {
@@ -52,7 +52,7 @@ public final class Distance: Sendable {
 }
 
 /// All places within a distance of a point.
-public final class GeoCircle: RLMGeospatial, Sendable {
+public struct GeoCircle: RLMGeospatial, Hashable, Sendable {
     public let center: GeoPoint
     public let radiusInRadians: Double
 
@@ -69,19 +69,19 @@ public final class GeoCircle: RLMGeospatial, Sendable {
     }
 
     /// With the center as latitude and longitude.
-    public convenience init?(center: (Double, Double), radiusInRadians: Double) {
+    public init?(center: (Double, Double), radiusInRadians: Double) {
         guard let point = GeoPoint(center) else { return nil }
         self.init(center: point, radiusInRadians: radiusInRadians)
     }
 
-    public convenience init?(center: (Double, Double), radius: Distance) {
+    public init?(center: (Double, Double), radius: Distance) {
         guard let point = GeoPoint(center) else { return nil }
         self.init(center: point, radius: radius)
     }
 }
 
 /// All places between two latitudes and two longitudes.
-public final class GeoBox: RLMGeospatial, Sendable {
+public struct GeoBox: RLMGeospatial, Hashable, Sendable {
     public let bottomLeft: GeoPoint
     public let topRight: GeoPoint
 
@@ -91,7 +91,7 @@ public final class GeoBox: RLMGeospatial, Sendable {
     }
 
     /// With the corners as latitude and longitude.
-    public convenience init?(bottomLeft: (Double, Double), topRight: (Double, Double)) {
+    public init?(bottomLeft: (Double, Double), topRight: (Double, Double)) {
         guard let first = GeoPoint(bottomLeft), let second = GeoPoint(topRight) else { return nil }
         self.init(bottomLeft: first, topRight: second)
     }
@@ -100,7 +100,7 @@ public final class GeoBox: RLMGeospatial, Sendable {
 /// All places inside a ring of points and outside the rings that are holes in it.
 ///
 /// A ring has at least three different corners and ends where it begins, so at least four points.
-public final class GeoPolygon: RLMGeospatial, Sendable {
+public struct GeoPolygon: RLMGeospatial, Hashable, Sendable {
     public let outerRing: [GeoPoint]
     /// nil when there are none.
     public let holes: [[GeoPoint]]?
@@ -111,19 +111,19 @@ public final class GeoPolygon: RLMGeospatial, Sendable {
         self.holes = holes.isEmpty ? nil : holes
     }
 
-    public convenience init?(outerRing: [GeoPoint], holes: [GeoPoint]...) {
+    public init?(outerRing: [GeoPoint], holes: [GeoPoint]...) {
         self.init(outerRing: outerRing, holes: holes)
     }
 
     /// With the points as latitude and longitude.
-    public convenience init?(outerRing: [(Double, Double)], holes: [[(Double, Double)]] = []) {
+    public init?(outerRing: [(Double, Double)], holes: [[(Double, Double)]] = []) {
         guard let ring = Self.points(outerRing) else { return nil }
         let rings = holes.compactMap(Self.points)
         guard rings.count == holes.count else { return nil }
         self.init(outerRing: ring, holes: rings)
     }
 
-    public convenience init?(outerRing: [(Double, Double)], holes: [(Double, Double)]...) {
+    public init?(outerRing: [(Double, Double)], holes: [(Double, Double)]...) {
         self.init(outerRing: outerRing, holes: holes)
     }
 
@@ -136,67 +136,6 @@ public final class GeoPolygon: RLMGeospatial, Sendable {
     }
 }
 
-// MARK: - Equality
-
-extension GeoPoint: Hashable {
-    public static func == (left: GeoPoint, right: GeoPoint) -> Bool {
-        left.latitude == right.latitude && left.longitude == right.longitude && left.altitude == right.altitude
-    }
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(latitude)
-        hasher.combine(longitude)
-        hasher.combine(altitude)
-    }
-}
-extension Distance: Hashable, Comparable {
-    public static func == (left: Distance, right: Distance) -> Bool { left.radians == right.radians }
+extension Distance: Comparable {
     public static func < (left: Distance, right: Distance) -> Bool { left.radians < right.radians }
-    public func hash(into hasher: inout Hasher) { hasher.combine(radians) }
-}
-extension GeoCircle: Hashable {
-    public static func == (left: GeoCircle, right: GeoCircle) -> Bool {
-        left.center == right.center && left.radiusInRadians == right.radiusInRadians
-    }
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(center)
-        hasher.combine(radiusInRadians)
-    }
-}
-extension GeoBox: Hashable {
-    public static func == (left: GeoBox, right: GeoBox) -> Bool {
-        left.bottomLeft == right.bottomLeft && left.topRight == right.topRight
-    }
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(bottomLeft)
-        hasher.combine(topRight)
-    }
-}
-extension GeoPolygon: Hashable {
-    public static func == (left: GeoPolygon, right: GeoPolygon) -> Bool {
-        left.outerRing == right.outerRing && left.holes == right.holes
-    }
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(outerRing)
-        hasher.combine(holes)
-    }
-}
-
-// MARK: - For the query engine
-
-/// Shapes travel to the engine as text, with longitude first.
-package enum GeoText {
-    /// nil for what is no shape.
-    package static func text(_ value: Any?) -> String? {
-        switch value {
-        case let box as GeoBox: return "geoBox(\(text(box.bottomLeft)), \(text(box.topRight)))"
-        case let circle as GeoCircle: return "geoCircle(\(text(circle.center)), \(circle.radiusInRadians))"
-        case let polygon as GeoPolygon:
-            let rings = [polygon.outerRing] + (polygon.holes ?? [])
-            return
-                "geoPolygon(\(rings.map { "{" + $0.map(text).joined(separator: ", ") + "}" }.joined(separator: ", ")))"
-        default: return nil
-        }
-    }
-
-    private static func text(_ point: GeoPoint) -> String { "[\(point.longitude), \(point.latitude)]" }
 }

@@ -1,0 +1,120 @@
+/// Query text with its arguments as programs give them: what the engine's query language has no place for.
+///
+/// `%K` stands for an argument that is a key path. `place IN %@` with a shape asks what `place GEOWITHIN %@` does.
+import MotteLiveObjects
+import MotteQueryEngine
+import MotteValues
+
+package struct FilterFormat {
+    package private(set) var query: ParsedQuery
+    /// As the program gave them, in the order of their numbers.
+    package private(set) var given: [Any?]
+
+    package init(_ format: String, _ args: [Any?]) throws(DatabaseError) {
+        given = args
+        query = try ParsedQuery.parse(try Self.inserting(keyPathsOf: format, &given))
+        guard query.argumentCount <= given.count else {
+            throw DatabaseError(
+                .queryArgument,
+                "the filter '\(format)' uses \(query.argumentCount) arguments; \(given.count) were given")
+        }
+        guard query.argumentCount == given.count else {
+            throw DatabaseError(
+                .queryArgument,
+                "the filter '\(format)' uses \(query.argumentCount) of \(given.count) arguments")
+        }
+        if given.contains(where: { $0 is any RLMGeospatial }) {
+            query = ParsedQuery(
+                predicate: withShapes(query.predicate), ordering: query.ordering, source: query.source,
+                argumentCount: query.argumentCount)
+        }
+    }
+
+    /// For the engine; objects must be of the session's file.
+    package func arguments(in session: Session?) throws(DatabaseError) -> Arguments {
+        var values: [Argument] = []
+        for argument in given { values.append(try Self.argument(argument, session)) }
+        return Arguments(values)
+    }
+
+    /// The text with the key paths that stand for `%K`, which are taken out of the arguments.
+    private static func inserting(
+        keyPathsOf format: String, _ args: inout [Any?]
+    ) throws(DatabaseError) -> String {
+        guard format.contains("%K") else { return format }
+        var text = ""
+        var place = 0
+        var quote: Character?
+        var rest = format[...]
+        while let character = rest.popFirst() {
+            if let open = quote {
+                text.append(character)
+                if character == "\\", let escaped = rest.popFirst() { text.append(escaped) }
+                if character == open { quote = nil }
+            } else if character == "%", rest.first == "K" {
+                rest = rest.dropFirst()
+                guard place < args.count, let path = Dynamic.flattened(args.remove(at: place)) as? String else {
+                    throw DatabaseError(
+                        .queryArgument, "%K in the filter '\(format)' wants the name of a property")
+                }
+                text += path
+            } else {
+                if character == "%" { place += 1 }
+                if "'\"`".contains(character) { quote = character }
+                text.append(character)
+            }
+        }
+        return text
+    }
+
+    private func withShapes(_ predicate: QueryPredicate) -> QueryPredicate {
+        switch predicate {
+        case .constant: return predicate
+        case .not(let inner): return .not(withShapes(inner))
+        case .and(let parts): return .and(parts.map(withShapes))
+        case .or(let parts): return .or(parts.map(withShapes))
+        case .comparison(var comparison):
+            if comparison.operator == .in || comparison.operator == .geoWithin,
+                case .argument(let number, let position) = comparison.right, let shape = GeoShape(given[number])
+            {
+                comparison.operator = .geoWithin
+                comparison.right = .shape(shape, position)
+            }
+            return .comparison(comparison)
+        }
+    }
+
+    private static func argument(_ argument: Any?, _ session: Session?) throws(DatabaseError) -> Argument {
+        if let value = try stored(argument, session) { return .value(value) }
+        if let shape = GeoShape(argument) { return .value(.string(shape.text)) }
+        if let elements = Dynamic.elements(argument) {
+            var values: [Value] = []
+            for element in elements {
+                guard let value = try stored(element, session) else { throw unusable(element) }
+                values.append(value)
+            }
+            return .list(values)
+        }
+        throw unusable(argument)
+    }
+
+    private static func stored(_ argument: Any?, _ session: Session?) throws(DatabaseError) -> Value? {
+        if let session, let live = (Dynamic.flattened(argument) as? ObjectBase)?.live,
+            live.session.path != session.path
+        {
+            throw foreignObject
+        }
+        return Dynamic.storedValue(argument)
+    }
+
+    static var foreignObject: DatabaseError {
+        DatabaseError(.queryArgument, "an object of another Realm cannot be used in a query of this one")
+    }
+
+    private static func unusable(_ argument: Any?) -> DatabaseError {
+        if let object = argument as? ObjectBase, object.live == nil {
+            return DatabaseError(.queryArgument, "Object must be managed by a Realm to be used in a query")
+        }
+        return DatabaseError(.queryArgument, "a value of type \(type(of: argument)) cannot be used in a filter")
+    }
+}
