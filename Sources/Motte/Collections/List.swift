@@ -200,16 +200,6 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         return _elements(value).map { List(unmanaged: $0) }
     }
 
-    static func _elements(_ value: Any) -> [Element]? {
-        guard let values = Dynamic.elements(value) else { return nil }
-        var elements: [Element] = []
-        for value in values {
-            guard let element = Element._convert(value) else { return nil }
-            elements.append(element)
-        }
-        return elements
-    }
-
     public static func _get(_ object: ObjectBase, _ column: UInt32) -> List {
         guard let live = object.live, let session = object.session else { return List() }
         let list = attempt { () throws(DatabaseError) in try live.list(ColumnKey(column)) }
@@ -220,29 +210,14 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
     }
 }
 
-extension List: _CollectionValue {
+extension List: WholeElements {
     package func _attach(to object: ObjectBase, _ column: UInt32) { state = List._get(object, column).state }
-    package var _detachedCopy: [Any] { _unmanaged }
-    package var _isManaged: Bool { _managed != nil }
-
-    package func _fill(from elements: [Any], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool) throws(DatabaseError) {
-        guard let handle = _managed, let elements = elements as? [Element] else { return }
-        if isNew, elements.isEmpty { return }
-        if isNew {
-            try ManagedList(handle: handle).insert(elements, at: 0, policy: policy)
-        } else {
-            try ManagedList(handle: handle).assign(elements, policy: policy)
-        }
-    }
-
-    package func _assign(_ value: Any, policy: MotteLiveObjects.UpdatePolicy) {
-        if let other = value as? List, other === self || other == self, other._isManaged { return }
-        guard let elements = List._elements(value) else {
-            return misuse("Invalid value '\(Dynamic.text(value))' for a List<\(Element._typeName)>", .invalidInput)
-        }
-        change { list throws(DatabaseError) in list = elements } managed: { list throws(DatabaseError) in
-            try list.assign(elements, policy: policy)
-        }
+    package func _hold(_ elements: [Element]) { state = .unmanaged(elements) }
+    package func _put(
+        _ elements: [Element], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool
+    ) throws(DatabaseError) {
+        guard let list = _managed.map({ ManagedList(handle: $0) }) else { return }
+        if isNew { try list.insert(elements, at: 0, policy: policy) } else { try list.assign(elements, policy: policy) }
     }
 }
 

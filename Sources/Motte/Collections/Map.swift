@@ -209,10 +209,17 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         guard let entries = Dynamic.entries(value) else { return nil }
         var found: [Key: Value] = [:]
         for entry in entries {
-            guard let value = Value._convert(entry.value) else { return nil }
+            guard let value = Value._convert(entry.value) ?? _absent(entry.value) else { return nil }
             found[Key(_mapKeyText: entry.key)] = value
         }
         return found
+    }
+
+    /// What stands for null in a map of a type that is stored as an embedded object; in lists nothing does.
+    private static func _absent(_ value: Any?) -> Value? {
+        guard Dynamic.flattened(value) == nil, Value.self is any _CustomPersistable.Type, Value._shape.type == .link
+        else { return nil }
+        return Value._default()
     }
 
     public static func _get(_ object: ObjectBase, _ column: UInt32) -> Map {

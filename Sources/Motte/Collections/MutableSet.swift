@@ -178,7 +178,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
     public static func _convert(_ value: Any?) -> MutableSet? {
         guard let value = Dynamic.flattened(value) else { return MutableSet() }
         if let set = value as? MutableSet { return set._isManaged ? MutableSet(unmanaged: Array(set)) : set }
-        return List<Element>._elements(value).map { MutableSet(unmanaged: $0) }
+        return _elements(value).map { MutableSet(unmanaged: $0) }
     }
 
     public static func _get(_ object: ObjectBase, _ column: UInt32) -> MutableSet {
@@ -191,32 +191,17 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
     }
 }
 
-extension MutableSet: _CollectionValue {
+extension MutableSet: WholeElements {
     package func _attach(to object: ObjectBase, _ column: UInt32) { state = MutableSet._get(object, column).state }
-    package var _detachedCopy: [Any] { _unmanaged }
-    package var _isManaged: Bool { _managed != nil }
-
-    package func _fill(from elements: [Any], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool) throws(DatabaseError) {
-        guard let set = liveSet, let session = _managed?.session, let elements = elements as? [Element] else { return }
-        if isNew, elements.isEmpty { return }
+    package func _hold(_ elements: [Element]) { state = MutableSet(unmanaged: elements).state }
+    package func _put(
+        _ elements: [Element], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool
+    ) throws(DatabaseError) {
+        guard let set = liveSet, let session = _managed?.session else { return }
+        _ = try set.session.requireWrite()
         try session.withEncoder(policy: policy) { encoder throws(DatabaseError) in
             for element in elements { element._encode(encoder) }
             try encoder.withViews { views throws(DatabaseError) in try set.assign(views) }
-        }
-    }
-
-    package func _assign(_ value: Any, policy: MotteLiveObjects.UpdatePolicy) {
-        if let other = value as? MutableSet, other === self || other == self, other._isManaged { return }
-        guard let new = List<Element>._elements(value) else {
-            return misuse(
-                "Invalid value '\(Dynamic.text(value))' for a MutableSet<\(Element._typeName)>", .invalidInput)
-        }
-        change { elements, members in
-            elements = []
-            members = []
-            for element in new where members.insert(element).inserted { elements.append(element) }
-        } managed: { _, _ throws(DatabaseError) in
-            try _fill(from: new, policy: policy, isNew: false)
         }
     }
 }

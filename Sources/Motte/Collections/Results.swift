@@ -4,17 +4,37 @@ import MotteLiveObjects
 import MotteValues
 
 public struct Results<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable {
-    public let _managed: _CollectionHandle?
+    private let source: ResultsHandle?
+    public var _managed: _CollectionHandle? { source?.current }
 
-    public static func _collection(_ handle: _CollectionHandle) -> Results { Results(_managed: handle) }
-    private init(_managed: _CollectionHandle) { self._managed = _managed }
+    public static func _collection(_ handle: _CollectionHandle) -> Results { Results(ResultsHandle(handle)) }
+    private init(_ source: ResultsHandle) { self.source = source }
     /// Of nothing, where misuse leaves nothing else to return.
-    init() { _managed = nil }
+    init() { source = nil }
 
     public var _unmanaged: [Element] { [] }
     public static var _kindName: String { "Results" }
 
     public subscript(index: Int) -> Element { _element(at: index) }
+}
+
+/// Results begin anew when their realm was invalidated, unlike everything else that came out of it.
+private final class ResultsHandle {
+    private var handle: _CollectionHandle
+
+    init(_ handle: _CollectionHandle) { self.handle = handle }
+
+    var current: _CollectionHandle {
+        if handle.live.session.isClosed { reopen() }
+        return handle
+    }
+
+    private func reopen() {
+        let session = handle.session.session
+        // A frozen realm has no other session.
+        guard session !== handle.live.session, let results = handle.live as? LiveResults else { return }
+        handle = _CollectionHandle(results.reopened(in: session), handle.session)
+    }
 }
 
 extension Results: Encodable where Element: Encodable {

@@ -46,13 +46,22 @@ public protocol FailableCustomPersistable: _CustomPersistable {
 
 extension _CustomPersistable {
     public static var _shape: _Shape { PersistedType._shape }
+    public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: Self) {
+        if _shape.type == .link {
+            object._writeLink(column, value._linkedObject)
+        } else {
+            object._write(column, value)
+        }
+    }
 }
 
 extension CustomPersistable {
     public static func _default() -> Self { Self(persistedValue: PersistedType._default()) }
     public static func _initial() -> Self { Self(persistedValue: PersistedType._initial()) }
     public static func _decode(_ stored: _Stored) -> Self? {
-        PersistedType._decode(stored).map(Self.init(persistedValue:))
+        // No embedded object is one with its defaults.
+        if stored.view.isNull, _shape.type == .link { return _default() }
+        return PersistedType._decode(stored).map(Self.init(persistedValue:))
     }
     public func _encode(_ encoder: _Encoder) { persistableValue._encode(encoder) }
     public var _linkedObject: ObjectBase? { persistableValue._linkedObject }
@@ -73,7 +82,8 @@ extension FailableCustomPersistable {
         return value
     }
     public static func _decode(_ stored: _Stored) -> Self? {
-        PersistedType._decode(stored).flatMap(Self.init(persistedValue:))
+        if stored.view.isNull, _shape.type == .link { return Self(persistedValue: PersistedType._default()) }
+        return PersistedType._decode(stored).flatMap(Self.init(persistedValue:))
     }
     public func _encode(_ encoder: _Encoder) { persistableValue._encode(encoder) }
     public var _linkedObject: ObjectBase? { persistableValue._linkedObject }

@@ -23,19 +23,32 @@ enum ObjectValues {
         set(value, field, of: object)
     }
 
+    /// Takes what an unmanaged object cannot hold, but its row can.
+    typealias Keep = (_ value: MotteValues.Value, _ field: ClassFields.Field) -> Void
+
     @discardableResult
-    private static func set(_ value: Any?, _ field: ClassFields.Field, of object: ObjectBase) -> Bool {
+    private static func set(
+        _ value: Any?, _ field: ClassFields.Field, of object: ObjectBase, keeping keep: Keep? = nil
+    ) -> Bool {
         if field.shape.type == .linkingObjects {
             misuse("\(type(of: object).className()).\(field.name) is computed and cannot be set", .invalidInput)
-        } else if !field.access.assign(value, at: field.pointer(in: object), of: object) {
+        } else if field.access.assign(value, at: field.pointer(in: object), of: object) {
+            return true
+        } else if let raw = field.access.rawValue(value), object.live != nil || keep != nil {
+            if let live = object.live {
+                attempt { () throws(DatabaseError) in try live.set(field.columnName, to: raw) }
+            } else {
+                keep?(raw, field)
+            }
+            return true
+        } else {
             misuse(
                 "Invalid value '\(Dynamic.text(value))' for property '\(type(of: object).className()).\(field.name)'",
                 .invalidInput)
-        } else {
-            return true
         }
         return false
     }
+
 
     /// Through links, as far as the path goes; through a collection, the values of all its elements.
     static func value(of object: ObjectBase, path: String) -> Any? {
@@ -56,7 +69,8 @@ enum ObjectValues {
     /// ends.
     @discardableResult
     static func assign(
-        _ value: Any, to object: ObjectBase, resolving: (_ value: Any?, _ shape: _Shape) -> Any? = { value, _ in value }
+        _ value: Any, to object: ObjectBase,
+        resolving: (_ value: Any?, _ shape: _Shape) -> Any? = { value, _ in value }, keeping keep: Keep? = nil
     ) -> Bool {
         let type = type(of: object)
         let fields = ClassFields.of(type)
@@ -64,7 +78,7 @@ enum ObjectValues {
             for field in fields.fields where field.shape.type != .linkingObjects {
                 guard has(other, field.name) else { continue }
                 let value = resolving(other.value(forKey: field.name), field.shape)
-                guard set(value, field, of: object) else { return false }
+                guard set(value, field, of: object, keeping: keep) else { return false }
             }
         } else if let entries = Dynamic.entries(value) {
             for entry in entries {
@@ -72,7 +86,7 @@ enum ObjectValues {
                     object.setValue(entry.value, forKey: entry.key)
                     continue
                 }
-                guard set(resolving(entry.value, field.shape), field, of: object) else { return false }
+                guard set(resolving(entry.value, field.shape), field, of: object, keeping: keep) else { return false }
             }
         } else if let values = Dynamic.elements(value) {
             let stored = fields.fields.filter { $0.shape.type != .linkingObjects }
@@ -83,7 +97,7 @@ enum ObjectValues {
                 return false
             }
             for (field, value) in zip(stored, values) {
-                guard set(resolving(value, field.shape), field, of: object) else { return false }
+                guard set(resolving(value, field.shape), field, of: object, keeping: keep) else { return false }
             }
         } else {
             misuse(

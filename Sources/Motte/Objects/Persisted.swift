@@ -179,6 +179,8 @@ extension Persisted: FieldAccess {
         return true
     }
 
+    package static func rawValue(_ value: Any?) -> MotteValues.Value? { RawStorage.value(value, for: Value.self) }
+
     package static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder) {
         place(pointer).pointee._held(by: object)._encode(encoder)
     }
@@ -213,10 +215,16 @@ package protocol FieldAccess {
     static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any?
     /// False when the value does not fit.
     static func assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Bool
+    /// What is stored for a value that does not fit the program's type, but what that is stored as.
+    static func rawValue(_ value: Any?) -> MotteValues.Value?
     /// Of an unmanaged object.
     static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder)
     static func linkedObject(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> ObjectBase?
     static func collection(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> (any _CollectionValue)?
     /// Whether the field holds a collection that somebody may have filled.
     static func keepsUnmanagedCollection(at pointer: UnsafeMutableRawPointer) -> Bool
+}
+
+extension FieldAccess {
+    package static func rawValue(_ value: Any?) -> MotteValues.Value? { nil }
 }

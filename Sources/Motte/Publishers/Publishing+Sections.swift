@@ -13,10 +13,7 @@ extension RealmSubscribable where Self: RealmSectionedResult {
         _ keyPaths: [String]?, on queue: DispatchQueue?, sendsInitial: Bool, _ receive: @escaping (Any) -> Void,
         finish: @escaping () -> Void
     ) -> NotificationToken {
-        observe(keyPaths: keyPaths, on: queue) { change in
-            if case .initial = change, !sendsInitial { return }
-            if let sections = change.collection { receive(sections) }
-        }
+        observe(keyPaths: keyPaths, on: queue) { $0.pass(to: receive, sendsInitial: sendsInitial, finish) }
     }
 }
 

@@ -3,6 +3,32 @@ import Dispatch
 import Foundation
 import OpenCombine
 
+/// What observers of collections, maps and sections are told.
+protocol CollectionChange {
+    associatedtype Observed
+    /// nil where the observation failed.
+    var collection: Observed? { get }
+    var isInitial: Bool { get }
+}
+
+extension CollectionChange {
+    /// Passes on what changed, and says when nothing can follow.
+    func pass(to receive: (Any) -> Void, sendsInitial: Bool, _ finish: () -> Void) {
+        guard let collection else { return finish() }
+        if sendsInitial || !isInitial { receive(collection) }
+    }
+}
+
+extension RealmCollectionChange: CollectionChange {
+    var isInitial: Bool { if case .initial = self { true } else { false } }
+}
+extension RealmMapChange: CollectionChange {
+    var isInitial: Bool { if case .initial = self { true } else { false } }
+}
+extension SectionedResultsChange: CollectionChange {
+    var isInitial: Bool { if case .initial = self { true } else { false } }
+}
+
 // MARK: Collections
 
 extension RealmSubscribable where Self: RealmCollection {
@@ -11,13 +37,7 @@ extension RealmSubscribable where Self: RealmCollection {
         _ keyPaths: [String]?, on queue: DispatchQueue?, sendsInitial: Bool, _ receive: @escaping (Any) -> Void,
         finish: @escaping () -> Void
     ) -> NotificationToken {
-        observe(keyPaths: keyPaths, on: queue) { change in
-            switch change {
-            case .initial(let collection): if sendsInitial { receive(collection) }
-            case .update(let collection, _, _, _): receive(collection)
-            case .error: finish()
-            }
-        }
+        observe(keyPaths: keyPaths, on: queue) { $0.pass(to: receive, sendsInitial: sendsInitial, finish) }
     }
 }
 
@@ -68,13 +88,7 @@ extension Map: RealmSubscribable, ObservableObject {
         _ keyPaths: [String]?, on queue: DispatchQueue?, sendsInitial: Bool, _ receive: @escaping (Any) -> Void,
         finish: @escaping () -> Void
     ) -> NotificationToken {
-        observe(keyPaths: keyPaths, on: queue) { change in
-            switch change {
-            case .initial(let map): if sendsInitial { receive(map) }
-            case .update(let map, _, _, _): receive(map)
-            case .error: finish()
-            }
-        }
+        observe(keyPaths: keyPaths, on: queue) { $0.pass(to: receive, sendsInitial: sendsInitial, finish) }
     }
 
     public var objectWillChange: RealmPublishers.WillChange<Map> { RealmPublishers.WillChange(self) }

@@ -153,6 +153,19 @@ extension Realm {
         callback: @escaping (Result<Realm, Swift.Error>) -> Void
     ) -> AsyncOpenTask {
         let task = AsyncOpenTask()
+        asyncOpen(configuration, task, callbackQueue, callback)
+        return task
+    }
+
+    /// Opens in the background for whoever subscribes.
+    public static func asyncOpen(
+        configuration: Configuration = .defaultConfiguration
+    ) -> RealmPublishers.AsyncOpenPublisher { RealmPublishers.AsyncOpenPublisher(configuration, .main) }
+
+    static func asyncOpen(
+        _ configuration: Configuration, _ task: AsyncOpenTask, _ callbackQueue: DispatchQueue,
+        _ callback: @escaping (Result<Realm, Swift.Error>) -> Void
+    ) {
         // Called once, on its queue.
         nonisolated(unsafe) let callback = callback
         DispatchQueue.global().async {
@@ -166,7 +179,6 @@ extension Realm {
                     })
             }
         }
-        return task
     }
 }
 
@@ -203,10 +215,18 @@ extension RealmSession {
         guard let onComplete else { return id }
         asyncWrites.completions[id] = onComplete
         place.run {
-            let call = self.asyncWrites.completions.removeValue(forKey: id)
-            call?(failure)
+            self.asyncWrites.completions[id]?(failure)
+            self.asyncWrites.completions[id] = nil
         }
         return id
+    }
+
+    /// What has not begun is forgotten; what was committed is told.
+    func endAsyncWrites() {
+        asyncWrites.pending = []
+        let completions = asyncWrites.completions.sorted { $0.key < $1.key }
+        asyncWrites.completions = [:]
+        for completion in completions { completion.value(nil) }
     }
 
     private func schedule(afterMilliseconds delay: Int) {
@@ -229,14 +249,15 @@ extension RealmSession {
             guard try tryBeginWrite() else { return schedule(afterMilliseconds: 2) }
         } catch {
             let failed = asyncWrites.pending.removeFirst()
+            asyncWrites.isRunning = true
             if let onComplete = failed.onComplete { onComplete(error) } else { misuse(error) }
+            asyncWrites.isRunning = false
             if !asyncWrites.pending.isEmpty { schedule(afterMilliseconds: 0) }
             return
         }
         let next = asyncWrites.pending.removeFirst()
         asyncWrites.isRunning = true
         next.block()
-        asyncWrites.isRunning = false
         var failure: Swift.Error?
         if session.isInWrite {
             if next.commits {
@@ -247,6 +268,7 @@ extension RealmSession {
             }
         }
         next.onComplete?(failure)
+        asyncWrites.isRunning = false
         if !asyncWrites.pending.isEmpty { schedule(afterMilliseconds: 0) }
     }
 }

@@ -136,9 +136,7 @@ extension Realm {
     public func deleteAll() {
         attempt { () throws(DatabaseError) in
             try core.requireWrite(to: "delete objects")
-            for type in try core.session.schema.objectTypes where !type.isEmbedded {
-                if let table = type.tableKey { _ = try core.session.deleteAll(table) }
-            }
+            _ = try core.session.deleteAll()
         }
     }
 }

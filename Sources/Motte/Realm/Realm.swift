@@ -84,12 +84,7 @@ public struct Realm: Equatable {
     public var configuration: Configuration { core.configuration }
     /// Whether there is no object of any class in it.
     public var isEmpty: Bool {
-        attempt(or: true) { () throws(DatabaseError) in
-            for type in try core.session.schema.objectTypes {
-                if let table = type.tableKey, try core.session.objects(table).count() > 0 { return false }
-            }
-            return true
-        }
+        attempt(or: true) { () throws(DatabaseError) in try core.session.storedObjectCount() == 0 }
     }
     public var isFrozen: Bool { core.session.isFrozen }
 
@@ -117,11 +112,9 @@ public struct Realm: Equatable {
         }
     }
 
-    /// Ends all objects, collections and observations of this realm, which goes on with the newest version.
+    /// Rolls back, and ends all objects, collections and observations of this realm, which goes on with the newest
+    /// version; results show that. Within a callback nothing happens.
     public func invalidate() {
-        attempt { () throws(DatabaseError) in
-            if core.session.isInWrite { try core.session.cancel() }
-        }
         do { try core.invalidate() } catch { misuse(error) }
     }
 

@@ -217,12 +217,15 @@ extension RealmSession {
         }
         let object = type.init()
         var failure: DatabaseError?
-        let fits = ObjectValues.assign(value, to: object) { value, shape in
-            self.resolved(value, shape, policy, &failure)
-        }
+        var kept: [(value: MotteValues.Value, field: ClassFields.Field)] = []
+        let fits = ObjectValues.assign(
+            value, to: object, resolving: { value, shape in self.resolved(value, shape, policy, &failure) },
+            keeping: { kept.append(($0, $1)) })
         if let failure { throw failure }
         // What was misused is not added in part.
-        if fits { try added(object, policy: policy) }
+        guard fits else { return object }
+        let live = try added(object, policy: policy)
+        for (value, field) in kept { try live.set(field.columnName, to: value) }
         return object
     }
 
@@ -246,8 +249,8 @@ extension RealmSession {
             if let field = fields.field(named: entry.key) {
                 if field.isPrimaryKey { continue }
                 if policy == .modified, isUnchanged(field, of: object, entry.value) { continue }
-                if policy == .modified, let embedded = field.value(of: object) as? EmbeddedObject,
-                    Dynamic.entries(entry.value) != nil
+                if policy == .modified, field.shape.type == .link, Dynamic.entries(entry.value) != nil,
+                    let embedded = field.value(of: object) as? EmbeddedObject
                 {
                     // In place: who has it sees the new values, and what is not named stays.
                     ObjectValues.assign(self.changes(in: entry.value as Any, for: embedded, policy), to: embedded)
@@ -260,9 +263,8 @@ extension RealmSession {
     }
 
     private func isUnchanged(_ field: ClassFields.Field, of object: ObjectBase, _ value: Any?) -> Bool {
-        let current = field.value(of: object)
         if field.isCollection {
-            guard field.shape.collection == .list, let old = Dynamic.elements(current),
+            guard field.shape.collection == .list, let old = Dynamic.elements(field.value(of: object)),
                 let new = Dynamic.elements(value),
                 old.count == new.count
             else { return false }
@@ -271,7 +273,9 @@ extension RealmSession {
                 return old == new
             }
         }
-        guard field.shape.type != .link, let new = Dynamic.storedValue(value), let old = Dynamic.storedValue(current)
+        // As it is stored, which may be no value of the property's type.
+        guard field.shape.type != .link, let new = Dynamic.storedValue(value),
+            let old = try? object.live?.get(field.columnName)
         else { return false }
         return new == old
     }

@@ -193,13 +193,19 @@ package final class RealmSession: @unchecked Sendable {
 
     // MARK: Versions
 
-    /// Ends everything that came out of this session, which goes on with a new one.
+    /// Ends everything that came out of this session, but for results, and goes on with a new one; a frozen one ends
+    /// for good. Not while callbacks run, whose objects it would take away.
     package func invalidate() throws {
-        guard !session.isFrozen else { return }
+        guard session.hook?.isDelivering != true else { return }
+        if session.isInWrite { try session.cancel() }
+        guard !session.isFrozen else { return _ = try session.close() }
+        endAsyncWrites()
         delivery?.end()
         delivery = nil
+        // Before the old one is closed, with which a store in memory might go.
+        let next = try RealmOpening.openSession(configuration, confinement)
         _ = try session.close()
-        session = try RealmOpening.openSession(configuration, confinement)
+        session = next
         forgetClasses()
     }
 
