@@ -56,6 +56,17 @@ func boundary(
     return status
 }
 
+/// Registers a callback, which frees the userdata when its time comes; here if that fails.
+func boundary(
+    keeping userdata: UnsafeMutableRawPointer?, _ free: motte_free_fn?,
+    _ body: (CallbackBridge) throws(DatabaseError) -> Outcome
+) -> motte_status {
+    let bridge = CallbackBridge(userdata, free)
+    let status = boundary { () throws(DatabaseError) in try body(bridge) }
+    if status != .ok { bridge.close() }
+    return status
+}
+
 extension CallbackBridge {
     /// A caller's progress function as the engine takes it; nil for none.
     func progress(_ callback: motte_progress_fn?) -> MaintenanceProgressHandler? {

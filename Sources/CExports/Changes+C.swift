@@ -130,15 +130,23 @@ public func motte_changes_info(
     }
 }
 
+/// One part of a change set as an array.
+private func list<Source: Collection>(
+    of changes: OpaquePointer?, _ array: UnsafeMutablePointer<Source.Element>?, _ capacity: Int,
+    _ outCount: UnsafeMutablePointer<Int>?, _ part: (ChangesBox) throws(DatabaseError) -> Source
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        _ = try required(outCount, zero: 0)
+        return try fill(array, capacity, outCount, from: part(try Handles.changes(changes).box))
+    }
+}
+
 @_cdecl("motte_changes_deletions") @implementation
 public func motte_changes_deletions(
     _ changes: OpaquePointer?, _ out_indexes: UnsafeMutablePointer<Int>?, _ capacity: Int,
     _ out_count: UnsafeMutablePointer<Int>?
 ) -> motte_status {
-    boundary { () throws(DatabaseError) in
-        _ = try required(out_count, zero: 0)
-        return try fill(out_indexes, capacity, out_count, from: try Handles.changes(changes).box.deletions)
-    }
+    list(of: changes, out_indexes, capacity, out_count) { $0.deletions }
 }
 
 @_cdecl("motte_changes_insertions") @implementation
@@ -146,10 +154,7 @@ public func motte_changes_insertions(
     _ changes: OpaquePointer?, _ out_indexes: UnsafeMutablePointer<Int>?, _ capacity: Int,
     _ out_count: UnsafeMutablePointer<Int>?
 ) -> motte_status {
-    boundary { () throws(DatabaseError) in
-        _ = try required(out_count, zero: 0)
-        return try fill(out_indexes, capacity, out_count, from: try Handles.changes(changes).box.insertions)
-    }
+    list(of: changes, out_indexes, capacity, out_count) { $0.insertions }
 }
 
 @_cdecl("motte_changes_modifications") @implementation
@@ -176,10 +181,7 @@ public func motte_changes_keys(
     _ changes: OpaquePointer?, _ part: motte_changes_part, _ out_keys: UnsafeMutablePointer<motte_str>?,
     _ capacity: Int, _ out_count: UnsafeMutablePointer<Int>?
 ) -> motte_status {
-    boundary { () throws(DatabaseError) in
-        _ = try required(out_count, zero: 0)
-        return try fill(out_keys, capacity, out_count, from: try Handles.changes(changes).box.keys(part))
-    }
+    list(of: changes, out_keys, capacity, out_count) { (box) throws(DatabaseError) in try box.keys(part) }
 }
 
 @_cdecl("motte_changes_sections") @implementation
@@ -187,10 +189,7 @@ public func motte_changes_sections(
     _ changes: OpaquePointer?, _ part: motte_changes_part, _ out_indexes: UnsafeMutablePointer<Int>?,
     _ capacity: Int, _ out_count: UnsafeMutablePointer<Int>?
 ) -> motte_status {
-    boundary { () throws(DatabaseError) in
-        _ = try required(out_count, zero: 0)
-        return try fill(out_indexes, capacity, out_count, from: try Handles.changes(changes).box.sections(part))
-    }
+    list(of: changes, out_indexes, capacity, out_count) { (box) throws(DatabaseError) in try box.sections(part) }
 }
 
 @_cdecl("motte_changes_section_indexes") @implementation
@@ -198,11 +197,7 @@ public func motte_changes_section_indexes(
     _ changes: OpaquePointer?, _ part: motte_changes_part, _ out_indexes: UnsafeMutablePointer<Int>?,
     _ capacity: Int, _ out_count: UnsafeMutablePointer<Int>?
 ) -> motte_status {
-    boundary { () throws(DatabaseError) in
-        _ = try required(out_count, zero: 0)
-        return try fill(
-            out_indexes, capacity, out_count, from: try Handles.changes(changes).box.sectionIndexes(part))
-    }
+    list(of: changes, out_indexes, capacity, out_count) { (box) throws(DatabaseError) in try box.sectionIndexes(part) }
 }
 
 @_cdecl("motte_changes_props") @implementation
@@ -210,10 +205,7 @@ public func motte_changes_props(
     _ changes: OpaquePointer?, _ out_props: UnsafeMutablePointer<motte_prop>?, _ capacity: Int,
     _ out_count: UnsafeMutablePointer<Int>?
 ) -> motte_status {
-    boundary { () throws(DatabaseError) in
-        _ = try required(out_count, zero: 0)
-        return try fill(out_props, capacity, out_count, from: try Handles.changes(changes).box.props)
-    }
+    list(of: changes, out_props, capacity, out_count) { $0.props }
 }
 
 @_cdecl("motte_changes_values") @implementation

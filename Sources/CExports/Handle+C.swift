@@ -88,14 +88,11 @@ public func motte_handle_count(_ kind: motte_handle_type) -> UInt64 {
 public func motte_handle_dump(
     _ visit: motte_handle_fn?, _ userdata: UnsafeMutableRawPointer?, _ free_userdata: motte_free_fn?
 ) -> motte_status {
-    let bridge = CallbackBridge(userdata, free_userdata)
-    let status = boundary { () throws(DatabaseError) in
+    boundary(calling: userdata, free_userdata) { (bridge) throws(DatabaseError) in
         guard let visit else { throw DatabaseError(.nullArgument, "visit is NULL") }
         for token in HandleTable.shared.liveTokens() {
             try bridge.call { visit($0, UnsafeRawPointer(token.rawPointer), Int32(token.kindNumber)) }
         }
         return .ok
     }
-    bridge.close()
-    return status
 }

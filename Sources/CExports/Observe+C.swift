@@ -34,17 +34,16 @@ func observe(
     _ out: UnsafeMutablePointer<OpaquePointer?>?, allowed: UInt32 = 0,
     _ register: (Observation.Callback?) throws(DatabaseError) -> Observation
 ) -> motte_status {
-    let bridge = CallbackBridge(userdata, free)
-    let status = boundary { () throws(DatabaseError) in
+    boundary(keeping: userdata, free) { (bridge) throws(DatabaseError) in
         let out = try required(out)
         let (core, table) = try core()
         try checkFlags(flags, allowed: allowed)
         var deliver: Observation.Callback?
         if let callback {
             deliver = { (changes) throws(DatabaseError) in
-                let token = try HandleTable.shared.insert(ChangesBox(changes, table))
-                defer { HandleTable.shared.release(token) }
-                try bridge.call { callback($0, token.pointer) }
+                try lend(ChangesBox(changes, table)) { (changes) throws(DatabaseError) in
+                    try bridge.call { callback($0, changes) }
+                }
             }
         }
         let observation = try register(deliver)
@@ -56,8 +55,6 @@ func observe(
         }
         return .ok
     }
-    if status != .ok { bridge.close() }
-    return status
 }
 
 @_cdecl("motte_observe_realm") @implementation
@@ -73,19 +70,45 @@ public func motte_observe_realm(
     }
 }
 
-@_cdecl("motte_observe_object") @implementation
-public func motte_observe_object(
-    _ object: OpaquePointer?, _ flags: UInt32, _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?,
-    _ free_userdata: motte_free_fn?, _ out_token: UnsafeMutablePointer<OpaquePointer?>?
+/// Key paths as they come from C; absent where a function takes none.
+private typealias Paths = () throws(DatabaseError) -> [String]
+
+private func observe(
+    object: OpaquePointer?, _ paths: Paths?, _ flags: UInt32, _ callback: motte_changes_fn?,
+    _ userdata: UnsafeMutableRawPointer?, _ free: motte_free_fn?, _ out: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
     observe(
         { () throws(DatabaseError) in
             let object = try Handles.object(object)
             return (object.box.core, object.box.object.table)
-        }, flags, callback, userdata, free_userdata, out_token
+        }, flags, callback, userdata, free, out
     ) { (deliver) throws(DatabaseError) in
-        try Handles.object(object).box.object.observe(deliver)
+        let object = try Handles.object(object)
+        guard let paths else { return try object.box.object.observe(deliver) }
+        return try object.box.object.observe(keyPaths: paths(), deliver)
     }
+}
+
+private func observe(
+    collection: OpaquePointer?, _ paths: Paths?, _ flags: UInt32, _ callback: motte_changes_fn?,
+    _ userdata: UnsafeMutableRawPointer?, _ free: motte_free_fn?, _ out: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    observe(
+        { () throws(DatabaseError) in (try Handles.collection(collection).box.core, nil) }, flags, callback, userdata,
+        free, out
+    ) { (deliver) throws(DatabaseError) in
+        let collection = try Handles.collection(collection)
+        guard let paths else { return try collection.box.collection.observe(deliver) }
+        return try collection.box.collection.observe(keyPaths: paths(), deliver)
+    }
+}
+
+@_cdecl("motte_observe_object") @implementation
+public func motte_observe_object(
+    _ object: OpaquePointer?, _ flags: UInt32, _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?,
+    _ free_userdata: motte_free_fn?, _ out_token: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    observe(object: object, nil, flags, callback, userdata, free_userdata, out_token)
 }
 
 @_cdecl("motte_observe_coll") @implementation
@@ -93,12 +116,7 @@ public func motte_observe_coll(
     _ coll: OpaquePointer?, _ flags: UInt32, _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?,
     _ free_userdata: motte_free_fn?, _ out_token: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
-    observe(
-        { () throws(DatabaseError) in (try Handles.collection(coll).box.core, nil) }, flags, callback, userdata,
-        free_userdata, out_token
-    ) { (deliver) throws(DatabaseError) in
-        try Handles.collection(coll).box.collection.observe(deliver)
-    }
+    observe(collection: coll, nil, flags, callback, userdata, free_userdata, out_token)
 }
 
 @_cdecl("motte_observe_object_paths") @implementation
@@ -107,14 +125,8 @@ public func motte_observe_object_paths(
     _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?, _ free_userdata: motte_free_fn?,
     _ out_token: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
-    observe(
-        { () throws(DatabaseError) in
-            let object = try Handles.object(object)
-            return (object.box.core, object.box.object.table)
-        }, flags, callback, userdata, free_userdata, out_token
-    ) { (deliver) throws(DatabaseError) in
-        try Handles.object(object).box.object.observe(keyPaths: try texts(paths, path_count, "a key path"), deliver)
-    }
+    let given = { () throws(DatabaseError) in try texts(paths, path_count, "a key path") }
+    return observe(object: object, given, flags, callback, userdata, free_userdata, out_token)
 }
 
 @_cdecl("motte_observe_coll_paths") @implementation
@@ -123,13 +135,8 @@ public func motte_observe_coll_paths(
     _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?, _ free_userdata: motte_free_fn?,
     _ out_token: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
-    observe(
-        { () throws(DatabaseError) in (try Handles.collection(coll).box.core, nil) }, flags, callback, userdata,
-        free_userdata, out_token
-    ) { (deliver) throws(DatabaseError) in
-        try Handles.collection(coll).box.collection.observe(
-            keyPaths: try texts(paths, path_count, "a key path"), deliver)
-    }
+    let given = { () throws(DatabaseError) in try texts(paths, path_count, "a key path") }
+    return observe(collection: coll, given, flags, callback, userdata, free_userdata, out_token)
 }
 
 @_cdecl("motte_token_next") @implementation

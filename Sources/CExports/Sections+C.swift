@@ -81,24 +81,23 @@ public func motte_sections_by_callback(
     _ coll: OpaquePointer?, _ callback: motte_section_key_fn?, _ userdata: UnsafeMutableRawPointer?,
     _ free_userdata: motte_free_fn?, _ out_sections: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
-    let bridge = CallbackBridge(userdata, free_userdata)
-    let status = boundary { () throws(DatabaseError) in
+    boundary(keeping: userdata, free_userdata) { (bridge) throws(DatabaseError) in
         let out = try required(out_sections)
         let coll = try Handles.collection(coll)
         guard let callback else { throw DatabaseError(.nullArgument, "the callback is NULL") }
         let core = coll.box.core
         let key = SectionKey { (collection, index) throws(DatabaseError) in
-            let token = try HandleTable.shared.insert(CollectionBox(collection, core))
-            defer { HandleTable.shared.release(token) }
             var key = motte_value()
-            try bridge.call { callback($0, token.pointer, index, &key) }
-            return try ValueView.checked(key).owned
+            var owned = Value.null
+            try lend(CollectionBox(collection, core)) { (collection) throws(DatabaseError) in
+                try bridge.call { callback($0, collection, index, &key) }
+                owned = try ValueView.checked(key).owned
+            }
+            return owned
         }
         try Handles.make(SectionsBox(coll.box.collection.sectioned(by: key), bridge, core), out)
         return .ok
     }
-    if status != .ok { bridge.close() }
-    return status
 }
 
 @_cdecl("motte_sections_count") @implementation
@@ -172,12 +171,9 @@ public func motte_observe_sections(
     _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?, _ free_userdata: motte_free_fn?,
     _ out_token: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
-    observe(
-        { () throws(DatabaseError) in (try Handles.sections(sections).box.core, nil) }, flags, callback, userdata,
-        free_userdata, out_token, allowed: UInt32(MOTTE_OBSERVE_PATHS)
-    ) { (deliver) throws(DatabaseError) in
-        let paths = flags & UInt32(MOTTE_OBSERVE_PATHS) != 0 ? try texts(paths, path_count, "a key path") : nil
-        return try Handles.sections(sections).box.sections.observe(keyPaths: paths, deliver)
+    observe(sections, paths, path_count, flags, callback, userdata, free_userdata, out_token) {
+        (sections, paths, deliver) throws(DatabaseError) in
+        try sections.observe(keyPaths: paths, deliver)
     }
 }
 
@@ -187,12 +183,23 @@ public func motte_observe_section(
     _ path_count: Int, _ flags: UInt32, _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?,
     _ free_userdata: motte_free_fn?, _ out_token: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
+    observe(sections, paths, path_count, flags, callback, userdata, free_userdata, out_token) {
+        (sections, paths, deliver) throws(DatabaseError) in
+        try sections.section(for: try checkedValue(key).owned).observe(keyPaths: paths, deliver)
+    }
+}
+
+private func observe(
+    _ sections: OpaquePointer?, _ paths: UnsafePointer<motte_str>?, _ path_count: Int, _ flags: UInt32,
+    _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?, _ free: motte_free_fn?,
+    _ out: UnsafeMutablePointer<OpaquePointer?>?,
+    _ register: (LiveSections, [String]?, Observation.Callback?) throws(DatabaseError) -> Observation
+) -> motte_status {
     observe(
         { () throws(DatabaseError) in (try Handles.sections(sections).box.core, nil) }, flags, callback, userdata,
-        free_userdata, out_token, allowed: UInt32(MOTTE_OBSERVE_PATHS)
+        free, out, allowed: UInt32(MOTTE_OBSERVE_PATHS)
     ) { (deliver) throws(DatabaseError) in
         let paths = flags & UInt32(MOTTE_OBSERVE_PATHS) != 0 ? try texts(paths, path_count, "a key path") : nil
-        let section = try Handles.sections(sections).box.sections.section(for: try checkedValue(key).owned)
-        return try section.observe(keyPaths: paths, deliver)
+        return try register(try Handles.sections(sections).box.sections, paths, deliver)
     }
 }
