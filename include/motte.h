@@ -1720,7 +1720,8 @@ motte_status motte_queue_wait(motte_queue *queue, int64_t timeout_ms);
  *
  * A collection in sections: elements with the same key together, sections in the order of their first element. Keys are
  * values; those of different types are different keys. Sections follow their collection; sort it first by what it is
- * sectioned by, and sections are in that order too. motte_freeze() and motte_clone() take sections as well. */
+ * sectioned by, and sections are in that order too. motte_freeze() and motte_clone() take sections as well; a function
+ * is asked for its keys when they are frozen, and not again for what is frozen. */
 
 /* Writes the key of the element at `index` to `out_key`; texts in it are copied when it returns. It is asked for each
  * element whenever an element may have another key, by whatever call comes first, and must not change anything. */

@@ -2,7 +2,7 @@
 /// its session.
 ///
 /// Keys are computed on the first look and kept until the session's view epoch moves; an observer of the sections keeps
-/// them up to date in between. Frozen sections belong to every thread, as far as their key function does.
+/// them up to date in between. Frozen sections belong to every thread.
 import CMotteShim
 import MotteSchemaModel
 import MotteStorage
@@ -123,7 +123,11 @@ package final class LiveSections {
     // MARK: Elsewhere
 
     package func freeze() throws(DatabaseError) -> LiveSections {
-        base.isFrozen ? self : LiveSections(try base.freeze(), by: key)
+        if base.isFrozen { return self }
+        let frozen = LiveSections(try base.freeze(), by: key)
+        // A function belongs to the session's thread, which this still is.
+        if key.path == nil { frozen.install(try layout()) }
+        return frozen
     }
 
     package func moved(to other: Session) throws(DatabaseError) -> LiveSections? {

@@ -148,8 +148,7 @@ package enum ResultsSource {
             let owner = LiveObject(session: session, table: backlinks.owner.table, key: backlinks.owner.key, birth: 0)
             return .backlinks(try owner.backlinks(origin: backlinks.origin, backlinks.column))
         case .section(let section):
-            let sections = LiveSections(try section.base.freeze(), by: section.sections.key)
-            return .section(LiveSection(sections, section.key))
+            return .section(LiveSection(try section.sections.freeze(), section.key))
         }
     }
 }

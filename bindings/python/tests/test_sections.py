@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import gc
+import threading
+from collections.abc import Callable
 
 import pytest
-from conftest import Person
+from conftest import Dog, Person
 
 import motte
-from motte import errors
+from motte import _callbacks, _handles, errors
 
 
 def people(db: motte.Database) -> motte.Results[Person]:
@@ -52,14 +54,97 @@ def test_what_a_key_function_raises_comes_out(db: motte.Database) -> None:
     def broken(person: Person) -> int:
         raise ValueError(person.name)
 
-    # In a function of its own, whose frame goes with the traceback, which is a circle.
-    def count() -> str:
-        try:
-            return str(len(people(db).sectioned(broken)))
-        except ValueError as error:
-            return str(error)
-    assert count() == "Bo"
+    sections = people(db).sectioned(broken)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="Bo"):
+            len(sections)
+    with pytest.raises(ValueError, match="Bo"):
+        sections.find(1)
+
+
+def failing(person: Person) -> int:
+    raise ValueError(person.name)
+
+
+def decade(person: Person) -> int:
+    return person.age // 10
+
+
+@pytest.mark.parametrize("key", [decade, failing])
+@pytest.mark.parametrize("circular", [False, True])
+@pytest.mark.parametrize("order", ["close, drop", "drop, close", "drop"])
+def test_nothing_is_left_of_sections(order: str, circular: bool, key: Callable[[Person], int]) -> None:
+    def live() -> tuple[int, int]:
+        return _handles.live_handles(), _callbacks.alive()
+
+    class Everything:
+        """Holds all, and itself if wanted."""
+
+        def __init__(self) -> None:
+            self.db = motte.open(in_memory="sections", schema=[Person, Dog])
+            self.sections = people(self.db).sectioned(key)
+            self.observation = self.sections.observe(self.heard)
+            self.of_object = self.db.objects(Person)[0].observe(self.heard)
+            try:
+                self.kept: object = self.sections[0].freeze()
+            except ValueError as error:
+                assert str(error) == "Bo"
+            self.me = self if circular else None
+
+        def heard(self, changes: object) -> None:
+            raise AssertionError("nobody dispatches")
+
     gc.collect()
+    before = live()
+    gc.disable()
+    try:
+        everything = Everything()
+        database = everything.db
+        if order == "close, drop":
+            database.close()
+        del everything
+        if order == "drop, close":
+            database.close()
+        del database
+        # Bound methods as callbacks are circles of their own; once has to be enough for all of them.
+        gc.collect()
+        assert live() == before
+    finally:
+        gc.enable()
+
+
+def test_a_closed_database_goes_without_the_collector() -> None:
+    gc.collect()
+    before = _handles.live_handles(), _callbacks.alive()
+    gc.disable()
+    try:
+        with motte.open(in_memory="sections", schema=[Person, Dog]) as database:
+            sections = people(database).sectioned(failing)
+            observation = database.objects(Person)[0].observe(print)
+            with pytest.raises(ValueError):
+                len(sections)
+        with pytest.raises(errors.ClosedError):
+            len(sections)
+        with pytest.raises(errors.ClosedError):
+            database.objects(Person)
+        del database, sections, observation
+        assert (_handles.live_handles(), _callbacks.alive()) == before
+    finally:
+        gc.enable()
+
+
+def test_a_frozen_section_keeps_its_keys(db: motte.Database) -> None:
+    section = people(db).sectioned(decade)[1]
+    frozen = section.freeze()
+    with db.write():
+        for person in section[:]:
+            person.age = 0
+    assert len(section) == 0
+    read: list[list[str]] = []
+    thread = threading.Thread(target=lambda: read.append([person.name for person in frozen]))
+    thread.start()
+    thread.join()
+    assert read == [["Al", "Ann"]]
 
 
 def test_sections_are_observed(db: motte.Database) -> None:

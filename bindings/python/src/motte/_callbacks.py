@@ -1,6 +1,8 @@
 """C calls Python.
 
- 1. passed() wraps a Python function; the library gets a handle to it as userdata, and _alive keeps it.
+ 1. passed() wraps a Python function; the library gets a handle to it as userdata, and _alive keeps it. The garbage
+    collector does not see into the library, so what it holds must not hold what keeps the library's handle in turn: a
+    function is passed weakly where a Python object owns both, and none of ours holds a database.
  2. The library calls motte_python_changes (or another of these) with that userdata, on the thread that let it: only
     dispatch, refresh, commit, begin_write, open and what takes a callback of its own run caller code.
  3. The Python function runs. What it raises is kept for this thread, and the library hears a 1: it stops.
@@ -10,6 +12,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import Any, Callable, Optional
 
 from . import errors
@@ -23,14 +26,15 @@ _kept = threading.local()
 class _Passed:
     __slots__ = ("function", "address")
 
-    def __init__(self, function: Callable[..., None]) -> None:
+    def __init__(self, function: Callable[[], Optional[Callable[..., None]]]) -> None:
+        #: Gives the function, or None when its owner is gone.
         self.function = function
         self.address = 0
 
 
-def passed(function: Callable[..., None]) -> Any:
-    """The userdata that stands for a function."""
-    callback = _Passed(function)
+def passed(function: Callable[..., None], *, weakly: bool = False) -> Any:
+    """The userdata that stands for a function; weakly: for as long as somebody else keeps it."""
+    callback = _Passed(weakref.ref(function) if weakly else lambda: function)
     userdata = ffi.new_handle(callback)
     callback.address = int(ffi.cast("intptr_t", userdata))
     _alive[callback.address] = userdata
@@ -44,7 +48,9 @@ def alive() -> int:
 
 def _run(userdata: Any, *arguments: Any) -> int:
     try:
-        ffi.from_handle(userdata).function(*arguments)
+        function = ffi.from_handle(userdata).function()
+        if function is not None:
+            function(*arguments)
         return 0
     except BaseException as error:  # KeyboardInterrupt too: it is raised again when the library has returned
         if getattr(_kept, "error", None) is None:
@@ -122,9 +128,14 @@ def check_calling(status: int) -> int:
         return status
     error = getattr(_kept, "error", None)
     _kept.error = None
-    if status == errors.Code.CALLBACK and error is not None:
-        raise error
-    errors.fail(status)
+    try:
+        if status == errors.Code.CALLBACK and error is not None:
+            raise error
+        errors.fail(status)
+    finally:
+        # The traceback holds this frame, which must not hold the error in turn: a circle would keep what the caller's
+        # frames hold, handles among it, until the garbage collector comes by.
+        del error
 
 
 def progress(function: Optional[Callable[[int, int], None]]) -> tuple[Any, Any, Any]:

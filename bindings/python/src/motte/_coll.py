@@ -98,7 +98,7 @@ class Coll:
 
     def freeze(self) -> Coll:
         place = out("motte_coll")
-        errors.check(lib.motte_freeze(self.handle, ffi.cast("void **", place)))
+        _callbacks.check_calling(lib.motte_freeze(self.handle, ffi.cast("void **", place)))
         return Coll(own(place))
 
     def to_results(self) -> Coll:
@@ -436,12 +436,13 @@ class NativeSections:
 
 
 class Token:
-    """An observation; it ends when it is stopped or dropped."""
+    """An observation; it ends when it is stopped or dropped. It owns the callback, so that a callback that owns it is
+    garbage as any other circle."""
 
-    __slots__ = ("handle",)
+    __slots__ = ("handle", "_heard")
 
-    def __init__(self, handle: Any) -> None:
-        self.handle = handle
+    def __init__(self, handle: Any, heard: Optional[Callable[[Any], None]]) -> None:
+        self.handle, self._heard = handle, heard
 
     @staticmethod
     def started(
@@ -451,6 +452,7 @@ class Token:
         """Calls one of motte_observe_*, with key paths one of motte_observe_*_paths. Without a callback, changes wait
         for next()."""
         place = out("motte_token")
+        heard: Optional[Callable[[Any], None]] = None
         arguments = [source, *more]
         if paths is not None:
             cells, _kept = texts(paths)
@@ -461,8 +463,9 @@ class Token:
             def heard(handle: Any) -> None:
                 callback(NativeChanges(handle))
             errors.check(function(
-                *arguments, flags, lib.motte_python_changes, _callbacks.passed(heard), lib.motte_python_free, place))
-        return Token(own(place))
+                *arguments, flags, lib.motte_python_changes, _callbacks.passed(heard, weakly=True),
+                lib.motte_python_free, place))
+        return Token(own(place), heard)
 
     def next(self) -> Optional[NativeChanges]:
         """The next change set, None while there is none; StopIteration when there will be none."""

@@ -133,6 +133,9 @@ class Database(Storing, Delivery, Maintenance, Exchange):
         self._closed = True
         if self._write is not None:
             self._write._end(cancelled=True)
+        # They lead back here; without them everything goes with the last who holds it.
+        self._rows.clear()
+        self._by_model.clear()
 
     def __enter__(self) -> Database:
         return self

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import weakref
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
@@ -217,7 +218,14 @@ def _object_token(instance: Model, callback: Optional[Callable[[NativeChanges], 
 def _object_reader(instance: Model) -> Callable[[NativeChanges], ObjectChange]:
     row = instance._stored_row("observing")
     names = {bound.info.id: name for name, bound in row.properties.items()}
-    return lambda native: ObjectChange(native, names, row.database)
+    home = weakref.ref(row.database)
+
+    def read(native: NativeChanges) -> ObjectChange:
+        database = home()
+        # Changes are delivered by the database.
+        assert database is not None
+        return ObjectChange(native, names, database)
+    return read
 
 
 def observe_object(instance: Model, callback: Callable[[ObjectChange], None], paths: Paths) -> Observation:

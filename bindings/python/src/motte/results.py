@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .schema import Row
 
 T = TypeVar("T")
+C = TypeVar("C")
 
 _BULK = {BOOL: ("bools", "B"), INT: ("ints", "q"), FLOAT: ("doubles", "d"), DOUBLE: ("doubles", "d"),
          TIMESTAMP: ("timestamps", "q"), LINK: ("links", "q")}
@@ -392,3 +393,15 @@ class Results(Collection[T]):
             self._known_class = self._coll.info().target
         return self._known_class
 
+
+def remake(thing: C) -> Callable[..., C]:
+    """Makes what is like a collection or a query, of a database that is given then: `remake(tags)(db, _coll=...)`. It
+    holds neither the database nor what is native."""
+    kind, kept = type(thing), {name: value for name, value in vars(thing).items()
+                               if name not in ("_database", "_coll", "_native")}
+
+    def make(database: Database, **native: Any) -> C:
+        made = kind.__new__(kind)
+        vars(made).update(kept, _database=database, **native)
+        return made
+    return make

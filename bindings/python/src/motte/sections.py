@@ -1,12 +1,13 @@
 """Collections in sections: elements with the same key together, sections in the order of their first element."""
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, overload
 
 from . import errors
 from ._coll import DELETIONS, INSERTIONS, MODIFICATIONS, NativeChanges, NativeSections
-from .results import Results
+from .results import Results, remake
 
 if TYPE_CHECKING:
     from .notifications import ChangeStream, Observation
@@ -16,6 +17,19 @@ T = TypeVar("T")
 
 #: A key path, or a function of an element that gives its key.
 SectionKey = Union[str, Callable[[Any], Any]]
+
+
+def _key_function(collection: Collection[T], by: Callable[[T], Any]) -> Callable[[int], Any]:
+    """Gives the key of the element at a position. The library keeps it, so it keeps no database: whoever asks for keys
+    has one."""
+    home, there, coll = weakref.ref(collection._database), remake(collection), collection._coll
+
+    def key(index: int) -> Any:
+        database = home()
+        if database is None:
+            raise errors.ClosedError("the database of these sections is gone")
+        return by(there(database, _coll=coll)[index])
+    return key
 
 
 class Section(Results[T]):
@@ -32,7 +46,7 @@ class Sections(Sequence[Section[T]], Generic[T]):
         if callable(by):
             if first_letter:
                 raise errors.InvalidArgumentError("a function gives the whole key; first_letter is for key paths")
-            self._native = NativeSections.by_function(collection._coll, lambda index: by(collection[index]))
+            self._native = NativeSections.by_function(collection._coll, _key_function(collection, by))
         else:
             self._native = NativeSections.by_path(collection._coll, by, first_letter)
 
