@@ -42,8 +42,8 @@
  * 0.1.0.
  *
  * Contents: library, errors, handles, config, schema, realm, migration, maintenance, object, row, object fields,
- * embedded, collection, list, set, map, nested, query, bulk read, batch insert, import and export, queue, observe,
- * changes, values as text. Helpers for C (literals, typed release) are in motte_inline.h.
+ * embedded, collection, list, set, map, nested, query, bulk read, batch insert, import and export, queue, reference,
+ * sections, observe, changes, values as text. Helpers for C (literals, typed release) are in motte_inline.h.
  *
  * What stands between the two DECLARATIONS marks holds only typedefs, enums with written numbers, plain defines and
  * prototypes, so that cffi and other generators read it as it is.
@@ -182,6 +182,7 @@ typedef struct motte_queue motte_queue;
 typedef struct motte_token motte_token;
 typedef struct motte_changes motte_changes;
 typedef struct motte_sections motte_sections;
+typedef struct motte_reference motte_reference;
 typedef struct motte_report motte_report;
 typedef struct motte_migration motte_migration;
 
@@ -201,7 +202,8 @@ enum {
     MOTTE_HANDLE_CHANGES = 11,
     MOTTE_HANDLE_REPORT = 12,
     MOTTE_HANDLE_MIGRATION = 13,
-    MOTTE_HANDLE_SECTIONS = 14
+    MOTTE_HANDLE_SECTIONS = 14,
+    MOTTE_HANDLE_REFERENCE = 15
 };
 
 /* Identifiers of stored things. A class keeps its id for the life of the file. A property id names its class too and
@@ -903,8 +905,8 @@ motte_status motte_realm_copy_with_key(const motte_realm *realm, const char *pat
                                        size_t key_size, motte_progress_fn progress, void *userdata,
                                        motte_free_fn free_userdata);
 
-/** Rewrites the realm's file without free space. Nobody else may have it open, frozen things included: BUSY. The realm
- *  goes on at the newest version either way.
+/** Rewrites the realm's file without free space. Nobody else may have it open, frozen things and references
+ *  included: BUSY. The realm goes on at the newest version either way.
  *  Thread: owner. Result: -. Optional: out_before, out_after. Errors: BUSY, ALREADY_IN_WRITE, FROZEN, READ_ONLY,
  *  UNSUPPORTED, DISK_FULL, REENTRANT, CALLBACK. */
 motte_status motte_realm_compact(motte_realm *realm, motte_progress_fn progress, void *userdata,
@@ -1693,7 +1695,8 @@ motte_status motte_import_schema(const motte_import_options *options, const char
 /* ---------------------------------------------------------------------------------------------------- queue
  *
  * How an event loop hears of commits by others. Poll the descriptor for reading; when it is readable, call
- * motte_queue_dispatch() on the thread of the realms bound to the queue: they refresh and deliver. */
+ * motte_queue_dispatch() on the thread of the realms bound to the queue: they refresh, deliver, and run the writes that
+ * were queued for them. A loop that queues writes sleeps no longer than motte_queue_timeout() says. */
 
 /** A queue owned by the calling thread. `flags` is 0.
  *  Thread: any. Result: O. Errors: OUT_OF_HANDLES, INPUT_OUTPUT. */
@@ -1715,6 +1718,38 @@ motte_status motte_queue_dispatch(motte_queue *queue, size_t max, size_t *out_co
 /** For programs without a loop: sleeps until dispatch has work; PENDING after the timeout.
  *  Thread: owner. Result: -. Errors: REENTRANT. */
 motte_status motte_queue_wait(motte_queue *queue, int64_t timeout_ms);
+
+/* How a queued write ended: OK and the version it made, or the error, which motte_last_error() describes. */
+typedef motte_status (*motte_write_done_fn)(void *userdata, motte_status status, uint64_t version);
+
+/** Queues a write for the realm's own thread and returns at once. A later motte_queue_dispatch() begins it when nobody
+ *  else is writing, calls `work`, commits, and calls `done`; queued writes run in order. A code other than 0 from
+ *  `work` undoes its write, and `done` hears MOTTE_E_CALLBACK; without a `done` the dispatch fails with it. userdata is
+ *  of both, and is freed after them. What has not begun when the realm is closed never runs and is only freed. The
+ *  realm needs a queue.
+ *  Thread: any. Result: -. Optional: out_ticket. Errors: FROZEN. */
+motte_status motte_realm_queue_write(motte_realm *realm, motte_realm_fn work, motte_write_done_fn done, void *userdata,
+                                     motte_free_fn free_userdata, uint64_t *out_ticket);
+
+/** Takes back a queued write that has not begun; UNCHANGED when it has. `done` is not called.
+ *  Thread: any. Result: -. Errors: FROZEN. */
+motte_status motte_realm_cancel_queued(motte_realm *realm, uint64_t ticket);
+
+/* ---------------------------------------------------------------------------------------------------- reference
+ *
+ * Handles belong to the thread of their realm. A reference goes from there to any thread, where it gives a handle to
+ * the same thing in a realm of that thread and of the same file. It keeps the version it was made at until it is
+ * resolved or released. */
+
+/** A reference to an object, a collection or a query.
+ *  Thread: owner. Result: O. Errors: OBJECT_DELETED, WRONG_KIND, OUT_OF_HANDLES. */
+motte_status motte_reference_new(const void *handle, motte_reference **out_reference);
+
+/** Resolves a reference, once: a handle of the kind that it was made from. A realm that shows an older version
+ *  refreshes first. NOT_FOUND, and the reference stays as it is, where the thing has been deleted, the realm is of
+ *  another file, or the write that the reference was made in is not committed.
+ *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, OUT_OF_HANDLES. */
+motte_status motte_reference_resolve(motte_reference *reference, motte_realm *realm, void **out_handle);
 
 /* ---------------------------------------------------------------------------------------------------- sections
  *

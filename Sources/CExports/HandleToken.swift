@@ -36,7 +36,7 @@ struct HandleToken: Equatable {
 /// What a handle stands for; the numbers are those of `motte_handle_type`.
 enum HandleKind: UInt8, CaseIterable {
     case error = 1, config, schema, realm, object, coll, query, insert, queue, token, changes, report, migration
-    case sections
+    case sections, reference
 
     var name: String {
         switch self {
@@ -52,6 +52,7 @@ enum HandleKind: UInt8, CaseIterable {
         case .token: "a token"
         case .changes: "a change set"
         case .sections: "a collection in sections"
+        case .reference: "a reference"
         case .report: "a report"
         case .migration: "a migration"
         }

@@ -13,8 +13,9 @@ public func motte_realm_open(
         let out = try required(out_realm)
         let config = try Handles.any(config, .config, as: ConfigBox.self)
         let session = try Session.open(try config.box.sessionOptions())
-        if let queue = config.box.queue { try queue.bind(session) }
-        try Handles.make(RealmBox(RealmCore(session, queue: config.box.queue)), out)
+        let core: RealmCore
+        if let queue = config.box.queue { core = try RealmCore(session, on: queue) } else { core = RealmCore(session) }
+        try Handles.make(RealmBox(core), out)
         return .ok
     }
 }

@@ -12,10 +12,20 @@ final class RealmCore: Sendable {
     let names = NameCache()
     /// The queue that wakes for this realm, kept alive with it.
     private let queue: DeliveryQueue?
+    /// Run by that queue.
+    let writes: QueuedWrites?
 
-    init(_ session: Session, queue: DeliveryQueue? = nil) {
+    init(_ session: Session) {
+        self.session = session
+        queue = nil
+        writes = nil
+    }
+
+    /// With a queue that hears of its changes.
+    init(_ session: Session, on queue: DeliveryQueue) throws(DatabaseError) {
         self.session = session
         self.queue = queue
+        writes = try queue.bind(session)
     }
 }
 

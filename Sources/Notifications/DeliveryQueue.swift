@@ -2,8 +2,9 @@
 ///
 /// The descriptor is readable while there is work, level-triggered, and is drained by `dispatch` alone. Sessions are
 /// bound to a queue on its owner's thread; a notifier thread per open file sets the descriptor when there is a version
-/// newer than what a bound session shows, and does nothing else. A host with a scheduler of its own gives a wake
-/// function instead, which is called from any thread and has `dispatch` called where the queue belongs.
+/// newer than what a bound session shows, and does nothing else. Writes that wait for their turn are run by `dispatch`
+/// too; while somebody else is writing, `timeoutMilliseconds` says when to try again. A host with a scheduler of its
+/// own gives a wake function instead, which is called from any thread and has `dispatch` called where the queue is.
 import CMotteShim
 import MotteLiveObjects
 import MotteValues
@@ -60,8 +61,9 @@ package final class DeliveryQueue: @unchecked Sendable {
         if let wake { wake() } else { motte_shim_event_set(descriptor) }
     }
 
-    /// From now on this queue hears of changes to the session.
-    package func bind(_ session: Session) throws(DatabaseError) {
+    /// From now on this queue hears of changes to the session. Answers the writes that it runs there.
+    @discardableResult
+    package func bind(_ session: Session) throws(DatabaseError) -> QueuedWrites {
         try check()
         try SessionObservers.checkCanObserve(session)
         let observers = try SessionObservers.of(session)
@@ -71,12 +73,21 @@ package final class DeliveryQueue: @unchecked Sendable {
         let binding = try QueueBinding(self, session, observers)
         observers.queueBinding = binding
         bindings.append(binding)
+        return binding.writes
     }
 
     /// How long a loop may sleep: -1 without limit, 0 when there is work now.
     package func timeoutMilliseconds() throws(DatabaseError) -> Int64 {
         try check()
-        return isSet.load(ordering: .acquiring) ? 0 : -1
+        return isSet.load(ordering: .acquiring) ? 0 : pauseOfWrites
+    }
+
+    /// Until a write that waits for its turn should be tried, -1 if there is none.
+    private var pauseOfWrites: Int64 {
+        bindings.reduce(-1) { least, binding in
+            let pause = binding.isEnded ? -1 : binding.writes.pause
+            return least < 0 ? pause : pause < 0 ? least : min(least, pause)
+        }
     }
 
     /// Sleeps until there is work; false after the timeout (negative: none).
@@ -86,7 +97,11 @@ package final class DeliveryQueue: @unchecked Sendable {
         guard descriptor >= 0 else {
             throw DatabaseError(.unsupported, "this queue wakes its host itself and cannot be waited for")
         }
-        let outcome = motte_shim_event_wait(descriptor, timeoutMilliseconds)
+        // A write that waits for its turn is work, as soon as it is worth an attempt.
+        let pause = pauseOfWrites
+        let isPause = pause >= 0 && (timeoutMilliseconds < 0 || pause <= timeoutMilliseconds)
+        let outcome = motte_shim_event_wait(descriptor, isPause ? pause : timeoutMilliseconds)
+        if outcome == 0, isPause { return true }
         guard outcome >= 0 else {
             throw DatabaseError(.inputOutput, "waiting for the queue's descriptor failed", systemError: -outcome)
         }
@@ -127,6 +142,7 @@ final class QueueBinding: @unchecked Sendable {
     private var notifier: CommitNotifier?
     private let shown: Atomic<UInt64>
     private(set) var isEnded = false
+    let writes: QueuedWrites
 
     /// The queue outlives its bindings or ends them.
     struct Unowned {
@@ -136,6 +152,7 @@ final class QueueBinding: @unchecked Sendable {
 
     init(_ queue: DeliveryQueue, _ session: Session, _ observers: SessionObservers) throws(DatabaseError) {
         self.queue = Unowned(queue: queue)
+        writes = QueuedWrites(self.queue)
         self.session = session
         self.observers = observers
         shown = Atomic(try session.version.rawValue)
@@ -169,11 +186,12 @@ final class QueueBinding: @unchecked Sendable {
         isEnded = true
         notifier?.remove(self)
         notifier = nil
+        writes.end()
     }
 
     var hasWork: Bool {
         guard !isEnded, let session, let observers, !session.isClosed, !session.isInWrite else { return false }
-        if observers.hasWaitingCallbacks || observers.awaitsInitial { return true }
+        if observers.hasWaitingCallbacks || observers.awaitsInitial || writes.pause == 0 { return true }
         guard let shown = try? session.version, let latest = try? session.latestVersion else { return false }
         return latest > shown
     }
@@ -184,6 +202,7 @@ final class QueueBinding: @unchecked Sendable {
             return 0
         }
         _ = try session.refresh(at: .dispatch)
-        return try observers.run(atMost: limit)
+        let delivered = try observers.run(atMost: limit)
+        return try delivered + writes.run(session, atMost: limit - delivered)
     }
 }

@@ -63,6 +63,7 @@ extension CaseRunner {
     private func expectStates(_ input: inout CaseCursor) throws -> Bool {
         if input.accept("changes") { try expectChanges(&input) }
         else if input.accept("query") { try expectQuery(&input) }
+        else if input.accept("queued") { try expectQueued(&input) }
         else if input.accept("schema") { try expectSchema(&input) }
         else if input.accept("in-write") { try expectFlag(&input, try session.isInWrite) }
         else if input.accept("subset") { try expectRelation(&input, .isSubset) }

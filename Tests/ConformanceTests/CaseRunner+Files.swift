@@ -65,7 +65,7 @@ extension CaseRunner {
         return options
     }
 
-    private func run(_ steps: [String], in session: Session) throws(DatabaseError) {
+    func run(_ steps: [String], in session: Session) throws(DatabaseError) {
         let before = current
         current = session
         defer { current = before }

@@ -64,6 +64,7 @@ extension CaseRunner {
             let name = try input.needName()
             sessions[name] = try session.freeze()
         } else if input.accept("mark") { mark = try session.counters.read() }
+        else if try stepOfHandover(&input) { return true }
         else if input.accept("observe") { try observe(&input) }
         else if input.accept("sections") {
             let name = try input.needName()
@@ -166,7 +167,9 @@ extension CaseRunner {
         if try !queue.wait(timeoutMilliseconds: 2_000) { throw CaseFailure("the queue has no work") }
         var poller = pollfd(fd: queue.descriptor, events: Int16(POLLIN), revents: 0)
         if poll(&poller, 1, 2_000) != 1 { throw CaseFailure("the descriptor of the queue is not readable") }
+        failure = nil
         try queue.dispatch()
+        if let failure { throw failure }
     }
 
     /// 64 times a byte, or none.

@@ -25,6 +25,10 @@ final class CaseRunner {
     var sections: [String: LiveSections] = [:]
     var tokens: [String: Observation] = [:]
     var queries: [String: PreparedQuery] = [:]
+    var references: [String: LiveReference] = [:]
+    /// Queued writes, and who runs those of each session.
+    var queued: [String: QueuedStep] = [:]
+    var writes: [ObjectIdentifier: QueuedWrites] = [:]
     var current: Session?
     var queue: DeliveryQueue?
     var mark: Counters.Reading?
@@ -114,7 +118,7 @@ final class CaseRunner {
         current = session
         let queue = try self.queue ?? DeliveryQueue()
         self.queue = queue
-        try queue.bind(session)
+        writes[ObjectIdentifier(session)] = try queue.bind(session)
         return session
     }
 
@@ -127,6 +131,9 @@ final class CaseRunner {
     func closeAll() {
         tokens = [:]
         queries = [:]
+        references = [:]
+        queued = [:]
+        writes = [:]
         collections = [:]
         objects = [:]
         for session in sessions.values { _ = try? session.close() }

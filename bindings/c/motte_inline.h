@@ -190,6 +190,7 @@ MOTTE_TYPED_HANDLE(motte_changes)
 MOTTE_TYPED_HANDLE(motte_report)
 MOTTE_TYPED_HANDLE(motte_migration)
 MOTTE_TYPED_HANDLE(motte_sections)
+MOTTE_TYPED_HANDLE(motte_reference)
 
 #undef MOTTE_TYPED_HANDLE
 #undef MOTTE_FREEZABLE_HANDLE

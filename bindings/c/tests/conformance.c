@@ -39,6 +39,7 @@ static struct {
     int has_key;
     uint8_t key;
     named sessions[MAXIMUM], objects[MAXIMUM], colls[MAXIMUM], sections[MAXIMUM], tokens[MAXIMUM], queries[MAXIMUM];
+    named references[MAXIMUM], queued[MAXIMUM];
     motte_realm *realm; /* in use */
     const motte_migration *migration; /* under way */
     const motte_realm *old_realm;
@@ -933,6 +934,22 @@ static int key_paths(cursor *in, motte_str *paths, size_t *count) {
     return 1;
 }
 
+/* One of the two. */
+static motte_status need_object_or_collection(cursor *in, motte_object **object, motte_coll **coll) {
+    *object = NULL;
+    *coll = NULL;
+    if (!starts_collection(in)) {
+        cursor ahead = *in;
+        TRY(need_object(&ahead, object));
+        if (at_end(&ahead)) {
+            *in = ahead;
+            return MOTTE_OK;
+        }
+        *object = NULL;
+    }
+    return need_collection(in, coll);
+}
+
 static motte_status observe(cursor *in) {
     char *name = need_name(in);
     motte_token *token;
@@ -951,29 +968,17 @@ static motte_status observe(cursor *in) {
     } else if (accept(in, "realm")) {
         TRY(motte_observe_realm(now.realm, 0, NULL, NULL, NULL, &token));
     } else {
-        cursor ahead = *in;
-        int is_object = 0;
-        if (!starts_collection(in)) {
-            motte_object *object;
-            TRY(need_object(&ahead, &object));
-            is_object = at_end(&ahead);
-            if (is_object) {
-                *in = ahead;
-                if (has_paths) {
-                    TRY(motte_observe_object_paths(object, paths, count, 0, NULL, NULL, NULL, &token));
-                } else {
-                    TRY(motte_observe_object(object, 0, NULL, NULL, NULL, &token));
-                }
-            }
-        }
-        if (!is_object) {
-            motte_coll *coll;
-            TRY(need_collection(in, &coll));
-            if (has_paths) {
-                TRY(motte_observe_coll_paths(coll, paths, count, 0, NULL, NULL, NULL, &token));
-            } else {
-                TRY(motte_observe_coll(coll, 0, NULL, NULL, NULL, &token));
-            }
+        motte_object *object;
+        motte_coll *coll;
+        TRY(need_object_or_collection(in, &object, &coll));
+        if (object && has_paths) {
+            TRY(motte_observe_object_paths(object, paths, count, 0, NULL, NULL, NULL, &token));
+        } else if (object) {
+            TRY(motte_observe_object(object, 0, NULL, NULL, NULL, &token));
+        } else if (has_paths) {
+            TRY(motte_observe_coll_paths(coll, paths, count, 0, NULL, NULL, NULL, &token));
+        } else {
+            TRY(motte_observe_coll(coll, 0, NULL, NULL, NULL, &token));
         }
     }
     keep(now.tokens, name, own(token));
@@ -982,6 +987,7 @@ static motte_status observe(cursor *in) {
 
 static motte_status expect_equal(cursor *in, const literal *actual);
 static motte_status expect_number(cursor *in, int64_t actual);
+static motte_status expect_queued(cursor *in);
 
 static motte_status declare_sections(cursor *in) {
     motte_coll *coll;
@@ -1370,6 +1376,7 @@ static motte_status expect(cursor *in) {
     if (accept(in, "nonnull")) return expect_aggregate(in, MOTTE_AGGREGATE_COUNT);
     if (accept(in, "changes")) return expect_changes(in);
     if (accept(in, "query")) return expect_query(in);
+    if (accept(in, "queued")) return expect_queued(in);
     if (accept(in, "section-keys")) return expect_section_keys(in);
     if (accept(in, "section-of")) return expect_section_of(in);
     if (accept(in, "place")) return expect_place(in);
@@ -1460,6 +1467,8 @@ static void close_all(void) {
     memset(now.colls, 0, sizeof now.colls);
     memset(now.tokens, 0, sizeof now.tokens);
     memset(now.queries, 0, sizeof now.queries);
+    memset(now.references, 0, sizeof now.references);
+    memset(now.queued, 0, sizeof now.queued);
 }
 
 static motte_status refresh(cursor *in) {
@@ -1478,7 +1487,94 @@ static motte_status dispatch(void) {
     MUST(motte_queue_wait(now.queue, 2000));
     struct pollfd poller = {descriptor, POLLIN, 0};
     if (poll(&poller, 1, 2000) != 1) case_fail("the descriptor of the queue is not readable");
-    return motte_queue_dispatch(now.queue, 0, &count);
+    now.failure = NULL;
+    motte_status status = motte_queue_dispatch(now.queue, 0, &count);
+    if (now.failure) case_fail("%s", now.failure);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ handing over */
+
+static motte_status refer(cursor *in) {
+    motte_object *object;
+    motte_coll *coll;
+    motte_reference *reference;
+    char *name = need_name(in);
+    need(in, "=");
+    TRY(need_object_or_collection(in, &object, &coll));
+    TRY(motte_reference_new(object ? (const void *)object : coll, &reference));
+    keep(now.references, name, own(reference));
+    return MOTTE_OK;
+}
+
+static motte_status resolve_reference(cursor *in) {
+    void *handle;
+    motte_status status = motte_reference_resolve(lookup(now.references, need_name(in)), now.realm, &handle);
+    TRY(status);
+    if (accept(in, "gone")) {
+        if (status != MOTTE_NOT_FOUND) case_fail("the reference is still there");
+        return MOTTE_OK;
+    }
+    if (status == MOTTE_NOT_FOUND) case_fail("the reference leads to nothing");
+    own(handle);
+    need(in, "to");
+    int is_collection = accept(in, "$");
+    if (!is_collection) need(in, "@");
+    keep(is_collection ? now.colls : now.objects, need_name(in), handle);
+    agree(motte_handle_kind(handle) == (is_collection ? MOTTE_HANDLE_COLL : MOTTE_HANDLE_OBJECT),
+          "motte_reference_resolve", "motte_handle_kind");
+    return MOTTE_OK;
+}
+
+/* A step in a write that waits for its turn. */
+typedef struct queued {
+    char *step;
+    motte_status of_step;
+    const char *state;
+    uint64_t ticket;
+} queued;
+
+static motte_status run_queued(void *userdata, motte_realm *realm) {
+    queued *write = userdata;
+    motte_realm *before = now.realm;
+    now.realm = realm;
+    write->of_step = run_kept(&write->step, 1);
+    now.realm = before;
+    return write->of_step;
+}
+
+static motte_status end_queued(void *userdata, motte_status status, uint64_t version) {
+    queued *write = userdata;
+    if (status == MOTTE_E_CALLBACK) status = write->of_step;
+    agree((status == MOTTE_OK) == (version > 0), "the status of a queued write", "its version");
+    write->state = status == MOTTE_OK ? "ok" : motte_status_name(status) + strlen("MOTTE_E_");
+    return 0;
+}
+
+static motte_status queue_write(cursor *in) {
+    queued *write = calloc(1, sizeof *write);
+    size_t count = 0;
+    char *name = need_name(in);
+    if (!write) abort();
+    write->state = "waiting";
+    keep_step(in, &write->step, &count);
+    keep(now.queued, name, write);
+    return motte_realm_queue_write(now.realm, run_queued, end_queued, write, NULL, &write->ticket);
+}
+
+static motte_status unqueue(cursor *in) {
+    queued *write = lookup(now.queued, need_name(in));
+    motte_status status = motte_realm_cancel_queued(now.realm, write->ticket);
+    TRY(status);
+    if (status == MOTTE_OK) write->state = "cancelled";
+    return expect_flag(in, status == MOTTE_OK);
+}
+
+static motte_status expect_queued(cursor *in) {
+    queued *write = lookup(now.queued, need_name(in));
+    char *wanted = need_name(in);
+    if (strcmp(wanted, write->state) != 0) case_fail("the queued write is %s", write->state);
+    return MOTTE_OK;
 }
 
 static motte_status let(cursor *in) {
@@ -1708,6 +1804,10 @@ static motte_status step(cursor *in) {
     if (accept(in, "refresh")) return refresh(in);
     if (accept(in, "wait")) return motte_realm_wait_for_change(now.realm, 2000);
     if (accept(in, "dispatch")) return dispatch();
+    if (accept(in, "refer")) return refer(in);
+    if (accept(in, "resolve")) return resolve_reference(in);
+    if (accept(in, "queue")) return queue_write(in);
+    if (accept(in, "unqueue")) return unqueue(in);
     if (accept(in, "close")) return motte_realm_close(now.realm);
     if (accept(in, "use")) return use(in);
     if (accept(in, "freeze")) return freeze(in);

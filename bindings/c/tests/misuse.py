@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import header  # noqa: E402
 
 HANDLES = ["error", "config", "schema", "realm", "object", "coll", "query", "insert", "queue", "token", "changes",
-           "report", "migration", "sections"]
+           "report", "migration", "sections", "reference"]
 IN_REALM = {"realm", "object", "coll", "query", "insert", "token", "sections"}
 STRUCTS_WITH_SIZE = {name for _, name, fields in header.structs() if fields and fields[0] == "struct_size"}
 
@@ -98,6 +98,8 @@ GOOD = {
     ("motte_observe_section", "flags"): "MOTTE_OBSERVE_PATHS",
     ("motte_observe_sections", "paths"): "f->paths", ("motte_observe_section", "paths"): "f->paths",
     ("motte_observe_coll_paths", "paths"): "f->paths", ("motte_observe_object_paths", "paths"): "f->paths",
+    ("motte_realm_queue_write", "work"): "realm_callback", ("motte_realm_queue_write", "done"): "done_callback",
+    ("motte_realm_cancel_queued", "ticket"): "1",
     ("motte_embedded_put", "map"): "f->homes", ("motte_map_get_coll", "map"): "f->mixed_map",
 }
 GENERAL = {
@@ -122,6 +124,8 @@ NULL_IS_FINE = {
 }
 # These need a realm that has a file, alone.
 WITH_FILE = {"motte_realm_compact"}
+# These need a realm with a queue.
+WITH_QUEUE = {"motte_realm_queue_write", "motte_realm_cancel_queued"}
 ARRAYS_OUT = {"out_values", "out_keys", "out_offsets", "out_props", "out_classes", "out_indexes", "out_old_indexes",
               "out_new_indexes", "out_validity", "out_text", "out_readers", "out_texts"}
 
@@ -263,7 +267,8 @@ def write(cases, function, by_name):
     parameters = function.parameters
     listed = errors(function, by_name)
     returns_status = function.result == "motte_status"
-    state = "IN_WRITE" if "NOT_IN_WRITE" in listed else "WITH_FILE" if function.name in WITH_FILE else "0"
+    state = ("IN_WRITE" if "NOT_IN_WRITE" in listed else "WITH_FILE" if function.name in WITH_FILE
+             else "WITH_QUEUE" if function.name in WITH_QUEUE else "0")
     subject = next((is_handle(p) for p in parameters if is_handle(p)), None)
 
     def case(label, expected, changes, **options):
@@ -316,7 +321,7 @@ def write(cases, function, by_name):
     if returns_status and function.thread == "owner" and any(is_generic(p) for p in parameters):
         case("on another thread", "MOTTE_E_WRONG_THREAD", {}, where="thread")
     if returns_status and subject in IN_REALM and function.name != "motte_realm_close":
-        closed = "WITH_FILE | IS_CLOSED" if state == "WITH_FILE" else "IS_CLOSED"
+        closed = f"{state} | IS_CLOSED" if state in ("WITH_FILE", "WITH_QUEUE") else "IS_CLOSED"
         case("after the realm was closed", "MOTTE_E_CLOSED", {}, state=closed)
     if "NOT_IN_WRITE" in listed:
         case("outside of a write", "MOTTE_E_NOT_IN_WRITE", {}, state="0")

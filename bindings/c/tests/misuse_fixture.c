@@ -201,6 +201,7 @@ void fixture_make(fixture *f, int state) {
     }
     MUST(motte_config_set_schema(f->config, f->schema, 0));
     MUST(motte_queue_new(0, &f->queue));
+    if (state & WITH_QUEUE) MUST(motte_config_set_queue(f->config, f->queue));
     MUST(motte_realm_open(f->config, &f->realm));
     MUST(motte_class_find(f->realm, "Thing", MOTTE_NTS, &f->cls));
     f->id = prop_of(f, "id");
@@ -242,8 +243,9 @@ void fixture_make(fixture *f, int state) {
     MUST(motte_realm_verify(f->realm, NULL, NULL, NULL, &f->report));
     if (state & WITH_FILE) {
         if (state & IS_CLOSED) MUST(motte_realm_close(f->realm));
-        return; /* what is frozen would hold the file too */
+        return; /* what is frozen would hold the file too, and so would a reference */
     }
+    MUST(motte_reference_new(f->object, &f->reference));
     MUST(motte_freeze(f->realm, &frozen));
     f->frozen_realm = (motte_realm *)frozen;
     MUST(motte_freeze(f->object, &frozen));
@@ -261,7 +263,7 @@ void fixture_make(fixture *f, int state) {
 }
 
 void fixture_end(fixture *f, const char *name) {
-    const void *handles[24];
+    const void *handles[25];
     uint64_t left;
     handles[0] = f->error;
     handles[1] = f->config;
@@ -288,7 +290,8 @@ void fixture_end(fixture *f, const char *name) {
     handles[21] = f->report;
     handles[22] = f->file_config;
     handles[23] = f->sections;
-    motte_release_many(handles, 24);
+    handles[24] = f->reference;
+    motte_release_many(handles, 25);
     motte_buf_dispose(&f->document);
     left = motte_handle_count(MOTTE_HANDLE_NONE);
     if (left != 0) {
@@ -339,6 +342,13 @@ motte_status compact_callback(void *userdata, uint64_t total, uint64_t used, int
     (void)total;
     (void)used;
     *out_compact = 0;
+    return 0;
+}
+
+motte_status done_callback(void *userdata, motte_status status, uint64_t version) {
+    (void)userdata;
+    (void)status;
+    (void)version;
     return 0;
 }
 

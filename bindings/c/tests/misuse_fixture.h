@@ -23,6 +23,7 @@ typedef struct fixture {
     motte_report *report;
     motte_config *file_config;           /* of a file that nobody has open */
     motte_sections *sections;
+    motte_reference *reference;          /* to `object` */
     const motte_migration *migration;    /* inside one */
 
     /* Good arguments. */
@@ -53,7 +54,7 @@ typedef struct fixture {
     int freed; /* calls of count_free() */
 } fixture;
 
-enum { IN_WRITE = 1, OBJECT_IS_DELETED = 2, IS_CLOSED = 4, WITH_FILE = 8 };
+enum { IN_WRITE = 1, OBJECT_IS_DELETED = 2, IS_CLOSED = 4, WITH_FILE = 8, WITH_QUEUE = 16 };
 
 void fixture_make(fixture *f, int state);
 void fixture_end(fixture *f, const char *name);
@@ -71,6 +72,7 @@ motte_status handle_callback(void *userdata, const void *handle, motte_handle_ty
 motte_status progress_callback(void *userdata, uint64_t done, uint64_t total);
 motte_status compact_callback(void *userdata, uint64_t total, uint64_t used, int32_t *out_compact);
 motte_status realm_callback(void *userdata, motte_realm *realm);
+motte_status done_callback(void *userdata, motte_status status, uint64_t version);
 motte_status migrate_callback(void *userdata, const motte_migration *migration, const motte_realm *old_realm,
                               motte_realm *new_realm);
 motte_status pair_callback(void *userdata, const motte_object *old_object, motte_object *new_object);

@@ -13,6 +13,7 @@ import struct
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from decimal import Decimal
 from typing import Any, Optional
 
@@ -124,6 +125,8 @@ class Runner:
         self.queries: dict[str, Any] = {}
         self.tokens: dict[str, Heard] = {}
         self.sections: dict[str, Any] = {}
+        self.references: dict[str, motte.Reference[Any]] = {}
+        self.queued: dict[str, Future[None]] = {}
         self.mark: dict[str, int] = {}
         self.current: Optional[motte.Database] = None
         self.encryption_key: Optional[bytes] = None
@@ -652,14 +655,8 @@ class Runner:
             more["key"] = plain(cursor.value(self.object))
         elif cursor.accept("realm"):
             source = self.db
-        elif self.starts_collection(cursor):
-            source = self.collection(cursor)
         else:
-            at = cursor.at
-            source = self.object(cursor)
-            if not cursor.at_end():
-                cursor.at = at
-                source = self.collection(cursor)
+            source = self.object_or_collection(cursor)
         heard.observation = source.observe(heard.changes.append, **more)
         self.tokens[name] = heard
 
@@ -805,6 +802,62 @@ class Runner:
         else:
             self.equal(cursor, moved)
 
+    def object_or_collection(self, cursor: Cursor) -> Any:
+        if self.starts_collection(cursor):
+            return self.collection(cursor)
+        at = cursor.at
+        found = self.object(cursor)
+        if cursor.at_end():
+            return found
+        cursor.at = at
+        return self.collection(cursor)
+
+    def _refer(self, cursor: Cursor) -> None:
+        name = cursor.name()
+        cursor.need("=")
+        self.references[name] = motte.Reference(self.object_or_collection(cursor))
+
+    def _resolve(self, cursor: Cursor) -> None:
+        found = self.db.resolve(self.references[cursor.name()])
+        if cursor.accept("gone"):
+            if found is not None:
+                raise CaseFailure("the reference is still there")
+            return
+        if found is None:
+            raise CaseFailure("the reference leads to nothing")
+        cursor.need("to")
+        if cursor.accept("$"):
+            self.collections[cursor.name()] = found
+        else:
+            cursor.need("@")
+            self.objects[cursor.name()] = found
+
+    def _queue(self, cursor: Cursor) -> None:
+        name, text = cursor.name(), cursor.take_rest()
+
+        def run(db: motte.Database) -> None:
+            before, self.current = self.current, db
+            try:
+                self.step(Cursor(text))
+            finally:
+                self.current = before
+        self.queued[name] = self.db.queue_write(run)
+
+    def _unqueue(self, cursor: Cursor) -> None:
+        self.flag(cursor, self.queued[cursor.name()].cancel())
+
+    def _queued(self, cursor: Cursor) -> None:
+        future, wanted = self.queued[cursor.name()], cursor.name()
+        if future.cancelled() or not future.done():
+            state = "cancelled" if future.cancelled() else "waiting"
+        else:
+            error = future.exception()
+            if error is not None and not isinstance(error, errors.Error):
+                raise error
+            state = "ok" if error is None else error.code.name if error.code is not None else repr(error)
+        if state != wanted:
+            raise CaseFailure(f"the queued write is {state}")
+
     def _schema(self, cursor: Cursor) -> None:
         expected, actual = (re.sub(r"[\s,]+", " ", text).strip() for text in (cursor.in_backquotes(), self.db.schema))
         if expected != actual:
@@ -818,6 +871,7 @@ class Runner:
     STEPS = [
         ("elsewhere", _elsewhere), ("write", _write), ("commit", _commit), ("cancel", _cancel), ("refresh", _refresh),
         ("wait", _wait), ("dispatch", _dispatch), ("close", _close), ("use", _use), ("freeze", _freeze),
+        ("refer", _refer), ("resolve", _resolve), ("queue", _queue), ("unqueue", _unqueue),
         ("create", _create), ("upsert", _upsert), ("insert-at", _insert_at), ("insert", _insert), ("merge", _merge),
         ("set", _set),
         ("delete", _delete), ("append", _append), ("replace", _replace), ("remove", _remove), ("move", _move),
@@ -844,7 +898,7 @@ class Runner:
         ("intersects", lambda self, cursor: self._relation(cursor, "isdisjoint", False)),
         ("key", _key), ("parent", _parent), ("section-keys", _section_keys), ("section-of", _section_of),
         ("place", _place),
-        ("changes", _changes), ("query", _query), ("counter", _counter), ("schema", _schema),
+        ("changes", _changes), ("query", _query), ("queued", _queued), ("counter", _counter), ("schema", _schema),
         ("in-write", _in_write), ("same", _same),
     ]
 

@@ -20,6 +20,7 @@ from .errors import Code, Error
 from .exchange import ImportCounts, csv_schema, dump_schema
 from .fields import Float32, Mixed, backlinks, field
 from .geo import GeoBox, GeoCircle, GeoPolygon
+from .handover import Reference
 from .lists import List
 from .maintenance import (
     ClassSpace, Compaction, Plan, Reader, Report, Space, compact, delete, exists, plan, salvage, salvaged,
@@ -43,7 +44,7 @@ __all__ = [
     "Backlinks", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection", "Compaction", "Database",
     "DatabaseChange", "EmbeddedModel", "Error", "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "ImportCounts",
     "List", "Map", "Migration", "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Plan", "Predicate",
-    "PreparedQuery", "PropertyChange", "Reader", "Report", "Results", "Section", "SectionChanges", "Sections", "Set",
-    "Space", "Write", "backlinks", "compact", "csv_schema", "delete", "dump_schema", "errors", "exists", "field",
-    "library_version", "open", "plan", "salvage", "salvaged", "schema_version", "verify",
+    "PreparedQuery", "PropertyChange", "Reader", "Reference", "Report", "Results", "Section", "SectionChanges",
+    "Sections", "Set", "Space", "Write", "backlinks", "compact", "csv_schema", "delete", "dump_schema", "errors",
+    "exists", "field", "library_version", "open", "plan", "salvage", "salvaged", "schema_version", "verify",
 ]

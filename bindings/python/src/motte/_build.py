@@ -25,6 +25,8 @@ extern "Python" motte_status motte_python_pair(void *userdata, const motte_objec
                                                motte_object *new_object);
 extern "Python" motte_status motte_python_section_key(void *userdata, const motte_coll *coll, size_t index,
                                                       motte_value *out_key);
+extern "Python" motte_status motte_python_work(void *userdata, motte_realm *realm);
+extern "Python" motte_status motte_python_done(void *userdata, motte_status status, uint64_t version);
 extern "Python" void motte_python_free(void *userdata);
 """
 

@@ -112,6 +112,18 @@ def motte_python_visit(userdata: Any, handle: Any, kind: int) -> int:
     return _run(userdata, handle, kind)
 
 
+@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+def motte_python_work(userdata: Any, _: Any) -> int:
+    return _run(userdata, None, 0)
+
+
+@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+def motte_python_done(userdata: Any, status: int, version: int) -> int:
+    # What the work raised is what comes next.
+    _kept.error = None
+    return _run(userdata, status, version)
+
+
 def _make_free(ffi: Any, alive: dict[int, Any]) -> None:
     """Held by a closure: the library may also let go when Python is ending and this module's names are gone."""
     @ffi.def_extern()  # type: ignore[untyped-decorator]

@@ -154,6 +154,13 @@ class Queue:
 # ------------------------------------------------------------------------------------------------ realm
 
 
+def reference(handle: Any) -> Any:
+    """A motte_reference to what a handle is of."""
+    place = out("motte_reference")
+    errors.check(lib.motte_reference_new(handle, place))
+    return own(place)
+
+
 class Realm:
     __slots__ = ("handle", "_scratch")
 
@@ -213,6 +220,24 @@ class Realm:
 
     def cancel(self) -> None:
         errors.check(lib.motte_realm_cancel(self.handle))
+
+    def queue_write(self, run: Callable[[Optional[int], int], None]) -> int:
+        """From any thread: `run(None, 0)` is called in the write, `run(status, version)` after it; gives a ticket."""
+        ticket = ffi.new("uint64_t *")
+        errors.check(lib.motte_realm_queue_write(
+            self.handle, lib.motte_python_work, lib.motte_python_done, _callbacks.passed(run), lib.motte_python_free,
+            ticket))
+        return int(ticket[0])
+
+    def cancel_queued(self, ticket: int) -> bool:
+        return errors.check(lib.motte_realm_cancel_queued(self.handle, ticket)) == OK
+
+    def resolve(self, reference: Any) -> Optional[Any]:
+        """The handle that a motte_reference stands for here."""
+        place = ffi.new("void **")
+        if errors.check(lib.motte_reference_resolve(reference, self.handle, place)) != OK:
+            return None
+        return own(place)
 
     def in_write(self) -> bool:
         return bool(lib.motte_realm_in_write(self.handle))

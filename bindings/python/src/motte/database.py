@@ -2,7 +2,8 @@
 
 A Database belongs to the thread that opened it. It shows one version until it is refreshed or writes. A block `with
 db.write():` commits at its end and cancels when it raises; under asyncio the block belongs to its task, and other tasks
-that change the database meanwhile get an error instead of joining in. freeze() gives what any thread may read.
+that change the database meanwhile get an error instead of joining in. freeze() gives what any thread may read;
+`handover.py` has what other threads may ask of it.
 """
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from ._realm import Queue, Realm
 from .backlinks import Backlinks
 from .delivery import Delivery
 from .exchange import Exchange
+from .handover import Handover
 from .lists import List
 from .maintenance import Maintenance
 from .maps import Map
@@ -42,7 +44,7 @@ M = TypeVar("M", bound=Model)
 PrimaryKey = Union[int, str, uuid.UUID, ObjectId, None]
 
 
-class Database(Storing, Delivery, Maintenance, Exchange):
+class Database(Storing, Delivery, Handover, Maintenance, Exchange):
     """An open database; made by `motte.open()`."""
 
     def __init__(self, realm: Realm, queue: Optional[Queue], classes: Optional[Sequence[type[Model]]],
@@ -53,6 +55,7 @@ class Database(Storing, Delivery, Maintenance, Exchange):
         self._write: Optional[Write] = None
         self._frozen: Optional[weakref.ref[Database]] = None
         self._waiters: set[asyncio.Future[None]] = set()
+        self._retry: Optional[asyncio.TimerHandle] = None
         info = realm.info()
         self._path = info.path
         self._identity = (info.path, info.version if live is not None else None)
@@ -133,6 +136,7 @@ class Database(Storing, Delivery, Maintenance, Exchange):
         self._closed = True
         if self._write is not None:
             self._write._end(cancelled=True)
+        self._wake(errors.ClosedError("the database has been closed"))
         # They lead back here; without them everything goes with the last who holds it.
         self._rows.clear()
         self._by_model.clear()

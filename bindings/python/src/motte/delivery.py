@@ -73,25 +73,49 @@ class Delivery:
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         if not db._waiters:
-            loop.add_reader(db.fileno(), db._readable)
+            self._listen(loop)
         db._waiters.add(future)
         try:
             await future
         finally:
-            db._waiters.discard(future)
-            if not db._waiters:
-                loop.remove_reader(db.fileno())
+            if future in db._waiters:
+                db._waiters.discard(future)
+                if not db._waiters:
+                    self._stop_listening(loop)
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        db = cast("Database", self)
+        loop.add_reader(db.fileno(), self._readable)
+        assert db._queue is not None
+        # A queued write that somebody else's write holds up.
+        pause = db._queue.timeout_ms()
+        if pause >= 0:
+            db._retry = loop.call_later(pause / 1000, self._readable)
+
+    def _stop_listening(self, loop: asyncio.AbstractEventLoop) -> None:
+        db = cast("Database", self)
+        loop.remove_reader(db.fileno())
+        if db._retry is not None:
+            db._retry.cancel()
+            db._retry = None
 
     def _readable(self) -> None:
-        db = cast("Database", self)
         failure: Optional[Exception] = None
         try:
-            db.dispatch()
+            self.dispatch()
         except Exception as error:
             failure = error
-        for future in db._waiters:
+        self._wake(failure)
+
+    def _wake(self, failure: Optional[Exception]) -> None:
+        """All waiters; who goes on waiting listens again."""
+        db = cast("Database", self)
+        waiters, db._waiters = db._waiters, set()
+        for future in waiters:
             if not future.done():
                 if failure is None:
                     future.set_result(None)
                 else:
                     future.set_exception(failure)
+        if waiters:
+            self._stop_listening(next(iter(waiters)).get_loop())

@@ -50,10 +50,13 @@ class Write:
                 if database._realm.in_write():
                     database._realm.cancel()
                 raise
+        self._begun()
+        return self
+
+    def _begun(self) -> None:
         self._task = current_task()
         self.is_open = True
-        database._write = self
-        return self
+        self._database._write = self
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                  traceback: Optional[TracebackType]) -> None:

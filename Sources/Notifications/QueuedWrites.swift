@@ -1,0 +1,148 @@
+/// Writes of one session that wait for their turn without holding anybody up, in the order they were asked for.
+///
+///  1. `add` takes a write, from any thread, and signals the session's queue.
+///  2. A dispatch begins it where the session belongs, once nobody else is writing. While somebody is, a later dispatch
+///     tries again; the queue's timeout says when at the latest. Each attempt has a little more patience than the one
+///     before, so that it gets a place among those who wait.
+///  3. Work, commit and `done` run within that dispatch. Work that throws undoes its own write and no other.
+///  4. What has not begun when the session closes never runs: it is let go of, and that is all it hears.
+import MotteLiveObjects
+import MotteValues
+
+package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queue is only told that there is work
+    package struct Write {
+        let work: (Session) throws(DatabaseError) -> Void
+        let done: (Result<Version, DatabaseError>) throws(DatabaseError) -> Void
+
+        /// `work` runs in the write, which it may end itself. What `done` throws comes out of the dispatch.
+        package init(
+            work: @escaping (Session) throws(DatabaseError) -> Void,
+            done: @escaping (Result<Version, DatabaseError>) throws(DatabaseError) -> Void
+        ) {
+            self.work = work
+            self.done = done
+        }
+    }
+
+    // @unchecked: writes are handed from whoever adds them to the session's owner, one after the other.
+    private struct State: @unchecked Sendable {
+        var waiting: [(id: UInt64, write: Write)] = []
+        var lastID: UInt64 = 0
+        /// How often somebody else was writing.
+        var refusals = 0
+        var isEnded = false
+    }
+
+    private let state = Locked(State())
+    private let queue: QueueBinding.Unowned
+    /// Between two attempts.
+    private static let pauseMilliseconds: Int64 = 2
+    private static let mostPatience: Int64 = 20
+
+    init(_ queue: QueueBinding.Unowned) { self.queue = queue }
+
+    /// From any thread. Answers a number for `cancel`.
+    @discardableResult
+    package func add(_ write: Write) throws(DatabaseError) -> UInt64 {
+        let id = try state.withLock { (state) throws(DatabaseError) in
+            guard !state.isEnded else { throw Self.closed() }
+            state.lastID += 1
+            state.waiting.append((state.lastID, write))
+            return state.lastID
+        }
+        queue.signal()
+        return id
+    }
+
+    /// From any thread: true if it had not begun and now never will.
+    package func cancel(_ id: UInt64) throws(DatabaseError) -> Bool {
+        // Let go of outside the lock: what it holds may call back in here.
+        let taken = try state.withLock { (state) throws(DatabaseError) in
+            guard !state.isEnded else { throw Self.closed() }
+            return state.waiting.firstIndex { $0.id == id }.map { state.waiting.remove(at: $0) }
+        }
+        return taken != nil
+    }
+
+    private static func closed() -> DatabaseError {
+        DatabaseError(.closed, "this session has been closed; open the file again")
+    }
+
+    func end() {
+        let left = state.withLock { state in
+            state.isEnded = true
+            let left = state.waiting
+            state.waiting = []
+            return left
+        }
+        withExtendedLifetime(left) {}
+    }
+
+    /// Until the next attempt: 0 when none was made yet, -1 when nothing waits.
+    var pause: Int64 {
+        state.withLock { $0.waiting.isEmpty ? -1 : $0.refusals == 0 ? 0 : Self.pauseMilliseconds }
+    }
+
+    /// Answers how many ran.
+    func run(_ session: Session, atMost limit: Int) throws(DatabaseError) -> Int {
+        var ran = 0
+        while ran < limit, pause >= 0, !session.isClosed, !session.isInWrite {
+            do throws(DatabaseError) {
+                let patience = state.withLock { min(Int64($0.refusals), Self.mostPatience) }
+                try session.beginWrite(timeoutMilliseconds: patience)
+            } catch {
+                if error.code == .timeout {
+                    state.withLock { $0.refusals += 1 }
+                    return ran
+                }
+                // A callback failed that was told of the version before: the write itself is fine and stays first.
+                if session.isInWrite {
+                    try session.cancel()
+                    throw error
+                }
+                guard let refused = next() else { return ran }
+                ran += 1
+                try refused.done(.failure(error))
+                continue
+            }
+            guard let write = next() else {
+                try session.cancel()
+                return ran
+            }
+            ran += 1
+            try run(write, session)
+        }
+        return ran
+    }
+
+    private func next() -> Write? {
+        state.withLock { state in
+            state.refusals = 0
+            return state.waiting.isEmpty ? nil : state.waiting.removeFirst().write
+        }
+    }
+
+    private func run(_ write: Write, _ session: Session) throws(DatabaseError) {
+        do throws(DatabaseError) {
+            try write.work(session)
+        } catch {
+            if session.isInWrite { try session.cancel() }
+            return try write.done(.failure(error))
+        }
+        var afterCommit: DatabaseError?
+        do throws(DatabaseError) {
+            if session.isInWrite { try session.commit() }
+        } catch {
+            // After a failure of the disk the write is still open; anything else is a callback's, after the commit.
+            if session.isInWrite {
+                try session.cancel()
+                return try write.done(.failure(error))
+            }
+            afterCommit = error
+        }
+        let outcome: Result<Version, DatabaseError>
+        do throws(DatabaseError) { outcome = .success(try session.version) } catch { outcome = .failure(error) }
+        try write.done(outcome)
+        if let afterCommit { throw afterCommit }
+    }
+}

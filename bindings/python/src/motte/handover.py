@@ -1,0 +1,157 @@
+"""Handing over to other threads: references to what is stored, and writes that the database's own thread runs."""
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, cast
+
+from . import errors
+from ._coll import Coll, Query, object_link
+from ._realm import reference
+from .maps import Map
+from .model import Model
+from .query import PreparedQuery
+from .results import Collection, remake
+from .write import Write
+
+if TYPE_CHECKING:
+    from .database import Database
+
+T = TypeVar("T")
+
+
+class Reference(Generic[T]):
+    """Stands for an object, a collection or a prepared query on its way to another thread, which resolves it, once:
+
+        reference = motte.Reference(ada)       # where she is
+        ada = db.resolve(reference)            # in a database of that thread; None if she was deleted meanwhile
+
+    It keeps the version it was made at on disk, until it is resolved or dropped. Sections by a function stay at home:
+    hand over the collection."""
+
+    def __init__(self, thing: T) -> None:
+        #: None for an object.
+        self._make: Optional[Callable[..., T]] = None
+        if isinstance(thing, Model):
+            row = thing._stored_row("handing over")
+            self._native = reference(row.realm.object(row.class_id, thing._live_key()))
+            return
+        if not isinstance(thing, (Collection, Map, PreparedQuery)):
+            raise errors.WrongTypeError(f"objects, collections and queries are handed over, not {thing!r:.60}")
+        native = thing._native if isinstance(thing, PreparedQuery) else thing._coll
+        self._native = reference(native.handle)
+        self._make = remake(thing)
+        self._is_query = isinstance(thing, PreparedQuery)
+
+    def _resolved(self, database: Database) -> Optional[T]:
+        handle = database._realm.resolve(self._native)
+        if handle is None:
+            return None
+        if self._make is None:
+            return cast(T, database._object(*object_link(handle)))
+        if self._is_query:
+            return self._make(database, _native=Query(handle))
+        return self._make(database, _coll=Coll(handle))
+
+
+class _Queued:
+    """A write that waits for its turn, and its future. The library owns it, and lets go of it when it has run or never
+    will. It holds no database: that would keep what keeps it."""
+
+    def __init__(self, database: Database, function: Callable[[Database], Any], future: Future[Any]) -> None:
+        self._home = weakref.ref(database)
+        self._function: Optional[Callable[[Database], Any]] = function
+        self._future: Optional[Future[Any]] = future
+        self._write: Optional[Write] = None
+        self._result: Any = None
+        self._failure: Optional[BaseException] = None
+
+    def __call__(self, status: Optional[int], _: int) -> None:
+        if status is None:
+            self._work()
+        else:
+            self._done(status)
+
+    def _work(self) -> None:
+        database, function, future = self._home(), self._function, self._future
+        assert database is not None and function is not None and future is not None  # it is what dispatches
+        # Nor does the frame, which the traceback of what the function raises will hold.
+        self._function = None
+        if not future.set_running_or_notify_cancel():
+            self._future = None
+            raise asyncio.CancelledError
+        write = self._write = Write(database, None)
+        write._begun()
+        try:
+            self._result = function(database)
+        except BaseException as error:
+            self._failure = error
+            write._end(cancelled=True)
+            raise
+        finally:
+            del future
+        write._end(cancelled=False)
+
+    def _done(self, status: int) -> None:
+        future, self._future = self._future, None
+        failure, self._failure = self._failure, None
+        result, self._result = self._result, None
+        if future is None:
+            return
+        if status >= 0:
+            future.set_result(result)
+            return
+        if self._write is not None:
+            self._write.was_cancelled = True
+        elif not future.set_running_or_notify_cancel():
+            return
+        future.set_exception(failure if failure is not None else errors.made(status))
+
+    def __del__(self) -> None:
+        future = self._future
+        if future is not None and not future.cancelled() and not future.done():
+            future.set_exception(errors.ClosedError("the database was closed before this write had its turn"))
+
+
+class Handover:
+    """The part of a Database that other threads may use."""
+
+    def resolve(self, reference: Reference[T]) -> Optional[T]:
+        """What a reference stands for, in this database; None where it has been deleted, belongs to another file, or
+        was made in a write that is not committed. A database that shows an older version refreshes."""
+        return reference._resolved(cast("Database", self))
+
+    def queue_write(self, function: Callable[[Database], T]) -> Future[T]:
+        """Queues a write and returns at once, on any thread. The database's own thread runs `function(db)` in a write
+        when it dispatches and nobody else is writing; raising undoes it. The future has what it returned.
+
+        Whoever waits for the future on the database's own thread has to dispatch, `db.dispatch(None)`; under asyncio
+        use write_async(). Objects that it returns belong to the database's thread."""
+        return self._queued(function)[0]
+
+    def _queued(self, function: Callable[[Database], T]) -> tuple[Future[T], int]:
+        db = cast("Database", self)
+        future: Future[T] = Future()
+        return future, db._realm.queue_write(_Queued(db, function, future))
+
+    async def write_async(self, function: Callable[[Database], T]) -> T:
+        """Runs `function(db)` in a write when it is its turn, without holding up the event loop meanwhile, and gives
+        what it returned when that is committed; raising undoes it. For the loop of the database's own thread."""
+        db = cast("Database", self)
+        future, ticket = self._queued(function)
+        try:
+            while not future.done():
+                try:
+                    await db._dispatched()
+                except Exception:
+                    # A callback's, unless there is no going on.
+                    if not future.done():
+                        raise
+            return future.result()
+        finally:
+            if not future.done():
+                future.cancel()
+                if not db.closed:
+                    db._realm.cancel_queued(ticket)

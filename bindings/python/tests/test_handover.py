@@ -1,0 +1,177 @@
+"""Between threads: references, and writes that are queued from anywhere."""
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from typing import Any
+
+import pytest
+from conftest import Dog, Person
+
+import motte
+from motte import errors
+
+SCHEMA: list[type[motte.Model]] = [Person, Dog]
+
+
+def opened() -> motte.Database:
+    return motte.open(in_memory="handover", schema=SCHEMA)
+
+
+def elsewhere(function: Callable[[], Any]) -> Any:
+    """What a function gives or raises on a thread of its own."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return future.result()
+
+
+def test_references_are_resolved_on_another_thread() -> None:
+    with opened() as db:
+        with db.write():
+            rex = db.add(Dog(name="Rex", age=3))
+            ada = db.add(Person(name="Ada", tags=["a", "b"], dogs=[rex]))
+            db.add(Person(name="Bo"))
+        young = db.query(Dog, "age < $0", 9)
+        references: list[motte.Reference[Any]] = [
+            motte.Reference(thing) for thing in (
+                ada, ada.tags, ada.dogs, db.objects(Person).where("name BEGINSWITH 'B'"),
+                db.backlinks(rex, Person.dogs), young)]
+        names = db.objects(Person).sectioned("name", first_letter=True)
+        section = motte.Reference(names[1])
+        with db.write():
+            ada.name = "Ada Lovelace"
+
+        def resolve() -> list[Any]:
+            with opened() as other:
+                person, tags, dogs, found, lovers, query = [other.resolve(each) for each in references]
+                part = other.resolve(section)
+                assert type(tags) is motte.List and type(dogs) is motte.List and part is not None and part.key == "B"
+                with pytest.raises(errors.InvalidArgumentError, match="has been resolved"):
+                    other.resolve(references[0])
+                return [person.name, list(tags), dogs[0].name, [each.name for each in found],
+                        [each.name for each in lovers], query.count(), [each.name for each in part]]
+        assert elsewhere(resolve) == [
+            "Ada Lovelace", ["a", "b"], "Rex", ["Bo"], ["Ada Lovelace"], 1, ["Bo"]]
+
+
+def test_what_is_gone_resolves_to_nothing() -> None:
+    with opened() as db:
+        with db.write() as write:
+            ada = db.add(Person(name="Ada"))
+            reference = motte.Reference(ada)
+            assert elsewhere(lambda: resolved(reference)) is None
+        assert elsewhere(lambda: resolved(reference)) == "Ada" and write.version is not None
+        reference = motte.Reference(ada)
+        with db.write():
+            db.delete(ada)
+        assert elsewhere(lambda: resolved(reference)) is None
+        with pytest.raises(errors.ObjectDeletedError):
+            motte.Reference(ada)
+        with pytest.raises(errors.WrongTypeError):
+            motte.Reference(db)
+        with pytest.raises(errors.InvalidArgumentError):
+            motte.Reference(Person(name="Bo"))
+
+
+def resolved(reference: motte.Reference[Person]) -> object:
+    with opened() as db:
+        person = db.resolve(reference)
+        return None if person is None else person.name
+
+
+def test_writes_are_queued_from_other_threads() -> None:
+    with opened() as db:
+        here = threading.current_thread()
+
+        def add(name: str) -> Callable[[motte.Database], str]:
+            def work(db: motte.Database) -> str:
+                assert threading.current_thread() is here and db.in_write
+                return db.add(Person(name=name)).name
+            return work
+
+        def fail(db: motte.Database) -> None:
+            db.add(Person(name="never"))
+            raise KeyError("no")
+
+        futures = elsewhere(lambda: [db.queue_write(add("Ada")), db.queue_write(fail), db.queue_write(add("Bo"))])
+        cancelled = db.queue_write(add("never"))
+        assert cancelled.cancel() and not futures[0].done()
+        assert db.dispatch() == 4
+        assert futures[0].result(0) == "Ada" and futures[2].result(0) == "Bo"
+        with pytest.raises(KeyError, match="no"):
+            futures[1].result(0)
+        with pytest.raises(CancelledError):
+            cancelled.result(0)
+        assert sorted(person.name for person in db.objects(Person)) == ["Ada", "Bo"]
+
+        nested = db.queue_write(lambda db: db.write().__enter__())
+        db.dispatch()
+        with pytest.raises(errors.AlreadyInWriteError):
+            nested.result(0)
+        new: list[Person] = []
+        unmade = db.queue_write(lambda db: new.append(db.add(Person(name="gone"))) or fail(db))
+        db.dispatch()
+        assert isinstance(unmade.exception(0), KeyError)
+        with pytest.raises(errors.ObjectDeletedError):
+            print(new[0].name)
+        late = db.queue_write(add("late"))
+        frozen = db.freeze()
+        with pytest.raises(errors.FrozenError):
+            frozen.queue_write(add("never"))
+    with pytest.raises(errors.ClosedError):
+        late.result(0)
+    with pytest.raises(errors.ClosedError):
+        db.queue_write(add("never"))
+
+
+def test_a_queued_write_waits_for_its_turn() -> None:
+    with opened() as db, opened() as other:
+        with other.write():
+            future = db.queue_write(lambda db: db.add(Dog(name="Rex")).name)
+            assert db.dispatch() == 0 and not future.done()
+        assert db.dispatch(10) == 1
+        assert future.result(0) == "Rex"
+
+
+def test_writes_under_asyncio() -> None:
+    async def add(db: motte.Database, name: str) -> str:
+        return await db.write_async(lambda db: db.add(Dog(name=name)).name)
+
+    async def run() -> None:
+        with opened() as db, opened() as other:
+            assert await asyncio.gather(*(add(db, f"dog {number}") for number in range(20))) == [
+                f"dog {number}" for number in range(20)]
+            with pytest.raises(errors.DuplicatePrimaryKeyError):
+                await add(db, "dog 3")
+            assert db.count(Dog) == 20
+
+            # The loop goes on while somebody else writes, and what is given up never happens.
+            with other.write():
+                waiting = asyncio.create_task(add(db, "Rex"))
+                given_up = asyncio.create_task(add(db, "never"))
+                for _ in range(5):
+                    await asyncio.sleep(0)
+                assert not waiting.done()
+                given_up.cancel()
+            assert await waiting == "Rex"
+            with pytest.raises(asyncio.CancelledError):
+                await given_up
+            assert db.count(Dog) == 21
+
+            with other.write():
+                waiting = asyncio.create_task(add(db, "never"))
+                await asyncio.sleep(0)
+                db.close()
+                with pytest.raises(errors.ClosedError):
+                    await waiting
+    asyncio.run(run())
