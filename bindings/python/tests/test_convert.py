@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import motte
-from motte import _convert
-from motte._convert import Cells, Link, Values, column
+from motte import _columns, _convert
+from motte._columns import column
+from motte._convert import Cells, Link, Values
 from motte._ffi import ffi
 
 
@@ -75,7 +76,7 @@ def no_link(value: Any) -> int:
 def test_bitmaps() -> None:
     for count in (0, 1, 7, 8, 9, 1000):
         present = [number % 3 != 0 for number in range(count)]
-        assert _convert.unpacked(_convert.bitmap(present), count) == present
+        assert _columns.unpacked(_columns.bitmap(present), count) == present
 
 
 def test_columns_keep_nulls_aside() -> None:

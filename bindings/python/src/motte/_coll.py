@@ -1,4 +1,4 @@
-"""Collections, queries, tokens and change sets, as Python calls."""
+"""Collections and queries, as Python calls."""
 from __future__ import annotations
 
 from array import array
@@ -6,25 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
 from . import _callbacks, errors
-from ._convert import Cells, Values, map_key, one, read_texts, texts, unpacked, utf8
-from ._ffi import NULL, ffi, lib
-from ._handles import give_up, out, own
+from ._columns import unpacked
+from ._convert import Cells, Maker, Values, map_key, one, read_texts, texts, utf8
+from ._ffi import ffi, lib
+from ._handles import out, own
+from ._tokens import OK, Token
 
 LIST, RESULTS, BACKLINKS = lib.MOTTE_COLL_LIST, lib.MOTTE_COLL_RESULTS, lib.MOTTE_COLL_BACKLINKS
 SET, MAP = lib.MOTTE_COLL_SET, lib.MOTTE_COLL_MAP
 UNION, INTERSECT = lib.MOTTE_SET_UNION, lib.MOTTE_SET_INTERSECT
 SUBTRACT, DIFFER = lib.MOTTE_SET_SUBTRACT, lib.MOTTE_SET_SYMMETRIC_DIFFERENCE
-DELETIONS, INSERTIONS = lib.MOTTE_CHANGES_DELETIONS, lib.MOTTE_CHANGES_INSERTIONS
-MODIFICATIONS = lib.MOTTE_CHANGES_MODIFICATIONS
 SUBSET, SUPERSET, INTERSECTS = lib.MOTTE_SET_SUBSET, lib.MOTTE_SET_SUPERSET, lib.MOTTE_SET_INTERSECTS
 COUNT, MIN, MAX = lib.MOTTE_AGGREGATE_COUNT, lib.MOTTE_AGGREGATE_MIN, lib.MOTTE_AGGREGATE_MAX
 SUM, AVERAGE = lib.MOTTE_AGGREGATE_SUM, lib.MOTTE_AGGREGATE_AVG
 SELF = lib.MOTTE_PROP_SELF
 MICROSECONDS = lib.MOTTE_UNIT_MICROSECONDS
-OK: int = lib.MOTTE_OK
-
-#: A function that makes an object of (class id, key).
-Maker = Callable[[int, int], Any]
 
 
 class CollInfo(NamedTuple):
@@ -361,205 +357,3 @@ class Query:
             return bytes(ffi.buffer(buffer.data, buffer.size)).decode("utf-8") if buffer.size else ""
         finally:
             lib.motte_buf_dispose(buffer)
-
-
-# ------------------------------------------------------------------------------------------------ sections
-
-
-class NativeSections:
-    """A collection in sections."""
-
-    __slots__ = ("handle",)
-
-    def __init__(self, handle: Any) -> None:
-        self.handle = handle
-
-    @staticmethod
-    def by_path(coll: Coll, path: str, first_letter: bool) -> NativeSections:
-        place, name = out("motte_sections"), utf8(path)
-        errors.check(lib.motte_sections_by_path(
-            coll.handle, name, len(name), lib.MOTTE_SECTIONS_FIRST_LETTER if first_letter else 0, place))
-        return NativeSections(own(place))
-
-    @staticmethod
-    def by_function(coll: Coll, function: Callable[[int], Any]) -> NativeSections:
-        """`function` gives the key of the element at a position."""
-        kept: list[Values] = []
-
-        def key(index: int, out_key: Any) -> None:
-            # The library copies it right after this returns.
-            kept[:] = [one(function(index))]
-            out_key[0] = kept[0].pointer()[0]
-
-        place = out("motte_sections")
-        errors.check(lib.motte_sections_by_callback(
-            coll.handle, lib.motte_python_section_key, _callbacks.passed(key), lib.motte_python_free, place))
-        return NativeSections(own(place))
-
-    def count(self) -> int:
-        place = ffi.new("size_t *")
-        _callbacks.check_calling(lib.motte_sections_count(self.handle, place))
-        return int(place[0])
-
-    def key(self, index: int, make: Maker) -> Any:
-        cell = Cells(1)
-        _callbacks.check_calling(lib.motte_sections_key(self.handle, index, cell.values))
-        return cell.first(make)
-
-    def get(self, index: int) -> Coll:
-        place = out("motte_coll")
-        _callbacks.check_calling(lib.motte_sections_get(self.handle, index, place))
-        return Coll(own(place))
-
-    def find(self, key: Any) -> Optional[int]:
-        place = ffi.new("size_t *")
-        status = _callbacks.check_calling(lib.motte_sections_find(self.handle, one(key).pointer(), place))
-        return int(place[0]) if status == OK else None
-
-    def locate(self, position: int) -> tuple[int, int]:
-        section, index = ffi.new("size_t *"), ffi.new("size_t *")
-        _callbacks.check_calling(lib.motte_sections_locate(self.handle, position, section, index))
-        return int(section[0]), int(index[0])
-
-    def observe(self, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]]) -> Token:
-        return Token.started(lib.motte_observe_sections, self.handle, callback, paths or (),
-                             flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS)
-
-    def observe_one(
-        self, key: Any, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]]
-    ) -> Token:
-        return Token.started(lib.motte_observe_section, self.handle, callback, paths or (),
-                             flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS, more=[one(key).pointer()])
-
-
-# ------------------------------------------------------------------------------------------------ tokens, change sets
-
-
-class Token:
-    """An observation; it ends when it is stopped or dropped. It owns the callback, so that a callback that owns it is
-    garbage as any other circle."""
-
-    __slots__ = ("handle", "_heard")
-
-    def __init__(self, handle: Any, heard: Optional[Callable[[Any], None]]) -> None:
-        self.handle, self._heard = handle, heard
-
-    @staticmethod
-    def started(
-        function: Any, source: Any, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]] = None,
-        *, flags: int = 0, more: Sequence[Any] = ()
-    ) -> Token:
-        """Calls one of motte_observe_*, with key paths one of motte_observe_*_paths. Without a callback, changes wait
-        for next()."""
-        place = out("motte_token")
-        heard: Optional[Callable[[Any], None]] = None
-        arguments = [source, *more]
-        if paths is not None:
-            cells, _kept = texts(paths)
-            arguments += [cells, len(paths)]
-        if callback is None:
-            errors.check(function(*arguments, flags, NULL, NULL, NULL, place))
-        else:
-            def heard(handle: Any) -> None:
-                callback(NativeChanges(handle))
-            errors.check(function(
-                *arguments, flags, lib.motte_python_changes, _callbacks.passed(heard, weakly=True),
-                lib.motte_python_free, place))
-        return Token(own(place), heard)
-
-    def next(self) -> Optional[NativeChanges]:
-        """The next change set, None while there is none; StopIteration when there will be none."""
-        place = out("motte_changes")
-        status = errors.check(lib.motte_token_next(self.handle, place))
-        if status == lib.MOTTE_PENDING:
-            return None
-        if status == lib.MOTTE_END:
-            raise StopIteration
-        return NativeChanges(own(place))
-
-    def stop(self) -> bool:
-        return errors.check(lib.motte_token_stop(self.handle)) == OK
-
-    def drop(self) -> None:
-        give_up(self.handle)
-
-
-class ChangesInfo(NamedTuple):
-    is_initial: bool
-    is_deleted: bool
-    from_version: int
-    to_version: int
-    deletion_count: int
-    insertion_count: int
-    modification_count: int
-    prop_count: int
-
-
-class NativeChanges:
-    """A change set; it belongs to no thread."""
-
-    __slots__ = ("handle",)
-
-    def __init__(self, handle: Any) -> None:
-        self.handle = handle
-
-    def info(self) -> ChangesInfo:
-        details = ffi.new("motte_changes_details *")
-        details.struct_size = ffi.sizeof("motte_changes_details")
-        errors.check(lib.motte_changes_info(self.handle, details))
-        return ChangesInfo(
-            bool(details.flags & lib.MOTTE_CHANGES_INITIAL), bool(details.flags & lib.MOTTE_CHANGES_DELETED),
-            int(details.from_version), int(details.to_version), int(details.deletion_count),
-            int(details.insertion_count), int(details.modification_count), int(details.prop_count))
-
-    def deletions(self, count: int) -> list[int]:
-        return self._indexes(lib.motte_changes_deletions, count)
-
-    def insertions(self, count: int) -> list[int]:
-        return self._indexes(lib.motte_changes_insertions, count)
-
-    def sections(self, part: int) -> list[int]:
-        """Sections that went (1) or came (2)."""
-        total = ffi.new("size_t *")
-        errors.check(lib.motte_changes_sections(self.handle, part, NULL, 0, total))
-        return self._indexes(lambda *rest: lib.motte_changes_sections(rest[0], part, *rest[1:]), int(total[0]))
-
-    def section_indexes(self, part: int, count: int) -> list[int]:
-        """The sections of deletions (1), insertions (2) or modifications (3)."""
-        return self._indexes(lambda *rest: lib.motte_changes_section_indexes(rest[0], part, *rest[1:]), count)
-
-    def _indexes(self, function: Any, count: int) -> list[int]:
-        if not count:
-            return []
-        indexes, total = ffi.new("size_t[]", count), ffi.new("size_t *")
-        errors.check(function(self.handle, indexes, count, total))
-        return list(ffi.unpack(indexes, count))
-
-    def modifications(self, count: int) -> tuple[list[int], list[int]]:
-        """(old positions, new positions)"""
-        if not count:
-            return [], []
-        old, new, total = ffi.new("size_t[]", count), ffi.new("size_t[]", count), ffi.new("size_t *")
-        errors.check(lib.motte_changes_modifications(self.handle, old, new, count, total))
-        return list(ffi.unpack(old, count)), list(ffi.unpack(new, count))
-
-    def keys(self, part: int, count: int) -> list[str]:
-        """Keys of a map that were deleted (1), inserted (2) or modified (3)."""
-        if not count:
-            return []
-        cells, total = ffi.new("motte_str[]", count), ffi.new("size_t *")
-        errors.check(lib.motte_changes_keys(self.handle, part, cells, count, total))
-        return read_texts(cells, min(count, int(total[0])))
-
-    def props(self, count: int) -> list[int]:
-        if not count:
-            return []
-        props, total = ffi.new("motte_prop[]", count), ffi.new("size_t *")
-        errors.check(lib.motte_changes_props(self.handle, props, count, total))
-        return list(ffi.unpack(props, count))
-
-    def prop_values(self, prop: int, make: Maker) -> tuple[Any, Any]:
-        """(before, after)"""
-        old, new = Cells(1), Cells(1)
-        errors.check(lib.motte_changes_values(self.handle, prop, old.values, new.values))
-        return old.first(make), new.first(make)

@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
 from . import _callbacks, errors
-from ._coll import OK, Coll, Query, Token, object_link
+from ._coll import Coll, Query, object_link
+from ._columns import Column, columns_pointer
 from ._config import Config, Progress, sized, take_text
-from ._convert import DECODERS, Cells, Column, Values, columns_pointer, one, utf8
+from ._convert import DECODERS, Cells, Values, one, utf8
 from ._ffi import NULL, ffi, lib, text
 from ._handles import out, own
+from ._tokens import OK, Token
 
 NULLABLE, PRIMARY_KEY, INDEXED = lib.MOTTE_PROP_NULLABLE, lib.MOTTE_PROP_PRIMARY_KEY, lib.MOTTE_PROP_INDEXED
 

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
 from . import errors
-from ._coll import DELETIONS, INSERTIONS, MODIFICATIONS, NativeChanges, Token
+from ._tokens import DELETIONS, INSERTIONS, MODIFICATIONS, NativeChanges, Token
 
 if TYPE_CHECKING:
     from types import TracebackType

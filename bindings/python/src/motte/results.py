@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, NoReturn, Optional, Ty
 
 from . import _coll, errors, query
 from ._coll import Coll
+from ._columns import fixed, unpacked
 from ._convert import (
     BINARY, BOOL, DOUBLE, FLOAT, IN_PLACE, INT, LINK, MIXED, NULL, PLACE_DECODERS, STRING, TIMESTAMP, TYPE_NAMES,
-    WIDTHS, Values, fixed, moment, unpacked,
+    WIDTHS, Values, moment,
 )
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, overload
 
 from . import errors
-from ._coll import DELETIONS, INSERTIONS, MODIFICATIONS, NativeChanges, NativeSections
+from ._sections import NativeSections
+from ._tokens import DELETIONS, INSERTIONS, MODIFICATIONS, NativeChanges
 from .results import Results, remake
 
 if TYPE_CHECKING:

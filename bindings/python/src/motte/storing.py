@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Union, cast
 
 from . import errors, loose
-from ._convert import MIXED, Column, Values, column, mixed_column
+from ._columns import Column, column, mixed_column
+from ._convert import MIXED, Values
 from .loose import policy_flags
 from .maps import Map
 from .model import EmbeddedModel, Model

@@ -1,0 +1,78 @@
+"""Collections in sections, as Python calls."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Optional
+
+from . import _callbacks, errors
+from ._coll import Coll
+from ._convert import Cells, Maker, Values, one, utf8
+from ._ffi import ffi, lib
+from ._handles import out, own
+from ._tokens import OK, Token
+
+
+class NativeSections:
+    """A collection in sections."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+    @staticmethod
+    def by_path(coll: Coll, path: str, first_letter: bool) -> NativeSections:
+        place, name = out("motte_sections"), utf8(path)
+        errors.check(lib.motte_sections_by_path(
+            coll.handle, name, len(name), lib.MOTTE_SECTIONS_FIRST_LETTER if first_letter else 0, place))
+        return NativeSections(own(place))
+
+    @staticmethod
+    def by_function(coll: Coll, function: Callable[[int], Any]) -> NativeSections:
+        """`function` gives the key of the element at a position."""
+        kept: list[Values] = []
+
+        def key(index: int, out_key: Any) -> None:
+            # The library copies it right after this returns.
+            kept[:] = [one(function(index))]
+            out_key[0] = kept[0].pointer()[0]
+
+        place = out("motte_sections")
+        errors.check(lib.motte_sections_by_callback(
+            coll.handle, lib.motte_python_section_key, _callbacks.passed(key), lib.motte_python_free, place))
+        return NativeSections(own(place))
+
+    def count(self) -> int:
+        place = ffi.new("size_t *")
+        _callbacks.check_calling(lib.motte_sections_count(self.handle, place))
+        return int(place[0])
+
+    def key(self, index: int, make: Maker) -> Any:
+        cell = Cells(1)
+        _callbacks.check_calling(lib.motte_sections_key(self.handle, index, cell.values))
+        return cell.first(make)
+
+    def get(self, index: int) -> Coll:
+        place = out("motte_coll")
+        _callbacks.check_calling(lib.motte_sections_get(self.handle, index, place))
+        return Coll(own(place))
+
+    def find(self, key: Any) -> Optional[int]:
+        place = ffi.new("size_t *")
+        status = _callbacks.check_calling(lib.motte_sections_find(self.handle, one(key).pointer(), place))
+        return int(place[0]) if status == OK else None
+
+    def locate(self, position: int) -> tuple[int, int]:
+        section, index = ffi.new("size_t *"), ffi.new("size_t *")
+        _callbacks.check_calling(lib.motte_sections_locate(self.handle, position, section, index))
+        return int(section[0]), int(index[0])
+
+    def observe(self, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]]) -> Token:
+        return Token.started(lib.motte_observe_sections, self.handle, callback, paths or (),
+                             flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS)
+
+    def observe_one(
+        self, key: Any, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]]
+    ) -> Token:
+        return Token.started(lib.motte_observe_section, self.handle, callback, paths or (),
+                             flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS, more=[one(key).pointer()])

@@ -1,0 +1,144 @@
+"""Tokens and change sets, as Python calls."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Optional
+
+from . import _callbacks, errors
+from ._convert import Cells, Maker, read_texts, texts
+from ._ffi import NULL, ffi, lib
+from ._handles import give_up, out, own
+
+DELETIONS, INSERTIONS = lib.MOTTE_CHANGES_DELETIONS, lib.MOTTE_CHANGES_INSERTIONS
+MODIFICATIONS = lib.MOTTE_CHANGES_MODIFICATIONS
+OK: int = lib.MOTTE_OK
+
+
+class Token:
+    """An observation; it ends when it is stopped or dropped. It owns the callback, so that a callback that owns it is
+    garbage as any other circle."""
+
+    __slots__ = ("handle", "_heard")
+
+    def __init__(self, handle: Any, heard: Optional[Callable[[Any], None]]) -> None:
+        self.handle, self._heard = handle, heard
+
+    @staticmethod
+    def started(
+        function: Any, source: Any, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]] = None,
+        *, flags: int = 0, more: Sequence[Any] = ()
+    ) -> Token:
+        """Calls one of motte_observe_*, with key paths one of motte_observe_*_paths. Without a callback, changes wait
+        for next()."""
+        place = out("motte_token")
+        heard: Optional[Callable[[Any], None]] = None
+        arguments = [source, *more]
+        if paths is not None:
+            cells, _kept = texts(paths)
+            arguments += [cells, len(paths)]
+        if callback is None:
+            errors.check(function(*arguments, flags, NULL, NULL, NULL, place))
+        else:
+            def heard(handle: Any) -> None:
+                callback(NativeChanges(handle))
+            errors.check(function(
+                *arguments, flags, lib.motte_python_changes, _callbacks.passed(heard, weakly=True),
+                lib.motte_python_free, place))
+        return Token(own(place), heard)
+
+    def next(self) -> Optional[NativeChanges]:
+        """The next change set, None while there is none; StopIteration when there will be none."""
+        place = out("motte_changes")
+        status = errors.check(lib.motte_token_next(self.handle, place))
+        if status == lib.MOTTE_PENDING:
+            return None
+        if status == lib.MOTTE_END:
+            raise StopIteration
+        return NativeChanges(own(place))
+
+    def stop(self) -> bool:
+        return errors.check(lib.motte_token_stop(self.handle)) == OK
+
+    def drop(self) -> None:
+        give_up(self.handle)
+
+
+class ChangesInfo(NamedTuple):
+    is_initial: bool
+    is_deleted: bool
+    from_version: int
+    to_version: int
+    deletion_count: int
+    insertion_count: int
+    modification_count: int
+    prop_count: int
+
+
+class NativeChanges:
+    """A change set; it belongs to no thread."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+    def info(self) -> ChangesInfo:
+        details = ffi.new("motte_changes_details *")
+        details.struct_size = ffi.sizeof("motte_changes_details")
+        errors.check(lib.motte_changes_info(self.handle, details))
+        return ChangesInfo(
+            bool(details.flags & lib.MOTTE_CHANGES_INITIAL), bool(details.flags & lib.MOTTE_CHANGES_DELETED),
+            int(details.from_version), int(details.to_version), int(details.deletion_count),
+            int(details.insertion_count), int(details.modification_count), int(details.prop_count))
+
+    def deletions(self, count: int) -> list[int]:
+        return self._indexes(lib.motte_changes_deletions, count)
+
+    def insertions(self, count: int) -> list[int]:
+        return self._indexes(lib.motte_changes_insertions, count)
+
+    def sections(self, part: int) -> list[int]:
+        """Sections that went (1) or came (2)."""
+        total = ffi.new("size_t *")
+        errors.check(lib.motte_changes_sections(self.handle, part, NULL, 0, total))
+        return self._indexes(lambda *rest: lib.motte_changes_sections(rest[0], part, *rest[1:]), int(total[0]))
+
+    def section_indexes(self, part: int, count: int) -> list[int]:
+        """The sections of deletions (1), insertions (2) or modifications (3)."""
+        return self._indexes(lambda *rest: lib.motte_changes_section_indexes(rest[0], part, *rest[1:]), count)
+
+    def _indexes(self, function: Any, count: int) -> list[int]:
+        if not count:
+            return []
+        indexes, total = ffi.new("size_t[]", count), ffi.new("size_t *")
+        errors.check(function(self.handle, indexes, count, total))
+        return list(ffi.unpack(indexes, count))
+
+    def modifications(self, count: int) -> tuple[list[int], list[int]]:
+        """(old positions, new positions)"""
+        if not count:
+            return [], []
+        old, new, total = ffi.new("size_t[]", count), ffi.new("size_t[]", count), ffi.new("size_t *")
+        errors.check(lib.motte_changes_modifications(self.handle, old, new, count, total))
+        return list(ffi.unpack(old, count)), list(ffi.unpack(new, count))
+
+    def keys(self, part: int, count: int) -> list[str]:
+        """Keys of a map that were deleted (1), inserted (2) or modified (3)."""
+        if not count:
+            return []
+        cells, total = ffi.new("motte_str[]", count), ffi.new("size_t *")
+        errors.check(lib.motte_changes_keys(self.handle, part, cells, count, total))
+        return read_texts(cells, min(count, int(total[0])))
+
+    def props(self, count: int) -> list[int]:
+        if not count:
+            return []
+        props, total = ffi.new("motte_prop[]", count), ffi.new("size_t *")
+        errors.check(lib.motte_changes_props(self.handle, props, count, total))
+        return list(ffi.unpack(props, count))
+
+    def prop_values(self, prop: int, make: Maker) -> tuple[Any, Any]:
+        """(before, after)"""
+        old, new = Cells(1), Cells(1)
+        errors.check(lib.motte_changes_values(self.handle, prop, old.values, new.values))
+        return old.first(make), new.first(make)
