@@ -1,5 +1,5 @@
 """Steps of the conformance cases about whole files: ways to open, migrations, copies, compaction, salvage, statistics,
-import and export. `test_conformance.py` runs them."""
+import and export. `case_runner.py` runs them."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,7 @@ import motte
 from case_text import CaseFailure, Cursor
 
 if TYPE_CHECKING:
-    from test_conformance import Runner
+    from case_runner import Runner
 
 # ------------------------------------------------------------------------------------------------ ways to open
 
