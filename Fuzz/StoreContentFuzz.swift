@@ -197,7 +197,7 @@ enum StoreContentFuzz {
             let database = try Database.open(pageOptions(name))
             let snapshot = try database.snapshot()
             _ = try snapshot.verify(limit: 5)
-            try attempt { _ = try database.salvage { _ in } }
+            try attempt { _ = try DamagedFile(database).salvage { _ in } }
             for number in 0 ..< version.rawValue {
                 try attempt { _ = try database.changes(from: Version(number), to: snapshot) }
             }

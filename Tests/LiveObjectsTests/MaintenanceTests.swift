@@ -150,10 +150,10 @@ import Testing
 
     // The page files have a report of the same name.
     func salvaged(
-        _ session: Session
+        _ session: Session, missing gaps: [KeyGap] = []
     ) throws -> (objects: [String: [Int64: [String: SalvagedContent]]], MotteStorage.SalvageReport) {
         var objects: [String: [Int64: [String: SalvagedContent]]] = [:]
-        let report = try session.database.salvage { object in
+        let report = try DamagedFile(session.database, gaps: gaps).salvage { object in
             objects[object.className, default: [:]][object.key] = Dictionary(
                 uniqueKeysWithValues: object.properties.map { ($0.name, $0.content) })
         }
@@ -222,6 +222,37 @@ import Testing
                     }
                 }
             }
+        }
+    }
+
+    @Test func whatWasOnALostPageIsNoDefault() throws {
+        let (_, session) = try store()
+        let (whole, _) = try salvaged(session)
+        // Ages and tags of the objects 3 to 5, which are all there but 3, and the bitmap that says so.
+        let ages: [UInt8] = [4, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 1]
+        let tags: [UInt8] = [4, 0, 0, 0, 1, 0, 0, 0, 6, 0, 0, 0, 1]
+        let live: [UInt8] = [5, 0, 0, 0, 1, 0, 0, 0, 1]
+        try damage(session) { _, batch in for key in [ages, tags, live] { batch.delete(key) } }
+        func names(_ key: Int64, _ objects: [String: [Int64: [String: SalvagedContent]]]) -> Set<String>? {
+            objects["Person"]?[key].map { Set($0.keys) }
+        }
+
+        // Nothing was lost: columns that are younger than their rows have no chunks.
+        let (young, sound) = try salvaged(session)
+        #expect(sound.losses == [] && names(4, young) == names(4, whole))
+        #expect(plain(young["Person"]?[4]?["age"]) == [.null])
+
+        for gap in [[ages, tags], [tags, ages], [[4], [6]], [[4], nil]] as [[[UInt8]?]] {
+            let first = try #require(gap[0]), hasTags = gap[1] == tags
+            let (rest, report) = try salvaged(session, missing: [KeyGap(from: first, to: gap[1])])
+            let lost: Set<String> = gap[1] == ages ? [] : hasTags ? ["age"] : ["age", "tags"]
+            let all = try #require(names(4, whole))
+            #expect(names(4, rest) == all.subtracting(lost) && names(6, rest) == all)
+            let text = report.losses.joined(separator: "\n")
+            for name in lost { #expect(text.contains("Person.\(name) of objects 3 to 5: it was on a damaged page")) }
+            #expect(text.contains("which objects of Person from 0 on are deleted") == (lost.count == 2))
+            #expect(report.losses.count == (lost.count == 2 ? 3 : lost.count))
+            #expect(rest["Person"]?.keys.contains(3) == true)
         }
     }
 

@@ -332,7 +332,7 @@ import Testing
             #expect(throws: DatabaseError.self) { try store.value(after, "data", 4) }
             #expect(throws: DatabaseError.self) { try after.table(store.table).chunk(column, 1) }
             var salvaged: [Int64: Set<String>] = [:]
-            let report = try store.database.salvage { salvaged[$0.key] = Set($0.properties.map(\.name)) }
+            let report = try DamagedFile(store.database).salvage { salvaged[$0.key] = Set($0.properties.map(\.name)) }
             #expect(report.losses == ["Row.data of object 4: \(what)"])
             #expect(salvaged.count == 7)
             #expect(salvaged[4]?.contains("data") == false && salvaged[4]?.contains("any") == true)

@@ -2,7 +2,8 @@
 ///
 ///     {"class": "Person", "key": 7, "values": {"name": "Ada", "friend": {"$link": ["Person", 3]}, "tags": ["a"]}}
 ///
-/// Values say their kind where JSON has no form for it, because the schema may be lost.
+/// A property that could not be read is left out. Values say their kind where JSON has no form for it, because the
+/// schema may be lost.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
@@ -14,14 +15,14 @@ package enum SalvageLines {
         _ database: Database, progress: MaintenanceProgressHandler? = nil, to write: @escaping ByteSink.Receiver
     ) throws(DatabaseError) -> SalvageReport {
         var sink = ByteSink(write)
-        return try run(database, [], progress: progress, to: &sink)
+        return try run(DamagedFile(database), progress: progress, to: &sink)
     }
 
     private static func run(
-        _ database: Database, _ losses: [String], progress: MaintenanceProgressHandler?, to sink: inout ByteSink
+        _ file: DamagedFile, progress: MaintenanceProgressHandler?, to sink: inout ByteSink
     ) throws(DatabaseError) -> SalvageReport {
-        let schema = (try? database.snapshot())?.schema
-        let report = try database.salvage(after: losses, progress: progress) { (object) throws(DatabaseError) in
+        let schema = (try? file.database.snapshot())?.schema
+        let report = try file.salvage(progress: progress) { (object) throws(DatabaseError) in
             line(object, schema, &sink)
             try sink.flushIfFull()
         }
@@ -33,8 +34,7 @@ package enum SalvageLines {
     package static func run(
         _ options: SessionOptions, progress: MaintenanceProgressHandler? = nil, to sink: inout ByteSink
     ) throws(DatabaseError) -> SalvageReport {
-        let (database, losses) = try options.openForSalvage()
-        return try run(database, losses, progress: progress, to: &sink)
+        try run(options.openForSalvage(), progress: progress, to: &sink)
     }
 
     private static func line(_ object: SalvagedObject, _ schema: Schema?, _ sink: inout ByteSink) {

@@ -111,7 +111,7 @@ extension SessionOptions {
     }
 
     /// The file as far as it can be opened, without its schema having to be whole.
-    package func openForSalvage() throws(DatabaseError) -> (database: Database, losses: [String]) {
+    package func openForSalvage() throws(DatabaseError) -> DamagedFile {
         try Database.openForSalvage(readingOnly.databaseOptions)
     }
 }

@@ -3,7 +3,8 @@
 ///
 /// The newest root that is left is walked. Where a node below it is gone, its keys are taken from older leaves that no
 /// longer belong to the tree but are still there: so an entry may come back as it was before, or that was deleted. When
-/// no slot is readable, the node with the highest version and level is the root: every commit wrote one.
+/// all known roots are gone, that is so for every key. When no slot is readable, the node with the highest version and
+/// level is the root: every commit wrote one.
 import MotteValues
 
 #if canImport(Glibc)
@@ -21,6 +22,26 @@ package struct PageSalvageReport: Sendable {
     package var lostValueCount = 0
     /// What was wrong, page by page.
     package var problems: [PageProblem] = []
+    /// Where keys may be missing that were in the file.
+    package var gaps: [KeyGap] = []
+}
+
+/// The keys below a node that is gone. Those that no older leaf had either are missing, whatever they were.
+package struct KeyGap: Sendable {
+    let low: [UInt8]
+    /// nil: to the end.
+    let high: [UInt8]?
+
+    package init(from low: [UInt8], to high: [UInt8]?) {
+        self.low = low
+        self.high = high
+    }
+
+    package func contains(_ key: [UInt8]) -> Bool {
+        if key.lexicographicallyPrecedes(low) { return false }
+        guard let high else { return true }
+        return key.lexicographicallyPrecedes(high)
+    }
 }
 
 struct TreeSalvage {
@@ -86,6 +107,8 @@ struct TreeSalvage {
             isOlderTree = true
         }
         guard let top else { return }
+        // Every root that is known of is gone: the highest node left is no root, and any key may be below another one.
+        if isOlderTree { return try fillGap([], nil) }
         try walk(top.reference, top.level, [], nil)
     }
 
@@ -145,12 +168,13 @@ struct TreeSalvage {
 
     /// Keys in `low ..< high` from leaves that are not part of the tree, the youngest first.
     private mutating func fillGap(_ low: [UInt8], _ high: [UInt8]?) throws(DatabaseError) {
+        let gap = KeyGap(from: low, to: high)
+        report.gaps.append(gap)
         for reference in leaves where !visited.contains(reference.page) {
             guard let leaf = try node(reference, 0) else { continue }
             for index in 0 ..< leaf.count {
                 let key = [UInt8](leaf.key(index))
-                if key.lexicographicallyPrecedes(low) || entries[key] != nil { continue }
-                if let high, !key.lexicographicallyPrecedes(high) { continue }
+                if entries[key] != nil || !gap.contains(key) { continue }
                 if try keep(leaf, index) { report.recoveredCount += 1 }
             }
         }

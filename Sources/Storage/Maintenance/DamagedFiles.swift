@@ -2,16 +2,30 @@
 import MottePages
 import MotteValues
 
+package struct DamagedFile {
+    package let database: Database
+    /// Sentences about what is lost already.
+    package let losses: [String]
+    /// Where pages of the store may be missing.
+    let gaps: [KeyGap]
+
+    package init(_ database: Database, losses: [String] = [], gaps: [KeyGap] = []) {
+        self.database = database
+        self.losses = losses
+        self.gaps = gaps
+    }
+}
+
 extension Database {
     /// A file that opens and whose pages are sound, as it is. One of our own form that is not: what its intact pages
     /// hold, in memory, and what was wrong with the others.
     package static func openForSalvage(
         _ options: DatabaseOptions
-    ) throws(DatabaseError) -> (database: Database, losses: [String]) {
+    ) throws(DatabaseError) -> DamagedFile {
         var damage: DatabaseError?
         do throws(DatabaseError) {
             let database = try open(options)
-            if try database.pages.check().isEmpty { return (database, []) }
+            if try database.pages.check().isEmpty { return DamagedFile(database) }
         } catch {
             guard error.code == .corrupted || error.code == .notAMotteFile else { throw error }
             damage = error
@@ -19,7 +33,8 @@ extension Database {
         guard case .file(let path) = options.location else { throw damage ?? .corrupted("a store in memory") }
         do throws(DatabaseError) {
             let (store, report) = try PageStore.openSalvaged(path, encryptionKey: options.encryptionKey)
-            return (try joined(store), report.problems.map(\.description) + older(report))
+            return DamagedFile(
+                try joined(store), losses: report.problems.map(\.description) + older(report), gaps: report.gaps)
         } catch {
             // Where no page of ours is left, what opening said says more.
             throw error.code == .notAMotteFile ? damage ?? error : error
@@ -28,6 +43,6 @@ extension Database {
 
     private static func older(_ report: PageSalvageReport) -> [String] {
         report.recoveredCount == 0
-            ? [] : ["\(report.recoveredCount) entries are of older versions, because the newer pages are damaged"]
+            ? [] : ["\(report.recoveredCount) entries may be of older versions, because newer pages are damaged"]
     }
 }

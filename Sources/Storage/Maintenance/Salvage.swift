@@ -2,7 +2,8 @@
 ///
 /// Nothing is believed that is not needed: a chunk that fails its checksum loses its properties of those objects and no
 /// others, live bitmaps that are damaged count as "all live", a table's state is made up from its chunks if need be,
-/// and a schema that cannot be read is made up too, with numbers for names.
+/// and a schema that cannot be read is made up too, with numbers for names. A chunk that is not there means default
+/// values only where no page was lost that may have led to it; otherwise its properties are lost too.
 import MotteColumns
 import MottePages
 import MotteSchemaModel
@@ -27,15 +28,12 @@ package struct SalvageReport: Sendable {
     package internal(set) var losses: [String] = []
 }
 
-extension Database {
-    /// Calls `visit` with each object of the newest version; what it throws ends the walk. `losses` are those that are
-    /// known already.
+extension DamagedFile {
+    /// Calls `visit` with each object of the newest version; what it throws ends the walk.
     package func salvage(
-        after losses: [String] = [],
-        progress: MaintenanceProgressHandler? = nil,
-        _ visit: (SalvagedObject) throws(DatabaseError) -> Void
+        progress: MaintenanceProgressHandler? = nil, _ visit: (SalvagedObject) throws(DatabaseError) -> Void
     ) throws(DatabaseError) -> SalvageReport {
-        let newest = try pages.snapshot()
+        let newest = try database.pages.snapshot()
         var losses = losses
         let catalog: Catalog
         do throws(DatabaseError) {
@@ -48,8 +46,9 @@ extension Database {
             catalog = try Catalog.guessed(from: newest)
         }
         let source = Snapshot(
-            pages: newest, catalog: catalog, counters: counters, rowsPerCluster: try pages.header.rowsPerCluster)
-        var walk = SalvageWalk(source, losses, progress)
+            pages: newest, catalog: catalog, counters: database.counters,
+            rowsPerCluster: try database.pages.header.rowsPerCluster)
+        var walk = SalvageWalk(source, losses, gaps, progress)
         return try walk.run(visit)
     }
 }
@@ -57,11 +56,14 @@ extension Database {
 private struct SalvageWalk {
     let source: Snapshot
     var report = SalvageReport()
+    let gaps: [KeyGap]
     let progress: MaintenanceProgressHandler?
+    private var tableWithoutBitmaps: TableKey?
 
-    init(_ source: Snapshot, _ losses: [String], _ progress: MaintenanceProgressHandler?) {
+    init(_ source: Snapshot, _ losses: [String], _ gaps: [KeyGap], _ progress: MaintenanceProgressHandler?) {
         self.source = source
         report.losses = losses
+        self.gaps = gaps
         self.progress = progress
     }
 
@@ -86,6 +88,21 @@ private struct SalvageWalk {
             try progress?(MaintenanceProgress(done: (number + 1) * 1_000, total: tables.count * 1_000))
         }
         return report
+    }
+
+    /// Whether a page of the store is missing that may have been there.
+    private func isLost(_ key: [UInt8]) throws(DatabaseError) -> Bool {
+        guard gaps.contains(where: { $0.contains(key) }) else { return false }
+        return try source.pages.get(key) == nil
+    }
+
+    private func checkIsNotLost(
+        _ view: TableView, _ column: ColumnKey, _ cluster: Int
+    ) throws(DatabaseError) {
+        guard cluster < view.directory.regularCount else { return }
+        if try isLost(PageKeys.chunk(view.key, column, cluster)) {
+            throw .corrupted("it was on a damaged page, or below one")
+        }
     }
 
     private mutating func view(of table: StoredTable) throws(DatabaseError) -> TableView {
@@ -118,14 +135,28 @@ private struct SalvageWalk {
                 "which objects of \(name) from \(first) are deleted: \(VerificationWalk.plain(error)); all are taken")
             keys = Array(first ..< first + Int64(count))
         }
+        let state = view.directory.state
+        // Most clusters have none, so this is said once for a class.
+        if state.liveCount < state.nextKey, cluster < view.directory.regularCount, tableWithoutBitmaps != view.key,
+            try isLost(PageKeys.liveBitmap(view.key, cluster)) {
+            tableWithoutBitmaps = view.key
+            report.losses.append(
+                "which objects of \(name) from \(first) on are deleted: some of it may have been on a damaged page, "
+                    + "or below one; where it is missing all are taken")
+        }
         guard !keys.isEmpty else { return }
         var columns: [(slot: Int, chunk: ColumnChunk?)] = []
         for (slot, column) in view.layout.columns.enumerated() where !column.isMapKeys {
             do throws(DatabaseError) {
+                try checkIsNotLost(view, column.key, cluster)
+                if let keys = column.keyColumn { try checkIsNotLost(view, keys, cluster) }
                 if column.collection == .none {
                     columns.append((slot, try view.directory.chunk(slot, cluster)))
                 } else {
                     _ = try view.directory.listChunk(slot, cluster)
+                    if let keys = column.keyColumn {
+                        _ = try view.directory.listChunk(try view.layout.slot(keys), cluster)
+                    }
                     columns.append((slot, nil))
                 }
             } catch {
@@ -186,12 +217,13 @@ private struct SalvageWalk {
         return view.owned
     }
 
-    /// As many elements as can be read; of a long list with a damaged part those before it.
+    /// As many elements as can be read; of a long list with a damaged part those before it, and nil where that is
+    /// none: an empty list would be a value.
     private mutating func elements(_ view: TableView, _ slot: Int, _ cluster: Int, _ key: Int64) -> SalvagedContent? {
         let column = view.layout.columns[slot]
-        let values = self.values(view, slot, cluster, key)
+        guard let values = self.values(view, slot, cluster, key) else { return nil }
         guard let keys = column.keyColumn, let keySlot = try? view.layout.slot(keys) else { return .elements(values) }
-        let names = self.values(view, keySlot, cluster, key)
+        guard let names = self.values(view, keySlot, cluster, key) else { return nil }
         // Where some are lost, the others still pair up from the beginning.
         return .entries(
             zip(names, values).map { name, value in
@@ -200,7 +232,7 @@ private struct SalvageWalk {
             })
     }
 
-    private mutating func values(_ view: TableView, _ slot: Int, _ cluster: Int, _ key: Int64) -> [Value] {
+    private mutating func values(_ view: TableView, _ slot: Int, _ cluster: Int, _ key: Int64) -> [Value]? {
         let column = view.layout.columns[slot]
         var values: [Value] = []
         do throws(DatabaseError) {
@@ -220,6 +252,7 @@ private struct SalvageWalk {
             report.losses.append(
                 "\(view.type.name).\(column.name) of object \(key) after \(values.count) elements: "
                     + VerificationWalk.plain(error))
+            if values.isEmpty { return nil }
         }
         return values
     }
