@@ -1,0 +1,132 @@
+// Writes queued from any thread: in order, each for itself, without waiting for others, and let go of at the end.
+import MotteLiveObjects
+import MotteNotifications
+import MotteStorage
+import MotteValues
+import TestSupport
+import Testing
+
+@Suite struct QueuedWritesTests {
+    /// What was heard of writes, on the session's thread.
+    private final class Heard: @unchecked Sendable {  // @unchecked: only the session's thread looks at it
+        var outcomes: [Result<Version, DatabaseError>] = []
+        var codes: [ErrorCode?] {
+            outcomes.map { if case .failure(let error) = $0 { error.code } else { nil } }
+        }
+    }
+
+    private func adding(_ name: String, _ heard: Heard, then code: ErrorCode? = nil) -> QueuedWrites.Write {
+        QueuedWrites.Write { (session) throws(DatabaseError) in
+            _ = try typed { try session.add("Cat", ["name": .string(name)]) }
+            if let code { throw DatabaseError(code, "refused") }
+        } done: { (outcome) throws(DatabaseError) in
+            heard.outcomes.append(outcome)
+        }
+    }
+
+    private func names(_ session: Session) throws -> [String] {
+        try session.objects("Cat").allKeys.map { key in
+            let cat = try #require(try session.object(try session.tableKey("Cat"), at: ObjectKey(key)))
+            guard case .string(let name) = try cat.get("name") else { return "" }
+            return name
+        }
+    }
+
+    @Test(arguments: TestStore.Kind.allCases)
+    func writesOfManyThreadsKeepTheirOrder(kind: TestStore.Kind) throws {
+        let session = try TestStore(kind, schema: kennelSchema).open()
+        let queue = try DeliveryQueue()
+        let writes = try queue.bind(session)
+        let heard = Heard()
+        let threads = (0 ..< 4).map { thread in
+            ThreadRun {
+                for number in 0 ..< 25 { try writes.add(self.adding("\(thread) \(number + 100)", heard)) }
+            }
+        }
+        while heard.outcomes.count < 100 {
+            #expect(try queue.wait(timeoutMilliseconds: 10_000))
+            try queue.dispatch(atMost: 7)
+        }
+        for thread in threads { try thread.join() }
+
+        let all = try names(session)
+        #expect(all.count == 100)
+        for thread in 0 ..< 4 {
+            let own = all.filter { $0.hasPrefix("\(thread) ") }
+            #expect(own.count == 25 && own == own.sorted())
+        }
+        let versions = try heard.outcomes.map { try $0.get() }
+        #expect(versions == versions.sorted() && Set(versions).count == 100)
+        try session.close()
+    }
+
+    @Test func whatFailsIsUndoneAlone() throws {
+        let session = try TestStore(schema: kennelSchema).open()
+        let queue = try DeliveryQueue()
+        let writes = try queue.bind(session)
+        let heard = Heard()
+        try writes.add(adding("first", heard))
+        try writes.add(adding("never", heard, then: .invalidArgument))
+        try writes.add(adding("second", heard))
+        #expect(try queue.timeoutMilliseconds() == 0)
+        #expect(try queue.dispatch() == 3)
+        #expect(heard.codes == [nil, .invalidArgument, nil])
+        #expect(try names(session) == ["first", "second"])
+
+        // An observer's refusal comes after the commit, and out of the dispatch.
+        let token = try session.objects("Cat").observe { (changes) throws(DatabaseError) in
+            if !changes.isInitial { throw DatabaseError(.callback, "no") }
+        }
+        try queue.dispatch()
+        try writes.add(adding("third", heard))
+        #expect(errorCode { try queue.dispatch() } == .callback)
+        #expect(heard.codes == [nil, .invalidArgument, nil, nil] && !session.isInWrite)
+        #expect(try names(session).count == 3)
+        withExtendedLifetime(token) {}
+        try session.close()
+    }
+
+    @Test func nobodyIsHeldUpByAWriterElsewhere() throws {
+        let store = TestStore(schema: kennelSchema)
+        let session = try store.open(), other = try store.open()
+        let queue = try DeliveryQueue()
+        let writes = try queue.bind(session)
+        let heard = Heard()
+        try other.beginWrite()
+        try writes.add(adding("one", heard))
+        #expect(try queue.dispatch() == 0)
+        #expect(try queue.timeoutMilliseconds() > 0)
+        // Worth another attempt, which is refused too.
+        #expect(try queue.wait(timeoutMilliseconds: -1))
+        #expect(try queue.dispatch() == 0 && heard.outcomes.isEmpty)
+        try other.cancel()
+        #expect(try queue.wait(timeoutMilliseconds: -1))
+        #expect(try queue.dispatch() == 1 && heard.codes == [nil])
+        #expect(try queue.timeoutMilliseconds() <= 0)
+        try session.close()
+        try other.close()
+    }
+
+    @Test func theEndOfASessionLetsGoOfWhatWaits() throws {
+        final class Held {}
+        let session = try TestStore(schema: kennelSchema).open()
+        let queue = try DeliveryQueue()
+        let writes = try queue.bind(session)
+        var held: Held? = Held()
+        weak let seen = held
+        let first = try writes.add(.init { [held] (_) in withExtendedLifetime(held) {} } done: { _ in })
+        held = nil
+        #expect(seen != nil)
+        #expect(try writes.cancel(first) && seen == nil)
+        #expect(try !writes.cancel(first))
+        held = Held()
+        weak let again = held
+        try writes.add(.init { [held] (_) in withExtendedLifetime(held) {} } done: { _ in })
+        held = nil
+        #expect(again != nil)
+        try session.close()
+        #expect(again == nil)
+        #expect(errorCode { try writes.add(.init { _ in } done: { _ in }) } == .closed)
+        #expect(errorCode { _ = try writes.cancel(first) } == .closed)
+    }
+}
