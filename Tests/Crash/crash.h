@@ -47,7 +47,8 @@ static inline motte_prop prop_of(store *in, motte_class cls, const char *name) {
     return prop;
 }
 
-static inline store open_store(const char *path, const char *durability) {
+/* `queue` may be NULL. */
+static inline store open_store_on(const char *path, const char *durability, motte_queue *queue) {
     store opened;
     motte_config *config;
     motte_schema *schema;
@@ -57,6 +58,7 @@ static inline store open_store(const char *path, const char *durability) {
     MUST(motte_config_set_path(config, path, MOTTE_NTS));
     MUST(motte_config_set_schema(config, schema, 0));
     MUST(motte_config_set_option(config, "durability", MOTTE_NTS, &option));
+    if (queue) MUST(motte_config_set_queue(config, queue));
     MUST(motte_realm_open(config, &opened.realm));
     motte_release(config);
     motte_release(schema);
@@ -71,6 +73,10 @@ static inline store open_store(const char *path, const char *durability) {
     opened.number = prop_of(&opened, opened.entry_class, "number");
     opened.journal = prop_of(&opened, opened.entry_class, "journal");
     return opened;
+}
+
+static inline store open_store(const char *path, const char *durability) {
+    return open_store_on(path, durability, NULL);
 }
 
 static inline motte_value int_value(int64_t number) {

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * killloop <file> <cycles> <seed>: writers and observers in processes of their own on one file, some of which are
+ * killed in each cycle at a random moment. After each cycle, unless all were killed:
+ *   K1  a writer that lives goes on writing: the dead left no lock behind
+ *   K2  an observer that lives hears of the newest acknowledged commit
+ *   K3  what observers are shown has no smaller round than before
+ * and after every fourth, and at the end, in a new process:
+ *   K4  the file is sound (crash.h) and shows every acknowledged round
+ *
+ * Children are forked, not started: a cycle costs milliseconds. Their words lie in memory that outlives them. The time
+ * from a commit to the callback in another process is measured on the way. Prints one line and ends with 0.
+ */
+#define _GNU_SOURCE
+#include "rounds.h"
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WRITERS = 2, OBSERVERS = 2, CHILDREN = WRITERS + OBSERVERS, MOST_ROUNDS = 1 << 20, MOST_DELAYS = 1 << 20 };
+
+/* Shared with the children. */
+static struct words {
+    _Atomic int64_t acknowledged;
+    _Atomic int64_t heard[CHILDREN];
+    _Atomic int64_t heard_count, backwards;
+    _Atomic int64_t committed[MOST_ROUNDS]; /* when the commit returned, in ns */
+    struct {
+        int64_t round, at;
+    } hearing[MOST_DELAYS];
+} *words;
+
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static unsigned long long state;
+static unsigned chance(unsigned bound) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return (unsigned)((state >> 16) % bound);
+}
+
+/* ---------------------------------------------------------------------------------------------------- children */
+
+static void be_writer(const char *file) {
+    store in = open_store(file, "full");
+    for (;;) {
+        int64_t round;
+        MUST(write_round(&in, &round));
+        if (round < MOST_ROUNDS) words->committed[round] = now();
+        for (int64_t known = words->acknowledged; known < round;) {
+            if (atomic_compare_exchange_weak(&words->acknowledged, &known, round)) break;
+        }
+        usleep(chance(3000));
+    }
+}
+
+typedef struct observer {
+    store *in;
+    int number;
+} observer;
+
+static motte_status heard(void *userdata, const motte_changes *changes) {
+    observer *self = userdata;
+    motte_changes_details details = {.struct_size = sizeof details};
+    motte_value id = int_value(1), round = int_value(0);
+    motte_key journal;
+    MUST(motte_changes_info(changes, &details));
+    if (motte_row_find(self->in->realm, self->in->journal_class, &id, &journal) != MOTTE_OK) return 0;
+    MUST(motte_row_get_many(self->in->realm, self->in->journal_class, journal, &self->in->round, 1, &round));
+    if (round.as.integer < words->heard[self->number]) words->backwards++;
+    int64_t at = now();
+    words->heard[self->number] = round.as.integer;
+    if (!(details.flags & MOTTE_CHANGES_INITIAL)) {
+        int64_t place = words->heard_count++;
+        if (place < MOST_DELAYS) words->hearing[place].round = round.as.integer, words->hearing[place].at = at;
+    }
+    return 0;
+}
+
+static void be_observer(const char *file, int number) {
+    motte_queue *queue;
+    motte_token *token;
+    motte_coll *all;
+    struct pollfd waiting = {.events = POLLIN};
+    MUST(motte_queue_new(0, &queue));
+    store in = open_store_on(file, "full", queue);
+    observer self = {&in, number};
+    MUST(motte_class_all(in.realm, in.journal_class, &all));
+    MUST(motte_observe_coll(all, 0, heard, &self, NULL, &token));
+    MUST(motte_queue_fd(queue, &waiting.fd));
+    while (poll(&waiting, 1, -1) >= 0) MUST(motte_queue_dispatch(queue, 0, NULL));
+}
+
+static pid_t start(const char *file, int number) {
+    pid_t child = fork();
+    if (child != 0) return child;
+    state ^= (unsigned long long)getpid() << 20;
+    if (number < WRITERS) be_writer(file);
+    else be_observer(file, number);
+    _exit(3);
+}
+
+/* ------------------------------------------------------------------------------------------------------- driver */
+
+static pid_t children[CHILDREN];
+
+static void fail(const char *what, long long cycle) {
+    fprintf(stderr, "cycle %lld: %s (round %lld acknowledged; heard %lld, %lld)\n", cycle, what,
+            (long long)words->acknowledged, (long long)words->heard[WRITERS], (long long)words->heard[WRITERS + 1]);
+    for (int i = 0; i < CHILDREN; i++) {
+        if (children[i] > 0) kill(children[i], SIGKILL);
+    }
+    exit(1);
+}
+
+/* A child that ended by itself says why on standard error. */
+static void check_alive(long long cycle) {
+    int status;
+    for (int i = 0; i < CHILDREN; i++) {
+        if (children[i] > 0 && waitpid(children[i], &status, WNOHANG) == children[i]) {
+            children[i] = 0;
+            fail(i < WRITERS ? "a writer ended by itself" : "an observer ended by itself", cycle);
+        }
+    }
+}
+
+static void wait_until(_Atomic int64_t *word, int64_t least, const char *what, long long cycle) {
+    for (int64_t limit = now() + 20000000000; *word < least; usleep(200)) {
+        check_alive(cycle);
+        if (now() > limit) fail(what, cycle);
+    }
+}
+
+static void verify(const char *file, long long cycle) {
+    int64_t least = words->acknowledged;
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        store in = open_store(file, "full");
+        _exit(check(&in) < least ? 4 : 0);
+    }
+    if (waitpid(child, &status, 0) != child || status != 0) fail("the file is not as it must be (K4)", cycle);
+}
+
+static int ascending(const void *left, const void *right) {
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* From the return of a commit in one process to the callback in another, which can come first. */
+static void report(long long cycles, long long kills) {
+    static int64_t delay[MOST_DELAYS];
+    int64_t heard_count = words->heard_count < MOST_DELAYS ? words->heard_count : MOST_DELAYS, delays = 0;
+    for (int64_t i = 0; i < heard_count; i++) {
+        int64_t round = words->hearing[i].round, sent = round < MOST_ROUNDS ? words->committed[round] : 0;
+        /* 0: the writer was killed before it could say when. */
+        if (sent) delay[delays++] = words->hearing[i].at - sent;
+    }
+    if (delays == 0) fail("no commit was heard of in another process", cycles);
+    qsort(delay, (size_t)delays, sizeof *delay, ascending);
+    printf("%lld cycles, %lld kills, %lld rounds, %lld heard of in another process: median %.2f ms, p99 %.2f ms\n",
+           cycles, kills, (long long)words->acknowledged, (long long)delays, (double)delay[delays / 2] / 1e6,
+           (double)delay[delays * 99 / 100] / 1e6);
+}
+
+int main(int count, char **arguments) {
+    if (count < 4) return 64;
+    const char *file = arguments[1];
+    long long cycles = atoll(arguments[2]), kills = 0;
+    state = strtoull(arguments[3], NULL, 10) | 1;
+    words = mmap(NULL, sizeof *words, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (words == MAP_FAILED) return 65;
+    for (long long cycle = 0; cycle < cycles; cycle++) {
+        for (int i = 0; i < CHILDREN; i++) {
+            if (children[i] == 0) children[i] = start(file, i);
+        }
+        /* Some are killed while they open the file, most while they work. */
+        usleep(chance(chance(4) ? 30000 : 3000));
+        check_alive(cycle);
+        unsigned victims = 1 + chance((1 << CHILDREN) - 1);
+        for (int i = 0; i < CHILDREN; i++) {
+            if (!(victims >> i & 1)) continue;
+            kill(children[i], SIGKILL);
+            waitpid(children[i], NULL, 0);
+            children[i] = 0;
+            kills++;
+            words->heard[i] = 0;
+        }
+        if (children[0] || children[1]) {
+            wait_until(&words->acknowledged, words->acknowledged + 1, "nobody can write any more (K1)", cycle);
+        }
+        int64_t newest = words->acknowledged;
+        for (int i = WRITERS; i < CHILDREN; i++) {
+            if (children[i]) wait_until(&words->heard[i], newest, "an observer does not hear of commits (K2)", cycle);
+        }
+        if (words->backwards) fail("an observer was shown an older version (K3)", cycle);
+        if (cycle % 4 == 3) verify(file, cycle);
+    }
+    for (int i = 0; i < CHILDREN; i++) {
+        if (children[i] == 0) continue;
+        kill(children[i], SIGKILL);
+        waitpid(children[i], NULL, 0);
+        kills++;
+    }
+    verify(file, cycles);
+    report(cycles, kills);
+    return 0;
+}

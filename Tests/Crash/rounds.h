@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writing one round of crash.h, and checking what must hold of a file, for all programs of the crash tests.
+ */
+#ifndef MOTTE_CRASH_ROUNDS_H
+#define MOTTE_CRASH_ROUNDS_H
+
+#include "crash.h"
+
+static inline void add_entries(store *in, motte_key journal, int64_t round) {
+    motte_prop props[] = {in->name, in->entry_round, in->number, in->journal};
+    motte_value values[ROWS * 4];
+    char names[ROWS][128];
+    motte_key keys[ROWS];
+    motte_insert *insert;
+    for (int i = 0; i < ROWS; i++) {
+        int size = entry_name(names[i], sizeof names[i], round, i);
+        values[i * 4] = (motte_value){MOTTE_TYPE_STRING, 0, {.string = {names[i], (size_t)size}}};
+        values[i * 4 + 1] = int_value(round);
+        values[i * 4 + 2] = int_value(i);
+        values[i * 4 + 3] = link_value(in->journal_class, journal);
+    }
+    MUST(motte_insert_new(in->realm, in->entry_class, props, 4, 0, &insert));
+    MUST(motte_insert_rows(insert, values, ROWS, keys));
+    motte_release(insert);
+    motte_value now[] = {int_value(round), link_value(in->entry_class, keys[ROWS - 1])};
+    motte_prop changed[] = {in->round, in->last};
+    MUST(motte_row_set_many(in->realm, in->journal_class, journal, changed, now, 2));
+}
+
+static inline void delete_entries(store *in, int64_t round) {
+    motte_query *query;
+    motte_coll *old;
+    motte_value argument = int_value(round);
+    uint64_t deleted;
+    MUST(motte_query_parse(in->realm, in->entry_class, "round == $0", MOTTE_NTS, &argument, 1, &query));
+    MUST(motte_query_run(query, &old));
+    MUST(motte_coll_delete_objects(old, &deleted));
+    motte_release(old);
+    motte_release(query);
+}
+
+static inline motte_status write_round(store *in, int64_t *out_round) {
+    motte_value journal_id = int_value(1), round = int_value(0);
+    motte_key journal;
+    motte_coll *rounds;
+    MUST(motte_realm_begin_write(in->realm, -1));
+    if (motte_row_find(in->realm, in->journal_class, &journal_id, &journal) == MOTTE_NOT_FOUND) {
+        MUST(motte_row_create(in->realm, in->journal_class, &in->id, &journal_id, 1, 0, &journal));
+    }
+    MUST(motte_row_get_many(in->realm, in->journal_class, journal, &in->round, 1, &round));
+    round.as.integer++;
+    add_entries(in, journal, round.as.integer);
+    delete_entries(in, round.as.integer - KEPT);
+    MUST(motte_row_get_coll(in->realm, in->journal_class, journal, in->rounds, &rounds));
+    MUST(motte_list_append(rounds, &round, 1));
+    motte_release(rounds);
+    *out_round = round.as.integer;
+    return motte_realm_commit(in->realm, 0, NULL);
+}
+
+static inline void expect(int holds, const char *rule) {
+    if (holds) return;
+    fprintf(stderr, "%s does not hold\n", rule);
+    exit(1);
+}
+
+static inline void check_entries(store *in, int64_t round) {
+    static int64_t rounds[1 << 16], numbers[1 << 16];
+    static motte_str names[1 << 16];
+    int counted[KEPT] = {0};
+    motte_coll *all;
+    size_t count, got;
+    MUST(motte_class_all(in->realm, in->entry_class, &all));
+    MUST(motte_coll_count(all, &count));
+    expect(count == (size_t)(round < KEPT ? round : KEPT) * ROWS, "R1 (number of entries)");
+    MUST(motte_read_ints(all, in->entry_round, 0, count, rounds, NULL, &got));
+    MUST(motte_read_ints(all, in->number, 0, count, numbers, NULL, &got));
+    MUST(motte_read_strings(all, in->name, 0, count, names, &got));
+    expect(got == count, "R1 (bulk read)");
+    for (size_t i = 0; i < count; i++) {
+        char name[128];
+        int size = entry_name(name, sizeof name, rounds[i], (int)numbers[i]);
+        expect(rounds[i] > round - KEPT && rounds[i] <= round, "R1 (rounds of the entries)");
+        counted[rounds[i] % KEPT]++;
+        expect(names[i].size == (size_t)size && memcmp(names[i].data, name, names[i].size) == 0, "R3");
+        motte_value key = {MOTTE_TYPE_STRING, 0, {.string = {name, (size_t)size}}};
+        expect(motte_row_find(in->realm, in->entry_class, &key, &(motte_key){0}) == MOTTE_OK, "R1 (by primary key)");
+    }
+    for (int64_t k = round; k > 0 && k > round - KEPT; k--) {
+        motte_query *query;
+        motte_value argument = int_value(k);
+        size_t found;
+        expect(counted[k % KEPT] == ROWS, "R1 (entries of a round)");
+        MUST(motte_query_parse(in->realm, in->entry_class, "round == $0", MOTTE_NTS, &argument, 1, &query));
+        MUST(motte_query_count(query, &found));
+        expect(found == ROWS, "R1 (by index)");
+        motte_release(query);
+    }
+    motte_release(all);
+}
+
+static inline void check_journal(store *in, motte_key journal, int64_t round) {
+    motte_coll *list;
+    size_t count, got;
+    MUST(motte_row_get_coll(in->realm, in->journal_class, journal, in->rounds, &list));
+    MUST(motte_coll_count(list, &count));
+    expect(count == (size_t)round, "R2 (length)");
+    int64_t *rounds = malloc((count + 1) * sizeof *rounds);
+    MUST(motte_read_ints(list, MOTTE_PROP_SELF, 0, count, rounds, NULL, &got));
+    for (size_t i = 0; i < count; i++) expect(rounds[i] == (int64_t)i + 1, "R2");
+    free(rounds);
+    motte_release(list);
+}
+
+/* The round of the version that is shown, all of it checked. */
+static inline int64_t check(store *in) {
+    motte_value id = int_value(1), round = int_value(0);
+    motte_key journal;
+    if (motte_row_find(in->realm, in->journal_class, &id, &journal) == MOTTE_OK) {
+        MUST(motte_row_get_many(in->realm, in->journal_class, journal, &in->round, 1, &round));
+        check_journal(in, journal, round.as.integer);
+    }
+    check_entries(in, round.as.integer);
+    return round.as.integer;
+}
+
+#endif
