@@ -109,7 +109,7 @@ let package = Package(
         tests("StorageTests", on: ["MotteStorage", "MottePages", "MotteColumns", "MotteSchemaModel", "MotteValues"]),
         tests("QueryEngineTests", on: ["MotteQueryEngine", "MotteStorage", "MotteSchemaModel", "MotteValues"]),
         tests("LiveObjectsTests", on: live),
-        tests("NotificationsTests", on: ["MotteNotifications"] + live),
+        tests("NotificationsTests", on: ["MotteNotifications", "MottePages"] + live),
         tests("ExchangeTests", on: ["MotteExchange"] + live),
         .testTarget(
             name: "MotteTests",

@@ -1,11 +1,25 @@
 #!/usr/bin/env bash
-# What observers cost, over the release library: delivery, memory, latency between processes, growth of the file.
-#   scripts/bench-observers.sh [delivery|memory|latency|growth [number]]
+# What live costs: delivery to observers, memory, latency between processes (over the release library), writes that
+# share a flush and growth of the file (over the release engine). Without arguments everything, for a quiet machine.
+#   scripts/bench-observers.sh [delivery|bulk|many|memory|latency [number] | groups|growth [number]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ -f build/library/libmotte.so ] || scripts/build-library.sh
-mkdir -p build/bench
-gcc -std=gnu11 -Wall -Wextra -Werror -O2 -Iinclude -Ibindings/c Benchmarks/Observers/observers.c \
-    -o build/bench/observers build/library/libmotte.so -Wl,-rpath,"$PWD/build/library"
-if [ $# -gt 0 ]; then exec build/bench/observers "$@"; fi
-for part in delivery memory latency growth; do build/bench/observers "$part"; done
+
+observers() {
+    [ -f build/library/libmotte.so ] || scripts/build-library.sh
+    mkdir -p build/bench
+    gcc -std=gnu11 -Wall -Wextra -Werror -O2 -Iinclude -Ibindings/c Benchmarks/Observers/observers.c \
+        -o build/bench/observers build/library/libmotte.so -Wl,-rpath,"$PWD/build/library"
+    build/bench/observers "$@"
+}
+
+case "${1:-all}" in
+    groups) scripts/bench.sh --groups "${2:-2000}" ;;
+    growth) scripts/bench.sh --growth "${2:-1000000}" ;;
+    all)
+        for part in delivery bulk many memory latency; do observers "$part"; done
+        scripts/bench.sh --groups 2000
+        scripts/bench.sh --growth 1000000
+        ;;
+    *) observers "$@" ;;
+esac

@@ -1,6 +1,7 @@
-/// Many small commits while one reader keeps the version before them: how large the file becomes beside the data that
-/// is alive, over both pagers.
+/// Many small commits, with readers that move on and with one that keeps the version before them: how large the file
+/// becomes beside the data that is alive, over both pagers.
 import MotteLiveObjects
+import MotteNotifications
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
@@ -11,20 +12,28 @@ import MotteValues
     import Musl
 #endif
 
-enum PinnedReader {
+enum FileGrowth {
     private static let rows = 20_000
+
+    private enum Readers: String {
+        case advance = "readers that advance"
+        case pinned = "one pinned reader"
+    }
 
     static func run(commits: Int) throws {
         for pager in ["own", "lmdb"] {
-            let folder = try makeFolder()
-            defer { removeFolder(folder) }
-            setenv("MOTTE_PAGER", pager, 1)
-            // LMDB uses no space again that became free after the pinned version: a tenth shows that well enough.
-            try run(pager, folder + "/pinned.motte", commits: pager == "own" ? commits : commits / 10)
+            for readers in [Readers.advance, .pinned] {
+                let folder = try makeFolder()
+                defer { removeFolder(folder) }
+                setenv("MOTTE_PAGER", pager, 1)
+                // LMDB uses no space again that became free after the pinned version: a tenth shows that well enough.
+                let isEndless = pager == "lmdb" && readers == .pinned
+                try run(pager, readers, folder + "/growth.motte", commits: isEndless ? commits / 10 : commits)
+            }
         }
     }
 
-    private static func run(_ pager: String, _ path: String, commits: Int) throws {
+    private static func run(_ pager: String, _ readers: Readers, _ path: String, commits: Int) throws {
         let properties = [
             Property(name: "name", type: .string), Property(name: "age", type: .int),
             Property(name: "score", type: .double),
@@ -48,7 +57,10 @@ enum PinnedReader {
         }
         _ = try session.commit()
         let live = try session.database.pages.statistics().usedBytes
-        let pinned = try session.freeze()
+        let pinned = readers == .pinned ? try session.freeze() : nil
+        // Two that move on at different times, one of which observes and so keeps the history of changes too.
+        let (often, seldom) = (try Session.open(options), try Session.open(options))
+        let token = readers == .advance ? try seldom.objects("Person").observe() : nil
         var random = SplitMix(state: 3)
         var largest = 0.0
         let time = try seconds {
@@ -57,18 +69,26 @@ enum PinnedReader {
                 let key = ObjectKey(Int64(random.below(rows)))
                 try session.set(table, columns[1], key, to: .int(Int64(number)))
                 _ = try session.commit()
-                if number % (commits / 10) == 0 {
+                if readers == .advance {
+                    if number % 10 == 0 { _ = try often.refresh() }
+                    if number % 1_000 == 0 { _ = try seldom.refresh() }
+                }
+                if number % max(1, commits / 10) == 0 {
                     let ratio = Double(sizeOfFile(path)) / Double(live)
                     largest = max(largest, ratio)
-                    print("\(pager): \(number) commits, file \(sizeOfFile(path)) bytes, \(short(ratio)) x live data")
                 }
             }
         }
-        for reader in try session.database.readerStatistics() {
+        withExtendedLifetime(token) {}
+        for reader in try session.database.readerStatistics() where readers == .pinned {
             print("\(pager): process \(reader.processID) pins version \(reader.version.rawValue)")
         }
-        print("\(pager): at most \(short(largest)) x live data, \(short(time / Double(commits) * 1e6)) us a commit")
-        _ = try pinned.close()
+        print(
+            "\(pager), \(readers.rawValue): \(commits) commits, file \(sizeOfFile(path)) bytes, live \(live),"
+                + " at most \(short(largest)) x live data, \(short(time / Double(commits) * 1e6)) us a commit")
+        _ = try often.close()
+        _ = try seldom.close()
+        _ = try pinned?.close()
         _ = try session.close()
     }
 

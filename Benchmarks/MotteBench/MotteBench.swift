@@ -4,7 +4,8 @@
 /// today.
 ///
 ///     MotteBench [--rows 1000000] [--rounds 3] [--only motte|own|sealed|sqlite|lmdb] [--workloads W1,W2]
-///     MotteBench --pinned 1000000
+///     MotteBench --growth 1000000
+///     MotteBench --groups 1000
 import Glibc
 
 /// A workload: the figure SQLite (or LMDB) had when the targets were set, and the first target.
@@ -75,24 +76,28 @@ struct Workload {
         var rounds = 3
         var only: String?
         var commits: Int?
+        var groups: Int?
         var workloads: Set<String>?
         var arguments = CommandLine.arguments.dropFirst().makeIterator()
         while let option = arguments.next() {
             switch option {
             case "--rows": rows = arguments.next().flatMap { Int($0) } ?? rows
             case "--rounds": rounds = arguments.next().flatMap { Int($0) } ?? rounds
-            case "--pinned": commits = arguments.next().flatMap { Int($0) }
+            case "--growth": commits = arguments.next().flatMap { Int($0) } ?? 100_000
+            case "--groups": groups = arguments.next().flatMap { Int($0) } ?? 1_000
             case "--only": only = arguments.next()
             case "--workloads": workloads = arguments.next().map { Set($0.split(separator: ",").map(String.init)) }
             default:
                 print("usage: MotteBench [--rows 1000000] [--rounds 3] [--only motte|own|sealed|sqlite|lmdb]")
                 print("                  [--workloads W1,W2]")
-                print("       MotteBench --pinned 1000000")
+                print("       MotteBench --growth 1000000     (commits)")
+                print("       MotteBench --groups 1000        (writes of each measurement)")
                 exit(option == "--help" ? 0 : 2)
             }
         }
         do {
-            if let commits { return try PinnedReader.run(commits: commits) }
+            if let commits { return try FileGrowth.run(commits: commits) }
+            if let groups { return try GroupCommits.run(writes: groups) }
             try run(rows: rows, rounds: rounds, only: only, workloads)
         } catch {
             print("benchmark failed: \(error)")

@@ -24,6 +24,8 @@ package final class SessionObservers: SessionHook {
     private var preparing = false
     /// Tokens that do not hear of the commit under way.
     private var skipped: [Observation] = []
+    /// The same of commits that a group will tell of, by version.
+    private var skippedLater: [UInt64: [Observation]] = [:]
     /// Version up to which tokens have been told.
     private var preparedVersion: Version
     /// nil while the session has let go of its file.
@@ -51,6 +53,8 @@ package final class SessionObservers: SessionHook {
     }
 
     package var isDelivering: Bool { delivering || preparing }
+
+    package func groupWasLost() { skippedLater = [:] }
 
     package func sessionWillClose(_ session: Session) {
         for entry in entries { entry.token?.stop() }
@@ -80,7 +84,7 @@ package final class SessionObservers: SessionHook {
             throw DatabaseError(
                 .frozen, "frozen things do not change and do not have change notifications; observe the live one")
         }
-        guard !session.isInWrite else {
+        guard !session.isInWrite, !session.isInGroup else {
             throw DatabaseError(
                 .alreadyInWrite, "cannot begin to observe during a write; do it before, or after the commit")
         }
@@ -114,8 +118,9 @@ package final class SessionObservers: SessionHook {
         preparedVersion = version
         defer { session.forgetPrevious() }
         // A callback that writes does not skip them again.
-        let skipped = skipped
+        var skipped = skipped
         self.skipped = []
+        if point == .commit, let later = skippedLater.removeValue(forKey: version.rawValue) { skipped = later }
         for entry in entries {
             guard let token = entry.token, !token.isStopped else { continue }
             if token.awaitsInitial {
@@ -154,7 +159,9 @@ package final class SessionObservers: SessionHook {
         }
         skipped = tokens
         defer { skipped = [] }
-        return try session.commit()
+        let version = try session.commit()
+        if session.isInGroup, !tokens.isEmpty { skippedLater[version.rawValue] = tokens }
+        return version
     }
 
     private func waitingTokens() -> [Observation] {

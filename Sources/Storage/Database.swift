@@ -69,7 +69,12 @@ package final class Database: Sendable {
 
     /// After this process's own commit: which clusters changed is known without reading the log.
     func advance(_ snapshot: Snapshot, touched: [TableKey: Set<Int>]?) throws(DatabaseError) {
-        let newest = try pages.snapshot()
+        try advance(snapshot, to: try pages.snapshot(), touched: touched)
+    }
+
+    func advance(
+        _ snapshot: Snapshot, to newest: PageSnapshot, touched: [TableKey: Set<Int>]?
+    ) throws(DatabaseError) {
         try snapshot.advance(to: newest, catalog: try catalog(in: newest), touched: touched)
     }
 
@@ -116,15 +121,40 @@ package final class Database: Sendable {
     package func beginWrite(
         on snapshot: Snapshot, timeoutMilliseconds: Int64 = -1, maximumLiveVersions: Int? = nil
     ) throws(DatabaseError) -> WriteTransaction {
+        let lock = try lockForWriting(on: snapshot, timeoutMilliseconds, maximumLiveVersions)
+        return WriteTransaction(base: snapshot, database: self, by: .own(lock))
+    }
+
+    private func lockForWriting(
+        on snapshot: Snapshot, _ timeoutMilliseconds: Int64, _ maximumLiveVersions: Int?
+    ) throws(DatabaseError) -> WriteLock {
         let lock = try pages.lockForWriting(timeoutMilliseconds: timeoutMilliseconds)
         do throws(DatabaseError) {
             _ = try advance(snapshot)
             if let maximumLiveVersions { try checkLiveVersions(maximumLiveVersions) }
-            return WriteTransaction(base: snapshot, database: self, lock: lock)
+            return lock
         } catch {
             lock.release()
             throw error
         }
+    }
+
+    /// The same for several writes in turn that become durable together.
+    package func beginGroup(
+        on snapshot: Snapshot, timeoutMilliseconds: Int64 = -1, maximumLiveVersions: Int? = nil
+    ) throws(DatabaseError) -> PageGroup {
+        let lock = try lockForWriting(on: snapshot, timeoutMilliseconds, maximumLiveVersions)
+        return try PageGroup(pages, lock: lock)
+    }
+
+    /// The next write of a group, whose newest version `snapshot` shows.
+    package func beginWrite(on snapshot: Snapshot, in group: PageGroup) -> WriteTransaction {
+        WriteTransaction(base: snapshot, database: self, by: .group(group))
+    }
+
+    /// Moves a snapshot of the group's newest version from memory to the file, where it is now.
+    package func settle(_ snapshot: Snapshot, _ group: PageGroup) throws(DatabaseError) {
+        try advance(snapshot, to: group.newest, touched: [:])
     }
 }
 

@@ -1,8 +1,8 @@
 /// The write in progress: its overlay of changed rows, its pending index entries and its change record.
 ///
-/// Holds the file's write lock from `Database.beginWrite` to `commit` or `cancel`. Nothing reaches the pages before
-/// `commit`, which applies one sorted batch; cancelling only forgets. A commit that fails (disk full, say) leaves the
-/// write open with everything in it. One thread at a time.
+/// Holds the file's write lock from `Database.beginWrite` to `commit` or `cancel`, or borrows that of a group. Nothing
+/// reaches the pages before `commit`, which applies one sorted batch; cancelling only forgets. A commit that fails
+/// (disk full, say) leaves the write open with everything in it. One thread at a time.
 import MotteColumns
 import MottePages
 import MotteSchemaModel
@@ -11,7 +11,8 @@ import MotteValues
 package final class WriteTransaction: RowSource {
     package let base: Snapshot
     let database: Database
-    private var lock: WriteLock?
+    /// nil once it has ended.
+    private var right: Right?
     let recorder = ChangeRecorder()
     /// Full clusters of a bulk load, encoded, until the commit.
     let spool: PageSpool
@@ -31,21 +32,28 @@ package final class WriteTransaction: RowSource {
     /// Counts changes, so that what was computed from this source can tell that it is out of date.
     package private(set) var changeCount: UInt64 = 0
 
-    init(base: Snapshot, database: Database, lock: WriteLock) {
+    /// By which it may commit.
+    enum Right {
+        case own(WriteLock)
+        /// Together with others, who keep the lock.
+        case group(PageGroup)
+    }
+
+    init(base: Snapshot, database: Database, by right: Right) {
         self.base = base
         self.database = database
-        self.lock = lock
+        self.right = right
         spool = PageSpool(database.pages.spoolPlan)
         longValues = PendingLongValues(version: base.version.rawValue + 1, spool)
         super.init(catalog: base.catalog, counters: base.counters, rowsPerCluster: base.rowsPerCluster)
     }
 
     package override var version: Version { base.version }
-    package var isOpen: Bool { lock != nil }
+    package var isOpen: Bool { right != nil }
     package var hasChanges: Bool { changeCount > 0 || newCatalog != nil }
 
     func requireOpen() throws(DatabaseError) {
-        guard lock != nil else {
+        guard right != nil else {
             throw DatabaseError(.notInWrite, "this write transaction has ended; begin another")
         }
     }
@@ -123,39 +131,51 @@ package final class WriteTransaction: RowSource {
 
     // MARK: Ending
 
-    /// Makes everything durable as one version and moves the base snapshot to it.
+    /// Makes everything durable as one version and moves the base snapshot to it. In a group the version is durable
+    /// once the group is.
     @discardableResult
     package func commit() throws(DatabaseError) -> Version {
         try requireOpen()
-        guard let lock else { return version }
+        guard let right else { return version }
         guard hasChanges else {
             close()
             return version
         }
         let next = Version(base.version.rawValue + 1)
         let batch = try makeBatch(for: next)
-        try database.pages.commit(batch, lock: lock, version: next)
-        // Still under the lock, so that the snapshot is exactly the version just made.
-        try database.advance(base, touched: touchedClusters())
+        switch right {
+        case .own(let lock):
+            try database.pages.commit(batch, lock: lock, version: next)
+            // Still under the lock, so that the snapshot is exactly the version just made.
+            try database.advance(base, touched: touchedClusters())
+        case .group(let group):
+            // A version that changes the schema is known to all by its number, so it must never be taken back.
+            let newest = try group.add(batch, version: next, alone: newCatalog != nil)
+            try database.advance(base, to: newest, touched: touchedClusters())
+        }
         close()
         return next
     }
 
     package func cancel() {
-        guard lock != nil else { return }
+        guard right != nil else { return }
         close()
     }
 
     private func close() {
-        lock?.release()
-        lock = nil
+        releaseRight()
         views.removeAll()
         writers.removeAll()
         deltas.removeAll()
         migration = nil
     }
 
-    deinit { lock?.release() }
+    deinit { releaseRight() }
+
+    private func releaseRight() {
+        if case .own(let lock) = right { lock.release() }
+        right = nil
+    }
 
     private func touchedClusters() -> [TableKey: Set<Int>]? {
         var touched: [TableKey: Set<Int>] = [:]

@@ -218,6 +218,64 @@ enum VersionTwo {
         try await eventually { done.withLock { $0 } == ["0", "1", "2", "begun"] }
     }
 
+    /// They become durable together; each is heard of by itself, before its completion is called.
+    @Test func queuedWritesAreGrouped() async throws {
+        let configuration = Realm.Configuration(fileURL: temporaryURL(), objectTypes: [Counter.self])
+        let queue = DispatchQueue(label: "writer")
+        let heard = Locked<[Int]>([])
+        let done = Locked<[String]>([])
+        nonisolated(unsafe) var token: NotificationToken?
+        queue.async {
+            guard let realm = try? Realm(configuration: configuration, queue: queue) else { return }
+            nonisolated(unsafe) let kept = realm
+            token = realm.objects(Counter.self).observe { change in
+                if case .update(_, _, let insertions, _) = change { heard.withLock { $0.append(insertions.count) } }
+                guard case .initial = change else { return }
+                for id in 0 ..< 20 {
+                    let number = kept.writeAsync {
+                        kept.create(Counter.self, value: ["id": id])
+                        if id == 7 { kept.cancelWrite() }
+                    } onComplete: { error in
+                        let told = heard.withLock { $0.count }
+                        done.withLock { $0.append(error == nil ? "\(id) of \(told)" : "failed") }
+                    }
+                    if id == 9 { try? kept.cancelAsyncWrite(number) }
+                }
+                kept.beginAsyncWrite {
+                    kept.create(Counter.self, value: ["id": 100])
+                    kept.commitAsyncWrite(allowGrouping: true) { _ in done.withLock { $0.append("grouped") } }
+                }
+                kept.beginAsyncWrite {
+                    kept.create(Counter.self, value: ["id": 101])
+                    try? kept.commitWrite()
+                    done.withLock { $0.append("durable \(kept.objects(Counter.self).count)") }
+                }
+                kept.beginAsyncWrite { kept.create(Counter.self, value: ["id": 102]) }
+                kept.writeAsync { kept.create(Counter.self, value: ["id": 103]) } onComplete: { _ in
+                    done.withLock { $0.append("last \(kept.objects(Counter.self).count)") }
+                }
+            }
+        }
+        try await eventually { done.withLock { $0.last } == "last 21" }
+        #expect(heard.withLock { $0 } == [Int](repeating: 1, count: 21))
+        let expected = (0 ..< 20).filter { $0 != 9 }.map { "\($0) of 20" }
+        #expect(done.withLock { $0 }.filter { $0.hasSuffix("of 20") } == expected)
+        #expect(done.withLock { $0 }.contains("grouped") && done.withLock { $0 }.contains("durable 20"))
+        queue.sync { token = nil }
+    }
+
+    @Test func tasksOfAnActorWriteTogether() async throws {
+        let configuration = Realm.Configuration(fileURL: temporaryURL(), objectTypes: [Counter.self])
+        let keeper = Keeper2()
+        let versions = try await withThrowingTaskGroup(of: Int?.self) { group in
+            for id in 0 ..< 40 { group.addTask { try? await keeper.add(id, configuration) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        // Those that throw are rolled back, each by itself.
+        #expect(versions.compactMap { $0 }.count == 36)
+        #expect(try await keeper.count(configuration) == 36)
+    }
+
     @MainActor @Test func theMainActorWritesAsynchronously() async throws {
         let realm = try await Realm(
             configuration: Realm.Configuration(fileURL: temporaryURL(), objectTypes: [Counter.self]))
@@ -260,6 +318,24 @@ private actor Keeper1 {
         #expect(realm == self.realm)
         try await realm.asyncWrite { realm.create(Counter.self, value: ["id": 2]) }
         return realm.objects(Counter.self).count
+    }
+}
+
+private actor Keeper2 {
+    struct Refusal: Swift.Error {}
+
+    func count(_ configuration: Realm.Configuration) async throws -> Int {
+        try await Realm(configuration: configuration, actor: self).objects(Counter.self).count
+    }
+
+    /// Answers how many there were then.
+    func add(_ id: Int, _ configuration: Realm.Configuration) async throws -> Int {
+        let realm = try await Realm(configuration: configuration, actor: self)
+        return try await realm.asyncWrite {
+            realm.create(Counter.self, value: ["id": id])
+            if id % 10 == 3 { throw Refusal() }
+            return realm.objects(Counter.self).count
+        }
     }
 }
 

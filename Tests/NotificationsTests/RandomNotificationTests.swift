@@ -52,6 +52,8 @@ import Testing
             let nodes = try session.objects("Node")
             var watched: [Watched] = [try Watched("all", nodes)]
             for query in Self.queries { watched.append(try Watched(query, nodes.filter(query))) }
+            // Of the same queries, by a session that moves at other times.
+            let elsewhere = try Self.queries.map { try Watched($0, other.objects("Node").filter($0)) }
             watched.append(try Watched("twice", nodes.filter("rank > 2 SORT(rank ASC) LIMIT(6)").filter("name != 'c'")))
             for index in 0 ..< (try nodes.count()) where index % 5 == 0 {
                 guard let node = try nodes.object(at: index) else { continue }
@@ -62,10 +64,19 @@ import Testing
             }
             for step in 0 ..< 25 {
                 let writer = random.chance(50) ? session : other
-                try writer.beginWrite()
-                for _ in 0 ..< random.below(5) { try mutate(writer, &random) }
-                if random.chance(10) { try writer.cancel() } else { try writer.commit() }
+                let isGroup = random.chance(25)
+                if isGroup { try writer.beginGroup() }
+                for _ in 0 ..< (isGroup ? random.below(4) : 1) {
+                    try writer.beginWrite()
+                    for _ in 0 ..< random.below(5) { try mutate(writer, &random) }
+                    if random.chance(10) { try writer.cancel() } else { try writer.commit() }
+                }
+                if isGroup { #expect(try writer.endGroup() == nil) }
                 if random.chance(60) { try session.refresh() }
+                if random.chance(30) {
+                    try other.refresh()
+                    for one in elsewhere { try check(one, other, "step \(step), elsewhere \(one.name): \(comment)") }
+                }
                 if random.chance(50) {
                     try session.refresh()
                     for one in watched { try check(one, session, "step \(step), \(one.name): \(comment)") }

@@ -70,6 +70,27 @@ final class CutRun {
         acknowledged.append((disk.operations.count, before + 1))
     }
 
+    /// Several commits with one flush: no version but the last is ever found.
+    func commitGroup(_ members: [[(String, [UInt8]?)]]) throws {
+        guard let store else { return }
+        let before = try store.snapshot().version.rawValue
+        var model = models[before] ?? [:]
+        let group = try PageGroup(store, lock: try store.lockForWriting(timeoutMilliseconds: 0))
+        defer { group.release() }
+        for (number, changes) in members.enumerated() {
+            var batch = PageBatch()
+            for (key, value) in changes {
+                model[key] = value
+                if let value { batch.put(Array(key.utf8), value) } else { batch.delete(Array(key.utf8)) }
+            }
+            _ = try group.add(batch, version: Version(before + UInt64(number) + 1))
+        }
+        let version = before + UInt64(members.count)
+        models[version] = model
+        try group.flush()
+        acknowledged.append((disk.operations.count, version))
+    }
+
     func reopen() throws {
         store?.close()
         store = try CutRun.open(disk, durability, faults)
@@ -215,7 +236,11 @@ final class CutRun {
         var pinned: [(snapshot: PageSnapshot, contents: Contents)] = []
         // Few runs are long: what goes wrong goes wrong early, and of many short ones there can be more.
         for _ in 0 ..< 3 + random.below(random.chance(10) ? 20 : 6) {
-            try run.commit(batch(&random))
+            if random.chance(25) {
+                try run.commitGroup((0 ... random.below(5)).map { _ in batch(&random) })
+            } else {
+                try run.commit(batch(&random))
+            }
             if random.chance(10), pinned.isEmpty { try run.reopen() }
             guard let store = run.store else { break }
             if random.chance(25) {

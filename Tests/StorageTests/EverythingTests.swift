@@ -36,13 +36,19 @@ import Testing
         let faults = FaultInjection()
         options.faults = faults
         let database = try Database.open(options)
-        let snapshot = try database.snapshot()
+        var snapshot = try database.snapshot()
         _ = try database.reconcile(try SchemaText.parse(EverythingModel.text), on: snapshot)
         var model = try EverythingModel(snapshot.schema)
         let follower = try database.snapshot()
         var operations = 0
+        // Some rounds are members of a group, which is flushed or lost some rounds later.
+        var group: (pages: WriteGroup, base: Snapshot, model: EverythingModel)?
         for round in 0 ..< 24 {
-            let write = try database.beginWrite(on: snapshot)
+            if group == nil, random.chance(25) {
+                group = (try database.beginGroup(on: snapshot), snapshot.copy(), model)
+            }
+            let write = try group.map { database.beginWrite(on: snapshot, in: $0.pages) }
+                ?? database.beginWrite(on: snapshot)
             write.listShape = LongListTests.small
             model.touched = []
             write.manyObjects = 3
@@ -62,7 +68,7 @@ import Testing
                 // As it was, whatever had been touched.
                 model.touched = undone
             } else {
-                if roll == 1, write.hasChanges {
+                if roll == 1, write.hasChanges, group == nil {
                     faults.failCommit(1)
                     #expect(throws: DatabaseError.self) { try write.commit() }
                     for _ in 0 ..< 10 { try model.step(write, &random, &candidates) }
@@ -77,11 +83,26 @@ import Testing
             // What was touched after every commit, everything after some and at the end.
             try model.checkTouched(snapshot, since: before, comment)
             if round % 8 == 5 { try model.check(snapshot, comment) }
-            if round % 4 == 1 {
+            // The header follows when a group is flushed.
+            if round % 4 == 1, group == nil {
                 let report = try snapshot.verify()
                 #expect(report.isSound, "\(report.text); \(comment)")
             }
-            if round % 8 == 1 {
+            if let ending = group, round == 23 || random.chance(40) {
+                group = nil
+                if random.chance(30), snapshot.version > ending.base.version {
+                    faults.failCommit(1)
+                    #expect(throws: DatabaseError.self) { try ending.pages.flush() }
+                    snapshot = ending.base
+                    model = ending.model
+                } else {
+                    try ending.pages.flush()
+                    try database.settle(snapshot, ending.pages)
+                }
+                ending.pages.release()
+                try model.check(snapshot, comment)
+            }
+            if round % 8 == 1, group == nil {
                 _ = try database.advance(follower)
                 try model.check(follower, comment)
             }

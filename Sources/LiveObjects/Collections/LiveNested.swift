@@ -101,7 +101,8 @@ package final class LiveNested: LiveCollection {
     /// Versions that the session has moved over since.
     private func followLog() throws(DatabaseError) {
         let shown = try session.committedSnapshot()
-        guard shown.version != version else { return }
+        // Observers are told of the members of a group one after the other, when this is at the last of them already.
+        guard shown.version > version else { return }
         if let summary = try session.database.changes(from: version, to: shown) {
             place.follow(summary, root)
         } else {
@@ -126,6 +127,14 @@ package final class LiveNested: LiveCollection {
             place = committed
         }
         writeSerial = 0
+    }
+
+    /// Versions after this one have not come to be after all.
+    func groupWasLost(after version: Version) {
+        writeSerial = 0
+        // Its place before is not known any more.
+        if self.version > version { place.isGone = true }
+        self.version = version
     }
 
     // MARK: Looking

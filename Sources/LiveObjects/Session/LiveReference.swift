@@ -138,7 +138,9 @@ package final class LiveReference: @unchecked Sendable {
         self.subject = subject
         database = try session.database
         options = session.options
-        pin = try session.committedSnapshot().copy()
+        // Of a group nothing is shown elsewhere before it is durable.
+        let shown = if let group = session.group { group.base } else { try session.committedSnapshot() }
+        pin = shown.copy()
         outcome = session.outcomeOfWrite()
     }
 

@@ -11,7 +11,7 @@ extension Session {
         progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) {
         let snapshot = try committedSnapshot()
-        guard !isInWrite else {
+        guard !isInWrite, !isInGroup else {
             throw DatabaseError(
                 .alreadyInWrite, "a copy shows what is committed; commit or cancel this write first", path: path)
         }
@@ -32,7 +32,7 @@ extension Session {
     package func compact(progress: MaintenanceProgressHandler? = nil) throws(DatabaseError) -> CompactionOutcome {
         try checkIsLive("compact the file")
         try checkIsNotDelivering("compact the file")
-        guard !isInWrite else {
+        guard !isInWrite, !isInGroup else {
             throw DatabaseError(.alreadyInWrite, "cannot compact during a write; commit or cancel first", path: path)
         }
         // What others committed is delivered while the file still has its change log.

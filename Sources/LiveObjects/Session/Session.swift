@@ -27,10 +27,12 @@ package final class Session: @unchecked Sendable {
     /// Serial of the thread that may use this; 0: any; `Session.nobody` once closed.
     @exclusivity(unchecked) private var owner: UInt64
     private let forkGeneration: UInt32
-    @exclusivity(unchecked) private var snapshot: Snapshot?
+    @exclusivity(unchecked) var snapshot: Snapshot?
     @exclusivity(unchecked) package private(set) var write: WriteTransaction?
+    /// Set while writes are collected that become durable together; see `Session+Groups`.
+    var group: SessionGroup?
     private let frozenSources: FrozenSources?
-    @exclusivity(unchecked) private var epochBase: UInt64 = 1
+    @exclusivity(unchecked) var epochBase: UInt64 = 1
 
     /// The tables of `source()` by their keys, as far as they were asked for, without a count of references: what is in
     /// here is kept by the source, and `forgetTables` is called before a source moves or goes. Never filled by frozen
@@ -43,12 +45,12 @@ package final class Session: @unchecked Sendable {
 
     /// Writes are numbered, so that objects of a cancelled one are told from later objects with the same keys.
     private(set) var writeSerial: UInt32 = 0
-    private var cancelledWrites: Set<UInt32> = []
+    var cancelledWrites: Set<UInt32> = []
     /// Its write belongs to a migration, which alone ends it.
     private var isMigrating = false
 
     /// What was shown before the present move, while somebody observes and has not yet been told of it.
-    package private(set) var previous: Snapshot?
+    package internal(set) var previous: Snapshot?
     /// Set for sessions that belong to something else than a thread; its check stands in for that of the thread.
     private let confinement: SessionConfinement
 
@@ -82,6 +84,7 @@ package final class Session: @unchecked Sendable {
 
     deinit {
         write?.cancel()
+        group?.pages.release()
         lentTables.deallocate()
     }
 
@@ -169,7 +172,7 @@ package final class Session: @unchecked Sendable {
         try hook?.deliver(self, at: .refresh)
     }
 
-    private func checkIsNotMigrating(_ action: String) throws(DatabaseError) {
+    func checkIsNotMigrating(_ action: String) throws(DatabaseError) {
         guard !isMigrating else {
             throw DatabaseError(
                 .reentrant,
@@ -190,6 +193,8 @@ package final class Session: @unchecked Sendable {
         forgetTables()
         write?.cancel()
         write = nil
+        group?.pages.release()
+        group = nil
         epochBase &+= 1
         owner = Self.nobody
         snapshot = nil
@@ -300,7 +305,7 @@ package final class Session: @unchecked Sendable {
         return table
     }
 
-    private func forgetTables() { lentTables.update(repeating: nil, count: Self.lentTableCount) }
+    func forgetTables() { lentTables.update(repeating: nil, count: Self.lentTableCount) }
 
     package var schema: Schema {
         get throws(DatabaseError) { try source().schema }
@@ -360,6 +365,8 @@ package final class Session: @unchecked Sendable {
                 .alreadyInWrite, "a session in a write shows the newest version already; commit or cancel first",
                 path: path)
         }
+        // Nobody else can commit now, and what was committed here is told of when it is durable.
+        if group != nil { return false }
         let snapshot = try committedSnapshot()
         forgetTables()
         keepPrevious()
@@ -373,7 +380,7 @@ package final class Session: @unchecked Sendable {
     /// none).
     package func waitForChange(timeoutMilliseconds: Int64) throws(DatabaseError) -> Bool {
         try checkIsLive("wait for a change")
-        guard write == nil else {
+        guard write == nil, group == nil else {
             throw DatabaseError(
                 .alreadyInWrite, "nobody else can commit while this session writes; commit or cancel first", path: path)
         }
@@ -392,7 +399,9 @@ package final class Session: @unchecked Sendable {
     func sharedFrozen() throws(DatabaseError) -> Session {
         try check()
         if isFrozen { return self }
-        if write == nil, let known = lastFrozen, !known.isClosed, let snapshot, lastFrozenVersion == snapshot.version {
+        if write == nil, group == nil, let known = lastFrozen, !known.isClosed, let snapshot,
+            lastFrozenVersion == snapshot.version
+        {
             return known
         }
         let made = try makeFrozen()
@@ -402,7 +411,7 @@ package final class Session: @unchecked Sendable {
     }
 
     private func makeFrozen() throws(DatabaseError) -> Session {
-        guard write == nil else {
+        guard write == nil, group == nil else {
             throw DatabaseError(
                 .alreadyInWrite, "cannot freeze during a write; commit or cancel first, or freeze before", path: path)
         }
@@ -414,6 +423,22 @@ package final class Session: @unchecked Sendable {
 
     /// Waits for the writer's place (negative: for ever), advances to the newest version, delivers what is pending.
     package func beginWrite(timeoutMilliseconds: Int64 = -1) throws(DatabaseError) {
+        try checkMayWrite()
+        if let group {
+            try beginWrite(in: group)
+        } else {
+            try movingToNewest { snapshot throws(DatabaseError) in
+                write = try database.beginWrite(
+                    on: snapshot, timeoutMilliseconds: timeoutMilliseconds,
+                    maximumLiveVersions: options.maximumLiveVersions)
+            }
+        }
+        writeSerial &+= 1
+        // Members of a group hear of those before them when all are durable.
+        if group?.members.isEmpty ?? true { try hook?.deliver(self, at: .beginWrite) }
+    }
+
+    func checkMayWrite() throws(DatabaseError) {
         try checkIsLive("write")
         guard !options.isReadOnly, !options.isImmutable else {
             throw DatabaseError(
@@ -423,26 +448,25 @@ package final class Session: @unchecked Sendable {
             throw DatabaseError(
                 .alreadyInWrite, "this session is in a write already; commit or cancel that one first", path: path)
         }
+    }
+
+    /// `body` moves the snapshot, perhaps also when it fails.
+    func movingToNewest(_ body: (Snapshot) throws(DatabaseError) -> Void) throws(DatabaseError) {
         let snapshot = try committedSnapshot()
         let before = snapshot.version
         forgetTables()
         keepPrevious()
-        do throws(DatabaseError) {
-            write = try database.beginWrite(
-                on: snapshot, timeoutMilliseconds: timeoutMilliseconds,
-                maximumLiveVersions: options.maximumLiveVersions)
-        } catch {
-            // It may have moved before it failed.
-            if snapshot.version != before { epochBase &+= 1 }
-            throw error
-        }
-        writeSerial &+= 1
-        if snapshot.version != before { epochBase &+= 1 }
-        try hook?.deliver(self, at: .beginWrite)
+        defer { if snapshot.version != before { epochBase &+= 1 } }
+        try body(snapshot)
+    }
+
+    private func beginWrite(in group: SessionGroup) throws(DatabaseError) {
+        forgetTables()
+        write = try database.beginWrite(on: try committedSnapshot(), in: group.pages)
     }
 
     /// Makes the changes durable and delivers them here. After a failure of the disk the write is still open. An error
-    /// of a callback comes after the commit.
+    /// of a callback comes after the commit. In a group both happen when the group ends.
     @discardableResult
     package func commit() throws(DatabaseError) -> Version {
         let transaction = try requireWrite()
@@ -452,6 +476,11 @@ package final class Session: @unchecked Sendable {
         keepPrevious()
         let version = try transaction.commit()
         for place in nestedPlaces { place.nested?.writeWasCommitted(as: version) }
+        if let group {
+            group.note(version, shown: hook == nil ? nil : transaction.base, writeOutcome, serial: writeSerial)
+            endWrite()
+            return version
+        }
         writeOutcome?.commit(version)
         endWrite()
         try hook?.deliver(self, at: .commit)

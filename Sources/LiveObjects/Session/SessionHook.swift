@@ -18,6 +18,9 @@ package protocol SessionHook: AnyObject {
     /// True while callbacks of this session run: it must not be moved or closed under them.
     var isDelivering: Bool { get }
 
+    /// What a group committed is not there after all: its flush failed.
+    func groupWasLost()
+
     func sessionWillClose(_ session: Session)
 
     /// The session lets go of its file for a while: nothing may keep it open.

@@ -1,7 +1,8 @@
 /// Opening and writing without holding up a thread: completion handlers for threads and queues, `async` for actors.
 ///
 /// A queued write waits for the writer's place without blocking anybody: it tries again, and again a little later,
-/// where the realm belongs.
+/// where the realm belongs. Those that wait together are written together: each is a transaction of its own, and one
+/// flush makes all of them durable, after which their completion handlers are called.
 import Dispatch
 import Foundation
 import MotteLiveObjects
@@ -18,11 +19,29 @@ package struct AsyncWrites {
     }
 
     var pending: [Pending] = []
+    /// Taken from there for the group under way, the next one last.
+    var turn: [Pending] = []
+    /// Completions of writes that the group under way has committed, or that ended without a commit.
+    var grouped: [(version: Version, call: (Swift.Error?) -> Void)] = []
+    /// The writers that a group takes at most, so that nobody else waits for long.
+    static let largestGroup = 64
     var lastID: AsyncTransactionId = 0
     var isScheduled = false
     var isRunning = false
     /// Completions that have not been called yet.
     var completions: [AsyncTransactionId: (Swift.Error?) -> Void] = [:]
+
+    var hasWaiting: Bool { !pending.isEmpty || !turn.isEmpty }
+
+    /// False when it was running or had run.
+    @discardableResult
+    mutating func forget(_ id: AsyncTransactionId) -> Bool {
+        let count = pending.count + turn.count
+        pending.removeAll { $0.id == id }
+        turn.removeAll { $0.id == id }
+        completions[id] = nil
+        return pending.count + turn.count < count
+    }
 }
 
 extension Realm {
@@ -40,7 +59,8 @@ extension Realm {
         core.enqueue(block, commits: false, nil)
     }
 
-    /// Commits now and reports later.
+    /// Commits now and reports later. With grouping, a write begun by `beginAsyncWrite` may become durable together
+    /// with the ones that wait behind it, before which it is not reported.
     @discardableResult
     public func commitAsyncWrite(
         allowGrouping: Bool = false, _ onComplete: ((Swift.Error?) -> Void)? = nil
@@ -50,18 +70,27 @@ extension Realm {
             return 0
         }
         var failure: Swift.Error?
-        do { try commitWrite() } catch { failure = error }
+        do {
+            if allowGrouping, core.session.isInGroup {
+                try translating(core.session.path) { _ = try core.session.commit() }
+                if let onComplete { core.group(onComplete) }
+                core.asyncWrites.lastID += 1
+                return core.asyncWrites.lastID
+            }
+            try commitWrite()
+        } catch {
+            failure = error
+        }
         return core.complete(onComplete, failure)
     }
 
     /// Takes back a write that has not begun, or the completion handler of one that has ended.
     public func cancelAsyncWrite(_ id: AsyncTransactionId) throws {
-        core.asyncWrites.pending.removeAll { $0.id == id }
-        core.asyncWrites.completions[id] = nil
+        core.asyncWrites.forget(id)
     }
 
     public var isPerformingAsynchronousWriteOperations: Bool {
-        !core.asyncWrites.pending.isEmpty || core.asyncWrites.isRunning || !core.asyncWrites.completions.isEmpty
+        core.asyncWrites.hasWaiting || core.asyncWrites.isRunning || !core.asyncWrites.completions.isEmpty
     }
 
     // MARK: Actors
@@ -75,21 +104,35 @@ extension Realm {
             misuse("asyncWrite() can only be called on main thread or actor-isolated Realms", .invalidInput)
             return try write(block)
         }
-        var pause: UInt64 = 200_000
-        while true {
-            try Task.checkCancellation()
-            if try core.tryBeginWrite() { break }
-            try await Task.sleep(nanoseconds: pause)
-            pause = min(pause * 2, 10_000_000)
+        try Task.checkCancellation()
+        let written = ActorWrite<Result>()
+        try await withoutActuallyEscaping(block) { block in
+            _ = actor
+            let id = core.enqueue(schedules: false) {
+                written.outcome = Swift.Result { try block() }
+                if case .failure = written.outcome, isInWriteTransaction { cancelWrite() }
+            } onComplete: { failure in
+                written.failure = failure
+                written.isDone = true
+            }
+            // Other tasks of this actor that are about to write come first, and are written together with this one.
+            await Task.yield()
+            var pause: UInt64 = 200_000
+            while !written.isDone {
+                core.runWrites()
+                if written.isDone { break }
+                do {
+                    try await Task.sleep(nanoseconds: pause)
+                } catch {
+                    if core.asyncWrites.forget(id) { throw error }
+                }
+                pause = min(pause * 2, 10_000_000)
+            }
         }
-        do {
-            let result = try block()
-            if isInWriteTransaction { try commitWrite() }
-            return result
-        } catch {
-            if isInWriteTransaction { cancelWrite() }
-            throw error
-        }
+        if case .failure(let error) = written.outcome { throw error }
+        if let failure = written.failure { throw failure }
+        guard let outcome = written.outcome else { throw CancellationError() }
+        return try outcome.get()
     }
 
     /// Moves to the newest version; false when it was there already, or the task is cancelled.
@@ -182,11 +225,18 @@ extension Realm {
     }
 }
 
+/// A write that a task waits for.
+private final class ActorWrite<Output> {
+    var outcome: Swift.Result<Output, Swift.Error>?
+    var failure: Swift.Error?
+    var isDone = false
+}
+
 extension RealmSession {
     /// False when somebody else is writing.
-    func tryBeginWrite() throws -> Bool {
+    private func tryBeginGroup() throws -> Bool {
         do throws(DatabaseError) {
-            try session.beginWrite(timeoutMilliseconds: 0)
+            try session.beginGroup(timeoutMilliseconds: 0)
             return true
         } catch {
             if error.code == .timeout || error.code == .busy { return false }
@@ -201,10 +251,17 @@ extension RealmSession {
             misuse("Can't perform transactions on a frozen or read-only Realm", .invalidInput)
             return 0
         }
+        let id = enqueue(schedules: true, commits: commits, block, onComplete: onComplete)
+        return id
+    }
+
+    func enqueue(
+        schedules: Bool, commits: Bool = true, _ block: @escaping () -> Void, onComplete: ((Swift.Error?) -> Void)?
+    ) -> AsyncTransactionId {
         asyncWrites.lastID += 1
         let id = asyncWrites.lastID
         asyncWrites.pending.append(.init(id: id, block: block, onComplete: onComplete, commits: commits))
-        schedule(afterMilliseconds: 0)
+        if schedules { schedule(afterMilliseconds: 0) }
         return id
     }
 
@@ -224,6 +281,7 @@ extension RealmSession {
     /// What has not begun is forgotten; what was committed is told.
     func endAsyncWrites() {
         asyncWrites.pending = []
+        asyncWrites.turn = []
         let completions = asyncWrites.completions.sorted { $0.key < $1.key }
         asyncWrites.completions = [:]
         for completion in completions { completion.value(nil) }
@@ -233,7 +291,10 @@ extension RealmSession {
         guard !asyncWrites.isScheduled else { return }
         asyncWrites.isScheduled = true
         let place = place
-        let turn: @Sendable () -> Void = { self.runNextWrite() }
+        let turn: @Sendable () -> Void = {
+            self.asyncWrites.isScheduled = false
+            self.runWrites()
+        }
         if delay == 0 {
             place.run(turn)
         } else {
@@ -241,34 +302,86 @@ extension RealmSession {
         }
     }
 
-    private func runNextWrite() {
-        asyncWrites.isScheduled = false
-        guard !asyncWrites.pending.isEmpty, !asyncWrites.isRunning else { return }
-        if session.isInWrite { return schedule(afterMilliseconds: 1) }
+    /// Writes what waits, as one group, when the writer's place is free.
+    func runWrites() {
+        guard asyncWrites.hasWaiting, !asyncWrites.isRunning else { return }
+        if session.isInWrite || session.isInGroup { return schedule(afterMilliseconds: 1) }
+        var ended: [() -> Void] = []
         do {
-            guard try tryBeginWrite() else { return schedule(afterMilliseconds: 2) }
-        } catch {
-            let failed = asyncWrites.pending.removeFirst()
+            guard try tryBeginGroup() else { return schedule(afterMilliseconds: 2) }
             asyncWrites.isRunning = true
-            if let onComplete = failed.onComplete { onComplete(error) } else { misuse(error) }
-            asyncWrites.isRunning = false
-            if !asyncWrites.pending.isEmpty { schedule(afterMilliseconds: 0) }
-            return
-        }
-        let next = asyncWrites.pending.removeFirst()
-        asyncWrites.isRunning = true
-        next.block()
-        var failure: Swift.Error?
-        if session.isInWrite {
-            if next.commits {
-                do { try Realm(self).commitWrite() } catch { failure = error }
-                if failure != nil, session.isInWrite { _ = try? session.cancel() }
-            } else {
-                _ = try? session.cancel()
+            asyncWrites.turn = asyncWrites.pending.prefix(AsyncWrites.largestGroup).reversed()
+            asyncWrites.pending.removeFirst(asyncWrites.turn.count)
+            // A block that commits for good ends the group; what is left then is the beginning of the next.
+            while session.isInGroup, !session.isGroupFull, let next = asyncWrites.turn.popLast() {
+                if let call = run(next) { ended.append(call) }
             }
+            asyncWrites.pending.insert(contentsOf: asyncWrites.turn.reversed(), at: 0)
+            asyncWrites.turn = []
+            let failure = session.isInGroup ? finishGroup() : nil
+            ended += takeGrouped(failure).map { completion in { completion.call(completion.failure) } }
+        } catch {
+            // The engine cannot be written to: as if it were this one's turn alone.
+            guard let failed = asyncWrites.pending.first else { return }
+            asyncWrites.pending.removeFirst()
+            asyncWrites.isRunning = true
+            ended.append { if let onComplete = failed.onComplete { onComplete(error) } else { misuse(error) } }
         }
-        next.onComplete?(failure)
+        for call in ended { call() }
         asyncWrites.isRunning = false
-        if !asyncWrites.pending.isEmpty { schedule(afterMilliseconds: 0) }
+        if asyncWrites.hasWaiting { schedule(afterMilliseconds: 0) }
+    }
+
+    /// Answers the completion of one that failed by itself.
+    private func run(_ write: AsyncWrites.Pending) -> (() -> Void)? {
+        var failure: Swift.Error?
+        do {
+            try translating(session.path) { try session.beginWrite() }
+            write.block()
+            if session.isInWrite, write.commits {
+                try translating(session.path) { _ = try session.commit() }
+            }
+        } catch {
+            failure = error
+        }
+        if session.isInWrite { _ = try? session.cancel() }
+        guard let onComplete = write.onComplete else { return nil }
+        if let failure { return { onComplete(failure) } }
+        // Ended for good by the block itself, or to be known with the group.
+        guard session.isInGroup else { return { onComplete(nil) } }
+        group(onComplete)
+        return nil
+    }
+
+    fileprivate func group(_ onComplete: @escaping (Swift.Error?) -> Void) {
+        asyncWrites.grouped.append(((try? session.version) ?? Version(0), onComplete))
+    }
+
+    /// Completions of the group that has ended, with what each of them is told.
+    private func takeGrouped(_ failure: Swift.Error?) -> [(call: (Swift.Error?) -> Void, failure: Swift.Error?)] {
+        let shown = (try? session.version) ?? Version(0)
+        defer { asyncWrites.grouped = [] }
+        // Large writes may have been flushed before the others.
+        return asyncWrites.grouped.map { ($0.call, $0.version > shown ? failure : nil) }
+    }
+
+    /// After a commit that reports nothing later: ends the group that it was made in.
+    func makeDurable() throws {
+        guard session.isInGroup else { return }
+        let failure = finishGroup()
+        for completion in takeGrouped(failure) { _ = complete(completion.call, completion.failure) }
+        if let failure { throw failure }
+    }
+
+    /// Flushes; answers why nothing of the group is there.
+    func finishGroup() -> Swift.Error? {
+        isCommitting = true
+        defer { isCommitting = false }
+        do throws(DatabaseError) {
+            if let failure = try session.endGroup() { misuse(Realm.Error(failure, path: session.path)) }
+            return nil
+        } catch {
+            return Realm.Error(error, path: session.path)
+        }
     }
 }

@@ -47,6 +47,7 @@ extension Realm {
             defer { core.isCommitting = false }
             _ = try core.session.commit(skipping: tokens.flatMap(\.observations))
         }
+        try core.makeDurable()
     }
 
     public func cancelWrite() {

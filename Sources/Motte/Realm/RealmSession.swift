@@ -199,6 +199,7 @@ package final class RealmSession: @unchecked Sendable {
         guard session.hook?.isDelivering != true else { return }
         if session.isInWrite { try session.cancel() }
         guard !session.isFrozen else { return _ = try session.close() }
+        try makeDurable()
         endAsyncWrites()
         delivery?.end()
         delivery = nil

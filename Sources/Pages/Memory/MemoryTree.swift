@@ -1,5 +1,7 @@
 /// A persistent sorted map in two levels: an array of blocks, each a sorted array of up to 128 entries. Changing one
 /// entry copies its block and the array of blocks; everything else is shared with the versions before.
+///
+/// Laid over another map (`LayeredSnapshot`), it remembers deletions too.
 import MotteValues
 
 /// Key and value in one allocation that lives as long as any version shows it.
@@ -8,8 +10,11 @@ final class MemoryEntry: @unchecked Sendable {  // @unchecked: never changes
     private let keyCount: Int
     private let valueStart: Int
     private let valueCount: Int
+    /// Says that the map below has this key no more.
+    let isDeletion: Bool
 
-    init(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
+    init(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isDeletion: Bool = false) {
+        self.isDeletion = isDeletion
         keyCount = key.count
         valueCount = value.count
         valueStart = (key.count + 15) & ~15
@@ -41,7 +46,7 @@ struct MemoryTree: Sendable {
     }
 
     /// Applies entries whose keys ascend strictly.
-    mutating func apply(_ changes: [PageBatch.Entry]) {
+    mutating func apply(_ changes: [PageBatch.Entry], rememberingDeletions: Bool = false) {
         var next: [Block] = []
         next.reserveCapacity(blocks.count + changes.count / MemoryTree.largestBlock + 1)
         var change = 0
@@ -53,10 +58,14 @@ struct MemoryTree: Sendable {
                 if let limit, ValueOrdering.compareBytes(changes[end].key, limit) >= 0 { break }
                 end += 1
             }
-            if end == change { next.append(block) } else { merge(block, changes[change ..< end], into: &next) }
+            if end == change {
+                next.append(block)
+            } else {
+                merge(block, changes[change ..< end], rememberingDeletions, into: &next)
+            }
             change = end
         }
-        if blocks.isEmpty { merge([], changes[...], into: &next) }
+        if blocks.isEmpty { merge([], changes[...], rememberingDeletions, into: &next) }
         blocks = next
     }
 
@@ -88,6 +97,10 @@ struct MemoryTree: Sendable {
 
     func entry(at place: Place) -> MemoryEntry { blocks[place.block][place.entry] }
 
+    func place(before key: UnsafeRawBufferPointer) -> Place? {
+        firstPlace(atOrAfter: key).map { place(before: $0) } ?? lastPlace
+    }
+
     func place(after place: Place) -> Place? {
         if place.entry + 1 < blocks[place.block].count { return Place(block: place.block, entry: place.entry + 1) }
         return place.block + 1 < blocks.count ? Place(block: place.block + 1, entry: 0) : nil
@@ -106,7 +119,9 @@ struct MemoryTree: Sendable {
         blocks.reduce(0) { sum, block in block.reduce(sum) { $0 + $1.key.count + $1.value.count } }
     }
 
-    private mutating func merge(_ block: Block, _ changes: ArraySlice<PageBatch.Entry>, into next: inout [Block]) {
+    private mutating func merge(
+        _ block: Block, _ changes: ArraySlice<PageBatch.Entry>, _ rememberingDeletions: Bool, into next: inout [Block]
+    ) {
         var merged: Block = []
         merged.reserveCapacity(block.count + changes.count)
         var old = 0
@@ -116,7 +131,9 @@ struct MemoryTree: Sendable {
                 old += 1
             }
             if old < block.count, ValueOrdering.compareBytes(block[old].key, change.key) == 0 { old += 1 }
-            if !change.isDelete { merged.append(MemoryEntry(change.key, change.value)) }
+            if !change.isDelete || rememberingDeletions {
+                merged.append(MemoryEntry(change.key, change.value, isDeletion: change.isDelete))
+            }
         }
         merged.append(contentsOf: block[old...])
         entryCount += merged.count - block.count

@@ -1,0 +1,213 @@
+/// Group commit: writes of one session, one after another, that become durable with one flush.
+///
+///     beginGroup      takes the writer's place once for all of them
+///     beginWrite, commit, cancel
+///                     as ever; each commit has a version and an entry in the change log of its own, and a write that
+///                     is cancelled, or whose commit fails, takes nothing with it but its own changes
+///     endGroup        flushes. If that fails, all of them are taken back
+///
+/// Until the flush nobody hears of any of it: no observer, no other session, no reference. After it the observers of
+/// this session are told of each write by itself, in order, as if each had just been committed; others see the newest
+/// version, as they do when commits come faster than they look. Reading between the writes shows what is committed so
+/// far; it is meant to be short.
+///
+/// Asynchronous writes of every face are made of this: collect what was asked for, `writeTogether` where the session
+/// belongs, and then complete each with its own result.
+import MotteStorage
+import MotteValues
+
+/// A group under way.
+final class SessionGroup {
+    struct Member {
+        let version: Version
+        /// What the session shows while its observers are told; nil when nobody observes.
+        let shown: Snapshot?
+        let outcome: WriteOutcome?
+        let serial: UInt32
+    }
+
+    let pages: WriteGroup
+    /// The version in the file.
+    let base: Snapshot
+    private(set) var members: [Member] = []
+
+    init(_ pages: WriteGroup, base: Snapshot) {
+        self.pages = pages
+        self.base = base
+    }
+
+    func note(_ version: Version, shown: Snapshot?, _ outcome: WriteOutcome?, serial: UInt32) {
+        members.append(Member(version: version, shown: shown?.copy(), outcome: outcome, serial: serial))
+    }
+}
+
+/// How a group ended that was written.
+package struct GroupResult {
+    /// One for each write, in order: its version, or why it is not there.
+    package var writes: [Result<Version, DatabaseError>] = []
+    /// A callback of an observer failed; all is written nevertheless.
+    package var callbackFailure: DatabaseError?
+}
+
+extension Session {
+    package var isInGroup: Bool { group != nil }
+
+    /// What waits for the flush takes so much memory that the group had better end.
+    package var isGroupFull: Bool { group?.pages.isFull ?? false }
+
+    /// Waits for the writer's place (negative: for ever) and moves to the newest version.
+    package func beginGroup(timeoutMilliseconds: Int64 = -1) throws(DatabaseError) {
+        try checkMayWrite()
+        try checkIsNotMigrating("group writes")
+        guard group == nil else {
+            throw DatabaseError(.reentrant, "this session collects a group of writes already", path: path)
+        }
+        try movingToNewest { snapshot throws(DatabaseError) in
+            let pages = try database.beginGroup(
+                on: snapshot, timeoutMilliseconds: timeoutMilliseconds,
+                maximumLiveVersions: options.maximumLiveVersions)
+            group = SessionGroup(pages, base: snapshot.copy())
+        }
+    }
+
+    /// Makes what was committed since `beginGroup` durable and tells the observers. Throws when that failed: what is
+    /// above the version that is shown then is not there. Answers what a callback threw.
+    @discardableResult
+    package func endGroup() throws(DatabaseError) -> DatabaseError? {
+        try checkIsLive("end a group of writes")
+        guard let group else {
+            throw DatabaseError(.notInWrite, "this session collects no group of writes", path: path)
+        }
+        guard write == nil else {
+            throw DatabaseError(
+                .alreadyInWrite, "a write of the group is still open; commit or cancel it first", path: path)
+        }
+        forgetTables()
+        self.group = nil
+        defer { group.pages.release() }
+        do throws(DatabaseError) {
+            try group.pages.flush()
+        } catch {
+            takeBack(group)
+            throw error
+        }
+        // Still under the lock, so that it is exactly the version just made. Where that fails, the session goes on
+        // showing it from memory.
+        if let snapshot { try? database.settle(snapshot, group.pages) }
+        for member in group.members { member.outcome?.commit(member.version) }
+        epochBase &+= 1
+        // Observers may write.
+        group.pages.release()
+        do throws(DatabaseError) {
+            try tell(of: group)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func takeBack(_ group: SessionGroup) {
+        snapshot = group.base
+        previous = nil
+        epochBase &+= 1
+        // Large writes are flushed before the others.
+        let flushed = group.pages.flushed
+        if flushed > group.base.version { _ = try? database.advance(group.base) }
+        for member in group.members {
+            if member.version > flushed {
+                cancelledWrites.insert(member.serial)
+                member.outcome?.cancel()
+            } else {
+                member.outcome?.commit(member.version)
+            }
+        }
+        for place in nestedPlaces { place.nested?.groupWasLost(after: flushed) }
+        hook?.groupWasLost()
+    }
+
+    /// Shows each version in turn while it is told of. Stops when a callback has moved the session on: the rest has
+    /// been told with that.
+    private func tell(of group: SessionGroup) throws(DatabaseError) {
+        guard let hook, let final = snapshot else {
+            previous = nil
+            return
+        }
+        let before = previous
+        var last = before?.version == group.base.version ? before : nil
+        for member in group.members.dropLast() {
+            guard let shown = member.shown else { continue }
+            show(shown, after: last)
+            last = shown.copy()
+            do throws(DatabaseError) {
+                try hook.deliver(self, at: .commit)
+            } catch {
+                if snapshot === shown, write == nil { show(final, after: nil) }
+                throw error
+            }
+            guard snapshot === shown, write == nil, shown.version == member.version else { return }
+        }
+        show(final, after: group.members.isEmpty ? before : last)
+        try hook.deliver(self, at: group.members.isEmpty ? .refresh : .commit)
+    }
+
+    private func show(_ other: Snapshot, after last: Snapshot?) {
+        forgetTables()
+        previous = last
+        guard snapshot !== other else { return }
+        snapshot = other
+        epochBase &+= 1
+    }
+
+    /// Runs each of `writes` in a write of its own and makes them all durable together. Throws when the writer's place
+    /// was not to be had; then none has run.
+    ///
+    /// A write that throws is rolled back by itself; one that has ended its write is left as it is. Bodies do not end
+    /// the group. The results are final when this returns: call completion handlers then.
+    package func writeTogether(
+        timeoutMilliseconds: Int64 = -1, _ writes: [() throws(DatabaseError) -> Void]
+    ) throws(DatabaseError) -> GroupResult {
+        var result = GroupResult()
+        try beginGroup(timeoutMilliseconds: timeoutMilliseconds)
+        var first = 0
+        for (index, body) in writes.enumerated() {
+            result.writes.append(runMember(body))
+            guard index + 1 < writes.count, isGroupFull || !isInGroup else { continue }
+            finishGroup(&result, from: first)
+            first = index + 1
+            do throws(DatabaseError) {
+                try beginGroup(timeoutMilliseconds: timeoutMilliseconds)
+            } catch {
+                for _ in first ..< writes.count { result.writes.append(.failure(error)) }
+                return result
+            }
+        }
+        finishGroup(&result, from: first)
+        return result
+    }
+
+    private func runMember(_ body: () throws(DatabaseError) -> Void) -> Result<Version, DatabaseError> {
+        do throws(DatabaseError) {
+            try beginWrite()
+            try body()
+            return .success(isInWrite ? try commit() : try version)
+        } catch {
+            if isInWrite { try? cancel() }
+            return .failure(error)
+        }
+    }
+
+    private func finishGroup(_ result: inout GroupResult, from first: Int) {
+        // A body may have ended it.
+        guard isInGroup else { return }
+        do throws(DatabaseError) {
+            let failure = try endGroup()
+            result.callbackFailure = result.callbackFailure ?? failure
+        } catch {
+            let shown = (try? version) ?? Version(0)
+            for index in first ..< result.writes.count {
+                guard case .success(let version) = result.writes[index], version > shown else { continue }
+                result.writes[index] = .failure(error)
+            }
+        }
+    }
+}
