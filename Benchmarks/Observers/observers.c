@@ -2,9 +2,10 @@
  * What observers cost, over the shipped library: docs/BENCHMARKS.md has the figures.
  *
  *     observers delivery [most rows]   one changed object told to observers of N matches, beside a query run again
+ *     observers bulk [most rows]       the same for 10,000 objects changed in one commit
+ *     observers many [rows]            100 observers of one query and of 100, while 1,000 commits a second come
  *     observers memory [rows]          resident bytes of one observer of that many matches
  *     observers latency [commits]      from a commit to the callback of another process
- *     observers growth [commits]       file size after small commits, with a reader that advances and one that stays
  *
  * Each prints medians; run it on an idle machine.
  */
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -207,6 +207,134 @@ static void delivery(size_t most) {
     }
 }
 
+/* ------------------------------------------------------------------------------------------------ bulk */
+
+static void change_many(store *other, const watched *w, size_t rows, size_t round) {
+    size_t count = w->is_group ? rows / 10 : rows;
+    MUST(motte_realm_begin_write(other->realm, -1));
+    for (size_t i = 0; i < 10000; i++) {
+        motte_key key = (motte_key)((i * 7919 + round * 31) % count);
+        motte_value label = motte_text(round % 2 ? "one" : "two"), rank = motte_int((int64_t)(i * 104729 % 1000000));
+        if (w->is_group) MUST(motte_row_set_many(other->realm, other->group, key, &other->label, &label, 1));
+        else MUST(motte_row_set_many(other->realm, other->item, key, &other->rank, &rank, 1));
+    }
+    MUST(motte_realm_commit(other->realm, 0, NULL));
+}
+
+/* Told of 10,000 changes: beside moving on and running the query, and comparing nothing. */
+static void tell_of_many(store *s, const watched *w, size_t rows) {
+    enum { ROUNDS = 7 };
+    double told[ROUNDS], again[ROUNDS], start;
+    store other = open_store(NULL, "full", NULL);
+    motte_token *token;
+    motte_changes *changes;
+    bool advanced;
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t count, got;
+        change_many(&other, w, rows, (size_t)round);
+        motte_coll *fresh = query(s, w->text);
+        start = now();
+        MUST(motte_realm_refresh(s->realm, &advanced));
+        MUST(motte_coll_count(fresh, &count));
+        motte_key *keys = malloc((count + 1) * sizeof *keys);
+        MUST(motte_read_keys(fresh, 0, count, keys, &got));
+        again[round] = now() - start;
+        free(keys);
+        motte_release(fresh);
+    }
+    motte_coll *results = query(s, w->text);
+    if (w->path.data) MUST(motte_observe_coll_paths(results, &w->path, 1, 0, NULL, NULL, NULL, &token));
+    else MUST(motte_observe_coll(results, 0, NULL, NULL, NULL, &token));
+    MUST(motte_token_next(token, &changes));
+    motte_release(changes);
+    for (int round = 0; round < ROUNDS; round++) {
+        change_many(&other, w, rows, (size_t)(round + ROUNDS));
+        start = now();
+        MUST(motte_realm_refresh(s->realm, &advanced));
+        MUST(motte_token_next(token, &changes));
+        told[round] = now() - start;
+        motte_release(changes);
+    }
+    double observed = percentile(told, ROUNDS, 0.5), rerun = percentile(again, ROUNDS, 0.5);
+    printf("%-26s %9zu %14.2f %14.2f %8.2f\n", w->name, rows, observed * 1e3, rerun * 1e3, observed / rerun);
+    fflush(stdout);
+    motte_release(token);
+    motte_release(results);
+    motte_realm_close(other.realm);
+    motte_release(other.realm);
+}
+
+static void bulk(size_t most) {
+    printf("%-26s %9s %14s %14s %8s\n", "10,000 changed objects", "matches", "observed ms", "run again ms", "ratio");
+    for (size_t rows = 100000; rows <= most; rows *= 10) {
+        store s = open_store(NULL, "full", NULL);
+        fill(&s, rows);
+        for (size_t i = 0; i < sizeof all_watched / sizeof *all_watched; i++) tell_of_many(&s, &all_watched[i], rows);
+        motte_realm_close(s.realm);
+        motte_release(s.realm);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ many */
+
+/* The time that `count` observers take to hear of one commit, as part of the millisecond that 1,000 a second leave. */
+static void hear(store *s, const char *name, const char *format, int count, bool same, size_t rows) {
+    enum { ROUNDS = 200 };
+    double told[ROUNDS];
+    motte_coll *results[100];
+    motte_token *tokens[100];
+    motte_changes *changes;
+    char text[100];
+    bool advanced;
+    store other = open_store(NULL, "full", NULL);
+    long before = resident();
+    for (int i = 0; i < count; i++) {
+        snprintf(text, sizeof text, format, same ? 0 : i);
+        results[i] = query(s, text);
+        MUST(motte_observe_coll(results[i], 0, NULL, NULL, NULL, &tokens[i]));
+        MUST(motte_token_next(tokens[i], &changes));
+        motte_release(changes);
+    }
+    long bytes = resident() - before;
+    for (int round = 0; round < ROUNDS; round++) {
+        motte_value rank = motte_int(round * 104729 % 1000000 + 1000);
+        MUST(motte_realm_begin_write(other.realm, -1));
+        motte_key key = (motte_key)((size_t)round * 7919 % rows);
+        MUST(motte_row_set_many(other.realm, other.item, key, &other.rank, &rank, 1));
+        MUST(motte_realm_commit(other.realm, 0, NULL));
+        double start = now();
+        MUST(motte_realm_refresh(s->realm, &advanced));
+        for (int i = 0; i < count; i++) {
+            MUST(motte_token_next(tokens[i], &changes));
+            motte_release(changes);
+        }
+        told[round] = now() - start;
+    }
+    double time = percentile(told, ROUNDS, 0.5);
+    printf("%-34s %4d %9zu %10.1f %9.2f %10.1f\n", name, count, rows, time * 1e6, time * 1e3, (double)bytes / 1e6);
+    fflush(stdout);
+    for (int i = 0; i < count; i++) {
+        motte_release(tokens[i]);
+        motte_release(results[i]);
+    }
+    motte_realm_close(other.realm);
+    motte_release(other.realm);
+}
+
+static void many(size_t rows) {
+    printf("%-34s %4s %9s %10s %9s %10s\n", "observers", "", "matches", "us/commit", "of 1 ms", "MB in all");
+    store s = open_store(NULL, "full", NULL);
+    fill(&s, rows);
+    hear(&s, "unsorted", "rank >= %d", 1, true, rows);
+    hear(&s, "unsorted, one query", "rank >= %d", 100, true, rows);
+    hear(&s, "unsorted, different queries", "rank >= %d", 100, false, rows);
+    hear(&s, "sorted", "rank >= %d SORT(rank ASC)", 1, true, rows);
+    hear(&s, "sorted, one query", "rank >= %d SORT(rank ASC)", 100, true, rows);
+    hear(&s, "sorted, different queries", "rank >= %d SORT(rank ASC)", 100, false, rows);
+    motte_realm_close(s.realm);
+    motte_release(s.realm);
+}
+
 /* ------------------------------------------------------------------------------------------------ memory */
 
 static void memory(size_t rows) {
@@ -302,49 +430,6 @@ static void latency(const char *path, size_t commits) {
     free(delays);
 }
 
-/* ------------------------------------------------------------------------------------------------ growth */
-
-static void growth(const char *path, size_t commits) {
-    for (int pins = 0; pins < 2; pins++) {
-        char name[512];
-        struct stat info;
-        snprintf(name, sizeof name, "%s-%s", path, pins ? "pinned" : "advancing");
-        store s = open_store(name, "none", NULL), reader = open_store(name, "none", NULL);
-        motte_coll *all;
-        motte_token *token;
-        bool advanced;
-        motte_key key;
-        fill(&s, 1000);
-        MUST(motte_realm_refresh(reader.realm, &advanced));
-        MUST(motte_class_all(reader.realm, reader.item, &all));
-        MUST(motte_observe_coll(all, 0, NULL, NULL, NULL, &token));
-        double start = now();
-        for (size_t round = 0; round < commits; round++) {
-            motte_value rank = motte_int((int64_t)round);
-            key = (motte_key)(round * 7919 % 1000);
-            MUST(motte_realm_begin_write(s.realm, -1));
-            MUST(motte_row_set_many(s.realm, s.item, key, &s.rank, &rank, 1));
-            MUST(motte_realm_commit(s.realm, 0, NULL));
-            if (!pins && round % 100 == 99) MUST(motte_realm_refresh(reader.realm, &advanced));
-        }
-        double took = now() - start;
-        motte_changes *changes = NULL;
-        MUST(motte_token_next(token, &changes));
-        motte_release(changes);
-        stat(name, &info);
-        printf("%zu commits of one object among 1,000, a reader that %s: file %.1f MB, %.1f us a commit\n", commits,
-               pins ? "stays" : "advances each 100", (double)info.st_size / 1e6, took / (double)commits * 1e6);
-        fflush(stdout);
-        motte_release(token);
-        motte_release(all);
-        motte_realm_close(reader.realm);
-        motte_release(reader.realm);
-        motte_realm_close(s.realm);
-        motte_release(s.realm);
-        unlink(name);
-    }
-}
-
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "";
     size_t number = count > 2 ? (size_t)atoll(arguments[2]) : 0;
@@ -352,10 +437,11 @@ int main(int count, char **arguments) {
     if (!mkdtemp(path)) return 2;
     snprintf(file, sizeof file, "%s/file", path);
     if (!strcmp(what, "delivery")) delivery(number ? number : 1000000);
+    else if (!strcmp(what, "bulk")) bulk(number ? number : 1000000);
+    else if (!strcmp(what, "many")) many(number ? number : 100000);
     else if (!strcmp(what, "memory")) memory(number ? number : 1000000);
     else if (!strcmp(what, "latency")) latency(file, number ? number : 200);
-    else if (!strcmp(what, "growth")) growth(file, number ? number : 1000000);
-    else fprintf(stderr, "usage: observers delivery|memory|latency|growth [number]\n");
+    else fprintf(stderr, "usage: observers delivery|bulk|many|memory|latency [number]\n");
     unlink(file);
     rmdir(path);
     return 0;

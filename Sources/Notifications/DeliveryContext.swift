@@ -83,14 +83,16 @@ final class DeliveryContext {
         guard try summary() != nil else { return [] }
         let graph = try graph()
         let distances = graph.distances(from: table)
-        var visited: [TableKey: Set<Int64>] = [:]
         var frontier: [TableKey: [Int64]] = [:]
         for (other, distance) in distances where distance <= Self.linkDepth {
             let modified = try rows(other).modified
-            if modified.isEmpty { continue }
-            frontier[other] = modified
-            visited[other] = Set(modified)
+            if !modified.isEmpty { frontier[other] = modified }
         }
+        let isLinked = frontier.keys.contains { target in
+            graph.linksTo(target).contains { (distances[$0.origin] ?? .max) < Self.linkDepth }
+        }
+        guard isLinked else { return frontier[table] ?? [] }
+        var visited = frontier.mapValues { Set($0) }
         for depth in 1 ... Self.linkDepth {
             var next: [TableKey: [Int64]] = [:]
             for (target, keys) in frontier {

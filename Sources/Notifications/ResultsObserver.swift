@@ -4,7 +4,7 @@
 /// their membership are those that were inserted, deleted or modified, themselves or along a path of the query; only
 /// these are evaluated. Everything else (results over lists, what is told apart, several limits, an order behind a
 /// limit) is evaluated anew, when something it depends on changed, and counted in `fullReruns`. Key paths say which
-/// rows are told of as modified, not which are looked at.
+/// rows are told of as modified, not which are looked at. Observers of the same query share all of that (`SharedKeys`).
 import MotteLiveObjects
 import MotteQueryEngine
 import MotteSchemaModel
@@ -20,6 +20,7 @@ final class ResultsObserver: CollectionObserver {
     private let isPatchable: Bool
     /// All keys, beyond the limit too.
     private var keys = KeyBlocks([])
+    private var shared: SharedKeys?
 
     /// Above this many rows to look at, evaluating anew is cheaper.
     private var candidateLimit: Int { max(1_000, keys.count / 4) }
@@ -42,9 +43,23 @@ final class ResultsObserver: CollectionObserver {
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
         let changes = try super.initialState()
-        keys = KeyBlocks(try evaluate())
+        let shared = try sharedKeys()
+        if let known = shared?.keys(at: version) {
+            keys = known
+        } else {
+            let evaluated = KeyBlocks(try evaluate())
+            keys = shared?.share(evaluated, at: version) ?? evaluated
+        }
         show()
         return changes
+    }
+
+    private func sharedKeys() throws(DatabaseError) -> SharedKeys? {
+        guard isPatchable else { return nil }
+        let catalog = try session.source().catalog
+        if let shared, shared.catalog === catalog { return shared }
+        shared = SharedKeys.of(target, stage, catalog)
+        return shared
     }
 
     private func evaluate() throws(DatabaseError) -> [Int64] {
@@ -63,7 +78,7 @@ final class ResultsObserver: CollectionObserver {
         version = context.to
         guard let summary = try context.summary() else { return try restart() }
         let oldCount = keys.count
-        guard let difference = try difference(context, summary) else {
+        guard let difference = try sharedDifference(context, summary) else {
             show()
             return nil
         }
@@ -72,6 +87,25 @@ final class ResultsObserver: CollectionObserver {
         if let limit { changes = changes.limited(to: limit, oldCount: oldCount, newCount: keys.count) }
         return changes.isEmpty ? nil : changes
     }
+
+    /// As another observer of the query has worked it out, or for the others to take.
+    private func sharedDifference(
+        _ context: DeliveryContext, _ summary: ChangeSummary
+    ) throws(DatabaseError) -> SequenceDifference? {
+        guard let shared = try sharedKeys() else { return try difference(context, summary) }
+        if let move = shared.move(from: context.from, to: context.to, filter: filter?.identity) {
+            keys = move.keys
+            return move.told as? SequenceDifference
+        }
+        let difference = try difference(context, summary)
+        let told: any Sendable = difference ?? None()
+        keys = shared.share(
+            SharedKeys.Move(from: context.from, to: context.to, filter: filter?.identity, keys: keys, told: told))
+        return difference
+    }
+
+    /// Nothing that matters has changed.
+    private struct None: Sendable {}
 
     /// nil when nothing that matters has changed; moves `keys` on.
     private func difference(
@@ -147,8 +181,10 @@ final class ResultsObserver: CollectionObserver {
         if let executor, stage?.isSorted == true {
             let places = try formerPlaces(candidates, context)
             patch = try ResultsPatch.sorted(keys, checked, incoming: try executor.ordered(matching), places: places) {
-                others, key throws(DatabaseError) in
-                try executor.position(of: key, among: others.count) { others[$0] }
+                others, key, start throws(DatabaseError) in
+                try executor.position(
+                    of: key, among: others.count, from: start, isNear: isDense(matching.count)
+                ) { others[$0] }
             }
         } else {
             patch = ResultsPatch.ascending(keys, checked)
@@ -165,12 +201,21 @@ final class ResultsObserver: CollectionObserver {
         let executor = stage.executor(previous)
         let view = try previous.table(target)
         var places: [Int] = []
-        for key in candidates where try view.locate(ObjectKey(key)) != nil {
-            let place = try executor.position(of: key, among: keys.count) { keys[$0] }
+        var living = try candidates.filtered { key throws(DatabaseError) in try view.locate(ObjectKey(key)) != nil }
+        let isDense = isDense(living.count)
+        if isDense { living = try executor.ordered(living) }
+        var place = 0
+        for key in living {
+            place = try executor.position(of: key, among: keys.count, from: isDense ? place : 0, isNear: isDense) {
+                keys[$0]
+            }
             if place < keys.count, keys[place] == key { places.append(place) }
         }
-        return places.sorted()
+        return isDense ? places : places.sorted()
     }
+
+    /// So many that each is looked for behind the one before it, not among all.
+    private func isDense(_ count: Int) -> Bool { count > 100 && count * count > keys.count }
 
     private func evaluateAnew(_ modified: [Int64]) throws(DatabaseError) -> SequenceDifference {
         session.counters.add(fullReruns: 1)

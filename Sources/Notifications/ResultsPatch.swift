@@ -48,11 +48,11 @@ struct ResultsPatch {
     }
 
     /// Sorted results. `incoming` are the candidates that belong to the results now, in order; `position` says where
-    /// among the others a key belongs. `places` are the positions of candidates in the old results, ascending; nil if
-    /// they have to be looked for.
+    /// among the others, not before a place, a key belongs. `places` are the positions of candidates in the old
+    /// results, ascending; nil if they have to be looked for.
     static func sorted<Failure: Error>(
         _ old: KeyBlocks, _ candidates: [Candidate], incoming: [Int64], places known: [Int]? = nil,
-        position: (Others, Int64) throws(Failure) -> Int
+        position: (Others, Int64, _ start: Int) throws(Failure) -> Int
     ) throws(Failure) -> ResultsPatch {
         var isModified: [Int64: Bool] = [:]
         for candidate in candidates { isModified[candidate.key] = candidate.isModified }
@@ -63,7 +63,7 @@ struct ResultsPatch {
 
         var arrivals: [(key: Int64, gap: Int, index: Int)] = []
         for key in incoming {
-            let gap = try position(others, key)
+            let gap = try position(others, key, arrivals.last?.gap ?? 0)
             arrivals.append((key, gap, gap + arrivals.count))
         }
         var difference = SequenceDifference()

@@ -48,8 +48,8 @@ import Testing
             let incoming = ordered(candidates.filter(\.isIn).map(\.key))
             let known = random.chance(50) ? old.indices.filter { touched.contains(old[$0]) } : nil
             let patch = ResultsPatch.sorted(KeyBlocks(old), candidates, incoming: incoming, places: known) {
-                others, key in
-                (0 ..< others.count).first { (ranks[others[$0]]!, others[$0]) > (ranks[key]!, key) } ?? others.count
+                others, key, start in
+                (start ..< others.count).first { (ranks[others[$0]]!, others[$0]) > (ranks[key]!, key) } ?? others.count
             }
             #expect(patch.keys.all == new, "\(comment)")
             #expect(patch.difference == .ordered(old: old, new: new) { touched.contains($0) }, "\(comment)")

@@ -60,13 +60,25 @@ package struct KeyBlocks: Sendable {
 
     /// In keys that ascend, the first position from `start` on whose key is not below `wanted`.
     package func lowerBound(_ wanted: Int64, from start: Int) -> Int {
-        var low = start
-        var high = count
+        guard start < count else { return count }
+        // Blocks that end below it are passed over whole.
+        var low = block(of: start)
+        var high = blocks.count
         while low < high {
             let middle = (low + high) / 2
-            if self[middle] < wanted { low = middle + 1 } else { high = middle }
+            if blocks[middle][blocks[middle].count - 1] < wanted { low = middle + 1 } else { high = middle }
         }
-        return low
+        guard low < blocks.count else { return count }
+        let first = starts[low]
+        return blocks[low].withUnsafeBufferPointer { keys in
+            var low = max(0, start - first)
+            var high = keys.count
+            while low < high {
+                let middle = (low + high) / 2
+                if keys[middle] < wanted { low = middle + 1 } else { high = middle }
+            }
+            return first + low
+        }
     }
 
     package func forEach(_ body: (Int, Int64) -> Void) {

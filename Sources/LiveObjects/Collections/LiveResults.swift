@@ -106,7 +106,9 @@ package final class LiveResults: LiveCollection {
         }
         guard case .table = source, stages.count == 1 else { return try keys().count }
         return try cachedCount.get(session) { () throws(DatabaseError) in
-            try stages[0].count(try session.source())
+            let rows = try session.source()
+            if let known = try observedKeys(rows) { return known.count }
+            return try stages[0].count(rows)
         }
     }
 
@@ -122,6 +124,7 @@ package final class LiveResults: LiveCollection {
         let rows = try session.source()
         var keys: [Int64]
         var rest = stages[...]
+        if let known = try observedKeys(rows) { return known.all }
         if case .table = source, let first = rest.popFirst() {
             keys = try first.run(rows)
         } else {
@@ -134,6 +137,14 @@ package final class LiveResults: LiveCollection {
         }
         for stage in rest { keys = try stage.apply(to: keys, rows) }
         return keys
+    }
+
+    /// As an observer of the same query has them.
+    private func observedKeys(_ rows: RowSource) throws(DatabaseError) -> KeyBlocks? {
+        guard case .table(let table) = source, stages.count <= 1, stages.first?.limit == nil, !session.isInWrite,
+            !session.isInGroup
+        else { return nil }
+        return SharedKeys.keys(table, stages.first, rows.catalog, at: rows.version)
     }
 
     /// For whoever has computed them another way: these are the keys in the session's present state.

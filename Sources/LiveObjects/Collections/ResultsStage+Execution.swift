@@ -40,17 +40,30 @@ extension Executor {
         return order
     }
 
-    /// Where `key` belongs among `count` other keys that are in the query's order.
+    /// Where `key` belongs among `count` other keys that are in the query's order, at `start` or behind it. `isNear`:
+    /// it is looked for near `start` first.
     package func position(
-        of key: Int64, among count: Int, _ keyAt: (Int) -> Int64
+        of key: Int64, among count: Int, from start: Int = 0, isNear: Bool = false, _ keyAt: (Int) -> Int64
     ) throws(DatabaseError) -> Int {
-        var low = 0, high = count
+        var low = start, high = count
+        var step = 1
+        while isNear, low + step < high {
+            guard try isBefore(keyAt(low + step - 1), key) else {
+                high = low + step - 1
+                break
+            }
+            low += step
+            step *= 2
+        }
         while low < high {
             let middle = (low + high) / 2
-            let other = keyAt(middle)
-            let order = try compare(other, key)
-            if order < 0 || (order == 0 && other < key) { low = middle + 1 } else { high = middle }
+            if try isBefore(keyAt(middle), key) { low = middle + 1 } else { high = middle }
         }
         return low
+    }
+
+    private func isBefore(_ other: Int64, _ key: Int64) throws(DatabaseError) -> Bool {
+        let order = try compare(other, key)
+        return order < 0 || (order == 0 && other < key)
     }
 }

@@ -202,7 +202,7 @@ struct IndexBlock {
     func appendKeys(_ range: Range<Int>, to output: inout [Int64]) {
         guard !range.isEmpty else { return }
         assert(range.lowerBound >= 0 && range.upperBound <= count)
-        output.reserveCapacity(output.count + range.count)
+        // Without reserving exactly that much: many callers append a little, time and again.
         for index in range { output.append(Int64(bitPattern: key(index))) }
     }
 

@@ -164,7 +164,6 @@ package struct IndexView {
         let merged = added.withUnsafeBufferPointer { added in
             removed.withUnsafeBufferPointer { IndexEntries.applying(adds: added, removes: $0, to: committed) }
         }
-        keys.reserveCapacity(keys.count + merged.count)
         for entry in merged { keys.append(Int64(bitPattern: entry.key)) }
     }
 }

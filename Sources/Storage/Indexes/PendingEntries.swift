@@ -31,7 +31,11 @@ struct PendingEntries {
         if table != nil { table?.insert(entry) }
     }
 
-    mutating func reserve(_ additional: Int) { open.reserveCapacity(open.count + additional) }
+    /// At least doubles what it has: batches come one after another.
+    mutating func reserve(_ additional: Int) {
+        let needed = open.count + additional
+        if needed > open.capacity { open.reserveCapacity(max(needed, 2 * open.capacity)) }
+    }
 
     // MARK: Sorted runs
 
