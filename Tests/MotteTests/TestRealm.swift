@@ -1,4 +1,5 @@
 // What the tests of the typed face share: realms of their own, and a look at broken rules without ending the program.
+import Dispatch
 import Foundation
 import Motte
 import MotteValues
@@ -35,6 +36,22 @@ func misuses(_ body: () throws -> Void) rethrows -> [String] {
     defer { Realm.misuseHandler = before }
     try body()
     return messages.withLock { $0 }
+}
+
+/// Runs `body` on a thread of its own, whose realms are its own.
+func inAThread<T>(_ body: @escaping () throws -> T) throws -> T {
+    // Escaping, because the thread lets go of it only after it has said that it is done.
+    nonisolated(unsafe) let body = body
+    nonisolated(unsafe) var outcome: Result<T, any Error>?
+    let done = DispatchSemaphore(value: 0)
+    let thread = Thread {
+        outcome = Result { try body() }
+        done.signal()
+    }
+    thread.stackSize = 8 << 20
+    thread.start()
+    done.wait()
+    return try #require(outcome).get()
 }
 
 private enum MisuseLock {
