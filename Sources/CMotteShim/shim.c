@@ -17,17 +17,20 @@
 #include <unistd.h>
 
 static _Atomic uint64_t next_serial = 1;
-static _Thread_local uint64_t thread_serial = 0;
+_Thread_local uint64_t motte_shim_serial_of_thread = 0;
+_Thread_local uint64_t motte_shim_untracked_serial = 0;
+_Thread_local uint32_t motte_shim_tracking_depth = 0;
 
-uint64_t motte_shim_thread_serial(void) {
-    if (thread_serial == 0) thread_serial = atomic_fetch_add(&next_serial, 1);
-    return thread_serial;
+uint64_t motte_shim_new_thread_serial(void) {
+    motte_shim_serial_of_thread = atomic_fetch_add(&next_serial, 1);
+    if (motte_shim_tracking_depth == 0) motte_shim_untracked_serial = motte_shim_serial_of_thread;
+    return motte_shim_serial_of_thread;
 }
 
 /* Fork. The child gets only the forking thread, so everything another thread might hold has to be free by then: the
  * prepare handler takes the lock around opening and closing files, and the child starts with a fresh one. */
 #define MOST_DESCRIPTORS 4096
-static _Atomic uint32_t fork_generation = 0;
+uint32_t motte_shim_reads = 0;
 static pthread_mutex_t open_files = PTHREAD_MUTEX_INITIALIZER;
 static int close_in_child[MOST_DESCRIPTORS];
 static int close_in_child_count = 0;
@@ -38,15 +41,11 @@ static void after_fork_in_child(void) {
     pthread_mutex_init(&open_files, NULL);
     for (int i = 0; i < close_in_child_count; i++) close(close_in_child[i]);
     close_in_child_count = 0;
-    atomic_fetch_add(&fork_generation, 1);
+    __atomic_fetch_add(&motte_shim_reads, 1, __ATOMIC_RELAXED);
 }
 
 __attribute__((constructor)) static void register_fork_handlers(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
-
-uint32_t motte_shim_fork_generation(void) {
-    return atomic_load_explicit(&fork_generation, memory_order_relaxed);
 }
 
 void motte_shim_open_files_lock(void) { pthread_mutex_lock(&open_files); }

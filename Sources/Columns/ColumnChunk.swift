@@ -35,6 +35,22 @@ package struct ColumnChunk {
     /// Of rows whose texts are too long for the chunk; nil where there are none. Borrowed from who made the chunk.
     private(set) var longTexts: Unmanaged<LongTexts>?
 
+    /// Of no rows. `place` is any address.
+    package init(emptyAt place: UnsafeRawPointer) {
+        kind = .bool
+        count = 0
+        width = 0
+        reference = 0
+        validity = nil
+        values = place
+        extra = nil
+        heap = nil
+        hashes = place
+        offsetWidth = 0
+        distinctCount = -1
+        longTexts = nil
+    }
+
     package var hasNulls: Bool { validity != nil }
     package var isDictionary: Bool { distinctCount >= 0 }
 

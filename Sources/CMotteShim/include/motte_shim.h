@@ -6,11 +6,40 @@
 #include <stdint.h>
 #include <stddef.h>
 
-/* A number that identifies the calling thread for the life of the process and is never reused. Never 0. */
-uint64_t motte_shim_thread_serial(void);
+/* A number that identifies the calling thread for the life of the process and is never reused. Never 0. Every read of
+ * a property asks for it, so it is read in place. */
+extern _Thread_local uint64_t motte_shim_serial_of_thread;
+uint64_t motte_shim_new_thread_serial(void);
+static inline uint64_t motte_shim_thread_serial(void) {
+    uint64_t serial = motte_shim_serial_of_thread;
+    return serial != 0 ? serial : motte_shim_new_thread_serial();
+}
 
-/* Grows by one in every forked child (pthread_atfork), so that an object made before fork can be told apart. */
-uint32_t motte_shim_fork_generation(void);
+/* The same while nobody tracks what the thread reads, else 0; also before a thread has a serial. */
+extern _Thread_local uint64_t motte_shim_untracked_serial;
+extern _Thread_local uint32_t motte_shim_tracking_depth;
+static inline void motte_shim_begin_tracking(void) {
+    motte_shim_tracking_depth++;
+    motte_shim_untracked_serial = 0;
+}
+static inline void motte_shim_end_tracking(void) {
+    if (--motte_shim_tracking_depth == 0) motte_shim_untracked_serial = motte_shim_thread_serial();
+}
+static inline uint64_t motte_shim_serial_for_reading(void) { return motte_shim_untracked_serial; }
+
+/* Grows by one in every forked child (pthread_atfork), so that an object made before fork can be told apart. It changes
+ * while the child has a single thread. The top bit says that all threads' reads are tracked: so both are asked in one
+ * comparison. */
+extern uint32_t motte_shim_reads;
+#define MOTTE_SHIM_TRACKED 0x80000000u
+static inline uint32_t motte_shim_read_state(void) { return __atomic_load_n(&motte_shim_reads, __ATOMIC_RELAXED); }
+static inline uint32_t motte_shim_fork_generation(void) { return motte_shim_read_state() & ~MOTTE_SHIM_TRACKED; }
+static inline int motte_shim_tracks_reads(void) {
+    return motte_shim_tracking_depth != 0 || (motte_shim_read_state() & MOTTE_SHIM_TRACKED) != 0;
+}
+static inline void motte_shim_track_reads(void) {
+    __atomic_fetch_or(&motte_shim_reads, MOTTE_SHIM_TRACKED, __ATOMIC_RELAXED);
+}
 
 /* The lock around opening and closing files. fork() waits for it, and the child gets it free: so a child never
  * inherits a half-opened file or a held lock. Not recursive; held for the length of one open or close. */

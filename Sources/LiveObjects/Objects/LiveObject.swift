@@ -1,7 +1,8 @@
 /// One object for good: it follows its session through versions and answers `.objectDeleted` when the row is gone.
 ///
-/// Four words, no allocation of its own. `birth` is the number of the write that made the row while that write is open,
-/// so that an object of a cancelled write is not taken for a later one that got the same key.
+/// Four words, no allocation of its own, so that faces may keep the words instead. `birth` is the
+/// number of the write that made the row while that write is open, so that an object of a cancelled write is not taken
+/// for a later one that got the same key.
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
@@ -10,9 +11,9 @@ package struct LiveObject {
     package let session: Session
     package let table: TableKey
     package let key: ObjectKey
-    let birth: UInt32
+    package let birth: UInt32
 
-    init(session: Session, table: TableKey, key: ObjectKey, birth: UInt32) {
+    package init(session: Session, table: TableKey, key: ObjectKey, birth: UInt32) {
         self.session = session
         self.table = table
         self.key = key

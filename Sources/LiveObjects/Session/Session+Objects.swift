@@ -36,6 +36,11 @@ extension Session {
         return LiveObject(session: self, table: table, key: key, birth: birth)
     }
 
+    /// A handle to a row that the open write has just made.
+    package func newHandle(_ table: TableKey, _ key: ObjectKey) -> LiveObject {
+        LiveObject(session: self, table: table, key: key, birth: writeSerial)
+    }
+
     /// Keys from this one on were handed out by the open write.
     private func firstNewKey(_ table: TableKey, _ write: WriteTransaction) throws(DatabaseError) -> Int64 {
         guard write.base.schema[table] != nil else { return 0 }

@@ -25,8 +25,15 @@ package final class Session: @unchecked Sendable {
 
     // The exclusivity of these is the owner check itself; they are read by every call.
     /// Serial of the thread that may use this; 0: any; `Session.nobody` once closed.
-    @exclusivity(unchecked) private var owner: UInt64
-    private let forkGeneration: UInt32
+    private var owner: UInt64 {
+        get { gate.pointee.owner }
+        set { gate.pointee.owner = newValue }
+    }
+    private var forkGeneration: UInt32 { gate.pointee.forkGeneration }
+    /// What reading in place asks first: see `CellReads`.
+    let gate: UnsafeMutablePointer<ReadGate>
+    /// By table key; for as long as the session lives.
+    @exclusivity(unchecked) var cellReads: [UnsafeMutablePointer<CellReads>?] = []
     @exclusivity(unchecked) var snapshot: Snapshot?
     @exclusivity(unchecked) package private(set) var write: WriteTransaction?
     /// Set while writes are collected that become durable together; see `Session+Groups`.
@@ -74,10 +81,10 @@ package final class Session: @unchecked Sendable {
         openDatabase = database
         counters = database.counters
         self.snapshot = snapshot
-        self.owner = owner
+        gate = .allocate(capacity: 1)
+        gate.initialize(to: ReadGate(owner: owner, forkGeneration: motte_shim_fork_generation()))
         frozenSources = frozen
         isFrozen = frozen != nil
-        forkGeneration = motte_shim_fork_generation()
         lentTables = .allocate(capacity: Self.lentTableCount)
         lentTables.initialize(repeating: nil, count: Self.lentTableCount)
     }
@@ -86,6 +93,9 @@ package final class Session: @unchecked Sendable {
         write?.cancel()
         group?.pages.release()
         lentTables.deallocate()
+        for reads in cellReads { reads?.pointee.free() }
+        for reads in cellReads { reads?.deallocate() }
+        gate.deallocate()
     }
 
     // MARK: Opening and closing
@@ -305,7 +315,13 @@ package final class Session: @unchecked Sendable {
         return table
     }
 
-    func forgetTables() { lentTables.update(repeating: nil, count: Self.lentTableCount) }
+    func forgetTables() {
+        lentTables.update(repeating: nil, count: Self.lentTableCount)
+        gate.pointee.close()
+    }
+
+    /// Whether what is read now stays where it is until `forgetTables`.
+    var mayReadInPlace: Bool { write == nil && group == nil && !isFrozen && snapshot != nil }
 
     package var schema: Schema {
         get throws(DatabaseError) { try source().schema }

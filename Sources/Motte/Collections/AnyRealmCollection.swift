@@ -3,6 +3,7 @@ import Foundation
 import MotteLiveObjects
 import MotteValues
 
+/// A collection whose kind is not known where it is used.
 public struct AnyRealmCollection<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable {
     public let _managed: _CollectionHandle?
     private let elements: () -> [Element]

@@ -4,6 +4,7 @@ import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
+/// The objects that link to one through a property of theirs. Live and computed.
 public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmCollection, _ObjcBridgeable,
     _Persistable, LinkingObjectsProtocol
 {

@@ -4,6 +4,7 @@ import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
+/// An ordered collection, owned by an object. Unmanaged, it is an array with the same interface.
 public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable, _Persistable,
     MutableCollection, _DefaultConstructible
 {

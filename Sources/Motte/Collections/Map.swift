@@ -6,11 +6,13 @@ import MotteQueryEngine
 import MotteSchemaModel
 import MotteValues
 
+/// A key of a map and its value.
 public struct SingleMapEntry<Key: _MapKey, Value: RealmCollectionValue>: Hashable {
     public var key: Key
     public var value: Value
 }
 
+/// Values by text key, owned by an object. A key must not contain `.` nor begin with `$`.
 public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCollection, _Persistable, _ObjcBridgeable,
     Equatable, _DefaultConstructible
 {
@@ -184,6 +186,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         return AnyIterator(all.makeIterator())
     }
 
+    /// The entries of a map as pairs.
     public struct KeyValueSequence: Sequence {
         let map: Map
         public func makeIterator() -> AnyIterator<(key: Key, value: Value)> {

@@ -4,6 +4,7 @@ import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
+/// Values or objects without duplicates, in no order that means anything, owned by an object.
 public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable, _Persistable,
     _DefaultConstructible
 {

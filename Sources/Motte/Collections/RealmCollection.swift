@@ -19,12 +19,16 @@ public struct _CollectionHandle {
     }
 }
 
+/// What every collection of a realm is to Swift.
 public protocol RealmCollectionBase: RandomAccessCollection, LazyCollectionProtocol, CustomStringConvertible,
     ThreadConfined
 where Element: RealmCollectionValue {
     typealias ElementType = Element
 }
 
+/// What lists, sets, results and inverse links can do, managed and unmanaged.
+///
+/// Managed ones are live and belong where their realm belongs.
 public protocol RealmCollection: RealmCollectionBase, Equatable where Iterator == RLMIterator<Element>, Index == Int {
     /// nil while it is unmanaged. Opaque to programs.
     var _managed: _CollectionHandle? { get }
@@ -57,23 +61,29 @@ package protocol _MapValue: _CollectionValue {
 /// Goes over the elements that the collection had when the iteration began.
 public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
     private enum Source {
-        /// Keys of objects, which stay where they are while the collection changes.
-        case keys([Int64], TableKey, RealmSession)
         case live(LiveCollection, RealmSession)
         case elements([Element])
     }
 
     private let source: Source
+    /// Of objects, instead of the source: keys, which stay while the collection changes.
+    private let objects: _ObjectSource?
+    private let keys: [Int64]
     private let count: Int
     private var index = 0
 
     init(_ handle: _CollectionHandle) {
         let live = handle.live
         if let target = live.target, !live.isElementNullable {
-            let keys = attempt(or: []) { () throws(DatabaseError) in try live.keys() }
-            source = .keys(keys, target, handle.session)
+            keys = attempt(or: []) { () throws(DatabaseError) in try live.keys() }
+            objects = _ObjectSource(target, handle, isFixed: live.isSnapshot)
+            source = .elements([])
             count = keys.count
-        } else if live.session.isInWrite {
+            return
+        }
+        keys = []
+        objects = nil
+        if live.session.isInWrite {
             let elements = attempt(or: [Element]()) { () throws(DatabaseError) in
                 var elements: [Element] = []
                 for index in 0 ..< (try live.count()) {
@@ -93,17 +103,17 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
 
     init(_ elements: [Element]) {
         source = .elements(elements)
+        objects = nil
+        keys = []
         count = elements.count
     }
 
     public mutating func next() -> Element? {
         guard index < count else { return nil }
         defer { index += 1 }
+        if let objects { return Element._object(keys[index], of: objects) ?? Element._default() }
         switch source {
         case .elements(let elements): return elements[index]
-        case .keys(let keys, let table, let session):
-            let link = ObjectLink(table: table, key: ObjectKey(keys[index]))
-            return Element._decode(_Stored(.link(link), session)) ?? Element._default()
         case .live(let live, let session):
             return attempt(or: nil) { () throws(DatabaseError) in
                 guard index < (try live.count()) else { return nil }

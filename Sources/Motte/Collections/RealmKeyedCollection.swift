@@ -3,6 +3,7 @@ import Foundation
 import MotteLiveObjects
 import MotteValues
 
+/// What maps can do.
 public protocol RealmKeyedCollection: Sequence, ThreadConfined, CustomStringConvertible {
     associatedtype Key: _MapKey
     associatedtype Value: RealmCollectionValue

@@ -3,6 +3,10 @@ import Foundation
 import MotteLiveObjects
 import MotteValues
 
+/// The objects or values that a query finds, in its order.
+///
+/// Live and lazy: nothing is computed before it is looked at, and indexes may change whenever the realm moves. An
+/// iteration goes over what was there when it began.
 public struct Results<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable {
     private let source: ResultsHandle?
     public var _managed: _CollectionHandle? { source?.current }

@@ -1,5 +1,6 @@
 /// One key of a sort order: what is compared, and in which direction.
 
+/// A property to sort by, and which way.
 public struct SortDescriptor: Hashable, Sendable {
     /// Names joined by points; "self" for the elements of a collection of values.
     public let keyPath: String

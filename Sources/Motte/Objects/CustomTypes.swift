@@ -4,6 +4,8 @@ import Foundation
 import MotteSchemaModel
 import MotteValues
 
+/// An enum that is stored as its raw value. Stored values that are no case read as nil where the property is optional,
+/// and are misuse elsewhere.
 public protocol PersistableEnum: _PersistableInsideOptional, RawRepresentable, CaseIterable, RealmEnum,
     _RealmCollectionValueInsideOptional, MinMaxType, Comparable, _ObjcBridgeable, _DefaultConstructible
 where RawValue: Comparable, RawValue: _HasPersistedType {}
@@ -34,11 +36,13 @@ extension PersistableEnum {
 public protocol _CustomPersistable: _PersistableInsideOptional, _RealmCollectionValueInsideOptional, _ObjcBridgeable,
     _DefaultConstructible {}
 
+/// A type of the program's own that is stored as another one.
 public protocol CustomPersistable: _CustomPersistable {
     init(persistedValue: PersistedType)
     var persistableValue: PersistedType { get }
 }
 
+/// The same for a type that not every stored value can be made into.
 public protocol FailableCustomPersistable: _CustomPersistable {
     init?(persistedValue: PersistedType)
     var persistableValue: PersistedType { get }

@@ -4,6 +4,7 @@ import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
+/// An object with properties by name, for classes that the program has no model of.
 @dynamicMemberLookup
 public final class DynamicObject: Object {
     public required init() { super.init() }

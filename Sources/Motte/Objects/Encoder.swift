@@ -52,14 +52,13 @@ public final class _Encoder {
     package func withViews<Result>(
         _ body: ([ValueView]) throws(DatabaseError) -> Result
     ) throws(DatabaseError) -> Result {
-        let filled = views
+        guard !borrowed.isEmpty else { return try body(views) }
         return try arena.withBytes { bytes throws(DatabaseError) in
-            guard !borrowed.isEmpty else { return try body(filled) }
-            var placed = filled
             // An empty arena has no address, and an empty string needs none.
             let base = UInt64(UInt(bitPattern: bytes.baseAddress))
-            for index in borrowed { placed[index].low = placed[index].high == 0 ? base : base &+ placed[index].low }
-            return try body(placed)
+            for index in borrowed { views[index].low &+= base }
+            defer { for index in borrowed { views[index].low &-= base } }
+            return try body(views)
         }
     }
 

@@ -3,14 +3,24 @@
 /// A managed object's properties read and write the store through `live`; an unmanaged one keeps its values in the
 /// wrappers. `Object` and `EmbeddedObject` are the classes that programs derive from.
 import Foundation
+import MotteColumns
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
+/// What ``Object`` and ``EmbeddedObject`` have in common.
+///
+/// An unmanaged object is an ordinary one. A managed object is live: it shows its realm's present version, belongs to
+/// the thread, queue or actor that the realm belongs to, and ends with its row. Frozen ones may be used anywhere.
 open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
+    // Only its realm's owner touches an object, and of a frozen one these stay as they are.
     /// Set while the object belongs to a realm.
-    package final var live: LiveObject?
-    package final var session: RealmSession?
+    @exclusivity(unchecked) package final var _objectHome: ObjectHome?
+    /// Where values are read in place; nil where they are not, or not yet.
+    @exclusivity(unchecked) package final var _objectReads: UnsafeMutablePointer<CellReads>?
+    @exclusivity(unchecked) package final var _objectRow: Int64 = 0
+    /// Of the write that made the row, while that may be undone.
+    @exclusivity(unchecked) package final var _objectBirth: UInt32 = 0
     /// Non-nil only in the prototypes that turn key paths into property names.
     package final var recorder: KeyPathNames?
 
@@ -23,6 +33,13 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     }
 
     // MARK: State
+
+    package final var live: LiveObject? {
+        _objectHome.map {
+            LiveObject(session: $0.engine, table: $0.table, key: ObjectKey(_objectRow), birth: _objectBirth)
+        }
+    }
+    package final var session: RealmSession? { _objectHome?.core }
 
     /// The realm it belongs to, nil while it is unmanaged.
     public final var realm: Realm? { session.map(Realm.init) }
@@ -128,11 +145,29 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
 
     // MARK: Access by wrappers
 
+    /// The value at its place, for columns of this kind; nil where it has to be read the long way.
+    @inline(__always)
+    package final func _cell(_ column: UInt32, _ kind: ColumnKind) -> CellReads.Cell? {
+        guard let reads = _objectReads else { return nil }
+        return reads.pointee.cell(column, _objectRow, kind)
+    }
+
+    @inline(__always)
+    private final func view(
+        _ live: LiveObject, _ home: ObjectHome, _ column: UInt32
+    ) throws(DatabaseError) -> ValueView {
+        if _objectReads == nil, home.reads != nil, live.isSettled { _objectReads = home.reads }
+        guard let reads = _objectReads else { return try live.get(ColumnKey(column)) }
+        return try live.get(ColumnKey(column), noting: reads)
+    }
+
     @inline(__always)
     package final func _read<T: _HasPersistedType>(_ column: UInt32) -> T {
-        guard let live, let session else { return T._default() }
+        guard let home = _objectHome, let live else { return T._default() }
+        let session = home.core
         do throws(DatabaseError) {
-            let view = try live.get(ColumnKey(column))
+            let view = try view(live, home, column)
+            if ReadTracking.isOn { session.noteRead(live, column, view) }
             if let value = T._decode(_Stored(view, session)) { return value }
             misread(view, T.self)
         } catch {

@@ -17,25 +17,34 @@ public protocol _MapKey: Hashable {
     var _mapKeyText: String { get }
     init(_mapKeyText: String)
 }
+/// What has a smallest and a largest value.
 public protocol MinMaxType {}
+/// What has a sum and an average.
 public protocol AddableType {}
+/// What can be sorted by.
 public protocol SortableType {}
+/// What can be sorted by one of its key paths.
 public protocol KeypathSortable {
     /// The stored name of a key path that begins at this type.
     static func _path(of keyPath: AnyKeyPath) -> String
 }
+/// An optional, for constraints.
 public protocol OptionalProtocol {
     associatedtype Wrapped
     var _wrapped: Wrapped? { get }
     init(_wrapped: Wrapped?)
 }
+/// What an optional of a model may hold.
 public protocol RealmOptionalType {}
+/// What a ``RealmProperty`` may hold.
 public protocol RealmPropertyType {}
+/// An enum that can be stored; programs conform to ``PersistableEnum``.
 public protocol RealmEnum: RealmOptionalType, _RealmSchemaDiscoverable {}
 public protocol _QueryOrdered {}
 public protocol _QueryNumeric: _QueryOrdered {}
 public protocol _QueryBinary: _QueryOrdered {}
 public protocol _QueryString: _QueryBinary {}
+/// Inverse links, for constraints.
 public protocol LinkingObjectsProtocol {
     /// Those that link to `object` through their property `origin`.
     static func _linking(_ object: ObjectBase, _ origin: String) -> Self
@@ -52,6 +61,8 @@ public protocol _HasPersistedType {
     static func _initial() -> Self
     /// nil when the stored value is not one of this type: null, out of range, of another kind.
     static func _decode(_ stored: _Stored) -> Self?
+    /// An object, or what is made of one, of a collection that is gone over. nil when it is gone.
+    static func _object(_ key: Int64, of source: _ObjectSource) -> Self?
     func _encode(_ encoder: _Encoder)
     /// From a value of unknown type: of a dictionary, an argument, a subscript. nil when it does not fit.
     static func _convert(_ value: Any?) -> Self?
@@ -76,6 +87,7 @@ where PersistedType: _Persistable, PersistedType.PersistedType.PersistedType == 
 
 public protocol _PersistableInsideOptional: _Persistable where PersistedType: _PersistableInsideOptional {}
 
+/// What lists, sets, maps and results can hold.
 public protocol RealmCollectionValue: Hashable, _HasPersistedType where PersistedType: RealmCollectionValue {}
 
 public protocol _RealmCollectionValueInsideOptional: RealmCollectionValue
@@ -141,7 +153,7 @@ extension _HasPersistedType {
 }
 
 extension _Persistable {
-    public static var _isCollection: Bool { false }
+    @inlinable public static var _isCollection: Bool { false }
     public static func _get(_ object: ObjectBase, _ column: UInt32) -> Self { object._read(column) }
     public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: Self) { object._write(column, value) }
 }

@@ -24,7 +24,10 @@ extension Bool: _Basic, _PrimaryKey, _Indexable, RealmOptionalType {
         default: return nil
         }
     }
-    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Bool { object._read(column) }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Bool {
+        if let cell = object._cell(column, .bool) { return cell.bool }
+        return object._read(column)
+    }
 }
 
 /// Integers of all widths are stored in 64 bits.
@@ -49,26 +52,43 @@ extension _StoredInteger {
 
 extension Int: _StoredInteger {
     public typealias PersistedType = Int
-    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int { object._read(column) }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int {
+        if let cell = object._cell(column, .int) { return Int(cell.int) }
+        return readOtherwise(object, column)
+    }
+    @inline(never)
+    private static func readOtherwise(_ object: ObjectBase, _ column: UInt32) -> Int { object._read(column) }
     public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: Int) {
         object._write(column, view: .int(Int64(value)))
     }
 }
 extension Int8: _StoredInteger {
     public typealias PersistedType = Int8
-    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int8 { object._read(column) }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int8 {
+        if let cell = object._cell(column, .int), let value = Int8(exactly: cell.int) { return value }
+        return object._read(column)
+    }
 }
 extension Int16: _StoredInteger {
     public typealias PersistedType = Int16
-    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int16 { object._read(column) }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int16 {
+        if let cell = object._cell(column, .int), let value = Int16(exactly: cell.int) { return value }
+        return object._read(column)
+    }
 }
 extension Int32: _StoredInteger {
     public typealias PersistedType = Int32
-    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int32 { object._read(column) }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int32 {
+        if let cell = object._cell(column, .int), let value = Int32(exactly: cell.int) { return value }
+        return object._read(column)
+    }
 }
 extension Int64: _StoredInteger {
     public typealias PersistedType = Int64
-    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int64 { object._read(column) }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int64 {
+        if let cell = object._cell(column, .int) { return cell.int }
+        return object._read(column)
+    }
 }
 
 extension Float: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, RealmOptionalType {
@@ -82,7 +102,10 @@ extension Float: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, R
         }
     }
     public func _encode(_ encoder: _Encoder) { encoder.put(.float(self)) }
-    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Float { object._read(column) }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Float {
+        if let cell = object._cell(column, .float) { return cell.float }
+        return object._read(column)
+    }
 }
 
 extension Double: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, RealmOptionalType {
@@ -99,7 +122,12 @@ extension Double: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, 
         }
     }
     public func _encode(_ encoder: _Encoder) { encoder.put(.double(self)) }
-    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Double { object._read(column) }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Double {
+        if let cell = object._cell(column, .double) { return cell.double }
+        return readOtherwise(object, column)
+    }
+    @inline(never)
+    private static func readOtherwise(_ object: ObjectBase, _ column: UInt32) -> Double { object._read(column) }
 }
 
 /// Stored as a double; prefer `Double`, which is the same on every platform.
@@ -119,7 +147,10 @@ extension String: _Basic, _PrimaryKey, _Indexable, SortableType, _QueryString, _
         stored.view.kind == .string ? String(decoding: stored.view.bytes, as: UTF8.self) : nil
     }
     public func _encode(_ encoder: _Encoder) { encoder.put(self) }
-    public static func _get(_ object: ObjectBase, _ column: UInt32) -> String { object._read(column) }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> String {
+        if let cell = object._cell(column, .string) { return String(decoding: cell.bytes, as: UTF8.self) }
+        return object._read(column)
+    }
     public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: String) {
         value.withUTF8Bytes { object._write(column, view: .string($0)) }
     }
@@ -144,6 +175,10 @@ extension Date: _Basic, _Indexable, MinMaxType, SortableType, _QueryNumeric {
     public static func _initial() -> Date { Date() }
     public static func _decode(_ stored: _Stored) -> Date? {
         stored.view.kind == .timestamp ? Date(stored.view.timestampValue) : nil
+    }
+    public static func _get(_ object: ObjectBase, _ column: UInt32) -> Date {
+        if let cell = object._cell(column, .timestamp) { return Date(cell.timestamp) }
+        return object._read(column)
     }
     public func _encode(_ encoder: _Encoder) { encoder.put(.timestamp(_timestamp)) }
 }

@@ -19,6 +19,7 @@ extension Persisted: Encodable where Value: Encodable {
         }
         switch storage {
         case .value(let value): try value.encode(to: encoder)
+        case .unset: try Value._initial().encode(to: encoder)
         case .initial(let make): try make().encode(to: encoder)
         case .origin: try Value._default().encode(to: encoder)
         }

@@ -13,9 +13,16 @@ import Foundation
 import MotteSchemaModel
 import MotteValues
 
+/// A stored property of a model: `@Persisted var name = ""`, `@Persisted(primaryKey: true) var id: ObjectId`,
+/// `@Persisted(indexed: true)`, `@Persisted(originProperty: "dogs") var owners: LinkingObjects<Person>`.
+///
+/// Unmanaged, it keeps its value. Managed, every access reads or writes the store: reading belongs to where the realm
+/// belongs, writing to a write transaction. Breaking that is misuse (``Realm/misuseHandler``).
 @propertyWrapper
 public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
     @usableFromInline enum Storage {
+        /// What the type begins with.
+        case unset
         case initial(() -> Value)
         case value(Value)
         case origin(String)
@@ -25,14 +32,15 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
     @usableFromInline var options: UInt32 = 0
     @usableFromInline var storage: Storage
 
-    public init() { storage = .initial(Value._initial) }
-    public init(wrappedValue value: @autoclosure @escaping () -> Value) { storage = .initial(value) }
+    // Inlined where a model is declared, so that making an object stores words and allocates nothing.
+    @inlinable public init() { storage = .unset }
+    @inlinable public init(wrappedValue value: @autoclosure @escaping () -> Value) { storage = .initial(value) }
 
     init(decoded value: Value) { storage = .value(value) }
 
-    fileprivate init(_ value: @escaping () -> Value, _ options: FieldOptions) {
-        storage = .initial(value)
-        self.options = options.rawValue
+    @inlinable init(_ storage: Storage, _ options: UInt32) {
+        self.storage = storage
+        self.options = options
     }
 
     @available(*, unavailable, message: "@Persisted can only be used as a property of an Object")
@@ -48,13 +56,18 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
         @inlinable get {
             let column = instance[keyPath: storageKeyPath].column
             if column == 0 || column == UInt32.max || Value._isCollection {
+                if case .value(let value) = instance[keyPath: storageKeyPath].storage, column != UInt32.max {
+                    return value
+                }
                 return instance[keyPath: storageKeyPath]._held(by: instance)
             }
             return Value._get(instance, column)
         }
         @inlinable set {
             let column = instance[keyPath: storageKeyPath].column
-            if column == 0 || column == UInt32.max || Value._isCollection {
+            if column == 0 && !Value._isCollection {
+                instance[keyPath: storageKeyPath].storage = .value(newValue)
+            } else if column == 0 || column == UInt32.max || Value._isCollection {
                 instance[keyPath: storageKeyPath]._hold(newValue, in: instance)
             } else {
                 Value._set(instance, column, newValue)
@@ -75,6 +88,10 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
         }
         switch storage {
         case .value(let value): return value
+        case .unset:
+            let value = column == 0 ? Value._initial() : Value._get(object, column)
+            storage = .value(value)
+            return value
         case .initial(let make):
             let value = column == 0 ? make() : Value._get(object, column)
             storage = .value(value)
@@ -103,23 +120,24 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
 }
 
 extension Persisted where Value.PersistedType: _PrimaryKey {
-    public init(primaryKey: Bool) { self.init(Value._initial, primaryKey ? .primaryKey : []) }
-    public init(wrappedValue value: @autoclosure @escaping () -> Value, primaryKey: Bool) {
-        self.init(value, primaryKey ? .primaryKey : [])
+    @inlinable public init(primaryKey: Bool) { self.init(.unset, primaryKey ? 1 : 0) }
+    @inlinable public init(wrappedValue value: @autoclosure @escaping () -> Value, primaryKey: Bool) {
+        self.init(.initial(value), primaryKey ? 1 : 0)
     }
 }
 
 extension Persisted where Value.PersistedType: _Indexable {
-    public init(indexed: Bool) { self.init(Value._initial, indexed ? .indexed : []) }
-    public init(wrappedValue value: @autoclosure @escaping () -> Value, indexed: Bool) {
-        self.init(value, indexed ? .indexed : [])
+    @inlinable public init(indexed: Bool) { self.init(.unset, indexed ? 2 : 0) }
+    @inlinable public init(wrappedValue value: @autoclosure @escaping () -> Value, indexed: Bool) {
+        self.init(.initial(value), indexed ? 2 : 0)
     }
 }
 
 extension Persisted where Value: LinkingObjectsProtocol {
-    public init(originProperty: String) { storage = .origin(originProperty) }
+    @inlinable public init(originProperty: String) { self.init(.origin(originProperty), 0) }
 }
 
+/// The raw values are those that the inlined initialisers above write.
 package struct FieldOptions: OptionSet, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -181,6 +199,14 @@ extension Persisted: FieldAccess {
 
     package static func rawValue(_ value: Any?) -> MotteValues.Value? { RawStorage.value(value, for: Value.self) }
 
+    @_specialize(where Value == Int)
+    @_specialize(where Value == String)
+    @_specialize(where Value == Double)
+    @_specialize(where Value == Bool)
+    @_specialize(where Value == Date)
+    @_specialize(where Value == Int?)
+    @_specialize(where Value == String?)
+    @_specialize(where Value == Double?)
     package static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder) {
         place(pointer).pointee._held(by: object)._encode(encoder)
     }

@@ -4,6 +4,7 @@ import Foundation
 import MotteLiveObjects
 import MotteValues
 
+/// An optional value declared with `let`, beside `@Persisted var`.
 public final class RealmProperty<Value: _Persistable>: Equatable {
     private var stored: Value
     private weak var object: ObjectBase?

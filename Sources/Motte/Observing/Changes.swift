@@ -18,13 +18,23 @@ public enum RealmCollectionChange<CollectionType> {
     }
 }
 
+/// What observers of a map are told.
 public enum RealmMapChange<Collection: RealmKeyedCollection> {
     case initial(Collection)
     case update(
         Collection, deletions: [Collection.Key], insertions: [Collection.Key], modifications: [Collection.Key])
     case error(Swift.Error)
+
+    static func from(_ changes: ChangeSet, of collection: Collection) -> RealmMapChange {
+        if changes.isInitial { return .initial(collection) }
+        return .update(
+            collection, deletions: changes.keyDeletions.map { Collection.Key(_mapKeyText: $0) },
+            insertions: changes.keyInsertions.map { Collection.Key(_mapKeyText: $0) },
+            modifications: changes.keyModifications.map { Collection.Key(_mapKeyText: $0) })
+    }
 }
 
+/// What observers of an object or a projection are told. Nothing follows `deleted`.
 public enum ObjectChange<T> {
     case error(_ error: NSError)
     case change(_ object: T, _ properties: [PropertyChange])

@@ -5,6 +5,7 @@ import MotteLiveObjects
 import MotteNotifications
 import MotteValues
 
+/// An observation; it ends when this is let go or invalidated, from any thread.
 public class NotificationToken: @unchecked Sendable {
     // @unchecked: everything is set before anybody else sees it, but for `parts`, which is behind its lock.
     private struct Parts {

@@ -27,6 +27,15 @@ extension RealmSession {
         }
         return observation.map { NotificationToken($0, self) } ?? NotificationToken()
     }
+
+    /// Hears of every version this moves to, and does not keep it open.
+    func versions(_ block: @escaping () -> Void) -> NotificationToken? {
+        attempt(or: nil) { () throws(DatabaseError) in
+            try startDelivery()
+            let observation = try session.observe { (_) throws(DatabaseError) in block() }
+            return NotificationToken(keeping: [observation]) { observation.stop() }
+        }
+    }
 }
 
 extension Realm {
@@ -51,6 +60,7 @@ extension RealmCollection {
     ///   - keyPaths: what counts as a modification of an element. nil: everything it reaches over four links; empty:
     ///     only what comes and goes.
     ///   - queue: a serial queue to be told on; nil: where the realm belongs.
+    ///   - block: what is told. Called first with the collection as it is.
     public func observe(
         keyPaths: [String]? = nil, on queue: DispatchQueue? = nil,
         _ block: @escaping (RealmCollectionChange<Self>) -> Void
@@ -64,12 +74,15 @@ extension RealmCollection {
 
     func observeHere(
         _ keyPaths: [String]?, _ block: @escaping (RealmCollectionChange<Self>) -> Void
-    ) -> NotificationToken {
+    ) -> NotificationToken { observeRaw(keyPaths) { block(.from($0, of: self)) } }
+
+    /// Changes as the engine tells them, which can be combined.
+    func observeRaw(_ keyPaths: [String]?, _ block: @escaping (ChangeSet) -> Void) -> NotificationToken {
         guard let handle = _managed else { return unmanagedToken() }
         let paths = keyPaths ?? Element._observedPaths
         return handle.session.token { () throws(DatabaseError) in
             try handle.live.observe(keyPaths: paths.map { $0.map(_columnPath) }) { (changes) throws(DatabaseError) in
-                block(.from(changes, of: self))
+                block(changes)
             }
         }
     }
@@ -136,18 +149,15 @@ extension RealmKeyedCollection {
     }
 
     func observeHere(_ keyPaths: [String]?, _ block: @escaping (RealmMapChange<Self>) -> Void) -> NotificationToken {
+        observeRaw(keyPaths) { block(.from($0, of: self)) }
+    }
+
+    /// Changes as the engine tells them, which can be combined.
+    func observeRaw(_ keyPaths: [String]?, _ block: @escaping (ChangeSet) -> Void) -> NotificationToken {
         guard let handle = _managed else { return unmanagedToken() }
+        let paths = keyPaths.map { $0.map { StoredNames.path($0, of: Value._shape.target) } }
         return handle.session.token { () throws(DatabaseError) in
-            try handle.live.observe(keyPaths: keyPaths.map { $0.map { StoredNames.path($0, of: Value._shape.target) } })
-            {
-                (changes) throws(DatabaseError) in
-                if changes.isInitial { return block(.initial(self)) }
-                block(
-                    .update(
-                        self, deletions: changes.keyDeletions.map { Key(_mapKeyText: $0) },
-                        insertions: changes.keyInsertions.map { Key(_mapKeyText: $0) },
-                        modifications: changes.keyModifications.map { Key(_mapKeyText: $0) }))
-            }
+            try handle.live.observe(keyPaths: paths) { (changes) throws(DatabaseError) in block(changes) }
         }
     }
 }

@@ -4,6 +4,7 @@
 /// that can be set, and needs a write transaction as the property itself does.
 import Foundation
 
+/// A property of a ``Projection``, by the key path that it stands for.
 @propertyWrapper
 public struct Projected<Root: ObjectBase, Value> {
     private let keyPath: KeyPath<Root, Value>

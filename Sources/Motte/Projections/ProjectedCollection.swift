@@ -25,6 +25,7 @@ extension MutableSet where Element: ObjectBase {
     public var projectTo: CollectionElementMapper<Element> { CollectionElementMapper(self) }
 }
 
+/// One property of every object of a projected list or set. Live, like the list.
 public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCollection, CustomStringConvertible,
     ThreadConfined
 {

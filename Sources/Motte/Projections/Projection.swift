@@ -20,6 +20,9 @@ public protocol ProjectionObservable: AnyObject, ThreadConfined, SendableMetatyp
     init(projecting object: Root)
 }
 
+/// A view of an object that shows what it declares with ``Projected``: `@Projected(\Person.address.city) var city`.
+///
+/// It is queried, written through, observed and frozen like the object behind it, and belongs where that belongs.
 open class Projection<Root: ObjectBase & RealmCollectionValue & ThreadConfined>: ProjectionObservable,
     RealmCollectionValue, RealmFetchable, KeypathSortable, CustomStringConvertible, _ObjcBridgeable
 {

@@ -36,6 +36,7 @@ struct ObservationSubscription: Subscription {
     func cancel() { token.invalidate() }
 }
 
+/// Publishers of what `observe` tells.
 public enum RealmPublishers {
     /// Void after every change.
     public struct WillChange<Collection: RealmSubscribable>: Publisher {

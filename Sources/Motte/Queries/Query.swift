@@ -62,6 +62,7 @@ package enum QueryNode {
     case invalid(String)
 }
 
+/// What `where` closures are written in: `dogs.where { $0.age > 3 && $0.name.starts(with: "R") }`.
 @dynamicMemberLookup
 public struct Query<T> {
     package let node: QueryNode

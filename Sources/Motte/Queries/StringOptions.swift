@@ -2,6 +2,7 @@
 
 import MotteColumns
 
+/// How texts are compared.
 public struct StringOptions: OptionSet, Sendable {
     public let rawValue: Int8
     public init(rawValue: Int8) { self.rawValue = rawValue }

@@ -3,8 +3,10 @@ import Foundation
 import MotteValues
 
 extension Realm {
+    /// What failed, with a stable code: `catch Realm.Error.fileNotFound`.
     public struct Error: LocalizedError, CustomNSError, Equatable, CustomStringConvertible, @unchecked Sendable {
         // @unchecked: `userInfo` is immutable, and holds strings and URLs unless a program puts something else in.
+        /// Stable numbers of errors.
         public enum Code: Int, Sendable {
             case fail = 1, fileAccess, filePermissionDenied, fileExists, fileNotFound, fileFormatUpgradeRequired
             case incompatibleLockFile = 8, addressSpaceExhausted, schemaMismatch

@@ -50,6 +50,7 @@ public struct LogCategory: Hashable, Sendable, RawRepresentable, CustomStringCon
     fileprivate func isBelow(_ other: LogCategory) -> Bool { rawValue.hasPrefix(other.rawValue + ".") }
 }
 
+/// Where messages of Motte go.
 public final class Logger: Sendable {
     private let function: @Sendable (LogLevel, LogCategory, String) -> Void
 

@@ -8,6 +8,7 @@ import MotteValues
 
 public typealias MigrationObjectEnumerateBlock = (_ oldObject: MigrationObject?, _ newObject: MigrationObject?) -> Void
 
+/// What a migration block changes: objects as they were and as they become. Valid for the length of the block.
 public final class Migration {
     private let engine: MotteLiveObjects.Migration
     private let old: RealmSession

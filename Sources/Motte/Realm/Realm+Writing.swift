@@ -10,7 +10,9 @@ extension Realm {
 
     /// Runs `block` in a write transaction and commits it; a block that throws rolls back.
     ///
-    /// - Parameter tokens: observations that shall not hear of it.
+    /// - Parameters:
+    ///   - tokens: observations that shall not hear of it.
+    ///   - block: changes the realm.
     @discardableResult
     public func write<Result>(
         withoutNotifying tokens: [NotificationToken] = [], _ block: () throws -> Result
@@ -48,6 +50,7 @@ extension Realm {
             _ = try core.session.commit(skipping: tokens.flatMap(\.observations))
         }
         try core.makeDurable()
+        core.tracking?.writeHasEnded(core)
     }
 
     public func cancelWrite() {

@@ -33,6 +33,11 @@ public protocol ThreadConfined {
     func thaw() -> Self?
 }
 
+/// An open file, or a store in memory, as one thread, serial queue or actor sees it.
+///
+/// It shows one version of the file until it refreshes, writes, or is told of a commit. Everything that comes out of it
+/// is live and belongs where it belongs; ``freeze()`` and ``ThreadSafeReference`` take things elsewhere. Opening again
+/// in the same place gives the same realm.
 public struct Realm: Equatable {
     package let core: RealmSession
 
@@ -56,7 +61,10 @@ public struct Realm: Equatable {
         }
     }
 
+    /// What `observe` and `changes()` of a realm tell: it moved, or there is a newer version that it does not move to
+    /// by itself.
     public enum Notification: String, Sendable { case didChange, refreshRequired }
+    /// Kept for programs that name it.
     public enum OpenBehavior: Sendable { case never, once, always }
 
     // MARK: Opening

@@ -5,6 +5,7 @@ import MotteValues
 public typealias MigrationBlock = @Sendable (_ migration: Migration, _ oldSchemaVersion: UInt64) -> Void
 
 extension Realm {
+    /// Which file to open, with which classes, and how.
     public struct Configuration: Sendable, Equatable, CustomStringConvertible {
         /// Where the file is. Setting it clears `inMemoryIdentifier`.
         public var fileURL: URL? {

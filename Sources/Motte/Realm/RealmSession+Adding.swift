@@ -46,10 +46,7 @@ extension RealmSession {
             return (live, isNew)
         }
         let key = try session.create(binding.table, columns: binding.scalarColumns, values: views).key
-        guard let live = try session.object(binding.table, at: key) else {
-            throw DatabaseError(.internal, "a row that was just made is gone")
-        }
-        return (live, true)
+        return (session.newHandle(binding.table, key), true)
     }
 
     private func own(_ live: LiveObject, _ object: ObjectBase) throws(DatabaseError) -> LiveObject {
@@ -86,7 +83,8 @@ extension RealmSession {
 
     /// Before the object is managed, because then its wrappers read the store.
     private func gather(_ object: ObjectBase, _ binding: ClassBinding) -> [Late] {
-        binding.late.map { bound in
+        if binding.late.isEmpty { return [] }
+        return binding.late.map { bound in
             let field = bound.field
             let pointer = field.pointer(in: object)
             if field.isCollection {

@@ -48,6 +48,39 @@ package final class ClassBinding: Sendable {
     }
 }
 
+/// What the managed objects of one class have in common, so that each of them refers to one thing.
+package final class ObjectHome: @unchecked Sendable {
+    // @unchecked: immutable, and whoever uses what it names is checked there.
+    package let core: RealmSession
+    /// The one that the objects came from, which the realm may have left.
+    package let engine: Session
+    package let table: TableKey
+    /// nil for objects with properties by name.
+    let binding: ClassBinding?
+    /// nil for frozen objects.
+    package let reads: UnsafeMutablePointer<CellReads>?
+
+    init(_ core: RealmSession, _ engine: Session, _ table: TableKey, _ binding: ClassBinding?) {
+        self.core = core
+        self.engine = engine
+        self.table = table
+        self.binding = binding
+        reads = engine.cellReads(of: table)
+    }
+
+    @inline(__always)
+    func attach(_ object: ObjectBase, key: Int64, birth: UInt32) {
+        object._objectHome = self
+        object._objectRow = key
+        object._objectBirth = birth
+        object._objectReads = birth == 0 ? reads : nil
+        guard let binding else { return }
+        let base = Unmanaged.passUnretained(object).toOpaque()
+        for slot in binding.slots { base.storeBytes(of: slot.column, toByteOffset: slot.offset, as: UInt32.self) }
+        for bound in binding.bare { bound.field.access.bind(at: base + bound.field.offset, to: object, bound.column) }
+    }
+}
+
 package final class RealmSession: @unchecked Sendable {
     // @unchecked: of a live one everything but the engine's session is only touched by whoever owns that session, which
     // its calls check; of a frozen one the mutable state is behind `frozenBindings`.
@@ -58,6 +91,13 @@ package final class RealmSession: @unchecked Sendable {
     package let place: DeliveryPlace
     private var bindings: [ObjectIdentifier: ClassBinding] = [:]
     private let frozenBindings = Locked<[ObjectIdentifier: ClassBinding]>([:])
+    private struct HomeKey: Hashable {
+        let type: ObjectIdentifier
+        let table: TableKey
+    }
+    private struct WeakHome { weak var home: ObjectHome? }
+    /// Kept by their objects, which keep this.
+    private let homes = Locked<[HomeKey: WeakHome]>([:])
     private var encoders: [_Encoder] = []
     private var tablesWithPrimaryKeys: Set<TableKey>?
     private weak var lastFrozen: RealmSession?
@@ -65,6 +105,8 @@ package final class RealmSession: @unchecked Sendable {
     /// Queued writes of this realm, and what was begun on behalf of them.
     package var asyncWrites = AsyncWrites()
     package var autorefresh = true
+    /// nil while nobody tracks.
+    var tracking: PropertyTracking?
     /// While callbacks hear of this realm's own commit.
     package var isCommitting = false
     /// Blocks of the realm itself that want to hear of versions it does not move to.
@@ -119,6 +161,7 @@ package final class RealmSession: @unchecked Sendable {
 
     package func forgetClasses() {
         bindings = [:]
+        homes.withLock { $0 = [:] }
         tablesWithPrimaryKeys = nil
     }
 
@@ -162,19 +205,30 @@ package final class RealmSession: @unchecked Sendable {
         return object
     }
 
+    /// One of many that are known to exist.
+    @inline(__always)
+    func object<T: ObjectBase>(_ key: Int64, at home: ObjectHome, as type: T.Type) -> T {
+        let object = type.init()
+        home.attach(object, key: key, birth: 0)
+        return object
+    }
+
     /// As the program's class, or as an object with properties by name.
     package func anyObject(_ live: LiveObject) -> ObjectBase {
         object(live, as: swiftType(of: live.table) ?? DynamicObject.self)
     }
 
-    @inline(__always)
     package func attach(_ object: ObjectBase, to live: LiveObject) {
-        object.live = live
-        object.session = self
-        guard let binding = binding(for: Swift.type(of: object)) else { return }
-        let base = Unmanaged.passUnretained(object).toOpaque()
-        for slot in binding.slots { base.storeBytes(of: slot.column, toByteOffset: slot.offset, as: UInt32.self) }
-        for bound in binding.bare { bound.field.access.bind(at: base + bound.field.offset, to: object, bound.column) }
+        home(of: Swift.type(of: object), live.table, live.session).attach(
+            object, key: live.key.rawValue, birth: live.birth)
+    }
+
+    package func home(of type: ObjectBase.Type, _ table: TableKey, _ engine: Session) -> ObjectHome {
+        let key = HomeKey(type: ObjectIdentifier(type), table: table)
+        if let known = homes.withLock({ $0[key]?.home }), known.engine === engine { return known }
+        let made = ObjectHome(self, engine, table, binding(for: type))
+        homes.withLock { $0[key] = WeakHome(home: made) }
+        return made
     }
 
     // MARK: Encoding
@@ -205,6 +259,7 @@ package final class RealmSession: @unchecked Sendable {
         delivery = nil
         // Before the old one is closed, with which a store in memory might go.
         let next = try RealmOpening.openSession(configuration, confinement)
+        tracking = nil
         _ = try session.close()
         session = next
         forgetClasses()

@@ -4,6 +4,7 @@
 /// `key = value;` lines, one block a property.
 import MotteSchemaModel
 
+/// The type of a property or of a collection's elements.
 public enum PropertyType: Int, Sendable, CustomStringConvertible {
     case int = 0
     case bool = 1
@@ -56,6 +57,7 @@ public enum PropertyType: Int, Sendable, CustomStringConvertible {
     }
 }
 
+/// A property of a class as it is stored.
 public struct Property: Sendable {
     /// As the program names it.
     public let name: String
@@ -110,6 +112,7 @@ extension Property: CustomStringConvertible, Equatable {
     }
 }
 
+/// A class as it is stored.
 public struct ObjectSchema: Sendable {
     /// Those that are stored: superclasses first, then in the order of their declaration.
     public let properties: [Property]
@@ -160,6 +163,7 @@ extension ObjectSchema: CustomStringConvertible, Equatable {
     }
 }
 
+/// All classes of a file.
 public struct Schema: Sendable {
     public let objectSchema: [ObjectSchema]
 

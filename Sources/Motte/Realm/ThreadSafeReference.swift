@@ -6,6 +6,8 @@ import Foundation
 import MotteLiveObjects
 import MotteValues
 
+/// Takes an object, a collection or a projection to another thread, queue or actor: made where the thing belongs,
+/// resolved once, in a realm of the other place.
 public struct ThreadSafeReference<T: ThreadConfined>: @unchecked Sendable {
     // @unchecked: the engine's reference is made to be handed over; the closure only reads the type it was made for.
     private final class Once: Sendable {

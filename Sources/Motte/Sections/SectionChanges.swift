@@ -57,13 +57,18 @@ extension RealmSectionedResult {
     func _observeHere(
         _ keyPaths: [String]?, _ block: @escaping (SectionedResultsChange<Self>) -> Void
     ) -> NotificationToken {
+        _observeRaw(keyPaths) { changes in
+            if let change = SectionedResultsChange.from(changes, of: self) { block(change) }
+        }
+    }
+
+    /// Changes as the engine tells them, which can be combined.
+    func _observeRaw(_ keyPaths: [String]?, _ block: @escaping (ChangeSet) -> Void) -> NotificationToken {
         guard let handle = _sections.base._managed, let sections = _sections.live else { return unmanagedToken() }
         let paths = (keyPaths ?? _Value._observedPaths)?.map(_sections.base._columnPath)
         let key = _onlyKey
         return handle.session.token { () throws(DatabaseError) in
-            let tell = { (changes: ChangeSet) throws(DatabaseError) in
-                if let change = SectionedResultsChange.from(changes, of: self) { block(change) }
-            }
+            let tell = { (changes: ChangeSet) throws(DatabaseError) in block(changes) }
             guard let key else { return try sections.observe(keyPaths: paths, tell) }
             let section = sections.section(for: try _Sections<_Key, _Value>.stored(key))
             return try section.observe(keyPaths: paths, tell)
@@ -73,7 +78,7 @@ extension RealmSectionedResult {
 
 extension SectionedResultsChange {
     /// nil when there is nothing to tell.
-    fileprivate static func from(_ changes: ChangeSet, of sections: Collection) -> SectionedResultsChange? {
+    static func from(_ changes: ChangeSet, of sections: Collection) -> SectionedResultsChange? {
         if changes.isInitial { return .initial(sections) }
         guard let told = changes.sectioned?.changes, !told.isEmpty else { return nil }
         return .update(

@@ -6,6 +6,7 @@ import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
+/// A value of any type that can be stored, with lists and maps nested to a hundred levels.
 public enum AnyRealmValue: _Persistable, RealmCollectionValue, _ObjcBridgeable, _DefaultConstructible, _Indexable,
     MinMaxType, AddableType, SortableType, _QueryNumeric, RealmPropertyType
 {

@@ -6,6 +6,7 @@
 import Foundation
 import MotteValues
 
+/// A decimal number of 34 digits (IEEE 754-2008).
 public final class Decimal128: @unchecked Sendable {  // @unchecked: only `negate()` changes it; see there
     public typealias Stride = Decimal128
 

@@ -4,6 +4,7 @@
 import Foundation
 import MotteValues
 
+/// An identifier of twelve bytes: time, process, counter.
 public final class ObjectId: Sendable {
     package let engine: MotteValues.ObjectID
 

@@ -28,6 +28,9 @@ package final class TableLayout: Sendable {
     package var key: TableKey { stored.key }
     package var columns: [StoredColumn] { stored.columns }
 
+    /// Columns' keys are below this.
+    package var columnLimit: Int { slotsByKey.count }
+
     package func slot(_ column: ColumnKey) throws(DatabaseError) -> Int {
         let raw = Int(column.rawValue)
         guard raw < slotsByKey.count, slotsByKey[raw] >= 0 else {

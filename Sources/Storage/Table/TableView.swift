@@ -81,6 +81,20 @@ package final class TableView {
         return try directory.chunk(slot, cluster)
     }
 
+    /// The committed chunk that a key's value lies in and the key of its first row, for whoever reads more of it
+    /// without asking again. nil where a row may be missing, where values are lists or long, and for links.
+    package func plainRun(
+        _ column: ColumnKey, around key: ObjectKey
+    ) throws(DatabaseError) -> (chunk: ColumnChunk, firstKey: Int64)? {
+        guard writer == nil, let place = position(key), try directory.liveBitmap(place.cluster) == nil else {
+            return nil
+        }
+        let slot = try layout.slot(column)
+        guard !layout.columns[slot].isList, layout.columns[slot].target == nil else { return nil }
+        let chunk = try directory.chunk(slot, place.cluster)
+        return chunk.hasLongTexts ? nil : (chunk, directory.firstKey(place.cluster))
+    }
+
     package func listChunk(_ column: ColumnKey, _ cluster: Int) throws(DatabaseError) -> ListChunk {
         try listChunk(slot: try layout.slot(column), cluster)
     }

@@ -1,0 +1,103 @@
+/// `withObservationTracking` on managed objects: properties that are read inside are tracked, and a change of one of
+/// them, by this realm, another thread or another process, is told when the realm shows it.
+///
+/// Nothing is tracked, and nothing costs anything, but within the function below, which stands for the one of the
+/// `Observation` module wherever Motte is imported, or after `Realm.trackObservation()`. The realm keeps for each
+/// property that was read its value, and compares when it moves. It tells and forgets those that differ; whoever wants
+/// to hear more reads again, as `withObservationTracking` has it.
+import MotteLiveObjects
+import MotteValues
+import Observation
+
+extension ObjectBase: Observable {}
+
+/// What `Observation.withObservationTracking` does, with Motte's objects seen by it.
+public func withObservationTracking<T>(
+    _ apply: () -> T, onChange: @autoclosure () -> @Sendable () -> Void
+) -> T {
+    Observation.withObservationTracking({ ReadTracking.during(apply) }, onChange: onChange())
+}
+
+extension Realm {
+    /// For programs that track through something else than `withObservationTracking`, such as `Observations` or a
+    /// user interface: managed objects take part from now on, in everything that
+    /// reads them. It makes reading slower for good.
+    public static func trackObservation() { ReadTracking.always() }
+}
+
+/// The tracked properties of one realm; belongs to the realm's owner.
+package final class PropertyTracking {
+    private struct Key: Hashable {
+        let link: ObjectLink
+        let column: ColumnKey
+    }
+
+    private final class Property: Observable {
+        let registrar = ObservationRegistrar()
+        let object: LiveObject
+        let column: ColumnKey
+        let value: Value
+
+        init(_ object: LiveObject, _ column: ColumnKey, _ value: Value) {
+            self.object = object
+            self.column = column
+            self.value = value
+        }
+
+        func wasRead() { registrar.access(self, keyPath: \.value) }
+        func hasChanged() { registrar.withMutation(of: self, keyPath: \.value) {} }
+    }
+
+    private var properties: [Key: Property] = [:]
+    private var token: NotificationToken?
+    /// Nobody says when tracking has ended without a change. Beyond this many, all are told to have changed.
+    private static let limit = 10_000
+
+    func noteRead(_ object: LiveObject, _ column: ColumnKey, _ value: ValueView, _ session: RealmSession) {
+        guard !session.session.isFrozen else { return }
+        let key = Key(link: object.link, column: column)
+        if let known = properties[key] { return known.wasRead() }
+        if properties.count >= Self.limit { tellAll() }
+        let property = Property(object, column, value.owned)
+        properties[key] = property
+        property.wasRead()
+        start(session)
+    }
+
+    /// Observing cannot begin in a write; the end of the write begins it then.
+    private func start(_ session: RealmSession) {
+        guard token == nil, !session.session.isInWrite, !session.configuration.readOnly else { return }
+        token = session.versions { [weak self] in self?.compare() }
+    }
+
+    func writeHasEnded(_ session: RealmSession) {
+        guard token == nil else { return }
+        start(session)
+        compare()
+    }
+
+    private func compare() {
+        for (key, property) in properties {
+            let now = try? property.object.get(property.column)
+            if let now, now.owned == property.value { continue }
+            properties[key] = nil
+            property.hasChanged()
+        }
+    }
+
+    private func tellAll() {
+        let all = properties.values
+        properties = [:]
+        for property in all { property.hasChanged() }
+    }
+}
+
+extension RealmSession {
+    /// Only called where reads are tracked.
+    @inline(never)
+    func noteRead(_ object: LiveObject, _ column: UInt32, _ value: ValueView) {
+        let known = tracking ?? PropertyTracking()
+        tracking = known
+        known.noteRead(object, ColumnKey(column), value, self)
+    }
+}
