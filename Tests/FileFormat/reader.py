@@ -13,7 +13,7 @@ import math
 import struct
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Optional
 
 MASK = (1 << 64) - 1
@@ -291,16 +291,25 @@ def texts(run: bytes, width: int, count: int) -> list[bytes]:
     return [heap[start:end] for start, end in zip(offsets, offsets[1:])]
 
 
-def chunk(raw: bytes, page_key: bytes) -> tuple[int, list[Any]]:
+# The bytes that a reference of 24 leads to.
+LongValues = Callable[[bytes], bytes]
+
+
+def chunk(raw: bytes, page_key: bytes, long: LongValues) -> tuple[int, list[Any]]:
     """Kind and values; of lists the values are lists, or a number of elements for those in blocks of their own."""
     kind, encoding, width, flags, rows, size, crc = struct.unpack_from("<BBBBIII", raw)
     run = raw[16:16 + size]
     need(crc32c(raw[:12], run, page_key) == crc, f"a chunk under {page_key.hex()} is damaged")
     if kind & 0x40:
-        return kind, lists(run, rows, page_key)
+        return kind, lists(run, rows, page_key, long)
     valid = [True] * rows
     if flags & 1:
         valid = bits(run, rows)
+        run = run[(rows + 63) // 64 * 8:]
+    apart = [False] * rows
+    if flags & 4:
+        need(kind in (STRING, DATA, MIXED) and encoding == 0, "long values where none can be")
+        apart = bits(run, rows)
         run = run[(rows + 63) // 64 * 8:]
     values: list[Any]
     if kind == BOOL:
@@ -316,7 +325,8 @@ def chunk(raw: bytes, page_key: bytes) -> tuple[int, list[Any]]:
     elif kind == DOUBLE:
         values = list(struct.unpack_from(f"<{rows}d", run))
     elif encoding == 0:
-        values = [plain(kind, text) if is_there else None for text, is_there in zip(texts(run, width, rows), valid)]
+        found = [long(text) if is_apart else text for text, is_apart in zip(texts(run, width, rows), apart)]
+        values = [plain(kind, text) if is_there else None for text, is_there in zip(found, valid)]
     else:
         codes = numbers(run, width, rows)
         run = run[(rows * width + 7) // 8 * 8:]
@@ -332,9 +342,9 @@ class Long(NamedTuple):
     count: int
 
 
-def lists(run: bytes, rows: int, page_key: bytes) -> list[Any]:
+def lists(run: bytes, rows: int, page_key: bytes, long: LongValues) -> list[Any]:
     lengths = numbers(run, 4, rows)
-    _, elements = chunk(run[(rows * 4 + 7) // 8 * 8:], page_key)
+    _, elements = chunk(run[(rows * 4 + 7) // 8 * 8:], page_key, long)
     result: list[Any] = []
     first = 0
     for length in lengths:
@@ -371,8 +381,9 @@ class Reader:
         header = self.entries[b"\0"]
         need(header[:6] == b"MOTTE\0" and struct.unpack_from("<H", header, 6)[0] == 0x0102, "no header")
         need(crc32c(header[:124]) == struct.unpack_from("<I", header, 124)[0], "the header is damaged")
-        need(struct.unpack_from("<HHIQ", header, 8)[0] == 1 and struct.unpack_from("<Q", header, 16)[0] == 0,
-             "another format")
+        features = struct.unpack_from("<Q", header, 16)[0]
+        need(struct.unpack_from("<H", header, 8)[0] == 1 and features & ~1 == 0, "another format")
+        self.has_long_values = features & 1 == 1
         self.rows = struct.unpack_from("<I", header, 12)[0]
         self.version = struct.unpack_from("<Q", header, 88)[0]
         need(self.version == self.pages.slot.version, "header and root differ")
@@ -443,7 +454,18 @@ class Reader:
         key = b"\4" + struct.pack(">III", table.number, column.number, cluster)
         if key not in self.entries:
             return [default(column)] * count
-        return chunk(self.entries[key], key)[1]
+        return chunk(self.entries[key], key, self._long_values(table, column.number))[1]
+
+    def _long_values(self, table: Table, column: int) -> LongValues:
+        def find(reference: bytes) -> bytes:
+            need(self.has_long_values, "a long value in a file that has none")
+            version, number, count, crc, zero = struct.unpack("<QIIII", reference)
+            value = self.entries.get(b"\10" + struct.pack(">IIQI", table.number, column, version, number))
+            need(value is not None and len(value) == count and crc32c(value) == crc and zero == 0,
+                 f"long value {number} of version {version} is missing or damaged")
+            return value or b""
+
+        return find
 
     def _read_tail(self, found: dict[int, dict[str, Any]], table: Table) -> None:
         key = b"\3" + struct.pack(">I", table.number)
@@ -459,7 +481,7 @@ class Reader:
             alive = bits(live[16:], rows) if struct.unpack_from("<I", live, 4)[0] else [False] * rows
         chunks = {}
         for number, offset, size, _ in struct.iter_unpack("<IIII", directory):
-            chunks[number] = chunk(record[offset:offset + size], key)[1]
+            chunks[number] = chunk(record[offset:offset + size], key, self._long_values(table, number))[1]
         values = {column: chunks.get(column.number, [default(column)] * rows) for column in table.columns}
         self._add(found, table, first, alive, values)
 
@@ -484,6 +506,7 @@ class Reader:
     def _long_list(self, table: Table, column: Column, owner: int, count: int) -> list[Any]:
         prefix = b"\6" + struct.pack(">IIq", table.number, column.number, owner)
         nodes = {key: value for key, value in self.entries.items() if key.startswith(prefix)}
+        long = self._long_values(table, column.number)
 
         def key_of(node: int) -> bytes:
             return prefix + struct.pack(">I", node)
@@ -492,7 +515,7 @@ class Reader:
             key = key_of(node)
             record = nodes[key]
             if level == 0:
-                return chunk(record, key)[1]
+                return chunk(record, key, long)[1]
             _, form, found, _, children, total, _, crc, _ = struct.unpack_from("<BBBBIIIII", record)
             need(form == 1 and (level is None or found == level), "a list node of another level")
             need(crc32c(record[:16], record[24:], key) == crc, "a list node is damaged")
@@ -507,7 +530,7 @@ class Reader:
         if nodes[key_of(0)][0] == 0x54:
             elements = read(0, None)
         else:
-            elements = [element for key in sorted(nodes) for element in chunk(nodes[key], key)[1]]
+            elements = [element for key in sorted(nodes) for element in chunk(nodes[key], key, long)[1]]
         need(len(elements) == count, "a long list miscounts")
         return elements
 

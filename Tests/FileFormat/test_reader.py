@@ -119,6 +119,56 @@ def test_links_embedded_objects_and_added_properties(tmp_path: pathlib.Path) -> 
     assert found.objects("Empty") == {0: {"x": 5, "y": "", "z": None}}
 
 
+@pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
+def test_long_values(tmp_path: pathlib.Path, key: Optional[bytes]) -> None:
+    """Values of more than 4,000 bytes, which lie in pages of their own, and the longest that stay in their chunk."""
+    path = tmp_path / "long.motte"
+    schema = "Doc { id: int key, text: string?, blob: data, extra: mixed, parts: list<string?>, by_name: map<data> }"
+    expected: dict[int, dict[str, Any]] = {}
+    with motte.open(path, schema=schema, encryption_key=key) as db:
+        doc = db.model("Doc")
+        with db.write():
+            for number in range(60):
+                size = [0, 3, 4_000, 4_001, 9_000][number % 5]
+                values: dict[str, Any] = {
+                    "id": number, "text": None if number % 7 == 0 else f"{number:04}" * (size // 4),
+                    "blob": bytes([number]) * size, "extra": [number, "mixed " * size, ["x" * size, None]][number % 3],
+                    "parts": [None, "a", f"ä{number}" * size][:number % 4],
+                    "by_name": {"k": bytes(size), "l": b"short"},
+                }
+                if number == 33:
+                    values["parts"] = [f"{index}" * (4_500 if index % 100 == 7 else 1) for index in range(700)]
+                db.add(doc(**{name: value for name, value in values.items() if name not in ("parts", "by_name")}))
+                made = db.get(doc, number)
+                made.parts.extend(values["parts"])
+                made.by_name.update(values["by_name"])
+                expected[number] = values
+        with db.write():
+            # What belonged to these goes with them; in a row that stays it is replaced, or becomes short.
+            for number in (4, 9, 58):
+                db.delete(db.get(doc, number))
+                del expected[number]
+            db.get(doc, 8).text = expected[8]["text"] = "other " * 2_000
+            db.get(doc, 13).blob = expected[13]["blob"] = b"short now"
+
+    found = reader.Reader(str(path), key)
+
+    assert found.has_long_values
+    assert found.objects("Doc") == expected
+    assert sum(1 for entry in found.entries if entry[0] == 8) > 60
+
+
+def test_a_long_value_that_is_missing_is_noticed(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "long.motte"
+    with motte.open(path, schema="Doc { text: string }") as db, db.write():
+        db.add(db.model("Doc")(text="long " * 1_000))
+    found = reader.Reader(str(path))
+    (place,) = [entry for entry in found.entries if entry[0] == 8]
+    found.entries[place] = found.entries[place][:-1] + b"?"
+    with pytest.raises(reader.FormatError, match="long value 0 of version 2"):
+        found.objects("Doc")
+
+
 def test_nothing_is_read_with_another_key_or_from_damaged_pages(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "people.motte"
     fill(path, KEY)
