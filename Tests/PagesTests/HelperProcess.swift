@@ -145,6 +145,17 @@ final class HelperProcess {
             }
             try increment(store)
             report("at \(try store.snapshot().version.rawValue)")
+        case "memory":
+            var batch = PageBatch()
+            let value = [UInt8](repeating: 1, count: 16_000)
+            for number in 0 ..< 4_000 { batch.put([9, UInt8(number >> 8), UInt8(number & 255)], value) }
+            try store.commitNext(batch)
+            batch = PageBatch()
+            report("\(residentKilobytes())")
+            for number in 0 ..< 4_000 { batch.delete([9, UInt8(number >> 8), UInt8(number & 255)]) }
+            try store.commitNext(batch)
+            for _ in 0 ..< 3 { try increment(store) }
+            report("\(residentKilobytes())")
         default: report("unknown command")
         }
         report("done")
@@ -158,6 +169,19 @@ final class HelperProcess {
         var batch = PageBatch()
         batch.put(Array("count".utf8), Array("\(count + 1)".utf8))
         try store.commit(batch, lock: lock, version: Version(snapshot.version.rawValue + 1))
+    }
+
+    /// Of memory that is no file's.
+    private func residentKilobytes() -> Int {
+        guard let file = fopen("/proc/self/status", "r") else { return 0 }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 256)
+        while fgets(&line, 256, file) != nil {
+            let text = line.withUnsafeBytes { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            guard text.hasPrefix("RssAnon:") else { continue }
+            return Int(text.filter(\.isNumber)) ?? 0
+        }
+        return 0
     }
 
     private func setLimit(_ resource: Int32, _ bytes: UInt) {

@@ -25,6 +25,15 @@ import Testing
         #expect(try test.store.check().isEmpty)
     }
 
+    /// What a process remembers of pages goes when nobody can need them, not only when it closes the file.
+    @Test func memoryOfFreePagesIsGivenBack() throws {
+        let scratch = try Scratch()
+        let helper = try HelperProcess("memory", scratch.path(), environment: ["MOTTE_PAGER=own"])
+        let before = try #require(helper.line().flatMap { Int($0) })
+        let after = try #require(helper.line().flatMap { Int($0) })
+        #expect(before > 64_000 && after < before - 50_000)
+    }
+
     /// The size under one pinned reader stays below three times the live data, however many commits there are.
     @Test func spaceBehindAPinnedReaderIsUsedAgain() throws {
         let test = try TestStore(.own)
@@ -38,6 +47,9 @@ import Testing
 
         let statistics = try test.store.statistics()
         #expect(statistics.pageCount < 3 * (try used(test.store)) + 40)
+        print(
+            "note: \(TestScale.times(5000)) commits under a pinned reader, \(statistics.pageCount) pages for "
+                + "\(try used(test.store)) with data")
         #expect(try CutRun.contents(pinned) == contents)
         #expect(try test.store.readers().contains { $0.transactionNumber == 1 })
         #expect(try test.store.check().isEmpty)

@@ -211,6 +211,14 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         if cipher != nil { built.append(reference) }
     }
 
+    /// The run is free: nobody will read it as what it was.
+    func giveBackMemory(of run: PageRun) {
+        lock.lock()
+        defer { lock.unlock() }
+        forget(run)
+        madvise(address(run.start), run.count * pageBytes, MADV_DONTNEED)
+    }
+
     /// What was built there came to nothing.
     func forget(_ run: PageRun) {
         for page in run.start ..< run.end { motte_shim_store64(states + page, PageImage.empty) }

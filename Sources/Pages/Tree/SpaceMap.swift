@@ -36,12 +36,13 @@ struct SpaceMap {
         pending.append(Dead(run: run, birth: birth, death: death))
     }
 
-    /// Frees what no protected version shows any more.
-    mutating func release(_ protected: PagePins.Protected) {
+    /// Frees what no protected version shows any more, and says what that was.
+    @discardableResult
+    mutating func release(_ protected: PagePins.Protected) -> [PageRun] {
         for version in Array(held.keys) where version >= protected.from || !protected.versions.contains(version) {
             pending += held.removeValue(forKey: version) ?? []
         }
-        guard !pending.isEmpty else { return }
+        guard !pending.isEmpty else { return [] }
         var freed: [PageRun] = []
         for dead in pending {
             if let holder = protected.holder(birth: dead.birth, death: dead.death) {
@@ -52,6 +53,7 @@ struct SpaceMap {
         }
         pending = []
         insert(freed)
+        return freed
     }
 
     /// Makes runs free. Many at once are merged in one pass.
@@ -104,9 +106,12 @@ struct SpaceMap {
         return low
     }
 
-    /// Takes up to `most` pages, at least `least`, from the lowest free run that has as many as wished for, else from
-    /// the longest, else from the end of the file. Whoever wants few pages at a time wishes for a long run, and gets
-    /// its pages side by side.
+    /// Free pages that a small file may have before it stops growing for the sake of runs.
+    private static let slackPages = 16
+
+    /// Takes up to `most` pages, at least `least`, from the lowest free run that has as many as wished for. If there is
+    /// none, from the end of the file as long as little of it is free: then pages lie side by side, and what is free in
+    /// small pieces grows together as its neighbours die. Else from the longest run.
     mutating func take(atLeast least: Int, atMost most: Int, wishing wish: Int) -> PageRun {
         var longest = -1
         for index in free.indices {
@@ -116,7 +121,8 @@ struct SpaceMap {
             }
             if free[index].count >= least, longest < 0 || free[index].count > free[longest].count { longest = index }
         }
-        guard longest >= 0 else {
+        let isWhole = longest >= 0 && free[longest].count >= max(wish, least)
+        guard longest >= 0, isWhole || freePageCount >= max(SpaceMap.slackPages, pageCount / 16) else {
             // A free run at the very end is the beginning of what is needed.
             if let last = free.last, last.end == pageCount, least > last.count {
                 free.removeLast()

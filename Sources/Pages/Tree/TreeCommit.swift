@@ -18,6 +18,10 @@ struct TreeCommit {
     /// More pages than this are flushed before the root slot is written.
     static let mostPagesInOneFlush = 256
 
+    private static let mostLikelyPages = 24
+    /// Free pages in a row whose memory is worth a system call; fewer are soon used again.
+    private static let fewestToForget = 256
+
     let pages: TreePages
     let image: PageImage
     let version: UInt64
@@ -34,9 +38,13 @@ struct TreeCommit {
         var map = state.map
         state.map = SpaceMap(pageCount: 0)
         next = state
-        map.release(pages.protectedVersions(of: state.root))
+        for run in map.release(pages.protectedVersions(of: state.root)) where run.count >= TreeCommit.fewestToForget {
+            image.giveBackMemory(of: run)
+        }
         map.dropEnd()
-        let wish = min(1024, byteCount / image.pageBytes + 3 * (state.root.level + 1) + 2)
+        // Commits in a row resemble each other; a run that is longer than needed would hardly ever be free.
+        let few = max(state.likelyPageCount, state.root.level + 3)
+        let wish = min(1024, byteCount / image.pageBytes + min(few, TreeCommit.mostLikelyPages))
         writer = TreeWriter(image, PageAllocator(image, map, wishing: wish, pages.path), version: version)
     }
 
@@ -98,6 +106,7 @@ struct TreeCommit {
         for dead in TreeCommit.merged(writer.freed) { map.die(dead.run, birth: dead.birth, death: version) }
         next.map = map
         next.root.pageCount = map.pageCount
+        next.likelyPageCount = pageCount
     }
 
     /// The log may grow as large as the checkpoint that would replace it.

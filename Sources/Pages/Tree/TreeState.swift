@@ -5,6 +5,8 @@ import MotteValues
 struct TreeState {
     var root: RootSlot
     var map: SpaceMap
+    /// How many pages the commit took that led here, as far as that says something about the next one.
+    var likelyPageCount = 0
     /// Pages of the space log, oldest first.
     var logPages: [PageRef]
 
