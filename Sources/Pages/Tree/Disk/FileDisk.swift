@@ -1,4 +1,8 @@
 /// A disk that is a file.
+///
+/// A file that grows by each small commit has its length and its blocks written by each flush too, through the journal
+/// of the file system. So behind a small write at its end it gets zeros for some of those to come: then these only
+/// overwrite what is there. Zeros that are written, since blocks that are only reserved have to be entered as well.
 import CMotteShim
 import MotteValues
 
@@ -8,9 +12,16 @@ import MotteValues
     import Musl
 #endif
 
-final class FileDisk: Disk {
+// @unchecked: 'knownEnd' is only touched by who writes, holding the write lock of the file.
+final class FileDisk: Disk, @unchecked Sendable {
     let path: String
     private let descriptor: Int32
+    /// Where the file ended when it was last looked at; it may have grown since, not shrunk but by `resize`.
+    private var knownEnd = 0
+
+    /// Of its length, this part and at most so many bytes are added behind it.
+    private static let growthShift = 4
+    private static let mostGrowth = 1 << 20
 
     /// Makes the file when there is none and `mode` is given.
     init(_ path: String, isWritable: Bool, making mode: mode_t?) throws(DatabaseError) {
@@ -49,6 +60,21 @@ final class FileDisk: Disk {
             guard count > 0 else { throw SystemError.error(count == 0 ? ENOSPC : errno, "write", path) }
             done += count
         }
+        try grow(behind: offset + bytes.count, bytes.count)
+    }
+
+    /// A disk that has no room for more than was written is none of the writer's business.
+    private func grow(behind end: Int, _ count: Int) throws(DatabaseError) {
+        guard end > knownEnd else { return }
+        knownEnd = try byteCount()
+        let growth = min(end >> FileDisk.growthShift, FileDisk.mostGrowth)
+        // What is written in large pieces would be written twice.
+        guard end == knownEnd, growth > 2 * count else { return }
+        let zeros = UnsafeMutableRawBufferPointer.allocate(byteCount: growth, alignment: 4096)
+        defer { zeros.deallocate() }
+        zeros.initializeMemory(as: UInt8.self, repeating: 0)
+        let written = pwrite(descriptor, zeros.baseAddress, growth, off_t(end))
+        if written > 0 { knownEnd += written }
     }
 
     func flush() throws(DatabaseError) {
@@ -57,5 +83,6 @@ final class FileDisk: Disk {
 
     func resize(to byteCount: Int) throws(DatabaseError) {
         guard ftruncate(descriptor, off_t(byteCount)) == 0 else { throw SystemError.error(errno, "resize", path) }
+        knownEnd = byteCount
     }
 }
