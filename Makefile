@@ -7,7 +7,7 @@
 #   make install PREFIX=/usr/local
 #   make bench      benchmarks beside SQLite and raw LMDB
 #   make fuzz       the fuzz targets (scripts/fuzz.sh)
-#   make soak       random, crash and fuzz tests, twenty times as long as in `make test`
+#   make soak       random, crash and damage tests as often as is promised, half an hour (scripts/soak.sh lists them)
 #   make clean
 
 PREFIX ?= /usr/local
@@ -42,7 +42,7 @@ fuzz: setup
 	@scripts/fuzz.sh
 
 soak: setup
-	@MOTTE_TEST_SCALE=20 scripts/test.sh build unit library crash fuzz
+	@scripts/soak.sh $(STAGES)
 
 install: setup
 	@cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$(PREFIX)" > build-cmake.log 2>&1 \

@@ -202,6 +202,7 @@ final class CutRun {
             }
         }
         #expect(cuts > (isSlow ? 300 : 3000))
+        print("note: \(cuts) cuts of every short sequence of commits survived")
     }
 
     @Test func aNewStoreIsThereWholeOrNotAtAll() throws {

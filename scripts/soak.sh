@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# What `make test` does by samples, done as often as is promised: about half an hour on two cores.
+#
+#   scripts/soak.sh                 everything
+#   scripts/soak.sh cuts pinned     some of it
+#
+# Prints a line for each: what was done how often, from which seeds, minutes. Its output is in build/soak-logs. The last
+# line is "N passed, N failed".
+#
+#   MOTTE_TEST_SEED=...    begin with these random numbers again (the scale and the part are in the log)
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+# Name, what it is.
+plan=(
+    "model:random operations on all types beside a model"
+    "cuts:random runs on a disk that is cut, and every cut of every short one"
+    "flips:every byte of a page file flipped, one by one; each 23rd of an encrypted one"
+    "pinned:commits under a pinned reader, space used again"
+    "kills:processes killed at random moments, two at work, over both page stores"
+)
+jobs=${MOTTE_JOBS:-$(nproc)}
+logs=build/soak-logs
+mkdir -p "$logs"
+
+# Optimised, because there is much to do, with assertions, because there is much to find.
+build_tests() {
+    MOTTE_ENGINE_ONLY=1 MOTTE_LONG_TESTS_ONLY=1 swift build --build-tests -c release --scratch-path .build-soak \
+        -j "$jobs" -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug
+}
+
+# How often its scale of 1 goes into what is wanted, and which tests.
+run_tests() {
+    MOTTE_TEST_SCALE=$1 MOTTE_ENGINE_ONLY=1 MOTTE_LONG_TESTS_ONLY=1 \
+        swift test --skip-build -c release --scratch-path .build-soak --filter "$2"
+}
+
+soak_model() { run_tests 40 '^StorageTests\.EverythingTests'; }
+soak_cuts() { run_tests 334 '^PagesTests\.CutTests/(randomRuns|everyCut)'; }
+soak_flips() {
+    run_tests 100 '^PagesTests\.DamageTests/everyFlipped'
+    run_tests 10 '^PagesTests\.EncryptionTests/everyFlipped'
+}
+soak_pinned() { run_tests 200 '^PagesTests\.SpaceTests/spaceBehind'; }
+# Of 120 cycles over each page store.
+soak_kills() { MOTTE_TEST_SCALE=8.4 python3 Tests/Crash/run.py; }
+
+# What the tests noted, summed up over their parts.
+counted() {
+    python3 - "$1" <<'PYTHON'
+import re, sys
+text = open(sys.argv[1], encoding="utf-8", errors="replace").read()
+sums = {}
+forms = [
+    r"note: (\d+) (random operations) agree", r"note: (\d+) (random runs) survive", r"note: (\d+) (cuts) of",
+    r"note: of (\d+) ((?:encrypted )?bytes) flipped", r"note: (\d+) (commits) under", r": (\d+) (cycles), ",
+    r", (\d+) (kills), ",
+]
+for form in forms:
+    for number, what in re.findall(form, text):
+        sums[what] = sums.get(what, 0) + int(number)
+seeds = list(dict.fromkeys(re.findall(r"seed (\d+)", text)))
+line = ", ".join(f"{count:,} {what}" for what, count in sums.items()) or "nothing counted"
+print(line + (f"; seeds {' '.join(seeds[:4])}" if seeds else ""))
+PYTHON
+}
+
+known() { printf '%s\n' "${plan[@]}" | cut -d: -f1; }
+names=("$@")
+[ ${#names[@]} -gt 0 ] || mapfile -t names < <(known)
+for name in "${names[@]}"; do
+    known | grep -qx "$name" || { echo "soak: no '$name'; there are: $(known | tr '\n' ' ')" >&2; exit 2; }
+done
+
+began=$SECONDS passed=0 failed=0
+if [ "${names[*]}" != kills ]; then
+    build_tests > "$logs/build.log" 2>&1 || { tail -n 60 "$logs/build.log"; echo "0 passed, 1 failed"; exit 1; }
+fi
+if [[ " ${names[*]} " == *" kills "* ]] && [ ! -e build/library/libmotte.so ]; then
+    scripts/build-library.sh > "$logs/library.log" 2>&1 \
+        || { tail -n 60 "$logs/library.log"; echo "0 passed, 1 failed"; exit 1; }
+fi
+for name in "${names[@]}"; do
+    started=$SECONDS
+    if (set -e; "soak_$name") > "$logs/$name.log" 2>&1; then
+        result=passed passed=$((passed + 1))
+    else
+        result=FAILED failed=$((failed + 1))
+        tail -n 60 "$logs/$name.log"
+    fi
+    what=$(printf '%s\n' "${plan[@]}" | grep "^$name:" | cut -d: -f2-)
+    printf '%-7s %s, %.1f min: %s (%s)\n' "$name" "$result" \
+        "$(awk "BEGIN { print ($SECONDS - $started) / 60 }")" "$(counted "$logs/$name.log")" "$what"
+done
+printf 'all of it, with the build, %.1f min\n' "$(awk "BEGIN { print ($SECONDS - $began) / 60 }")"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
