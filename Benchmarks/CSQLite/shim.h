@@ -1,1 +1,2 @@
+#include <malloc.h> /* malloc_trim, which the Glibc module leaves out */
 #include <sqlite3.h>

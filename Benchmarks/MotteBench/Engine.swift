@@ -5,8 +5,8 @@ protocol Engine {
 
     /// W1: five properties, no primary key, one durable transaction into a fresh file.
     func bulkInsert(_ data: PersonData, in folder: String) throws -> Double
-    /// W2: the same with an ascending integer primary key.
-    func bulkInsertWithKey(_ data: PersonData, in folder: String) throws -> Double
+    /// W2: the same with an integer primary key; `path` without an ending.
+    func bulkInsertWithKey(_ data: PersonData, _ ids: [Int64], areAscending: Bool, in path: String) throws -> Double
     /// W2f: whole persons, links and lists included. Leaves its file open for all that follow.
     func load(_ data: PersonData, in folder: String) throws -> Double
 
@@ -27,14 +27,18 @@ protocol Engine {
     func countFriendsOlder(than age: Int64) throws -> Int
     /// W13: one property of many persons in one durable transaction.
     func updateAges(ids: [Int64]) throws
+    /// W14: with the links to them, where an engine knows links.
+    func delete(ids: [Int64]) throws
+    /// W19: called on another thread; what it gives counts those older than 50 in the newest version, on that thread.
+    func makeReader() throws -> () throws -> Void
     /// W17
     func fileSize() throws -> Int
     func close()
+    /// W16: opens the file that was loaded once more.
+    func reopen() throws
 
     /// What has been written since the file was opened; nil where nobody counts.
     func writeCounts() throws -> WriteCounts?
-    /// Seconds to close the file that was loaded and open it again; nil where that is not measured.
-    func reopening() throws -> Double?
 }
 
 struct WriteCounts {
@@ -45,7 +49,6 @@ struct WriteCounts {
 
 extension Engine {
     func writeCounts() throws -> WriteCounts? { nil }
-    func reopening() throws -> Double? { nil }
 }
 
 struct BenchError: Error, CustomStringConvertible {

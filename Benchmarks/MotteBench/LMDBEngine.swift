@@ -64,17 +64,18 @@ final class LMDBEngine: Engine {
         return 35 + name.count + city.count
     }
 
-    private func insertAll(_ data: PersonData) throws {
+    /// With ids that do not ascend, or without.
+    private func insertAll(_ data: PersonData, _ ids: [Int64]? = nil) throws {
         try write { transaction in
             let buffer = UnsafeMutableRawPointer.allocate(byteCount: 256, alignment: 8)
             defer { buffer.deallocate() }
             for row in 0 ..< data.count {
-                var id = Int64(row)
+                var id = ids?[row] ?? Int64(row)
                 let size = record(row, data, into: buffer)
                 try withUnsafeMutableBytes(of: &id) { key in
                     var key = MDB_val(mv_size: 8, mv_data: key.baseAddress)
                     var value = MDB_val(mv_size: size, mv_data: buffer)
-                    try check(mdb_put(transaction, rows, &key, &value, UInt32(MDB_APPEND)))
+                    try check(mdb_put(transaction, rows, &key, &value, ids == nil ? UInt32(MDB_APPEND) : 0))
                 }
             }
         }
@@ -85,9 +86,9 @@ final class LMDBEngine: Engine {
         return try seconds { try insertAll(data) }
     }
 
-    func bulkInsertWithKey(_ data: PersonData, in folder: String) throws -> Double {
-        try open(folder + "/w2.lmdb")
-        return try seconds { try insertAll(data) }
+    func bulkInsertWithKey(_ data: PersonData, _ ids: [Int64], areAscending: Bool, in path: String) throws -> Double {
+        try open(path + ".lmdb")
+        return try seconds { try insertAll(data, areAscending ? nil : ids) }
     }
 
     func load(_ data: PersonData, in folder: String) throws -> Double {
@@ -110,15 +111,14 @@ final class LMDBEngine: Engine {
         }
     }
 
-    private lazy var reader: OpaquePointer? = {
-        var transaction: OpaquePointer?
-        mdb_txn_begin(environment, nil, UInt32(MDB_RDONLY), &transaction)
-        mdb_txn_reset(transaction)
-        return transaction
-    }()
+    private var reader: OpaquePointer?
 
     func find(id: Int64) throws -> (age: Int64, score: Double)? {
-        try check(mdb_txn_renew(reader))
+        if reader == nil {
+            try check(mdb_txn_begin(environment, nil, UInt32(MDB_RDONLY), &reader))
+        } else {
+            try check(mdb_txn_renew(reader))
+        }
         defer { mdb_txn_reset(reader) }
         var id = id
         return withUnsafeMutableBytes(of: &id) { key in
@@ -256,10 +256,34 @@ final class LMDBEngine: Engine {
         }
     }
 
+    func delete(ids: [Int64]) throws {
+        try write { transaction in
+            for id in ids {
+                var id = id
+                try withUnsafeMutableBytes(of: &id) { key in
+                    var key = MDB_val(mv_size: 8, mv_data: key.baseAddress)
+                    try check(mdb_del(transaction, rows, &key, nil))
+                }
+            }
+        }
+    }
+
+    func makeReader() throws -> () throws -> Void {
+        { [self] in _ = try countOlder(than: 50) }
+    }
+
+    func reopen() throws {
+        let hadIndex = hasIndex
+        try open(path)
+        hasIndex = hadIndex
+    }
+
     func fileSize() throws -> Int { sizeOfFile(path) }
 
     func close() {
         guard environment != nil else { return }
+        mdb_txn_abort(reader)
+        reader = nil
         mdb_env_close(environment)
         environment = nil
         hasIndex = false

@@ -40,10 +40,17 @@ final class MotteEngine: Engine {
     private func open(_ path: String, _ properties: [Property]) throws {
         close()
         self.path = path
-        setenv("MOTTE_PAGER", form == .lmdb ? "lmdb" : "own", 1)
-        var options = SessionOptions(path: path, schema: Schema([ObjectType(name: "Person", properties: properties)]))
+        try take(Session.open(options(Schema([ObjectType(name: "Person", properties: properties)]))))
+    }
+
+    private func options(_ schema: Schema? = nil) -> SessionOptions {
+        var options = SessionOptions(path: path, schema: schema)
+        options.pager = form == .lmdb ? .lmdb : .own
         if form == .sealed { options.encryptionKey = [UInt8](repeating: 1, count: 64) }
-        let session = try Session.open(options)
+        return options
+    }
+
+    private func take(_ session: Session) throws {
         self.session = session
         guard let type = try session.schema["Person"], let key = type.tableKey else { throw BenchError("no table") }
         table = key
@@ -129,10 +136,9 @@ final class MotteEngine: Engine {
         }
     }
 
-    func bulkInsertWithKey(_ data: PersonData, in folder: String) throws -> Double {
-        try open(folder + "/w2.motte", [Self.key] + Self.five)
+    func bulkInsertWithKey(_ data: PersonData, _ ids: [Int64], areAscending: Bool, in path: String) throws -> Double {
+        try open(path + ".motte", [Self.key] + Self.five)
         let session = try state()
-        let ids = (0 ..< Int64(data.count)).map { $0 }
         return try seconds {
             try session.beginWrite()
             try insert(data, ["id"] + Self.five.map(\.name), ids: ids)
@@ -259,25 +265,35 @@ final class MotteEngine: Engine {
         _ = try session.commit()
     }
 
+    func delete(ids: [Int64]) throws {
+        let session = try state()
+        try session.beginWrite()
+        var keys: [Int64] = []
+        for id in ids { if let key = try session.findKey(table, primaryKey: .int(id)) { keys.append(key.rawValue) } }
+        _ = try session.delete(table, keys)
+        _ = try session.commit()
+    }
+
+    func makeReader() throws -> () throws -> Void {
+        let session = try Session.open(options())
+        let query = try session.query(table, "age > $0", Arguments([.int(50)]))
+        return {
+            _ = try session.refresh()
+            _ = try query.count()
+        }
+    }
+
     func fileSize() throws -> Int { sizeOfFile(path) }
 
     func writeCounts() throws -> WriteCounts? {
-        let statistics = try state().database.pages.statistics()
         guard form != .lmdb else { return nil }
+        let statistics = try state().database.pages.statistics()
         return WriteCounts(
             bytes: statistics.writtenBytes, calls: statistics.writeCallCount, flushes: statistics.flushCount)
     }
 
     /// Alone in the process, so that it is a cold open as far as the engine goes.
-    func reopening() throws -> Double? {
-        close()
-        setenv("MOTTE_PAGER", form == .lmdb ? "lmdb" : "own", 1)
-        var options = SessionOptions(path: path)
-        if form == .sealed { options.encryptionKey = [UInt8](repeating: 1, count: 64) }
-        return try seconds {
-            session = try Session.open(options)
-        }
-    }
+    func reopen() throws { try take(Session.open(options())) }
 
     func close() {
         queries = [:]

@@ -77,15 +77,15 @@ final class SQLiteEngine: Engine {
         }
     }
 
-    func bulkInsertWithKey(_ data: PersonData, in folder: String) throws -> Double {
-        try open(folder + "/w2.sqlite")
+    func bulkInsertWithKey(_ data: PersonData, _ ids: [Int64], areAscending: Bool, in path: String) throws -> Double {
+        try open(path + ".sqlite")
         try execute(
             "CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, age INT, score REAL, active INT, city TEXT)")
         return try seconds {
             try execute("BEGIN")
             let insert = try prepare("INSERT INTO person VALUES (?,?,?,?,?,?)")
             for row in 0 ..< data.count {
-                sqlite3_bind_int64(insert, 1, Int64(row))
+                sqlite3_bind_int64(insert, 1, ids[row])
                 bindFive(insert, from: 2, row, data)
                 try step(insert)
             }
@@ -194,6 +194,24 @@ final class SQLiteEngine: Engine {
         }
         try execute("COMMIT")
     }
+
+    func delete(ids: [Int64]) throws {
+        try execute("BEGIN")
+        let delete = try prepare("DELETE FROM person WHERE id = ?")
+        for id in ids {
+            sqlite3_bind_int64(delete, 1, id)
+            try step(delete)
+        }
+        try execute("COMMIT")
+    }
+
+    func makeReader() throws -> () throws -> Void {
+        let other = SQLiteEngine()
+        try other.open(path)
+        return { _ = try other.countOlder(than: 50) }
+    }
+
+    func reopen() throws { try open(path) }
 
     func fileSize() throws -> Int {
         try execute("PRAGMA wal_checkpoint(TRUNCATE)")
