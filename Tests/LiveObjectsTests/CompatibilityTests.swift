@@ -1,6 +1,7 @@
 // Files that earlier releases wrote (Tests/Compatibility) are read as they were meant, can be written, and are then
 // files like any other. And files of releases to come are refused in words.
 import MotteLiveObjects
+import MottePages
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
@@ -35,10 +36,10 @@ import Testing
     }
 
     /// A copy that may be written.
-    func copy(_ format: String) throws -> String {
+    func copy(_ format: String, _ name: String = "store") throws -> String {
         let path = directory.file(format + ".motte")
         let file = try #require(fopen(path, "wb"))
-        let bytes = try Self.bytes(Self.folder + format + "/store.motte")
+        let bytes = try Self.bytes(Self.folder + format + "/\(name).motte")
         #expect(fwrite(bytes, 1, bytes.count, file) == bytes.count)
         fclose(file)
         return path
@@ -49,11 +50,7 @@ import Testing
             .split(separator: "\n").map(String.init)
     }
 
-    @Test(arguments: ["1.0"])
-    func filesOfEarlierReleasesAreRead(format: String) throws {
-        var options = SessionOptions(path: try copy(format))
-        options.isReadOnly = true
-        let session = try Session.open(options)
+    private func compare(_ session: Session, _ format: String) throws {
         let found = try CompatibilityText.lines(session)
         let expected = try expected(format)
         #expect(found.count == expected.count)
@@ -61,6 +58,37 @@ import Testing
             Issue.record("found \(line)\nwanted \(wanted)")
             break
         }
+    }
+
+    /// All types and long values, in files of both forms.
+    @Test(arguments: ["store", "own"]) func filesWithLongValuesAreReadAndWritten(name: String) throws {
+        var options = SessionOptions(path: try copy("1.0-long", name))
+        options.isDurable = false
+        let session = try Session.open(options)
+        try compare(session, "1.0-long")
+        #expect(try session.database.pages.header.incompatibleFeatures == FileHeader.longValuesFeature)
+        #expect(try session.database.snapshot().verify().isSound)
+        let table = try session.tableKey("Doc")
+        let doc = try #require(try session.object(table, at: ObjectKey(9)))
+        let long = String(repeating: "changed ", count: 900)
+        try session.inWrite {
+            try doc.set("s", to: .string(long))
+            let list = try #require(try doc.collection("ls") as? LiveList)
+            try list.remove(at: 0, count: 690)
+            try session.object(table, at: ObjectKey(13))?.delete()
+        }
+        try session.close()
+        let again = try Session.open(options)
+        #expect(try again.object(table, at: ObjectKey(9))?.get("s") == .string(long))
+        #expect(try again.database.snapshot().verify().isSound)
+    }
+
+    @Test(arguments: ["1.0"])
+    func filesOfEarlierReleasesAreRead(format: String) throws {
+        var options = SessionOptions(path: try copy(format))
+        options.isReadOnly = true
+        let session = try Session.open(options)
+        try compare(session, format)
         #expect(try session.schemaVersion == 3)
         let all = try session.tableKey("All")
         #expect(try session.find(all, primaryKey: .int(-29))?.key == ObjectKey(3))

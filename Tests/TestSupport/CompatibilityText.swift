@@ -19,7 +19,11 @@ package enum CompatibilityText {
                     line += " \(property.name)="
                     if property.type == .linkingObjects || property.collection != .none {
                         let values = try object.collection(property.name)
-                        let texts = try (0 ..< values.count()).map { text(try values.value(at: $0).owned) }
+                        let map = values as? LiveMap
+                        let texts = try (0 ..< values.count()).map { index in
+                            let key = try map.map { try $0.keyText(at: index) + ":" } ?? ""
+                            return try key + text(values.value(at: index).owned)
+                        }
                         line += "[" + texts.joined(separator: ",") + "]"
                     } else {
                         line += text(try object.get(property.name))
@@ -31,7 +35,6 @@ package enum CompatibilityText {
         return lines
     }
 
-    /// Only kinds of format 1.0; further ones are a matter of further files.
     private static func text(_ value: Value) -> String {
         if case .bool(let value) = value { return value ? "true" : "false" }
         if case .int(let value) = value { return "i\(value)" }
@@ -41,7 +44,18 @@ package enum CompatibilityText {
         if case .data(let value) = value { return "x" + hex(value) }
         if case .timestamp(let value) = value { return "t\(value.seconds):\(value.nanoseconds)" }
         if case .link(let value) = value { return "l\(value.table.rawValue)#\(value.key.rawValue)" }
+        if case .decimal(let value) = value { return "D" + words(value.low, value.high) }
+        if case .objectID(let value) = value { return "o" + words(value.low, UInt64(value.high)) }
+        if case .uuid(let value) = value { return "u" + words(value.low, value.high) }
+        if case .list(let values) = value { return "[" + values.map(text).joined(separator: ",") + "]" }
+        if case .map(let entries) = value {
+            return "{" + entries.map { $0.key + ":" + text($0.value) }.joined(separator: ",") + "}"
+        }
         return value.isNull ? "null" : "?"
+    }
+
+    private static func words(_ low: UInt64, _ high: UInt64) -> String {
+        String(low, radix: 16) + "." + String(high, radix: 16)
     }
 
     private static func hex(_ bytes: [UInt8]) -> String {
