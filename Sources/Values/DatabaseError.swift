@@ -55,7 +55,18 @@ package struct DatabaseError: Error, Sendable, CustomStringConvertible {
             systemError: details.systemError)
     }
 
+    private static let damageStart = "the file is damaged: "
+    private static let damageEnd = "; run 'motte verify' and restore from a copy"
+
     package static func corrupted(_ what: String) -> DatabaseError {
-        DatabaseError(.corrupted, "the file is damaged: \(what); run 'motte verify' and restore from a copy")
+        DatabaseError(.corrupted, damageStart + what + damageEnd)
+    }
+
+    /// The message without what every message about damage says, for lists of damage.
+    package var damage: String {
+        var text = Substring(message)
+        if text.hasPrefix(DatabaseError.damageStart) { text = text.dropFirst(DatabaseError.damageStart.count) }
+        if text.hasSuffix(DatabaseError.damageEnd) { text = text.dropLast(DatabaseError.damageEnd.count) }
+        return String(text)
     }
 }

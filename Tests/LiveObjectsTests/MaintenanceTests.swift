@@ -9,6 +9,12 @@ import Synchronization
 import TestSupport
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 @Suite struct MaintenanceTests {
     let schema = """
         Person { id: int key, name: string indexed, age: int?, friend: link<Person>, friends: list<Person>,
@@ -17,8 +23,10 @@ import Testing
         """
 
     /// Objects in clusters of three with gaps, a tail, a long list, and a log.
-    func store(_ kind: TestStore.Kind = .memory) throws -> (TestStore, Session) {
-        let store = TestStore(kind, schema: schema)
+    func store(
+        _ kind: TestStore.Kind = .memory, _ pager: DatabaseOptions.Pager? = nil
+    ) throws -> (TestStore, Session) {
+        let store = TestStore(kind, pager: pager, schema: schema)
         let session = try store.open()
         var people: [LiveObject] = []
         for round in 0 ..< 4 {
@@ -271,6 +279,33 @@ import Testing
         #expect(plain(rest["table1"]?[7]?["column6"]).count == 2003)
     }
 
+    /// One root slot that cannot be read is what a cut leaves, two are not.
+    @Test(arguments: [1, 2]) func versionsThatCouldNotBeOpenedAreSaid(damaged: Int) throws {
+        let (store, session) = try store(.file, .own)
+        let version = try session.version
+        try session.close()
+        let path = try store.options.name
+        let file = try #require(fopen(path, "r+b"))
+        var slots: [(sequence: UInt8, place: Int)] = []
+        for page in 1 ... 3 {
+            fseek(file, page * 4096 + 144, SEEK_SET)
+            slots.append((UInt8(truncatingIfNeeded: fgetc(file)), page * 4096))
+        }
+        for slot in slots.sorted(by: { $0.sequence > $1.sequence }).prefix(damaged) {
+            fseek(file, slot.place + 300, SEEK_SET)
+            fputc(0x55, file)
+        }
+        fclose(file)
+
+        let again = try store.open()
+        #expect(try again.version.rawValue == version.rawValue - UInt64(damaged - 1))
+        let report = try again.database.snapshot().verify()
+        #expect(report.isSound == (damaged == 1) && report.classes == 2)
+        let said = try #require(damaged == 1 ? report.notes.first : report.problems.first)
+        #expect(said.contains(damaged == 1 ? "a root slot cannot be read" : "2 root slots cannot be read"))
+        #expect(report.text.contains(said))
+    }
+
     // MARK: Statistics
 
     @Test func spaceIsAccountedFor() throws {
@@ -288,8 +323,8 @@ import Testing
         #expect(sum * 3 > statistics.fileBytes - statistics.freeBytes)
     }
 
-    @Test func readersAreListed() throws {
-        let (store, session) = try store(.file)
+    @Test(arguments: [DatabaseOptions.Pager.lmdb, .own]) func readersAreListed(pager: DatabaseOptions.Pager) throws {
+        let (store, session) = try store(.file, pager)
         let old = try store.open()
         let before = try old.version
         for _ in 0 ..< 3 { try session.inWrite { try session.add("Dog") } }

@@ -167,6 +167,64 @@ import Testing
         }
     }
 
+    /// What a cut could have left opens quietly but not silently; what no cut leaves is called damage.
+    @Test(arguments: [false, true]) func aVersionPassedOverIsSaid(isDamage: Bool) throws {
+        let scratch = try Scratch()
+        var (bytes, _) = try soundFile(scratch)
+        let whole = bytes
+        let newest = UInt8(6)
+        // The root that was sealed when the file was closed, and a leaf of the last commit.
+        let slots = (1 ... 3).map { $0 * 4096 }.sorted { bytes[$0 + 144] > bytes[$1 + 144] }
+        #expect(slots.prefix(2).allSatisfy { bytes[$0 + 16] == newest })
+        let sealed = slots[0] ..< slots[0] + 4096
+        if isDamage { bytes[sealed.lowerBound + 200] ^= 1 } else { for place in sealed { bytes[place] = 0 } }
+        let pages = stride(from: 4 * 4096, to: bytes.count, by: 4096)
+        func isNewLeaf(_ place: Int) -> Bool {
+            let isNode = bytes[place + 8 ..< place + 12].elementsEqual("MTND".utf8)
+            return isNode && bytes[place + 12] == 0 && bytes[place + 24] == newest
+        }
+        let leaf = try #require(pages.first(where: isNewLeaf))
+        bytes[leaf + 1000] ^= 1
+        try scratch.write(bytes)
+
+        let store = try open(scratch.path())
+        let passed = try #require(try store.snapshot().passedOver)
+        #expect(try store.snapshot().version == Version(5))
+        #expect(passed.isDamage == isDamage)
+        #expect(passed.description.hasPrefix("opened version 5 and not 6, because page \(leaf / 4096) is not the node"))
+        #expect(passed.description.contains("a root slot cannot be read") == isDamage)
+        #expect(try store.firstWarning() == passed)
+        #expect(try store.firstWarning() == nil)
+        // Commits write over what was passed over.
+        try store.commitNext([("key-1", [1])])
+        try store.commitNext([("key-1", [2])])
+        store.close()
+        #expect(try open(scratch.path()).snapshot().passedOver == nil)
+        try scratch.write(whole)
+        #expect(try open(scratch.path()).snapshot().passedOver == nil)
+    }
+
+    /// Also when the header record comes from an older page, or is gone: chunks beside it refer to long values.
+    @Test func salvageSaysThatThereAreLongValues() throws {
+        let scratch = try Scratch()
+        let store = try open(scratch.path())
+        try store.commitNext((0 ..< 200).map { ("\u{2}\($0)", [UInt8](repeating: 7, count: 60)) })
+        try store.commitNext([("\u{8}long", [UInt8](repeating: 9, count: 5000))])
+        #expect(try store.header.incompatibleFeatures == FileHeader.longValuesFeature)
+        store.close()
+        var bytes = try scratch.read()
+        for page in stride(from: 4 * 4096, to: bytes.count, by: 4096) {
+            let magic = Array("MOTTE\0".utf8)
+            let found = (page ..< page + 4090).first { bytes[$0 ..< $0 + 6].elementsEqual(magic) }
+            if let found { bytes[found] ^= 1 }
+        }
+        try scratch.write(bytes)
+        _ = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"))
+        let saved = try open(scratch.path("saved.motte"))
+        #expect(try saved.snapshot().value("\u{8}long")?.count == 5000)
+        #expect(try saved.header.incompatibleFeatures == FileHeader.longValuesFeature)
+    }
+
     @Test func salvageGetsWhatIsIntact() throws {
         let scratch = try Scratch()
         let (bytes, contents) = try soundFile(scratch)

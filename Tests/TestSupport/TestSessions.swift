@@ -3,6 +3,7 @@
 import MotteLiveObjects
 import MotteNotifications
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import Synchronization
 
@@ -11,6 +12,7 @@ public final class TestStore: Sendable {
     private let location: SessionOptions.Location
     private let directory: TemporaryDirectory?
     private let schemaText: String
+    private let pager: DatabaseOptions.Pager?
     public let rowsPerCluster: Int
 
     private static let nextNumber = Mutex(0)
@@ -19,7 +21,11 @@ public final class TestStore: Sendable {
         case memory, file
     }
 
-    public init(_ kind: Kind = .memory, rowsPerCluster: Int = 3, schema: String) {
+    public convenience init(_ kind: Kind = .memory, rowsPerCluster: Int = 3, schema: String) {
+        self.init(kind, rowsPerCluster: rowsPerCluster, pager: nil, schema: schema)
+    }
+
+    package init(_ kind: Kind, rowsPerCluster: Int = 3, pager: DatabaseOptions.Pager?, schema: String) {
         switch kind {
         case .memory:
             directory = nil
@@ -34,6 +40,7 @@ public final class TestStore: Sendable {
             location = .file(made.file())
         }
         schemaText = schema
+        self.pager = pager
         self.rowsPerCluster = rowsPerCluster
     }
 
@@ -42,6 +49,7 @@ public final class TestStore: Sendable {
             var options = SessionOptions(location, schema: try SchemaText.parse(schemaText))
             options.rowsPerCluster = rowsPerCluster
             options.isDurable = false
+            options.pager = pager
             return options
         }
     }

@@ -41,7 +41,11 @@ package enum RealmOpening {
     static func openSession(_ configuration: Realm.Configuration, _ confinement: Confinement) throws -> Session {
         let name = try checkedName(configuration)
         return try translating(configuration.fileURL?.path) {
-            try Session.open(try options(configuration, name), confinement: confinement.engine)
+            let session = try Session.open(try options(configuration, name), confinement: confinement.engine)
+            if let passed = try session.database.pages.firstWarning() {
+                Logger.write(.warn, .storage) { "\(name): \(passed)" }
+            }
+            return session
         }
     }
 

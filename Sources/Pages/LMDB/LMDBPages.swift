@@ -190,7 +190,7 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
         return statistics
     }
 
-    override var latestTransactionNumber: UInt64 { UInt64(environment.lastTransactionNumber) }
+    override func latestTransactionNumber() -> UInt64 { UInt64(environment.lastTransactionNumber) }
 
     override func liveVersionCount() throws(DatabaseError) -> Int {
         let newest = environment.lastTransactionNumber

@@ -25,6 +25,9 @@ package class PageSnapshot: @unchecked Sendable {  // @unchecked: subclasses ser
     /// What is wrong with the pages of this version; a form that keeps no checksums of pages says nothing.
     package func pageProblems() throws(DatabaseError) -> [PageProblem] { [] }
 
+    /// What the file was opened in spite of.
+    package var passedOver: PassedOver? { nil }
+
     package final func get(_ key: [UInt8]) throws(DatabaseError) -> PageBytes? {
         try key.withBytes { bytes throws(DatabaseError) in try get(bytes) }
     }

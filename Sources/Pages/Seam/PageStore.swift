@@ -120,7 +120,7 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     package func liveVersionCount() throws(DatabaseError) -> Int { try pages().liveVersionCount() }
 
     /// The number that `PageReader` counts in, of the newest version.
-    package func latestTransactionNumber() throws(DatabaseError) -> UInt64 { try pages().latestTransactionNumber }
+    package func latestTransactionNumber() throws(DatabaseError) -> UInt64 { try pages().latestTransactionNumber() }
 
     /// The process that calls.
     package static var thisProcess: Int32 { getpid() }
@@ -131,6 +131,9 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     /// Reads every page in use and answers what is wrong; empty also where the form keeps no checksums of pages. Waits
     /// for writers.
     package func check() throws(DatabaseError) -> [PageProblem] { try pages().check() }
+
+    /// What the file was opened in spite of, to whoever asks first of those that have it open in this process.
+    package func firstWarning() throws(DatabaseError) -> PassedOver? { try pages().firstWarning() }
 
     private func pages() throws(DatabaseError) -> SharedPages {
         // A fork may have copied the lock while a thread held it that the child does not have: so this comes first.

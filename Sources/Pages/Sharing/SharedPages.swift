@@ -50,7 +50,9 @@ class SharedPages: @unchecked Sendable {
     }
     func statistics() throws(DatabaseError) -> PageStatistics { throw SharedPages.missing }
     func readers() throws(DatabaseError) -> [PageReader] { [] }
-    var latestTransactionNumber: UInt64 { 0 }
+    /// What `readers` counts in.
+    func latestTransactionNumber() throws(DatabaseError) -> UInt64 { try newestVersion().rawValue }
+    func firstWarning() -> PassedOver? { nil }
     /// From the oldest version that any process has pinned to the newest.
     func liveVersionCount() throws(DatabaseError) -> Int { 1 }
     /// What is wrong with the pages of the newest version; a form that cannot tell says nothing.

@@ -5,19 +5,32 @@ import MotteValues
 enum RootSlots {
     /// The slots whose checksum is right. A slot that is being written may be missing.
     static func read(_ disk: any Disk, _ image: PageImage) throws(DatabaseError) -> [RootSlot] {
+        try look(disk, image).slots
+    }
+
+    /// The same, and how many others have something in them.
+    private static func look(
+        _ disk: any Disk, _ image: PageImage
+    ) throws(DatabaseError) -> (slots: [RootSlot], unreadable: [Int]) {
         let pageBytes = image.pageBytes
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: TreeFormat.slotCount * pageBytes, alignment: 16)
         defer { buffer.deallocate() }
         let bytes = try disk.read(buffer, at: TreeFormat.firstSlotPage * pageBytes)
         var slots: [RootSlot] = []
+        var unreadable: [Int] = []
         for slot in 0 ..< TreeFormat.slotCount where (slot + 1) * pageBytes <= bytes {
             let page = UnsafeMutableRawBufferPointer(rebasing: buffer[slot * pageBytes ..< (slot + 1) * pageBytes])
-            if let cipher = image.cipher, try !cipher.unsealSlot(page, TreeFormat.firstSlotPage + slot) { continue }
+            // One that was never used, or made void.
+            if page.allSatisfy({ $0 == 0 }) { continue }
+            if let cipher = image.cipher, try !cipher.unsealSlot(page, TreeFormat.firstSlotPage + slot) {
+                unreadable.append(slot)
+                continue
+            }
             let root = RootSlot(decoding: UnsafeRawBufferPointer(page), image.layout, slot: slot)
-            if let root { slots.append(root) }
+            if let root { slots.append(root) } else { unreadable.append(slot) }
         }
-        return slots
+        return (slots, unreadable)
     }
 
     /// The version in each slot, unchecked; 0 where there is none.
@@ -46,14 +59,25 @@ enum RootSlots {
 
     /// The newest slot that is whole. One that was flushed before it was written is never passed over: what is missing
     /// there is damage.
-    static func choose(_ disk: any Disk, _ image: PageImage) throws(DatabaseError) -> RootSlot {
-        let slots = try read(disk, image).sorted { $0.isNewer(than: $1) }
-        for slot in slots {
+    static func choose(
+        _ disk: any Disk, _ image: PageImage
+    ) throws(DatabaseError) -> (root: RootSlot, passedOver: PassedOver?) {
+        let (slots, unreadable) = try look(disk, image)
+        var newer: [(slot: RootSlot, reason: String)] = []
+        for slot in slots.sorted(by: { $0.isNewer(than: $1) }) {
             if slot.durable == slot.version {
                 try checkSize(slot, image, disk)
-                return slot
+            } else if let problem = try problem(of: slot, image, disk) {
+                newer.append((slot, problem))
+                continue
             }
-            if try isWhole(slot, image, disk) { return slot }
+            newer.removeAll { $0.slot.version == slot.version }
+            if newer.isEmpty, unreadable.isEmpty { return (slot, nil) }
+            let passedOver = PassedOver(
+                opened: Version(slot.version),
+                newer: newer.first.map { (Version($0.slot.version), $0.reason) }, unreadable: unreadable,
+                slots: newer.map(\.slot.slot) + unreadable)
+            return (slot, passedOver)
         }
         throw .corrupted("none of its roots is whole")
     }
@@ -68,24 +92,34 @@ enum RootSlots {
 
     /// Whether everything that was written since the slot's durable version is there.
     static func isWhole(_ slot: RootSlot, _ image: PageImage, _ disk: any Disk) throws(DatabaseError) -> Bool {
-        guard slot.pageCount <= min(image.pageLimit, try disk.byteCount() / image.pageBytes) else { return false }
+        try problem(of: slot, image, disk) == nil
+    }
+
+    private static func problem(
+        of slot: RootSlot, _ image: PageImage, _ disk: any Disk
+    ) throws(DatabaseError) -> String? {
+        guard slot.pageCount <= min(image.pageLimit, try disk.byteCount() / image.pageBytes) else {
+            return "the file ends before its last page"
+        }
         do throws(DatabaseError) {
             if !slot.tree.isNone { try walk(slot.tree, slot.level, slot, image) }
             if !slot.checkpoint.isNone, slot.checkpoint.birth > slot.durable { _ = try image.extent(slot.checkpoint) }
             var log = slot.logPage
             while !log.isNone, log.birth > slot.durable, log.page + log.pageCount(image.layout) <= slot.pageCount {
                 let bytes = try image.extent(log)
-                guard let base = bytes.baseAddress, bytes.count >= SpaceLog.pageHeader else { return false }
+                guard let base = bytes.baseAddress, bytes.count >= SpaceLog.pageHeader else { return brokenLog }
                 let before = PageRef(at: base)
-                guard before.isNone || before.birth < log.birth else { return false }
+                guard before.isNone || before.birth < log.birth else { return brokenLog }
                 log = before
             }
-            return true
+            return nil
         } catch {
-            if error.code == .corrupted { return false }
+            if error.code == .corrupted { return error.damage }
             throw error
         }
     }
+
+    private static let brokenLog = "its account of free pages is broken"
 
     private static func walk(
         _ reference: PageRef, _ level: Int, _ slot: RootSlot, _ image: PageImage

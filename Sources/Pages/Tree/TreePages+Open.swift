@@ -100,7 +100,7 @@ extension TreePages {
             let image = try PageImage(
                 disk, pageBytes: head.pageBytes, cipher, byteCount: try LMDBPages.chosenMapSize(options),
                 atLeast: size)
-            let (root, header) = try newestRootAndHeader(disk, image, sidecar)
+            let (root, passedOver, header) = try newestRootAndHeader(disk, image, sidecar)
             guard header.fileUUID == head.uuid, header.pageBytes == head.pageBytes,
                 header.version.rawValue == root.version
             else { throw .corrupted("its header record belongs to another file") }
@@ -112,8 +112,8 @@ extension TreePages {
             let versions = try RootSlots.versions(disk, image)
             return TreePages(
                 Parts(
-                    disk: disk, image: image, root: root, header: header, slotVersions: versions, sidecar: sidecar,
-                    identity: identity, isWritable: isWritable), options)
+                    disk: disk, image: image, root: root, passedOver: passedOver, header: header,
+                    slotVersions: versions, sidecar: sidecar, identity: identity, isWritable: isWritable), options)
         } catch {
             disk.close()
             throw error
@@ -130,11 +130,11 @@ extension TreePages {
     /// The header is read without a pin, so others may commit over it; then there is a newer one.
     private static func newestRootAndHeader(
         _ disk: any Disk, _ image: PageImage, _ sidecar: Sidecar?
-    ) throws(DatabaseError) -> (RootSlot, FileHeader) {
+    ) throws(DatabaseError) -> (RootSlot, PassedOver?, FileHeader) {
         while true {
-            let root = try newestRoot(disk, image, sidecar)
+            let (root, passedOver) = try newestRoot(disk, image, sidecar)
             do throws(DatabaseError) {
-                return (root, try FileHeader(reading: root, image, disk.path))
+                return (root, passedOver, try FileHeader(reading: root, image, disk.path))
             } catch {
                 guard error.code == .corrupted, let sidecar, sidecar.makeSignal().published.rawValue > root.version
                 else { throw error }
@@ -146,13 +146,15 @@ extension TreePages {
     /// walk. Where nobody is, the file has to say itself what it holds.
     private static func newestRoot(
         _ disk: any Disk, _ image: PageImage, _ sidecar: Sidecar?
-    ) throws(DatabaseError) -> RootSlot {
+    ) throws(DatabaseError) -> (RootSlot, PassedOver?) {
         if let sidecar, sidecar.otherSlots().contains(where: { sidecar.isAlive($0) }) {
             let signal = sidecar.makeSignal()
             for _ in 0 ..< 10_000 {
                 let published = signal.published.rawValue
                 let slots = try RootSlots.read(disk, image).filter { $0.version <= published }
-                if let newest = slots.max(by: { $1.isNewer(than: $0) }), newest.version == published { return newest }
+                if let newest = slots.max(by: { $1.isNewer(than: $0) }), newest.version == published {
+                    return (newest, nil)
+                }
             }
         }
         return try RootSlots.choose(disk, image)

@@ -14,12 +14,14 @@ final class TreePages: SharedPages, @unchecked Sendable {
     let pins: PagePins
     let identity: FileIdentity?
     let durability: PageStoreOptions.Durability
+    let passedOver: PassedOver?
     private let sidecar: Sidecar?
     private let isWritable: Bool
     private let lock = Lock()
     /// The newest root that may be shown.
     private var known: RootSlot
     private weak var current: TreeSnapshot?
+    private var hasWarned = false
     private var writtenBytes = 0
     private var writeCallCount = 0
     private var flushCount = 0
@@ -28,6 +30,8 @@ final class TreePages: SharedPages, @unchecked Sendable {
     private var state: TreeState?
     /// The version in each slot, as last seen or written.
     private var slotVersions: [UInt64]
+    /// Slots that opening passed over and that are not written anew yet.
+    private var brokenSlots: [Int]
     /// The newest version known to be on the disk for good; without a sidecar, else it is in there.
     private var ownDurable: UInt64?
     private var isPoisoned = false
@@ -41,6 +45,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         var disk: any Disk
         var image: PageImage
         var root: RootSlot
+        var passedOver: PassedOver?
         var header: FileHeader
         var slotVersions: [UInt64]
         var sidecar: Sidecar?
@@ -53,6 +58,8 @@ final class TreePages: SharedPages, @unchecked Sendable {
         disk = parts.disk
         image = parts.image
         known = parts.root
+        passedOver = parts.passedOver
+        brokenSlots = parts.passedOver?.slots ?? []
         slotVersions = parts.slotVersions
         let sidecar = parts.sidecar
         self.sidecar = sidecar
@@ -255,7 +262,9 @@ final class TreePages: SharedPages, @unchecked Sendable {
         let candidates = (0 ..< TreeFormat.slotCount).filter {
             $0 != root.slot && (slotVersions[$0] != durable || durable == root.version)
         }
-        return candidates.min { slotVersions[$0] < slotVersions[$1] } ?? (root.slot + 1) % TreeFormat.slotCount
+        // What was passed over goes first.
+        func age(_ slot: Int) -> UInt64 { brokenSlots.contains(slot) ? 0 : slotVersions[slot] }
+        return candidates.min { age($0) < age($1) } ?? (root.slot + 1) % TreeFormat.slotCount
     }
 
     private func putSlot(_ slot: RootSlot) throws(DatabaseError) {
@@ -267,6 +276,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         }
         count(image.pageBytes, calls: 1, flushes: 0)
         slotVersions[slot.slot] = slot.version
+        brokenSlots.removeAll { $0 == slot.slot }
     }
 
     /// A flush that failed says nothing about what is on the disk, and the next one may succeed without having written
@@ -388,6 +398,13 @@ final class TreePages: SharedPages, @unchecked Sendable {
     }
 
     override func readers() throws(DatabaseError) -> [PageReader] { pins.list() }
+
+    override func firstWarning() -> PassedOver? {
+        lock.lock()
+        defer { lock.unlock() }
+        defer { hasWarned = true }
+        return hasWarned ? nil : passedOver
+    }
 
     /// Holds the write lock, so that the newest version stays the newest while it is walked.
     override func check() throws(DatabaseError) -> [PageProblem] {

@@ -256,11 +256,20 @@ extension TreeSalvage {
 
     /// The header record that was found, or a new one.
     fileprivate func header(_ path: String) throws(DatabaseError) -> FileHeader {
+        var header = try foundHeader(path)
+        // A new one, or an older one than the pages beside it, does not know of them.
+        if hasLongValues { header.incompatibleFeatures |= FileHeader.longValuesFeature }
+        return header
+    }
+
+    private func foundHeader(_ path: String) throws(DatabaseError) -> FileHeader {
         guard let record = entries[FileHeader.key] else {
             return try FileHeader.new(rowsPerCluster: FileHeader.defaultRowsPerCluster, pageBytes: image.pageBytes)
         }
         return try record.withBytes { bytes throws(DatabaseError) in try FileHeader(decoding: bytes, path: path) }
     }
+
+    private var hasLongValues: Bool { entries.keys.contains { $0.first == KeySpace.longValues } }
 
     /// Everything but the header record.
     fileprivate func batch() -> PageBatch {

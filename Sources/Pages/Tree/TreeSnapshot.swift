@@ -46,6 +46,8 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
         return check.problems
     }
 
+    override var passedOver: PassedOver? { pages.passedOver }
+
     override func makeCursor() throws(DatabaseError) -> PageCursor {
         try pages.checkProcess()
         return TreeCursor(self)

@@ -42,7 +42,7 @@ extension DamagedFile {
             }
             catalog = try Catalog.decode(record.bytes)
         } catch {
-            losses.append("the schema: \(VerificationWalk.plain(error)); classes and properties go by their numbers")
+            losses.append("the schema: \(error.damage); classes and properties go by their numbers")
             catalog = try Catalog.guessed(from: newest)
         }
         let source = Snapshot(
@@ -83,7 +83,7 @@ private struct SalvageWalk {
             } catch {
                 // Errors of damaged bytes are caught where they are met; what comes here is the visitor's.
                 guard error.code == .corrupted || error.code == .unsupportedFormat else { throw error }
-                report.losses.append("class \(table.name): \(VerificationWalk.plain(error))")
+                report.losses.append("class \(table.name): \(error.damage)")
             }
             try progress?(MaintenanceProgress(done: (number + 1) * 1_000, total: tables.count * 1_000))
         }
@@ -114,7 +114,7 @@ private struct SalvageWalk {
             return try source.table(table.key)
         } catch {
             report.losses.append(
-                "the state of class \(table.name): \(VerificationWalk.plain(error)); its objects are counted anew")
+                "the state of class \(table.name): \(error.damage); its objects are counted anew")
             let state = try source.guessedState(of: table)
             let directory = TableDirectory(
                 TableLayout(table, catalog: source.catalog), pages: source.pages,
@@ -132,7 +132,7 @@ private struct SalvageWalk {
         var keys: [Int64]
         do throws(DatabaseError) { keys = try liveKeys(view, cluster) } catch {
             report.losses.append(
-                "which objects of \(name) from \(first) are deleted: \(VerificationWalk.plain(error)); all are taken")
+                "which objects of \(name) from \(first) are deleted: \(error.damage); all are taken")
             keys = Array(first ..< first + Int64(count))
         }
         let state = view.directory.state
@@ -162,7 +162,7 @@ private struct SalvageWalk {
             } catch {
                 report.losses.append(
                     "\(name).\(column.name) of objects \(first) to \(first + Int64(count) - 1): "
-                        + VerificationWalk.plain(error))
+                        + error.damage)
             }
         }
         guard !columns.isEmpty else { return }
@@ -175,7 +175,7 @@ private struct SalvageWalk {
                         properties.append((column.name, .value(try Self.value(chunk, Int(key - first), column))))
                     } catch {
                         report.losses.append(
-                            "\(name).\(column.name) of object \(key): \(VerificationWalk.plain(error))")
+                            "\(name).\(column.name) of object \(key): \(error.damage)")
                     }
                 } else if let content = elements(view, slot, cluster, key) {
                     properties.append((column.name, content))
@@ -251,7 +251,7 @@ private struct SalvageWalk {
         } catch {
             report.losses.append(
                 "\(view.type.name).\(column.name) of object \(key) after \(values.count) elements: "
-                    + VerificationWalk.plain(error))
+                    + error.damage)
             if values.isEmpty { return nil }
         }
         return values

@@ -58,7 +58,7 @@ extension VerificationWalk {
             if let reference = chunk.longReference(row) {
                 if !entries.add(reference) { note("\(place(view, slot, key)) shares its long value with another") }
                 do throws(DatabaseError) { try chunk.checkLongText(row) } catch {
-                    note("\(place(view, slot, key)): \(Self.plain(error))")
+                    note("\(place(view, slot, key)): \(error.damage)")
                     continue
                 }
             }
@@ -101,7 +101,7 @@ extension VerificationWalk {
             if let keys = column.keyColumn, try view.listCount(keys, ObjectKey(key)) != count {
                 note("\(place(view, slot, key)) has \(count) values and another number of keys")
             }
-        } catch { note("\(place(view, slot, key)): \(Self.plain(error))") }
+        } catch { note("\(place(view, slot, key)): \(error.damage)") }
         if !isInOrder { note("\(place(view, slot, key)) is not in order, or has something twice") }
     }
 

@@ -12,6 +12,8 @@ import MotteValues
 package struct VerificationReport: Sendable {
     /// Sentences, in the order of the walk; empty when all is well.
     package internal(set) var problems: [String] = []
+    /// What is worth knowing of a sound file: that a power cut took a commit.
+    package internal(set) var notes: [String] = []
     /// Further problems that were counted and not kept.
     package internal(set) var moreProblems = 0
     package internal(set) var classes = 0
@@ -26,9 +28,9 @@ package struct VerificationReport: Sendable {
         let sum =
             "\(classes) classes, \(objects) objects, \(chunks) chunks, \(indexEntries) index entries, "
             + "\(logRecords) log records"
-        guard !isSound else { return "sound: " + sum }
+        guard !isSound else { return (["sound: " + sum] + notes).joined(separator: "\n") }
         let more = moreProblems > 0 ? ["and \(moreProblems) more"] : []
-        return ([String(problems.count + moreProblems) + " problems in " + sum] + problems + more)
+        return ([String(problems.count + moreProblems) + " problems in " + sum] + problems + more + notes)
             .joined(separator: "\n")
     }
 }
@@ -62,6 +64,9 @@ struct VerificationWalk {
     }
 
     mutating func run() {
+        if let passed = source.pages.passedOver {
+            if passed.isDamage { note(passed.description) } else { report.notes.append(passed.description) }
+        }
         attempt("the pages") { (walk) throws(DatabaseError) in
             for problem in try walk.source.pages.pageProblems() { walk.note(problem.description) }
         }
@@ -89,16 +94,7 @@ struct VerificationWalk {
 
     /// An error of `body` becomes a problem.
     mutating func attempt(_ what: String, _ body: (inout Self) throws(DatabaseError) -> Void) {
-        do throws(DatabaseError) { try body(&self) } catch { note("\(what): \(Self.plain(error))") }
-    }
-
-    static func plain(_ error: DatabaseError) -> String {
-        let start = "the file is damaged: "
-        let end = "; run 'motte verify' and restore from a copy"
-        var text = Substring(error.message)
-        if text.hasPrefix(start) { text = text.dropFirst(start.count) }
-        if text.hasSuffix(end) { text = text.dropLast(end.count) }
-        return String(text)
+        do throws(DatabaseError) { try body(&self) } catch { note("\(what): \(error.damage)") }
     }
 
     private mutating func step() {
