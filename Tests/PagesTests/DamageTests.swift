@@ -107,11 +107,11 @@ import Testing
     /// What LMDB's map of the file would make a signal of.
     @Test func aFileCutUnderAReaderIsAnError() throws {
         let scratch = try Scratch()
-        let (bytes, contents) = try soundFile(scratch)
+        let (_, contents) = try soundFile(scratch)
         let store = try open(scratch.path())
         let snapshot = try store.snapshot()
         let first = try #require(try snapshot.get(Array("key-1".utf8)))
-        for size in [bytes.count / 2 / 4096 * 4096, 4096, 0] {
+        for size in [16 * 4096, 4096, 0] {
             #expect(truncate(scratch.path(), off_t(size)) == 0)
             #expect(try failure { try snapshot.contents() }.code == .corrupted)
             // What was read before stays.
