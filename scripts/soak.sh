@@ -42,8 +42,8 @@ soak_flips() {
     run_tests 10 '^PagesTests\.EncryptionTests/everyFlipped'
 }
 soak_pinned() { run_tests 200 '^PagesTests\.SpaceTests/spaceBehind'; }
-# Of 120 cycles over each page store.
-soak_kills() { MOTTE_TEST_SCALE=8.4 python3 Tests/Crash/run.py; }
+# Of 40 slow and 200 quick cycles over each page store.
+soak_kills() { MOTTE_TEST_SCALE=12.5 python3 Tests/Crash/run.py; }
 
 # What the tests noted, summed up over their parts.
 counted() {
