@@ -4,7 +4,8 @@
 ///  2. A dispatch begins it where the session belongs, once nobody else is writing. While somebody is, a later dispatch
 ///     tries again; the queue's timeout says when at the latest. Each attempt has a little more patience than the one
 ///     before, so that it gets a place among those who wait.
-///  3. Work, commit and `done` run within that dispatch. Work that throws undoes its own write and no other.
+///  3. All that wait run within that dispatch, each in a write of its own, and share one flush; each `done` comes
+///     after it. Work that throws undoes its own write and no other. What work commits itself is durable at its `done`.
 ///  4. What has not begun when the session closes never runs: it is let go of, and that is all it hears.
 import MotteLiveObjects
 import MotteValues
@@ -38,6 +39,8 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
     /// Between two attempts.
     private static let pauseMilliseconds: Int64 = 2
     private static let mostPatience: Int64 = 20
+    /// So that nobody else waits for long.
+    private static let largestGroup = 64
 
     init(_ queue: QueueBinding.Unowned) { self.queue = queue }
 
@@ -86,33 +89,69 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
     /// Answers how many ran.
     func run(_ session: Session, atMost limit: Int) throws(DatabaseError) -> Int {
         var ran = 0
-        while ran < limit, pause >= 0, !session.isClosed, !session.isInWrite {
+        while ran < limit, pause >= 0, !session.isClosed, !session.isInWrite, !session.isInGroup {
             do throws(DatabaseError) {
                 let patience = state.withLock { min(Int64($0.refusals), Self.mostPatience) }
-                try session.beginWrite(timeoutMilliseconds: patience)
+                try session.beginGroup(timeoutMilliseconds: patience)
             } catch {
                 if error.code == .timeout {
                     state.withLock { $0.refusals += 1 }
                     return ran
-                }
-                // A callback failed that was told of the version before: the write itself is fine and stays first.
-                if session.isInWrite {
-                    try session.cancel()
-                    throw error
                 }
                 guard let refused = next() else { return ran }
                 ran += 1
                 try refused.done(.failure(error))
                 continue
             }
-            guard let write = next() else {
-                try session.cancel()
-                return ran
-            }
-            ran += 1
-            try run(write, session)
+            ran += try runGroup(session, atMost: min(limit - ran, Self.largestGroup))
         }
         return ran
+    }
+
+    /// Those that wait, each in a write of its own, and one flush for all of them. The first error that is nobody's
+    /// to be told of comes last.
+    private func runGroup(_ session: Session, atMost limit: Int) throws(DatabaseError) -> Int {
+        var ran: [(write: Write, outcome: Result<Version, DatabaseError>)] = []
+        var failure: DatabaseError?
+        while ran.count < limit, failure == nil, session.isInGroup, !session.isGroupFull {
+            do throws(DatabaseError) {
+                try session.beginWrite()
+            } catch {
+                // A callback failed that was told of the version before: the write itself is fine and stays first.
+                if session.isInWrite { try? session.cancel() }
+                failure = error
+                continue
+            }
+            guard let write = next() else {
+                try? session.cancel()
+                break
+            }
+            let outcome = run(write, session)
+            ran.append((write, outcome))
+            // Its `done` comes next: what a callback has left behind of its failure is kept for one.
+            if case .failure = outcome { break }
+        }
+        var lost: DatabaseError?
+        if session.isInGroup {
+            do throws(DatabaseError) {
+                let afterCommit = try session.endGroup()
+                failure = failure ?? afterCommit
+            } catch {
+                lost = error
+            }
+        } else {
+            // The session was closed by one of them, which flushed those before it.
+            lost = DatabaseError(.inputOutput, "the session was closed and what it had written could not be flushed")
+        }
+        for (write, outcome) in ran {
+            var outcome = outcome
+            if case .success(let version) = outcome, let lost, version > session.flushedVersion {
+                outcome = .failure(lost)
+            }
+            do throws(DatabaseError) { try write.done(outcome) } catch { failure = failure ?? error }
+        }
+        if let failure { throw failure }
+        return ran.count
     }
 
     private func next() -> Write? {
@@ -122,27 +161,13 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
         }
     }
 
-    private func run(_ write: Write, _ session: Session) throws(DatabaseError) {
+    private func run(_ write: Write, _ session: Session) -> Result<Version, DatabaseError> {
         do throws(DatabaseError) {
             try write.work(session)
+            return .success(session.isInWrite ? try session.commit() : try session.version)
         } catch {
-            if session.isInWrite { try session.cancel() }
-            return try write.done(.failure(error))
+            if session.isInWrite { try? session.cancel() }
+            return .failure(error)
         }
-        var afterCommit: DatabaseError?
-        do throws(DatabaseError) {
-            if session.isInWrite { try session.commit() }
-        } catch {
-            // After a failure of the disk the write is still open; anything else is a callback's, after the commit.
-            if session.isInWrite {
-                try session.cancel()
-                return try write.done(.failure(error))
-            }
-            afterCommit = error
-        }
-        let outcome: Result<Version, DatabaseError>
-        do throws(DatabaseError) { outcome = .success(try session.version) } catch { outcome = .failure(error) }
-        try write.done(outcome)
-        if let afterCommit { throw afterCommit }
     }
 }

@@ -1,6 +1,8 @@
 // Writes queued from any thread: in order, each for itself, without waiting for others, and let go of at the end.
 import MotteLiveObjects
 import MotteNotifications
+import MottePages
+import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
@@ -83,6 +85,33 @@ import Testing
         #expect(heard.codes == [nil, .invalidArgument, nil, nil] && !session.isInWrite)
         #expect(try names(session).count == 3)
         withExtendedLifetime(token) {}
+        try session.close()
+    }
+
+    @Test func whatWaitsTogetherIsFlushedTogether() throws {
+        let name = "queued-\(UInt64.random(in: 0 ..< .max))"
+        var options = DatabaseOptions(location: .memory(identifier: name))
+        let faults = FaultInjection()
+        options.faults = faults
+        let database = try Database.open(options)
+        let session = try Session.open(SessionOptions(.memory(name), schema: try SchemaText.parse(kennelSchema)))
+        let queue = try DeliveryQueue()
+        let writes = try queue.bind(session)
+        let heard = Heard()
+        let before = faults.commitCount
+        for number in 0 ..< 5 { try writes.add(adding("\(number)", heard)) }
+        #expect(try queue.dispatch() == 5)
+        #expect(faults.commitCount == before + 1 && heard.codes == [nil, nil, nil, nil, nil])
+        // None is acknowledged when the flush fails, and none is there.
+        faults.failCommit(1)
+        for number in 5 ..< 8 { try writes.add(adding("\(number)", heard)) }
+        #expect(try queue.dispatch() == 3)
+        #expect(heard.codes.suffix(3) == [.diskFull, .diskFull, .diskFull])
+        #expect(try names(session).count == 5)
+        try writes.add(adding("8", heard))
+        #expect(try queue.dispatch() == 1 && heard.codes.last == .some(nil))
+        #expect(try names(session) == ["0", "1", "2", "3", "4", "8"])
+        #expect(try database.latestVersion() == session.version)
         try session.close()
     }
 

@@ -88,6 +88,7 @@ extension Session {
         do throws(DatabaseError) {
             try group.pages.flush()
         } catch {
+            flushedVersion = group.pages.flushed
             takeBack(group)
             throw error
         }
@@ -96,6 +97,7 @@ extension Session {
         if let snapshot { try? database.settle(snapshot, group.pages) }
         for member in group.members { member.outcome?.commit(member.version) }
         epochBase &+= 1
+        flushedVersion = group.pages.flushed
         // Observers may write.
         group.pages.release()
         do throws(DatabaseError) {
@@ -104,6 +106,22 @@ extension Session {
         } catch {
             return error
         }
+    }
+
+    /// The session is being closed by a member: what was committed before is kept.
+    func leave(_ group: SessionGroup) {
+        self.group = nil
+        // Whoever ends the group sees by the version whether that failed.
+        try? group.pages.flush()
+        flushedVersion = group.pages.flushed
+        for member in group.members {
+            if member.version > flushedVersion {
+                member.outcome?.cancel()
+            } else {
+                member.outcome?.commit(member.version)
+            }
+        }
+        group.pages.release()
     }
 
     private func takeBack(_ group: SessionGroup) {

@@ -38,6 +38,8 @@ package final class Session: @unchecked Sendable {
     @exclusivity(unchecked) package private(set) var write: WriteTransaction?
     /// Set while writes are collected that become durable together; see `Session+Groups`.
     var group: SessionGroup?
+    /// The latest version that a group of this session has made durable.
+    package var flushedVersion = Version(0)
     private let frozenSources: FrozenSources?
     @exclusivity(unchecked) var epochBase: UInt64 = 1
 
@@ -203,8 +205,7 @@ package final class Session: @unchecked Sendable {
         forgetTables()
         write?.cancel()
         write = nil
-        group?.pages.release()
-        group = nil
+        if let group { leave(group) }
         epochBase &+= 1
         owner = Self.nobody
         snapshot = nil
