@@ -167,6 +167,7 @@ typedef struct job {
     int worked, done, freed;
     motte_status status;
     uint64_t version;
+    int32_t code;
     pthread_t thread;      /* that worked */
     char message[64];
 } job;
@@ -187,6 +188,7 @@ static motte_status done(void *userdata, motte_status status, uint64_t version) 
     j->status = status;
     j->version = version;
     CHECK(j->freed == 0);
+    if (status < 0) j->code = check_error().user_code;
     if (status < 0) snprintf(j->message, sizeof j->message, "%s", check_error().message);
     if (j->realm) {
         static job next;
@@ -258,7 +260,12 @@ static void queued_writes(void) {
     MUST(motte_queue_dispatch(queue, 0, &count));
     CHECK(count == 2 && failing.status == MOTTE_E_CALLBACK && strcmp(failing.message, "no more") == 0);
     CHECK(failing.done == 1 && failing.freed == 1 && failing.version == 0 && late.status == MOTTE_OK);
-    CHECK(item_count(realm) == 5);
+    CHECK(item_count(realm) == 5 && failing.code == 5);
+    /* Each hears of its own failure, though both have worked before. */
+    job twice[2] = {{.id = 40, .answer = 6}, {.id = 41, .answer = 7}};
+    for (int i = 0; i < 2; i++) MUST(motte_realm_queue_write(realm, work, done, &twice[i], freed, NULL));
+    MUST(motte_queue_dispatch(queue, 0, &count));
+    CHECK(count == 2 && twice[0].code == 6 && twice[1].code == 7 && item_count(realm) == 5);
     MUST(motte_realm_queue_write(realm, work, NULL, &silent, freed, NULL));
     STATUS(MOTTE_E_CALLBACK, motte_queue_dispatch(queue, 0, &count));
     CHECK(check_error().user_code == 5 && silent.freed == 1 && item_count(realm) == 5);

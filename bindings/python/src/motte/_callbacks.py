@@ -114,13 +114,15 @@ def motte_python_visit(userdata: Any, handle: Any, kind: int) -> int:
 
 @ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
 def motte_python_work(userdata: Any, _: Any) -> int:
-    return _run(userdata, None, 0)
+    # What the work raises is its own affair: it has a future.
+    before = getattr(_kept, "error", None)
+    status = _run(userdata, None, 0)
+    _kept.error = before
+    return status
 
 
 @ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
 def motte_python_done(userdata: Any, status: int, version: int) -> int:
-    # What the work raised is what comes next.
-    _kept.error = None
     return _run(userdata, status, version)
 
 
