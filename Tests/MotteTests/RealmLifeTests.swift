@@ -261,7 +261,7 @@ enum VersionTwo {
         let expected = (0 ..< 20).filter { $0 != 9 }.map { "\($0) of 20" }
         #expect(done.withLock { $0 }.filter { $0.hasSuffix("of 20") } == expected)
         #expect(done.withLock { $0 }.contains("grouped") && done.withLock { $0 }.contains("durable 20"))
-        queue.sync { token = nil }
+        queue.sync { _ = token?.invalidate() }
     }
 
     @Test func tasksOfAnActorWriteTogether() async throws {
