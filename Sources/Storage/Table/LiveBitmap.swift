@@ -67,24 +67,32 @@ struct LiveBitmap {
         let live = Int(try reader.read(UInt32.self))
         let crc: UInt32 = try reader.read()
         let _: UInt32 = try reader.read()
-        var copy = [UInt8](bytes)
-        for index in 8 ..< 12 { copy[index] = 0 }
-        guard crc == copy.withUnsafeBytes({ checksum($0, key) }) else {
-            throw .corrupted("a live bitmap fails its checksum")
-        }
+        guard crc == checksum(bytes, key) else { throw .corrupted("a live bitmap fails its checksum") }
         guard rowCount <= limit, live <= rowCount else { throw .corrupted("a live bitmap contradicts itself") }
         if live == 0 {
             return LiveBitmap(rowCount: rowCount, words: [UInt64](repeating: 0, count: (rowCount + 63) / 64))
         }
-        var words: [UInt64] = []
-        for _ in 0 ..< (rowCount + 63) / 64 { words.append(try reader.read()) }
+        let first = reader.offset
+        let count = (rowCount + 63) / 64
+        guard bytes.count - first >= count * 8 else { throw .corrupted("a live bitmap ends too early") }
+        let words = [UInt64](unsafeUninitializedCapacity: count) { words, initialized in
+            for word in 0 ..< count {
+                let stored = bytes.loadUnaligned(fromByteOffset: first + word * 8, as: UInt64.self)
+                words.initializeElement(at: word, to: UInt64(littleEndian: stored))
+            }
+            initialized = count
+        }
         let bitmap = LiveBitmap(rowCount: rowCount, words: words)
         guard bitmap.liveCount == live else { throw .corrupted("a live bitmap miscounts (L0)") }
         return bitmap
     }
 
+    /// As if its own place were 0.
     private static func checksum(_ bytes: UnsafeRawBufferPointer, _ key: [UInt8]) -> UInt32 {
-        let crc = motte_shim_crc32c(0, bytes.baseAddress, bytes.count)
+        var crc = motte_shim_crc32c(0, bytes.baseAddress, 8)
+        crc = withUnsafeBytes(of: UInt32(0)) { motte_shim_crc32c(crc, $0.baseAddress, 4) }
+        let rest = UnsafeRawBufferPointer(rebasing: bytes[12...])
+        crc = motte_shim_crc32c(crc, rest.baseAddress, rest.count)
         return key.withUnsafeBytes { motte_shim_crc32c(crc, $0.baseAddress, $0.count) }
     }
 }

@@ -29,6 +29,9 @@ final class TableDirectory {
     private var tail: (directory: Tail.Directory, bytes: UnsafeRawBufferPointer)?
     /// Per cluster, the tail last; nil until the first look. Empty arrays mean that nothing has been deleted.
     private var live: [LiveBitmap?]?
+    /// Those that were asked for one by one before all of them were read; nil where every row is live.
+    private var singleLive: [Int: LiveBitmap?] = [:]
+    private static let mostSingleLive = 16
     private var lastList: LongListReader?
 
     init(_ layout: TableLayout, pages: PageSnapshot, rowsPerCluster: Int, counters: Counters) throws(DatabaseError) {
@@ -86,6 +89,15 @@ final class TableDirectory {
 
     /// nil where every row is live.
     func liveBitmap(_ cluster: Int) throws(DatabaseError) -> LiveBitmap? {
+        if live == nil, clusterCount > Self.mostSingleLive {
+            if let known = singleLive[cluster] { return known }
+            // Whoever looks at a few objects after a commit does not read all of them, whoever goes on does.
+            if singleLive.count < Self.mostSingleLive {
+                let found = try readLiveBitmap(cluster)
+                singleLive.updateValue(found, forKey: cluster)
+                return found
+            }
+        }
         let bitmaps = try liveBitmaps()
         return cluster < bitmaps.count ? bitmaps[cluster] : nil
     }
@@ -94,7 +106,7 @@ final class TableDirectory {
     @inline(__always)
     func isLive(_ cluster: Int, _ slot: Int) throws(DatabaseError) -> Bool {
         if state.liveCount == state.nextKey { return true }
-        if live == nil { _ = try liveBitmaps() }
+        if live == nil { return try liveBitmap(cluster)?.isLive(slot) ?? true }
         return live?[cluster]?.isLive(slot) ?? true
     }
 
@@ -104,17 +116,26 @@ final class TableDirectory {
         if state.liveCount < state.nextKey {
             bitmaps = Array(repeating: nil, count: clusterCount)
             try readClusterBitmaps(into: &bitmaps)
-            if tailRowCount > 0 {
-                let tail = try loadTail()
-                if !tail.directory.live.isEmpty {
-                    let bytes = UnsafeRawBufferPointer(rebasing: tail.bytes[tail.directory.live])
-                    bitmaps[regularCount] = try LiveBitmap.decode(
-                        bytes, key: PageKeys.tail(layout.key), limit: tailRowCount)
-                }
-            }
+            if tailRowCount > 0 { bitmaps[regularCount] = try readTailBitmap() }
         }
         live = bitmaps
+        singleLive = [:]
         return bitmaps
+    }
+
+    private func readTailBitmap() throws(DatabaseError) -> LiveBitmap? {
+        let tail = try loadTail()
+        guard !tail.directory.live.isEmpty else { return nil }
+        let bytes = UnsafeRawBufferPointer(rebasing: tail.bytes[tail.directory.live])
+        return try LiveBitmap.decode(bytes, key: PageKeys.tail(layout.key), limit: tailRowCount)
+    }
+
+    private func readLiveBitmap(_ cluster: Int) throws(DatabaseError) -> LiveBitmap? {
+        guard state.liveCount < state.nextKey, cluster < clusterCount else { return nil }
+        guard cluster < regularCount else { return try readTailBitmap() }
+        let key = PageKeys.liveBitmap(layout.key, cluster)
+        guard let found = try pages.get(key) else { return nil }
+        return try LiveBitmap.decode(found.bytes, key: key, limit: rowCount(cluster))
     }
 
     private func readClusterBitmaps(into bitmaps: inout [LiveBitmap?]) throws(DatabaseError) {
@@ -260,6 +281,7 @@ final class TableDirectory {
         guard new.modifiedIn != old.modifiedIn else { return }
         state = new
         live = nil
+        singleLive = [:]
         tail = nil
         let bytesUsed = longSources.reduce(arena.bytesUsed) { $0 + ($1?.bytesUsed ?? 0) }
         guard let touched, touched.count * 4 <= clusterCount, bytesUsed < 64 << 20 else {
