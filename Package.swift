@@ -67,7 +67,8 @@ let package = Package(
             name: "Motte",
             dependencies: [
                 "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteStorage", "MotteColumns",
-                "MotteSchemaModel", "MotteValues", .product(name: "OpenCombine", package: "OpenCombine"),
+                "MotteSchemaModel", "MotteValues", "CMotteShim",
+                .product(name: "OpenCombine", package: "OpenCombine"),
             ],
             path: "Sources/Motte"),
         floor(

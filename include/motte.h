@@ -71,7 +71,7 @@ extern "C" {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0x7CFFBB59
+#define MOTTE_ABI_LAYOUT 0xC67B7F15
 
 /* ---------------------------------------------------------------------------------------------------- types */
 
@@ -554,9 +554,9 @@ motte_status motte_config_get_option(const motte_config *config, const char *nam
 /* ---------------------------------------------------------------------------------------------------- schema
  *
  * A schema handle is a builder: classes and properties by position. What a realm really has is read with class and prop
- * ids. The text form:  Person { id: int key, name: string?, age: int indexed, tags: list<string>, friend: link<Person>,
- * dogs: list<Dog>, langs: set<string>, scores: map<int>, home: link<Address>, extra: mixed }  embedded Address { city:
- * string }  Dog { owners: inverse<Person.dogs> } */
+ * ids. The text form:  Person { id: int key, name: string?, age: int8 indexed, tags: list<string>,
+ * friend: link<Person>, dogs: list<Dog>, langs: set<string>, scores: map<int>, home: link<Address>, extra: mixed }
+ * embedded Address { city: string }  Dog { owners: inverse<Person.dogs> } */
 
 typedef uint32_t motte_collection;
 enum {
@@ -573,7 +573,10 @@ enum {
 enum {
     MOTTE_PROP_NULLABLE = 0x1, /* of a collection: its elements; single links, maps of links and mixed are without it */
     MOTTE_PROP_PRIMARY_KEY = 0x2,
-    MOTTE_PROP_INDEXED = 0x4
+    MOTTE_PROP_INDEXED = 0x4,
+    MOTTE_PROP_INT8 = 0x8,   /* ints, alone or in a collection: what is written must fit in 8 bits, else OVERFLOW */
+    MOTTE_PROP_INT16 = 0x10, /* in 16 */
+    MOTTE_PROP_INT32 = 0x20  /* in 32; at most one of these, and none is 64 */
 };
 
 /* A property to declare. */
@@ -684,7 +687,8 @@ enum {
     MOTTE_REALM_READ_ONLY = 0x1,
     MOTTE_REALM_IN_MEMORY = 0x2,
     MOTTE_REALM_FROZEN = 0x4,
-    MOTTE_REALM_IN_WRITE = 0x8
+    MOTTE_REALM_IN_WRITE = 0x8,
+    MOTTE_REALM_DAMAGED = 0x10 /* `warning` is of more than a power cut leaves: commits may be lost */
 };
 
 typedef struct motte_realm_details {
@@ -697,6 +701,8 @@ typedef struct motte_realm_details {
     uint32_t class_count;
     uint32_t reserved;
     uint64_t schema_version; /* of the stored schema */
+    const char *warning;     /* what the file was opened in spite of, such as a newer version that is not whole; NULL:
+                                nothing. The same for as long as this process has the file open. */
 } motte_realm_details;
 
 /* What the engine has done since the file was opened in this process, summed over its realms. */
@@ -2011,10 +2017,11 @@ motte_status motte_bytes_format(motte_type type, const void *bytes, char *out_te
                                 size_t *out_count);
 
 /** A timestamp from RFC 3339 text with its zone, "2013-01-01T10:00:00.25+02:00", or from a date, its midnight in UTC.
+ *  Years outside 0000 to 9999 have a sign and at least five digits; what is below a nanosecond is refused.
  *  Thread: any. Result: -. */
 motte_status motte_timestamp_parse(const char *text, size_t text_size, motte_timestamp *out_timestamp);
 
-/** RFC 3339 text in UTC, to the nanosecond where needed.
+/** RFC 3339 text in UTC, to the nanosecond where needed, which motte_timestamp_parse reads whatever the year.
  *  Thread: any. Result: -. Optional: out_text. */
 motte_status motte_timestamp_format(const motte_timestamp *timestamp, char *out_text, size_t capacity,
                                     size_t *out_count);

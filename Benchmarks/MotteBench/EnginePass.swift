@@ -38,12 +38,18 @@ final class EnginePass {
         // Everything else needs the file of this one.
         guard workloads.map({ !$0.isSubset(of: ["W1", "W2", "W2r"]) }) ?? true else { return }
         try watchingMemory("W2f") { figures["W2f"] = try engine.load(data, in: folder) / count * 1e9 }
-        figures["W18"] = peaks["W2f"]
         figures["W17"] = Double(try engine.fileSize()) / 1e6
         if wants("W4", "W5", "W6", "W7", "W7i", "W11", "W12") { try measureReads(engine) }
         if wants("W3") { try measureCommits("W3", engine, from: data.count) }
         if wants("W13", "W14", "W3a", "W19") { try measureChanges(engine) }
         if wants("W16", "open") { try measureOpening(engine) }
+    }
+
+    /// For a process that does nothing else; bytes.
+    func peakOfLoad(_ engine: any Engine) throws -> Int {
+        let before = ProcessMemory.beginPeak()
+        _ = try engine.load(data, in: folder)
+        return max(0, ProcessMemory.peak - before)
     }
 
     private func insertWithKeys(

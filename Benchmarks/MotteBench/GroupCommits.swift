@@ -83,13 +83,16 @@ enum GroupCommits {
         }
 
         func together(_ queued: Int) throws -> Double {
-            let body: () throws(DatabaseError) -> Void = { () throws(DatabaseError) in try self.change() }
-            let group = [() throws(DatabaseError) -> Void](repeating: body, count: queued)
             let count = max(1, writes / queued)
             let time = try seconds {
                 for _ in 0 ..< count {
-                    let result = try session.writeTogether(group)
-                    for write in result.writes { _ = try write.get() }
+                    try session.beginGroup()
+                    for _ in 0 ..< queued {
+                        try session.beginWrite()
+                        try change()
+                        _ = try session.commit()
+                    }
+                    _ = try session.endGroup()
                 }
             }
             return Double(count * queued) / time

@@ -2,6 +2,7 @@
 /// ratio to the best peer, and the target scaled by how fast SQLite is on this machine today.
 ///
 ///     MotteBench [--rows 1000000] [--rounds 3] [--only motte|own|sealed|sqlite|lmdb] [--workloads W1,W2]
+///                [--cluster 480]
 ///     MotteBench --growth 1000000
 ///     MotteBench --groups 1000
 ///     MotteBench --memory 10000000    peaks of memory of large writes
@@ -16,7 +17,9 @@ import Glibc
         var commits: Int?
         var groups: Int?
         var memoryRows: Int?
+        var rowsPerCluster: Int?
         var isEverything = false
+        var isLoadPeak = false
         var workloads: Set<String>?
         var arguments = CommandLine.arguments.dropFirst().makeIterator()
         while let option = arguments.next() {
@@ -27,23 +30,27 @@ import Glibc
             case "--groups": groups = arguments.next().flatMap { Int($0) } ?? 1_000
             case "--memory": memoryRows = arguments.next().flatMap { Int($0) }
             case "--all": isEverything = true
+            case "--cluster": rowsPerCluster = arguments.next().flatMap { Int($0) }
+            // What this program runs itself as, for W18.
+            case "--load-peak": isLoadPeak = true
             case "--only": only = arguments.next()
             case "--workloads": workloads = arguments.next().map { Set($0.split(separator: ",").map(String.init)) }
             default:
                 print("usage: MotteBench [--rows 1000000] [--rounds 3] [--only motte|own|sealed|sqlite|lmdb]")
-                print("                  [--workloads W1,W2]")
+                print("                  [--workloads W1,W2] [--cluster 480]     (rows a cluster of Motte's files)")
                 print("       MotteBench --growth 1000000     (commits)")
                 print("       MotteBench --groups 1000        (writes of each measurement)")
-                print("       MotteBench --memory 10000000")
+                print("       MotteBench --memory 10000000 [--only motte|own]")
                 print("       MotteBench --all [--rows 1000000] [--rounds 3]")
                 exit(option == "--help" ? 0 : 2)
             }
         }
         do {
+            if isLoadPeak { return try printPeakOfLoad(rows: rows, only ?? "motte") }
             if let commits { return try FileGrowth.run(commits: commits) }
             if let groups { return try GroupCommits.run(writes: groups) }
-            if let memoryRows { return try MemoryBench(rows: memoryRows).run() }
-            try run(rows: rows, rounds: rounds, only: only, workloads)
+            if let memoryRows { return try MemoryBench(rows: memoryRows).run(only: only) }
+            try run(rows: rows, rounds: rounds, only: only, workloads, rowsPerCluster: rowsPerCluster)
             if isEverything {
                 print("")
                 try MemoryBench(rows: rows * 10).run()
@@ -58,18 +65,16 @@ import Glibc
         }
     }
 
-    static func run(rows: Int, rounds: Int, only: String?, _ workloads: Set<String>?) throws {
+    static func run(
+        rows: Int, rounds: Int, only: String?, _ workloads: Set<String>?, rowsPerCluster: Int?
+    ) throws {
         print("\(rows) objects, medians of \(rounds) interleaved rounds")
         let data = PersonData(count: rows)
         var results: [String: [String: [Double]]] = [:]
         var peaks: [String: [String: [Double]]] = [:]
         var answers: [String: [String: String]] = [:]
-        let makers: [(String, () -> any Engine)] = [
-            ("motte", { MotteEngine(.lmdb) }), ("own", { MotteEngine(.own) }), ("sealed", { MotteEngine(.sealed) }),
-            ("sqlite", { SQLiteEngine() }), ("lmdb", { LMDBEngine() }),
-        ]
         for round in 1 ... rounds {
-            for (key, make) in makers where only == nil || only == key {
+            for (key, make) in makers(rowsPerCluster) where only == nil || only == key {
                 let engine = make()
                 print("round \(round): \(engine.name)")
                 let folder = try makeFolder()
@@ -80,6 +85,9 @@ import Glibc
                 for (workload, value) in session.figures {
                     results[workload, default: [:]][engine.name, default: []].append(value)
                 }
+                if workloads?.contains("W18") ?? true {
+                    results["W18", default: [:]][engine.name, default: []].append(try peakOfLoad(rows: rows, key))
+                }
                 for (workload, value) in session.peaks {
                     peaks[workload, default: [:]][engine.name, default: []].append(value)
                 }
@@ -89,6 +97,35 @@ import Glibc
         report(results)
         report(peaks: peaks)
         try compare(answers)
+    }
+
+    /// nil: as many rows a cluster as files have otherwise.
+    static func makers(_ rowsPerCluster: Int? = nil) -> [(String, () -> any Engine)] {
+        let forms: [(String, MotteEngine.Form)] = [("motte", .lmdb), ("own", .own), ("sealed", .sealed)]
+        return forms.map { name, form in (name, { MotteEngine(form, rowsPerCluster: rowsPerCluster) }) }
+            + [("sqlite", { SQLiteEngine() }), ("lmdb", { LMDBEngine() })]
+    }
+
+    /// In MB. Measured in a new process: here engines would find memory that those before them have left.
+    static func peakOfLoad(rows: Int, _ engine: String) throws -> Double {
+        guard let pipe = popen("/proc/\(getpid())/exe --load-peak --rows \(rows) --only \(engine)", "r") else {
+            throw BenchError("cannot start a process")
+        }
+        var line = [CChar](repeating: 0, count: 64)
+        let isRead = fgets(&line, Int32(line.count), pipe) != nil
+        guard pclose(pipe) == 0, isRead,
+            let bytes = Int(String(decoding: line.prefix { $0 > 32 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
+        else { throw BenchError("no peak of a load by \(engine)") }
+        return Double(bytes) / 1e6
+    }
+
+    static func printPeakOfLoad(rows: Int, _ name: String) throws {
+        guard let make = makers().first(where: { $0.0 == name })?.1 else { throw BenchError("no engine \(name)") }
+        let folder = try makeFolder()
+        defer { removeFolder(folder) }
+        let engine = make()
+        print(try EnginePass(data: PersonData(count: rows), folder: folder, nil).peakOfLoad(engine))
+        engine.close()
     }
 
     static func report(_ results: [String: [String: [Double]]]) {

@@ -19,6 +19,7 @@ final class MotteEngine: Engine {
 
     let name: String
     private let form: Form
+    private let rowsPerCluster: Int?
     private var session: Session?
     private var path = ""
     private var table = TableKey(0)
@@ -32,8 +33,9 @@ final class MotteEngine: Engine {
     ]
     private static let key = Property(name: "id", type: .int, isPrimaryKey: true)
 
-    init(_ form: Form) {
+    init(_ form: Form, rowsPerCluster: Int? = nil) {
         self.form = form
+        self.rowsPerCluster = rowsPerCluster
         name = form == .lmdb ? "Motte" : "Motte \(form.rawValue)"
     }
 
@@ -46,6 +48,7 @@ final class MotteEngine: Engine {
     private func options(_ schema: Schema? = nil) -> SessionOptions {
         var options = SessionOptions(path: path, schema: schema)
         options.pager = form == .lmdb ? .lmdb : .own
+        options.rowsPerCluster = rowsPerCluster
         if form == .sealed { options.encryptionKey = [UInt8](repeating: 1, count: 64) }
         return options
     }

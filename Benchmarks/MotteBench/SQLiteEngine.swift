@@ -185,22 +185,15 @@ final class SQLiteEngine: Engine {
         }
     }
 
-    func updateAges(ids: [Int64]) throws {
-        try execute("BEGIN")
-        let update = try prepare("UPDATE person SET age = age + 1 WHERE id = ?")
-        for id in ids {
-            sqlite3_bind_int64(update, 1, id)
-            try step(update)
-        }
-        try execute("COMMIT")
-    }
+    func updateAges(ids: [Int64]) throws { try execute("UPDATE person SET age = age + 1 WHERE id = ?", ids) }
+    func delete(ids: [Int64]) throws { try execute("DELETE FROM person WHERE id = ?", ids) }
 
-    func delete(ids: [Int64]) throws {
+    private func execute(_ sql: String, _ ids: [Int64]) throws {
         try execute("BEGIN")
-        let delete = try prepare("DELETE FROM person WHERE id = ?")
+        let statement = try prepare(sql)
         for id in ids {
-            sqlite3_bind_int64(delete, 1, id)
-            try step(delete)
+            sqlite3_bind_int64(statement, 1, id)
+            try step(statement)
         }
         try execute("COMMIT")
     }

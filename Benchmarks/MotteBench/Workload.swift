@@ -74,8 +74,9 @@ struct Workload {
         Workload(
             key: "W17", title: "file size after W2f", unit: "MB", reference: 60, referenceEngine: "SQLite", target: 90),
         Workload(
-            key: "W18", title: "peak memory of that load", unit: "MB", reference: 63, referenceEngine: "SQLite",
-            target: 400),
+            key: "W18", title: "peak memory of that load, a process of its own", unit: "MB", reference: 63,
+            // Memory does not depend on how fast the machine is.
+            referenceEngine: "", target: 400),
         Workload(
             key: "W19 reads", title: "counts a second beside a writer", unit: "1/s", reference: 17,
             referenceEngine: "SQLite", target: 60, isMoreBetter: true),

@@ -36,18 +36,25 @@ public func motte_realm_info(
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         let realm = try Handles.realm(realm)
-        try fillStruct(out_details) { () throws(DatabaseError) in
+        try fillStruct(out_details, smallest: smallestDetails) { () throws(DatabaseError) in
             let session = realm.box.session
+            let warning = try session.database.pages.openingWarning()
+            let isDamage = warning?.isDamage == true
             return motte_realm_details(
-                struct_size: 0, flags: stateFlags(session), path: try realm.box.core.names.pointer(to: session.path),
+                struct_size: 0, flags: stateFlags(session) | (isDamage ? UInt32(MOTTE_REALM_DAMAGED) : 0),
+                path: try realm.box.core.names.pointer(to: session.path),
                 version: try session.version.rawValue, latest_version: try session.latestVersion.rawValue,
                 file_size: fileSize(session.options.location),
                 class_count: UInt32(try session.schema.objectTypes.count), reserved: 0,
-                schema_version: try session.schemaVersion)
+                schema_version: try session.schemaVersion,
+                warning: try realm.box.core.names.pointer(toOptional: warning?.description))
         }
         return .ok
     }
 }
+
+/// Up to the schema version.
+private let smallestDetails = 56
 
 private func stateFlags(_ session: Session) -> UInt32 {
     var flags = session.options.isReadOnly ? UInt32(MOTTE_REALM_READ_ONLY) : 0

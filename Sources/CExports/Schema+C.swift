@@ -89,8 +89,13 @@ private func declaredProperty(_ spec: motte_prop_spec) throws(DatabaseError) -> 
         throw DatabaseError(.invalidArgument, "\(spec.collection) is no kind of collection", propertyName: name)
     }
     try checkFlags(spec.flags, allowed: PropertyFlags.all)
+    guard let width = PropertyFlags.width(spec.flags) else {
+        throw DatabaseError(
+            .invalidArgument, "an int has one width: at most one of MOTTE_PROP_INT8, INT16 and INT32",
+            propertyName: name)
+    }
     return Property(
-        name: name, type: type, collection: collection,
+        name: name, type: type, width: width, collection: collection,
         // The target of a single link or of one in a map can go away, and null is a mixed value: these are nullable
         // without being told.
         isNullable: spec.flags & PropertyFlags.nullable != 0 || type == .mixed
@@ -105,11 +110,34 @@ enum PropertyFlags {
     static let nullable = UInt32(MOTTE_PROP_NULLABLE)
     static let primaryKey = UInt32(MOTTE_PROP_PRIMARY_KEY)
     static let indexed = UInt32(MOTTE_PROP_INDEXED)
-    static let all = nullable | primaryKey | indexed
+    static let int8 = UInt32(MOTTE_PROP_INT8)
+    static let int16 = UInt32(MOTTE_PROP_INT16)
+    static let int32 = UInt32(MOTTE_PROP_INT32)
+    static let all = nullable | primaryKey | indexed | int8 | int16 | int32
+
+    /// nil for several at once.
+    static func width(_ flags: UInt32) -> IntWidth? {
+        switch flags & (int8 | int16 | int32) {
+        case 0: .bits64
+        case int8: .bits8
+        case int16: .bits16
+        case int32: .bits32
+        default: nil
+        }
+    }
+
+    private static func flag(_ width: IntWidth) -> UInt32 {
+        switch width {
+        case .bits64: 0
+        case .bits8: int8
+        case .bits16: int16
+        case .bits32: int32
+        }
+    }
 
     static func of(_ property: Property) -> UInt32 {
         (property.isNullable ? nullable : 0) | (property.isPrimaryKey ? primaryKey : 0)
-            | (property.isIndexed ? indexed : 0)
+            | (property.isIndexed ? indexed : 0) | flag(property.width)
     }
 }
 

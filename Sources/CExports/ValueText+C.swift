@@ -1,5 +1,6 @@
 /// Values as text and back, and their order: pure functions that need no realm and belong to no thread.
 import CMotte
+import MotteExchange
 import MotteValues
 
 // MARK: Order
@@ -186,7 +187,7 @@ public func motte_timestamp_parse(
     boundary { () throws(DatabaseError) in
         let out = try required(out_timestamp, zero: motte_timestamp())
         let text = try requiredText(text, text_size, "the text")
-        guard let time = ISOTime.parse(text) else { throw unreadable(text, "time such as 2013-01-01T10:00:00Z") }
+        guard let time = TimeText.parse(text) else { throw unreadable(text, "time such as 2013-01-01T10:00:00Z") }
         out.pointee = motte_timestamp(seconds: time.seconds, nanoseconds: time.nanoseconds, reserved: 0)
         return .ok
     }
@@ -203,7 +204,7 @@ public func motte_timestamp_format(
         guard time.nanoseconds < 1_000_000_000 else {
             throw DatabaseError(.invalidArgument, "\(time.nanoseconds) nanoseconds are a second or more")
         }
-        let text = ISOTime.text(Timestamp(seconds: time.seconds, nanoseconds: time.nanoseconds))
+        let text = TimeText.text(Timestamp(seconds: time.seconds, nanoseconds: time.nanoseconds))
         return try write(text, out_text, capacity, out_count)
     }
 }

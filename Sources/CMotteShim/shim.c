@@ -119,6 +119,17 @@ uint64_t motte_shim_process_start(int32_t pid) {
     return field ? strtoull(field + 1, NULL, 10) : 0;
 }
 
+uint64_t motte_shim_own_start(void) {
+    static int32_t known_process;
+    static uint64_t known_start;
+    int32_t process = (int32_t)getpid();
+    if (process != known_process) {
+        known_start = motte_shim_process_start(process);
+        known_process = known_start ? process : 0;
+    }
+    return known_start;
+}
+
 uint32_t motte_shim_file_system_type(const char *path) {
     struct statfs facts;
     return statfs(path, &facts) == 0 ? (uint32_t)facts.f_type : 0;

@@ -18,12 +18,12 @@ import MotteValues
 package struct ColumnChunk {
     package let kind: ColumnKind
     package let count: Int
-    let width: UInt8
-    let reference: Int64
+    package let width: UInt8
+    package let reference: Int64
     /// nil where no value is null.
     package let validity: UnsafeRawPointer?
     /// Packed values, bits, codes or hash bytes, by kind.
-    let values: UnsafeRawPointer
+    package let values: UnsafeRawPointer
     /// Nanoseconds of timestamps, offsets of strings.
     let extra: UnsafeRawPointer?
     let heap: UnsafeRawPointer?

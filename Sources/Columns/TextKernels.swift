@@ -110,4 +110,29 @@ extension ColumnChunk {
         let found = bytes(row)
         return found.count == wanted.count && ValueOrdering.compareBytes(found, wanted) == 0
     }
+
+    /// The bytes of a row of strings or data, none where it is null.
+    @inline(__always)
+    package func presentText(_ row: Int) -> UnsafeRawBufferPointer {
+        isNull(row) ? UnsafeRawBufferPointer(start: nil, count: 0) : bytes(row)
+    }
+
+    /// Whether texts of eight bytes or more are equal; without a call, because callers compare many in a row.
+    @inline(__always)
+    package static func areEqualTexts(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+        let count = left.count
+        guard count == right.count, count >= 8, let left = left.baseAddress, let right = right.baseAddress else {
+            return false
+        }
+        let last = count &- 8
+        var difference = left.loadUnaligned(fromByteOffset: last, as: UInt64.self)
+            ^ right.loadUnaligned(fromByteOffset: last, as: UInt64.self)
+        var offset = 0
+        while offset < last {
+            difference |= left.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+                ^ right.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            offset &+= 8
+        }
+        return difference == 0
+    }
 }

@@ -1,6 +1,7 @@
 /// What one move of a session changed, worked out once for all its observers: the folded change log, and which rows
 /// count as modified because something they link to changed.
 import MotteLiveObjects
+import MotteQueryEngine
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
@@ -16,14 +17,19 @@ final class DeliveryContext {
     private var cachedReach: [TableKey: [Int64]] = [:]
     private var cachedTouched: [String: [TableKey: [Int64]]] = [:]
     private var cachedGraph: LinkGraph?
+    private var cachedRun: RunContext?
+    private var cachedPreviousRun: RunContext?
     /// What the session showed at `from`.
     let previous: Snapshot?
 
     /// Objects are modified when something changed that they reach over at most this many links.
     static let linkDepth = 4
 
-    init(_ session: Session, from: Version, to: Version, isOwnCommit: Bool) {
+    let patching: ResultsPatching
+
+    init(_ session: Session, from: Version, to: Version, isOwnCommit: Bool, _ patching: ResultsPatching) {
         self.session = session
+        self.patching = patching
         self.from = from
         self.to = to
         self.isOwnCommit = isOwnCommit
@@ -38,6 +44,21 @@ final class DeliveryContext {
         let summary = try session.database.changes(from: from, to: try session.committedSnapshot())
         cachedSummary = .some(summary)
         return summary
+    }
+
+    /// What the queries of all observers read through: columns are looked up once for all of them.
+    func run() throws(DatabaseError) -> RunContext {
+        if let cachedRun { return cachedRun }
+        let made = RunContext(try session.source())
+        cachedRun = made
+        return made
+    }
+
+    /// The same in the version before; nil where that is not there any more.
+    func previousRun() -> RunContext? {
+        if let cachedPreviousRun { return cachedPreviousRun }
+        cachedPreviousRun = previous.map { RunContext($0) }
+        return cachedPreviousRun
     }
 
     /// What happened to the rows of one table themselves.
@@ -65,7 +86,7 @@ final class DeliveryContext {
         for path in filter.paths {
             for (root, touched) in try touched(by: path) { keys[root, default: []] += touched }
         }
-        let made = keys.mapValues(RowChanges.ascending)
+        let made = keys.mapValues(\.ascending)
         cachedTouched[filter.identity] = made
         return made[table] ?? []
     }
@@ -92,22 +113,25 @@ final class DeliveryContext {
             graph.linksTo(target).contains { (distances[$0.origin] ?? .max) < Self.linkDepth }
         }
         guard isLinked else { return frontier[table] ?? [] }
-        var visited = frontier.mapValues { Set($0) }
+        var visited = frontier
         for depth in 1 ... Self.linkDepth {
-            var next: [TableKey: [Int64]] = [:]
+            var parents: [TableKey: [Int64]] = [:]
             for (target, keys) in frontier {
                 let view = try session.table(target)
                 for link in graph.linksTo(target) where (distances[link.origin] ?? .max) <= Self.linkDepth - depth {
-                    var parents: [Int64] = []
-                    try view.parents(of: keys, by: link, into: &parents)
-                    for parent in parents where visited[link.origin, default: []].insert(parent).inserted {
-                        next[link.origin, default: []].append(parent)
-                    }
+                    try view.parents(of: keys, by: link, into: &parents[link.origin, default: []])
                 }
             }
-            if next.isEmpty { break }
-            frontier = next
+            frontier = [:]
+            for (origin, keys) in parents {
+                let known = visited[origin] ?? []
+                let new = RowChanges.subtracting(known, from: keys.ascending)
+                if new.isEmpty { continue }
+                frontier[origin] = new
+                visited[origin] = RowChanges.union([known, new])
+            }
+            if frontier.isEmpty { break }
         }
-        return visited[table, default: []].sorted()
+        return visited[table] ?? []
     }
 }

@@ -1,5 +1,5 @@
 /// From objects that changed up to those that lead to them, along backlinks: the cost is that of the changes and of who
-/// links to them, never that of everything that could link.
+/// links to them. Of so many that walking over all links is cheaper than looking for each, it is that walk.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
@@ -58,13 +58,8 @@ struct LinkGraph {
 extension TableView {
     /// Appends objects of `link.origin` that link to one of `keys`, in no order and as often as they do.
     func parents(of keys: [Int64], by link: LinkGraph.Link, into parents: inout [Int64]) throws(DatabaseError) {
-        for key in keys {
-            if link.isMixed {
-                try mixedBacklinks(origin: link.origin, link.column, ObjectKey(key), into: &parents)
-            } else {
-                try backlinks(origin: link.origin, link.column, ObjectKey(key), into: &parents)
-            }
-        }
+        guard link.isMixed else { return try backlinks(origin: link.origin, link.column, of: keys, into: &parents) }
+        for key in keys { try mixedBacklinks(origin: link.origin, link.column, ObjectKey(key), into: &parents) }
     }
 
     /// Appends the keys that a link column of a live object holds, in order; nulls are left out.
@@ -105,7 +100,7 @@ extension DeliveryContext {
             try now.targets(of: key, column, isCollection: isCollection, into: &new)
             Self.appendDifference(old.sorted(), new.sorted(), to: &found)
         }
-        return RowChanges.ascending(found)
+        return found.ascending
     }
 
     /// What two ascending lists do not have in common, repetitions counted.
@@ -135,7 +130,7 @@ extension DeliveryContext {
                 for (child, touched) in below where !touched.isEmpty && (step.target ?? child) == child {
                     keys += try parents(of: touched, in: child, through: step, from: table)
                 }
-                if !keys.isEmpty { here[table] = RowChanges.ascending(keys) }
+                if !keys.isEmpty { here[table] = keys.ascending }
             }
             below = here
         }

@@ -126,10 +126,7 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
                 try? session.cancel()
                 break
             }
-            let outcome = run(write, session)
-            ran.append((write, outcome))
-            // Its `done` comes next: what a callback has left behind of its failure is kept for one.
-            if case .failure = outcome { break }
+            ran.append((write, run(write, session)))
         }
         var lost: DatabaseError?
         if session.isInGroup {

@@ -1,10 +1,12 @@
 /// Observed results: patched from the change log where that can be done, evaluated again where it cannot.
 ///
-/// Patched are results over a class with at most one step, also sorted and limited: the rows that may have changed
-/// their membership are those that were inserted, deleted or modified, themselves or along a path of the query; only
-/// these are evaluated. Everything else (results over lists, what is told apart, several limits, an order behind a
-/// limit) is evaluated anew, when something it depends on changed, and counted in `fullReruns`. Key paths say which
-/// rows are told of as modified, not which are looked at. Observers of the same query share all of that (`SharedKeys`).
+/// Patched are results over a class with at most one step, also sorted and limited: the rows that may have come, gone
+/// or moved are those that were inserted or deleted, or of which something changed that the query reads, in themselves
+/// or along a path; only these are evaluated. Few rows are looked for one by one; where many changed, sorted results
+/// are patched in passes over all keys (`BulkPatch`), and where most did, evaluated anew. Everything else (results over
+/// lists, what is told apart, several limits, an order behind a limit) is evaluated anew, when something it depends on
+/// changed, and counted in `fullReruns`. Key paths say which rows are told of as modified, not which are looked at.
+/// Observers of the same query share all of that (`SharedKeys`).
 import MotteLiveObjects
 import MotteQueryEngine
 import MotteSchemaModel
@@ -18,12 +20,16 @@ final class ResultsObserver: CollectionObserver {
     private let stage: ResultsStage?
     private let limit: Int?
     private let isPatchable: Bool
+    /// What the step reads.
+    private let dependencies: [Dependency]
     /// All keys, beyond the limit too.
-    private var keys = KeyBlocks([])
+    private var keys = KeyBlocks.ordered(OrderedKeys([]))
     private var shared: SharedKeys?
 
-    /// Above this many rows to look at, evaluating anew is cheaper.
+    /// Above this many rows to look for or to sort, evaluating anew is cheaper.
     private var candidateLimit: Int { max(1_000, keys.count / 4) }
+    /// Looking a row up among sorted ones takes as long as passing over so many of them.
+    private static let rowsPerSearch = 500
 
     init(_ results: LiveResults, target: TableKey, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.results = results
@@ -33,10 +39,12 @@ final class ResultsObserver: CollectionObserver {
             isPatchable = true
             limit = last?.limit
             stage = try last?.withoutLimit(schema: try results.session.schema)
+            dependencies = stage?.bound.dependencies ?? []
         } else {
             isPatchable = false
             limit = nil
             stage = nil
+            dependencies = []
         }
         try super.init(results.session, filter)
     }
@@ -47,7 +55,7 @@ final class ResultsObserver: CollectionObserver {
         if let known = shared?.keys(at: version) {
             keys = known
         } else {
-            let evaluated = KeyBlocks(try evaluate())
+            let evaluated = blocks(try evaluate())
             keys = shared?.share(evaluated, at: version) ?? evaluated
         }
         show()
@@ -55,7 +63,7 @@ final class ResultsObserver: CollectionObserver {
     }
 
     private func sharedKeys() throws(DatabaseError) -> SharedKeys? {
-        guard isPatchable else { return nil }
+        guard isPatchable, SessionObservers.known(session)?.patching ?? .byCost == .byCost else { return nil }
         let catalog = try session.source().catalog
         if let shared, shared.catalog === catalog { return shared }
         shared = SharedKeys.of(target, stage, catalog)
@@ -67,10 +75,14 @@ final class ResultsObserver: CollectionObserver {
         return try stage.run(try session.source())
     }
 
+    private func blocks(_ keys: [Int64]) -> KeyBlocks {
+        isPatchable && stage?.isSorted != true ? .ascending(KeySet(keys)) : .ordered(OrderedKeys(keys))
+    }
+
     /// Saves the collection itself from being evaluated for what is known here.
     private func show() {
         guard let limit else { return results.install(keys) }
-        results.install(KeyBlocks(keys.prefix(limit)))
+        results.install(keys.limited(to: limit))
     }
 
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
@@ -111,16 +123,17 @@ final class ResultsObserver: CollectionObserver {
     private func difference(
         _ context: DeliveryContext, _ summary: ChangeSummary
     ) throws(DatabaseError) -> SequenceDifference? {
-        let rows = try context.rows(target)
         let modified = try context.modified(target, filter)
-        if isPatchable, let reached = try reached(summary, context) {
-            let candidates = RowChanges.union([rows.inserted, rows.deleted, rows.modified, modified, reached])
-            if candidates.isEmpty { return nil }
-            if candidates.count <= candidateLimit { return try patch(candidates, rows, modified, context) }
-        } else if try !isTouched(summary, rows, modified) {
-            return nil
+        guard isPatchable else {
+            if try !isTouched(summary, try context.rows(target), modified) { return nil }
+            return try evaluateAnew(modified)
         }
-        return try evaluateAnew(modified)
+        guard let movable = try movable(summary, context) else { return try evaluateAnew(modified) }
+        if movable.isEmpty && modified.isEmpty { return nil }
+        if context.patching == .anew { return try evaluateAnew(modified, movable: movable) }
+        let patch = try patch(movable, modified, context)
+        keys = patch.keys
+        return patch.difference
     }
 
     /// False when nothing changed that results which cannot be patched are made from.
@@ -136,14 +149,19 @@ final class ResultsObserver: CollectionObserver {
         return false
     }
 
-    /// Rows from which the query reaches something that changed, along its own paths; nil when there are too many.
-    private func reached(_ summary: ChangeSummary, _ context: DeliveryContext) throws(DatabaseError) -> [Int64]? {
-        guard let stage else { return [] }
+    /// Rows that may have come, gone or moved, because they are new or gone, or because the query reads something of
+    /// them, or reaches something from them, that changed. nil when there are too many to look for.
+    private func movable(_ summary: ChangeSummary, _ context: DeliveryContext) throws(DatabaseError) -> [Int64]? {
+        let rows = try context.rows(target)
+        var found = [rows.inserted, rows.deleted]
         let source = try session.source()
-        var reached: [[Int64]] = []
-        for dependency in stage.bound.dependencies where !dependency.steps.isEmpty {
+        for dependency in dependencies {
             guard let table = summary.table(dependency.table) else { continue }
             let changed = table.column(dependency.column)?.keys ?? []
+            if dependency.steps.isEmpty {
+                found.append(changed)
+                continue
+            }
             if changed.count > candidateLimit { return nil }
             if let step = dependency.steps.last, case .inverse(let isList) = step.kind,
                 step.column == dependency.column
@@ -152,82 +170,109 @@ final class ResultsObserver: CollectionObserver {
                 if table.inserted.count + table.deleted.count > candidateLimit { return nil }
                 let regrouped = try context.regrouped(
                     origin: dependency.table, dependency.column, isCollection: isList)
-                if !regrouped.isEmpty { reached.append(try dependency.roots(ofOrigins: regrouped, in: source)) }
+                if !regrouped.isEmpty { found.append(try dependency.roots(ofOrigins: regrouped, in: source)) }
             } else if !changed.isEmpty {
-                reached.append(try dependency.roots(of: changed, in: source))
+                found.append(try dependency.roots(of: changed, in: source))
             }
         }
-        return RowChanges.union(reached)
+        return RowChanges.union(found)
     }
 
     private func patch(
-        _ candidates: [Int64], _ rows: RowChanges, _ modified: [Int64], _ context: DeliveryContext
-    ) throws(DatabaseError) -> SequenceDifference {
-        let source = try session.source()
-        let view = try source.table(target)
-        let executor = stage?.executor(source)
-        var live = candidates
-        if !rows.deleted.isEmpty {
-            live = try candidates.filtered { key throws(DatabaseError) in try view.locate(ObjectKey(key)) != nil }
+        _ movable: [Int64], _ modified: [Int64], _ context: DeliveryContext
+    ) throws(DatabaseError) -> ResultsPatch {
+        if case .ascending(let old) = keys {
+            let keys = RowChanges.union([movable, modified])
+            let matching = try matching(movable, try stage?.executor(sharing: context.run()), context)
+            return ResultsPatch.ascending(
+                old,
+                ResultsPatch.Touched(
+                    keys: keys, mayMove: RowChanges.flags(keys, in: movable),
+                    isIn: RowChanges.flags(keys, in: matching), isModified: RowChanges.flags(keys, in: modified)))
         }
-        let matching = try executor?.matching(live) ?? live
-        var next = 0
-        let checked = candidates.map { key -> ResultsPatch.Candidate in
-            let isIn = next < matching.count && matching[next] == key
-            if isIn { next += 1 }
-            return ResultsPatch.Candidate(key: key, isIn: isIn, isModified: RowChanges.contains(modified, key))
+        guard case .ordered(let old) = keys, let stage else {
+            throw DatabaseError(.internal, "results without an order are kept as if they had one")
         }
-        let patch: ResultsPatch
-        if let executor, stage?.isSorted == true {
-            let places = try formerPlaces(candidates, context)
-            patch = try ResultsPatch.sorted(keys, checked, incoming: try executor.ordered(matching), places: places) {
-                others, key, start throws(DatabaseError) in
-                try executor.position(
-                    of: key, among: others.count, from: start, isNear: isDense(matching.count)
-                ) { others[$0] }
-            }
-        } else {
-            patch = ResultsPatch.ascending(keys, checked)
+        let count = movable.count + modified.count
+        let previous = context.previousRun()
+        let isBulk = context.patching == .bulk || count > 100 && count * Self.rowsPerSearch > old.count
+        if let previous, context.patching == .each || !isBulk {
+            return try patchEach(
+                old, movable, modified, stage.executor(sharing: try context.run()),
+                in: previous, stage.executor(sharing: previous), context)
         }
-        keys = patch.keys
-        return patch.difference
+        return try patchBulk(old, movable, modified, stage.executor(sharing: try context.run()), context)
     }
 
-    /// Where candidates were in sorted results, found by the values that they had; nil without the version before.
-    private func formerPlaces(
-        _ candidates: [Int64], _ context: DeliveryContext
-    ) throws(DatabaseError) -> [Int]? {
-        guard let stage, let previous = context.previous else { return nil }
-        let executor = stage.executor(previous)
-        let view = try previous.table(target)
+    /// Sorted results in passes over all keys.
+    private func patchBulk(
+        _ old: OrderedKeys, _ movable: [Int64], _ modified: [Int64], _ executor: Executor, _ context: DeliveryContext
+    ) throws(DatabaseError) -> ResultsPatch {
+        guard let bulk = BulkPatch(old, movable: movable, modified: modified) else {
+            let difference = try evaluateAnew(modified, movable: movable)
+            return ResultsPatch(keys: keys, difference: difference)
+        }
+        if movable.count > candidateLimit {
+            session.counters.add(fullReruns: 1)
+            return bulk.comparing(try evaluate())
+        }
+        let incoming = try executor.ordered(try matching(movable, executor, context))
+        return bulk.merging(incoming, at: try executor.places(of: incoming, among: bulk.others))
+    }
+
+    /// Sorted results, each row looked for by itself, as it was and as it is.
+    private func patchEach(
+        _ old: OrderedKeys, _ movable: [Int64], _ modified: [Int64], _ executor: Executor,
+        in previous: RunContext, _ former: Executor, _ context: DeliveryContext
+    ) throws(DatabaseError) -> ResultsPatch {
+        let positions = try places(of: movable, in: old, previous, former)
+        let patch = SortedPatch(
+            ranks: positions.map { ResultsPatch.lowerBound(movable, old[$0], from: 0) }, positions: positions,
+            changed: try places(of: RowChanges.subtracting(movable, from: modified), in: old, previous, former),
+            isModified: RowChanges.flags(movable, in: modified))
+        let incoming = try executor.ordered(try matching(movable, executor, context))
+        let others = patch.others(old)
+        var gaps: [Int] = []
+        for key in incoming { gaps.append(try executor.place(of: key, among: others.count) { others[$0] }) }
+        return patch.patch(old, movable: movable, incoming: incoming, at: gaps)
+    }
+
+    /// Those of some rows that belong to the results now, whatever the order.
+    private func matching(
+        _ keys: [Int64], _ executor: Executor?, _ context: DeliveryContext
+    ) throws(DatabaseError) -> [Int64] {
+        if let executor { return try executor.matching(keys) }
+        return RowChanges.subtracting(try context.rows(target).deleted, from: keys)
+    }
+
+    /// Ascending positions of those of some rows that are in sorted results of the version that is read.
+    private func places(
+        of keys: [Int64], in old: OrderedKeys, _ run: RunContext, _ executor: Executor
+    ) throws(DatabaseError) -> [Int] {
+        let view = try run.table(target)
         var places: [Int] = []
-        var living = try candidates.filtered { key throws(DatabaseError) in try view.locate(ObjectKey(key)) != nil }
-        let isDense = isDense(living.count)
-        if isDense { living = try executor.ordered(living) }
-        var place = 0
-        for key in living {
-            place = try executor.position(of: key, among: keys.count, from: isDense ? place : 0, isNear: isDense) {
-                keys[$0]
-            }
-            if place < keys.count, keys[place] == key { places.append(place) }
+        for key in keys where try view.locate(ObjectKey(key)) != nil {
+            let place = try executor.place(of: key, among: old.count) { old[$0] }
+            if place < old.count, old[place] == key { places.append(place) }
         }
-        return isDense ? places : places.sorted()
+        return places.sorted()
     }
 
-    /// So many that each is looked for behind the one before it, not among all.
-    private func isDense(_ count: Int) -> Bool { count > 100 && count * count > keys.count }
-
-    private func evaluateAnew(_ modified: [Int64]) throws(DatabaseError) -> SequenceDifference {
+    /// `movable`: all that may not have kept their order, if that is known.
+    private func evaluateAnew(
+        _ modified: [Int64], movable: [Int64]? = nil
+    ) throws(DatabaseError) -> SequenceDifference {
         session.counters.add(fullReruns: 1)
         let old = keys.all
         let new = try evaluate()
-        keys = KeyBlocks(new)
+        keys = blocks(new)
         let isModified = { (key: Int64) in RowChanges.contains(modified, key) }
         if isPatchable, stage?.isSorted != true { return .ascending(old: old, new: new, isModified: isModified) }
         if case .list = results.source { return .arbitrary(old: old, new: new, isModified: isModified) }
         if case .backlinks = results.source { return .arbitrary(old: old, new: new, isModified: isModified) }
         if case .section = results.source { return .arbitrary(old: old, new: new, isModified: isModified) }
-        return .ordered(old: old, new: new, isModified: isModified)
+        let mayMove = movable.map { movable in { (key: Int64) in RowChanges.contains(movable, key) } } ?? isModified
+        return .ordered(old: old, new: new, isModified: isModified, mayMove: mayMove)
     }
 }
 

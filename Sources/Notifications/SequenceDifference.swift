@@ -65,10 +65,10 @@ package struct SequenceDifference: Equatable, Sendable {
 
     // MARK: Ordered
 
-    /// Each key at most once in each. Keys that are not modified are expected in the same order in both; where they
-    /// are not, the difference is still right, but says more than it had to.
+    /// Each key at most once in each. Keys that may not have moved (nil: that are not modified) are expected in one
+    /// order in both; where they are not, the difference is still right, but says more than it had to.
     package static func ordered(
-        old: [Int64], new: [Int64], isModified: (Int64) -> Bool
+        old: [Int64], new: [Int64], isModified: (Int64) -> Bool, mayMove: ((Int64) -> Bool)? = nil
     ) -> SequenceDifference {
         let (prefix, suffix) = commonEnds(old, new)
         var newIndexOf: [Int64: Int] = [:]
@@ -79,7 +79,10 @@ package struct SequenceDifference: Equatable, Sendable {
         for index in prefix ..< old.count - suffix {
             if let other = newIndexOf[old[index]] { shared.append((index, other)) }
         }
-        let kept = keepers(shared.map(\.new), isFixed: { !isModified(old[shared[$0].old]) })
+        let kept = keepers(shared.map(\.new), isFixed: { index in
+            let key = old[shared[index].old]
+            return !(mayMove?(key) ?? isModified(key))
+        })
 
         var difference = SequenceDifference()
         var staysOld = [Bool](repeating: false, count: old.count - suffix - prefix)

@@ -30,6 +30,8 @@ package final class SessionObservers: SessionHook {
     private var preparedVersion: Version
     /// nil while the session has let go of its file.
     private var keepsHistory: HistoryClaim?
+    /// Only tests choose; observers that were told how share nothing with others.
+    package var patching = ResultsPatching.byCost
     /// Set by the delivery queue the session is bound to.
     var queueBinding: QueueBinding?
 
@@ -43,6 +45,9 @@ package final class SessionObservers: SessionHook {
         queueBinding?.end()
         keepsHistory?.release()
     }
+
+    /// Those of a session that has some.
+    static func known(_ session: Session) -> SessionObservers? { session.hook as? SessionObservers }
 
     /// Those of a session, made on first use.
     package static func of(_ session: Session) throws(DatabaseError) -> SessionObservers {
@@ -114,7 +119,8 @@ package final class SessionObservers: SessionHook {
         preparing = true
         defer { preparing = false }
         let version = try session.version
-        let context = DeliveryContext(session, from: preparedVersion, to: version, isOwnCommit: point == .commit)
+        let context = DeliveryContext(
+            session, from: preparedVersion, to: version, isOwnCommit: point == .commit, patching)
         preparedVersion = version
         defer { session.forgetPrevious() }
         // A callback that writes does not skip them again.

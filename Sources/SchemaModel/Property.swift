@@ -7,6 +7,8 @@ import MotteValues
 package struct Property: Sendable {
     package var name: String
     package var type: PropertyType
+    /// Of ints, alone or in a collection.
+    package var width: IntWidth
     package var collection: CollectionKind
     package var isNullable: Bool
     package var isPrimaryKey: Bool
@@ -19,12 +21,13 @@ package struct Property: Sendable {
     package var keyColumn: ColumnKey?
 
     package init(
-        name: String, type: PropertyType, collection: CollectionKind = .none, isNullable: Bool = false,
-        isPrimaryKey: Bool = false, isIndexed: Bool = false, target: String? = nil, origin: String? = nil,
-        columnKey: ColumnKey? = nil, keyColumn: ColumnKey? = nil
+        name: String, type: PropertyType, width: IntWidth = .bits64, collection: CollectionKind = .none,
+        isNullable: Bool = false, isPrimaryKey: Bool = false, isIndexed: Bool = false, target: String? = nil,
+        origin: String? = nil, columnKey: ColumnKey? = nil, keyColumn: ColumnKey? = nil
     ) {
         self.name = name
         self.type = type
+        self.width = width
         self.collection = collection
         self.isNullable = isNullable
         self.isPrimaryKey = isPrimaryKey
@@ -46,7 +49,8 @@ package struct Property: Sendable {
 
     /// Equal as declarations; column keys do not count.
     package func declaresSame(as other: Property) -> Bool {
-        name.hasSameBytes(as: other.name) && type == other.type && collection == other.collection
+        name.hasSameBytes(as: other.name) && type == other.type && width == other.width
+            && collection == other.collection
             && isNullable == other.isNullable && isPrimaryKey == other.isPrimaryKey && isIndexed == other.isIndexed
             && target.hasSameBytes(as: other.target) && origin.hasSameBytes(as: other.origin)
     }

@@ -28,6 +28,13 @@ package struct SchemaDifference: Sendable {
         }
     }
 
+    package struct WidthChange: Sendable {
+        package let className: String
+        package let propertyName: String
+        package let from: IntWidth
+        package let to: IntWidth
+    }
+
     package struct EmbeddingChange: Sendable {
         package let className: String
         package let becomesEmbedded: Bool
@@ -37,6 +44,8 @@ package struct SchemaDifference: Sendable {
     package private(set) var addedProperties: [AddedProperty] = []
     /// Stored properties that the declaration marks as indexed and the file does not.
     package private(set) var addedIndexes: [PropertyName] = []
+    /// What is stored stays; only what is written from now on is bounded otherwise.
+    package private(set) var widthChanges: [WidthChange] = []
     /// Computed, so they are replaced without touching data.
     package private(set) var replacedInverses: [AddedProperty] = []
     package private(set) var undeclaredTypes: [String] = []
@@ -64,6 +73,7 @@ package struct SchemaDifference: Sendable {
     /// Whether the stored schema has to be written anew.
     package var changesSchema: Bool {
         !addedTypes.isEmpty || !addedProperties.isEmpty || !addedIndexes.isEmpty || !replacedInverses.isEmpty
+            || !widthChanges.isEmpty
     }
 
     /// Whether additions alone do not reach the declaration.
@@ -109,7 +119,9 @@ package struct SchemaDifference: Sendable {
         let name = "\(className).\(declared.name)"
         let storedText = SchemaText.typeText(stored)
         let declaredText = SchemaText.typeText(declared)
-        if !storedText.hasSameBytes(as: declaredText) {
+        var atStoredWidth = declared
+        if stored.type == .int, declared.type == .int { atStoredWidth.width = stored.width }
+        if !storedText.hasSameBytes(as: SchemaText.typeText(atStoredWidth)) {
             if stored.type == .linkingObjects, declared.type == .linkingObjects {
                 replacedInverses.append(AddedProperty(className: className, property: declared))
             } else {
@@ -126,6 +138,11 @@ package struct SchemaDifference: Sendable {
                     : "\(name) is declared as the primary key and is not in the file")
             changedProperties.append(ChangedProperty(className: className, stored: stored, declared: declared))
             return
+        }
+        if stored.width != declared.width {
+            widthChanges.append(
+                WidthChange(
+                    className: className, propertyName: declared.name, from: stored.width, to: declared.width))
         }
         // A primary key has its index anyway.
         if declared.isIndexed, !stored.isIndexed, !stored.isPrimaryKey {

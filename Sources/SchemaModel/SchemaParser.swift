@@ -68,14 +68,14 @@ struct SchemaParser {
 
     private mutating func type(of name: String) throws(DatabaseError) -> Property {
         let expected =
-            "a type: bool, int, float, double, string, data, timestamp, decimal, objectId, uuid, mixed, list<...>,"
-            + " set<...>, map<...>, link<...> or inverse<...>"
+            "a type: bool, int, int8, int16, int32, float, double, string, data, timestamp, decimal, objectId, uuid,"
+            + " mixed, list<...>, set<...>, map<...>, link<...> or inverse<...>"
         guard case .word(let word) = token else { throw unexpected(expected) }
         if let primitive = Self.primitive(word) {
             try advance()
             // Mixed values are nullable without saying so.
-            let isNullable = try accept("?") || primitive == .mixed
-            return Property(name: name, type: primitive, isNullable: isNullable)
+            let isNullable = try accept("?") || primitive.type == .mixed
+            return Property(name: name, type: primitive.type, width: primitive.width, isNullable: isNullable)
         }
         let kinds: [String: CollectionKind] = ["list": .list, "set": .set, "map": .map]
         guard kinds[word] != nil || word == "link" || word == "inverse" else { throw unexpected(expected) }
@@ -93,7 +93,8 @@ struct SchemaParser {
     ) throws(DatabaseError) -> Property {
         var property = Property(name: propertyName, type: .link, collection: kind)
         if case .word(let word) = token, let primitive = Self.primitive(word) {
-            property.type = primitive
+            property.type = primitive.type
+            property.width = primitive.width
             try advance()
         } else {
             property.target = try name("an element type or a class name")
@@ -119,8 +120,8 @@ struct SchemaParser {
         return Property(name: propertyName, type: .linkingObjects, target: target, origin: origin)
     }
 
-    private static func primitive(_ word: String) -> PropertyType? {
-        SchemaText.primitives.first { $0.name.hasSameBytes(as: word) }
+    private static func primitive(_ word: String) -> (type: PropertyType, width: IntWidth)? {
+        SchemaText.primitives.first { $0.name.hasSameBytes(as: word) }.map { ($0.type, $0.width) }
     }
 }
 

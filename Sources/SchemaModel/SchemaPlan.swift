@@ -52,6 +52,9 @@ extension SchemaDifference {
                 + ($0.property.isPrimaryKey ? ", the primary key" : "")
         }
         lines += addedIndexes.map { "\($0.className).\($0.propertyName) gets an index" }
+        lines += widthChanges.map {
+            "\($0.className).\($0.propertyName) takes ints of \($0.to.bits) bits instead of \($0.from.bits)"
+        }
         lines += replacedInverses.map {
             "\($0.className).\($0.property.name) becomes \(SchemaText.typeText($0.property))"
         }

@@ -4,6 +4,7 @@
 ///         id: int key,
 ///         name: string?,
 ///         age: int indexed,
+///         floor: int8?,
 ///         tags: list<string>,
 ///         marks: list<int?>,
 ///         seen: set<timestamp>,
@@ -19,7 +20,8 @@
 /// Commas and line ends between properties are optional, `#` starts a comment to the end of the line. A name that is no
 /// plain word, or that is the word of a type where a class is expected, stands in backquotes, where `` \` `` and `\\`
 /// escape. A link is nullable without saying so, as are
-/// the objects of a map and mixed values. Keys of maps are strings.
+/// the objects of a map and mixed values. Keys of maps are strings. An int has 64 bits unless it is an int8, int16 or
+/// int32.
 import MotteValues
 
 package enum SchemaText {
@@ -51,9 +53,14 @@ package enum SchemaText {
         case (.link, let kind): return "\(kind.name)<\(target)\(property.isNullable ? "?" : "")>"
         case (.mixed, .none): return property.isNullable ? "mixed" : "mixed!"
         case (.mixed, let kind): return "\(kind.name)<\(property.isNullable ? "mixed" : "mixed!")>"
-        case (let type, .none): return type.name + (property.isNullable ? "?" : "")
-        case (let type, let kind): return "\(kind.name)<\(type.name)\(property.isNullable ? "?" : "")>"
+        case (let type, .none): return type.name + width(property) + (property.isNullable ? "?" : "")
+        case (let type, let kind):
+            return "\(kind.name)<\(type.name)\(width(property))\(property.isNullable ? "?" : "")>"
         }
+    }
+
+    private static func width(_ property: Property) -> String {
+        property.width == .bits64 ? "" : "\(property.width.bits)"
     }
 
     /// Throws `.schemaInvalid` with line and column; the result is not validated.
@@ -62,9 +69,11 @@ package enum SchemaText {
         return try parser.schema()
     }
 
-    static let primitives: [PropertyType] = [
-        .bool, .int, .float, .double, .string, .data, .timestamp, .decimal, .objectID, .uuid, .mixed,
-    ]
+    static let primitives: [(name: String, type: PropertyType, width: IntWidth)] =
+        [
+            PropertyType.bool, .int, .float, .double, .string, .data, .timestamp, .decimal, .objectID, .uuid, .mixed,
+        ].map { ($0.name, $0, .bits64) }
+        + IntWidth.allCases.map { ("int\($0.bits)", .int, $0) }
 
     private static func quotedClass(_ name: String) -> String {
         primitives.contains { $0.name.hasSameBytes(as: name) } ? "`\(name)`" : quoted(name)

@@ -43,6 +43,12 @@ package struct SchemaValidation {
         try checkPrimaryKeyType(property, of: type)
         try checkIndexedType(property, of: type)
         try checkEmbedded(property, of: type)
+        try checkWidth(property, of: type)
+    }
+
+    private func checkWidth(_ property: Property, of type: ObjectType) throws(DatabaseError) {
+        guard property.width != .bits64, property.type != .int else { return }
+        throw broken(type, property, "has a width of \(property.width.bits) bits, which only ints have")
     }
 
     private func checkEmbedded(_ property: Property, of type: ObjectType) throws(DatabaseError) {

@@ -11,6 +11,9 @@ package final class Database: Sendable {
     package let counters = Counters()
     private let rowsPerCluster: Int
     private let newestCatalog = Locked<Catalog>(.empty)
+    /// What was read from the change log last: every session asks for the same, to move on and to tell of it.
+    private let lastChanges = Locked<(checksum: UInt32, summary: ChangeSummary)?>(nil)
+    private static let mostKept = 40_000
 
     private init(_ pages: PageStore, rowsPerCluster: Int) {
         self.pages = pages
@@ -62,18 +65,18 @@ package final class Database: Sendable {
         guard newest.version > snapshot.version else { return false }
         let catalog = try snapshot.shown(try catalog(in: newest))
         try snapshot.reliance?.check(snapshot.catalog, catalog)
-        let touched = catalog === snapshot.catalog ? try touchedClusters(from: snapshot.version, to: newest) : nil
+        let touched = catalog === snapshot.catalog ? try touched(from: snapshot.version, to: newest, catalog) : nil
         try snapshot.advance(to: newest, catalog: catalog, touched: touched)
         return true
     }
 
     /// After this process's own commit: which clusters changed is known without reading the log.
-    func advance(_ snapshot: Snapshot, touched: [TableKey: Set<Int>]?) throws(DatabaseError) {
+    func advance(_ snapshot: Snapshot, touched: TouchedPages?) throws(DatabaseError) {
         try advance(snapshot, to: try pages.snapshot(), touched: touched)
     }
 
     func advance(
-        _ snapshot: Snapshot, to newest: PageSnapshot, touched: [TableKey: Set<Int>]?
+        _ snapshot: Snapshot, to newest: PageSnapshot, touched: TouchedPages?
     ) throws(DatabaseError) {
         try snapshot.advance(to: newest, catalog: try catalog(in: newest), touched: touched)
     }
@@ -84,19 +87,37 @@ package final class Database: Sendable {
     }
 
     private func changes(from: Version, in newest: PageSnapshot) throws(DatabaseError) -> ChangeSummary? {
+        // The checksum goes over that of the record before: records that are alike in it are the same.
+        let checksum = try HistoryLog.checksum(of: newest.version, in: newest)
+        if let known = lastChanges.withLock({ $0 }), known.checksum == checksum, known.summary.from == from,
+            known.summary.to == newest.version
+        {
+            return known.summary
+        }
         let summary = try HistoryLog.changes(from: from, to: newest.version, snapshot: newest)
         counters.add(logRecordsRead: Int(newest.version.rawValue - from.rawValue))
+        if let summary, summary.size <= Self.mostKept {
+            lastChanges.withLock { $0 = (checksum, summary) }
+        }
         return summary
     }
 
-    private func touchedClusters(
-        from: Version, to newest: PageSnapshot
-    ) throws(DatabaseError) -> [TableKey: Set<Int>]? {
+    private func touched(
+        from: Version, to newest: PageSnapshot, _ catalog: Catalog
+    ) throws(DatabaseError) -> TouchedPages? {
         // Many versions at once are read faster anew than from their records.
         guard newest.version.rawValue - from.rawValue <= 64 else { return nil }
         guard let summary = try changes(from: from, in: newest) else { return nil }
-        var touched: [TableKey: Set<Int>] = [:]
-        for table in summary.tables { touched[table.table] = table.touchedBlocks(of: rowsPerCluster) }
+        var touched = TouchedPages()
+        for table in summary.tables { touched.clusters[table.table] = table.touchedBlocks(of: rowsPerCluster) }
+        // From each record: what came in one commit and went in the next has been in the index nevertheless.
+        for part in summary.records.flatMap(\.tables) {
+            guard let stored = catalog.table(part.table) else { return nil }
+            for column in stored.columns where part.mayChangeIndex(of: column.key) {
+                if let index = column.index { touched.indexes.insert(index) }
+                if let index = column.linkIndex { touched.indexes.insert(index) }
+            }
+        }
         return touched
     }
 
@@ -154,7 +175,7 @@ package final class Database: Sendable {
 
     /// Moves a snapshot of the group's newest version from memory to the file, where it is now.
     package func settle(_ snapshot: Snapshot, _ group: PageGroup) throws(DatabaseError) {
-        try advance(snapshot, to: group.newest, touched: [:])
+        try advance(snapshot, to: group.newest, touched: TouchedPages())
     }
 }
 

@@ -108,7 +108,12 @@ struct RowBatch {
     /// The first row from `start` on that a quick look does not clear; `rowCount` where all are fine.
     private func firstToLookAt(_ source: BatchColumn, _ column: StoredColumn, from start: Int) -> Int {
         switch (source, column.type) {
-        case (.ints, .int), (.doubles, .double): return rowCount
+        case (.ints(let ints), .int):
+            guard column.width != .bits64 else { return rowCount }
+            let range = column.width.range
+            for row in start ..< rowCount where !range.contains(ints[row]) { return row }
+            return rowCount
+        case (.doubles, .double): return rowCount
         case (.texts(let heap, let offsets), .string): return firstOddText(heap, offsets)
         case (.cells(let cells, let stride), .string):
             let wanted = column.type.rawValue
@@ -116,6 +121,13 @@ struct RowBatch {
             for row in start ..< rowCount {
                 let view = cells[row &* stride]
                 guard view.kindNumber == wanted, view.high <= limit, Self.isShortASCII(view.bytes) else { return row }
+            }
+            return rowCount
+        case (.cells(let cells, let stride), .int) where column.width != .bits64:
+            let range = column.width.range
+            for row in start ..< rowCount {
+                let view = cells[row &* stride]
+                guard view.kindNumber == ValueKind.int.rawValue, range.contains(view.intValue) else { return row }
             }
             return rowCount
         case (.cells(let cells, let stride), .int), (.cells(let cells, let stride), .double),

@@ -50,6 +50,12 @@ package class RowSource {
     }
 }
 
+/// Of which pages a later version differs from an earlier one, so that pointers into all others are kept.
+struct TouchedPages {
+    var clusters: [TableKey: Set<Int>] = [:]
+    var indexes: Set<IndexKey> = []
+}
+
 /// A committed version. Its owner may move it to a newer one, which keeps every chunk pointer that still holds; frozen
 /// things hold a snapshot of their own that stays.
 package final class Snapshot: RowSource {
@@ -99,12 +105,10 @@ package final class Snapshot: RowSource {
         IndexView(reader(key))
     }
 
-    /// Moves to `newer`. `touched` says which clusters of which tables changed in between, nil if that is not known.
-    package func advance(
-        to newer: PageSnapshot, catalog newCatalog: Catalog, touched: [TableKey: Set<Int>]?
-    ) throws(DatabaseError) {
-        readers.removeAll()
+    /// Moves to `newer`. `touched` says what changed in between, nil if that is not known.
+    func advance(to newer: PageSnapshot, catalog newCatalog: Catalog, touched: TouchedPages?) throws(DatabaseError) {
         if newCatalog !== catalog {
+            readers.removeAll()
             replaceCatalog(newCatalog)
             pages = newer
             directories.removeAll()
@@ -112,9 +116,15 @@ package final class Snapshot: RowSource {
             return
         }
         pages = newer
+        if let touched {
+            for index in touched.indexes { readers[index] = nil }
+            for reader in readers.values { reader.advance(to: newer) }
+        } else {
+            readers.removeAll()
+        }
         for directory in directories {
             guard let directory else { continue }
-            let clusters = touched.map { $0[directory.layout.key] ?? [] }
+            let clusters = touched.map { $0.clusters[directory.layout.key] ?? [] }
             try directory.advance(to: newer, touched: clusters)
         }
     }

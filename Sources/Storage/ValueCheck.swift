@@ -22,7 +22,10 @@ enum ValueCheck {
         case (.null, _):
             guard column.isNullable else { throw nullNotAllowed(column, table) }
             return view
-        case (.bool, .bool), (.int, .int), (.float, .float), (.double, .double):
+        case (.int, .int):
+            guard column.width.holds(view.intValue) else { throw tooWide(view.intValue, column, table) }
+            return view
+        case (.bool, .bool), (.float, .float), (.double, .double):
             return view
         case (.int, .double): return .double(Double(view.intValue))
         case (.int, .float): return .float(Float(view.intValue))
@@ -121,6 +124,17 @@ enum ValueCheck {
     static func nullNotAllowed(_ column: StoredColumn, _ table: StoredTable) -> DatabaseError {
         DatabaseError(
             .nullNotAllowed, "\(table.name).\(column.name) cannot be null; declare it optional or give a value",
+            className: table.name, propertyName: column.name)
+    }
+
+    private static func tooWide(
+        _ value: Int64, _ column: StoredColumn, _ table: StoredTable
+    ) -> DatabaseError {
+        let range = column.width.range
+        return DatabaseError(
+            .overflow,
+            "\(table.name).\(column.name) is an int\(column.width.bits) and holds \(range.lowerBound) to "
+                + "\(range.upperBound), not \(value); declare it wider or give a smaller value",
             className: table.name, propertyName: column.name)
     }
 

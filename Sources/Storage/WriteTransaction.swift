@@ -96,7 +96,7 @@ package final class WriteTransaction: RowSource {
         // An index that is not there yet is built from the final rows; changes before that are of no interest.
         if let migration, migration.deferred.contains(key) { return IndexDelta() }
         if let delta = deltas[key] { return delta }
-        let delta = IndexDelta(isUnique: isUnique)
+        let delta = IndexDelta(isUnique: isUnique, spool: spool)
         deltas[key] = delta
         return delta
     }
@@ -147,11 +147,11 @@ package final class WriteTransaction: RowSource {
         case .own(let lock):
             try database.pages.commit(batch, lock: lock, version: next)
             // Still under the lock, so that the snapshot is exactly the version just made.
-            try database.advance(base, touched: touchedClusters())
+            try database.advance(base, touched: touchedPages())
         case .group(let group):
             // A version that changes the schema is known to all by its number, so it must never be taken back.
             let newest = try group.add(batch, version: next, alone: newCatalog != nil)
-            try database.advance(base, to: newest, touched: touchedClusters())
+            try database.advance(base, to: newest, touched: touchedPages())
         }
         close()
         return next
@@ -177,14 +177,15 @@ package final class WriteTransaction: RowSource {
         right = nil
     }
 
-    private func touchedClusters() -> [TableKey: Set<Int>]? {
-        var touched: [TableKey: Set<Int>] = [:]
+    private func touchedPages() -> TouchedPages {
+        var touched = TouchedPages()
         for writer in writers {
             guard let writer, writer.touched else { continue }
             var clusters: Set<Int> = []
             for (cluster, overlay) in writer.dirty.enumerated() where overlay != nil { clusters.insert(cluster) }
-            touched[writer.layout.key] = clusters
+            touched.clusters[writer.layout.key] = clusters
         }
+        for (index, delta) in deltas where !delta.isEmpty { touched.indexes.insert(index) }
         return touched
     }
 }

@@ -110,11 +110,21 @@ import Testing
         #expect(parsed("2013-01-01") == Timestamp(seconds: 1_356_998_400, nanoseconds: 0))
         #expect(parsed("2013-01-01T10:00:00.25+02:00") == Timestamp(seconds: 1_357_027_200, nanoseconds: 250_000_000))
         #expect(parsed("1969-12-31T23:59:59.5Z") == Timestamp(seconds: -1, nanoseconds: 500_000_000))
+        #expect(parsed("9999-12-31 23:59:59-0130") == Timestamp(seconds: 253_402_306_199, nanoseconds: 0))
         for text in [
+            "", "2013", "2013-13-01", "13-01-01", "2013-01-01T10:00:60Z", "2013-01-01T10:00:00.Z",
+            "2013-01-01T10:00:00Z ", "2013-01-01T10:00:00+",
             "2013-02-29", "2013-01-01T10:00:00", "2013-01-01T24:00:00Z", "2013-1-1", "2013-01-01T10:00:00.0000000001Z",
             "+2013-01-01", "99999-01-01", "2013-01-01T10:00:00Zx", "+999999999999-01-01T00:00:00Z",
         ] {
             #expect(parsed(text) == nil, "\(text)")
+        }
+        for (time, text) in [
+            (Timestamp(seconds: -1, nanoseconds: 500_000_000), "1969-12-31T23:59:59.5Z"),
+            (Timestamp(seconds: 951_825_600, nanoseconds: 1), "2000-02-29T12:00:00.000000001Z"),
+            (Timestamp(seconds: 253_402_300_800, nanoseconds: 0), "+10000-01-01T00:00:00Z"),
+        ] {
+            #expect(TimeText.text(time) == text)
         }
         for seconds in [Int64.min, -62_167_219_201, -62_167_219_200, 0, 253_402_300_799, 253_402_300_800, .max] {
             let time = Timestamp(seconds: seconds, nanoseconds: 1)

@@ -10,6 +10,11 @@ private class Song: Object {
     @Persisted var title: String
     @Persisted var rating: Int?
     @Persisted var next: Song?
+    @Persisted var covers: List<Song>
+    @Persisted var tags: MutableSet<String>
+    @Persisted var notes: Map<String, Int>
+    @Persisted var marks: List<Int>
+    @Persisted(originProperty: "next") var earlier: LinkingObjects<Song>
 }
 
 private final class Told: Sendable {
@@ -94,5 +99,38 @@ private func track<T>(_ read: () -> T) -> Told {
         for _ in 0 ..< 3 { #expect(song.title == "a") }
         try realm.write { song.title = "x" }
         #expect(told.count == 0 && song.title == "x")
+    }
+
+    @Test func collectionsAreTrackedByWhatTheyConsistOf() throws {
+        let all = realm.objects(Song.self), rated = all.filter("rating > 1").sorted(byKeyPath: "title")
+        let told: [String: Told] = [
+            "all": track { all.count }, "rated": track { Array(rated) }, "covers": track { song.covers.first },
+            "tags": track { song.tags.contains("x") }, "notes": track { song.notes["k"] },
+            "marks": track { song.marks.sum() }, "earlier": track { song.earlier.isEmpty },
+        ]
+        func heard() -> [String] { told.filter { $0.value.count == 1 }.keys.sorted() }
+        try realm.write { song.title = "other" }
+        #expect(heard().isEmpty && told.values.allSatisfy { $0.count == 0 })
+        try realm.write { song.rating = 2 }
+        #expect(heard() == ["rated"])
+        try realm.write {
+            song.covers.append(song)
+            song.marks.append(3)
+        }
+        #expect(heard() == ["covers", "marks", "rated"])
+        try realm.write {
+            song.tags.insert("x")
+            song.notes["k"] = 1
+            song.next?.next = song
+        }
+        #expect(heard() == ["covers", "earlier", "marks", "notes", "rated", "tags"])
+        try realm.write { _ = realm.create(Song.self, value: ["id": 3]) }
+        #expect(heard().count == 7 && told.values.allSatisfy { $0.count == 1 })
+        let again = track { song.marks.count }
+        try realm.write { song.marks[0] = 4 }
+        #expect(again.count == 1)
+        let gone = track { song.marks.count }
+        try realm.write { realm.delete(song) }
+        #expect(gone.count == 1)
     }
 }

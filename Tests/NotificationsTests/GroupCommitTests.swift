@@ -16,6 +16,32 @@ private final class Kept {
     var calls = 0
 }
 
+extension Session {
+    /// Each in a write of its own within one group: its version, or why it is not there.
+    fileprivate func writeTogether(
+        _ writes: [() throws(DatabaseError) -> Void]
+    ) throws -> (writes: [Result<Version, DatabaseError>], callbackFailure: DatabaseError?) {
+        try beginGroup()
+        var results: [Result<Version, DatabaseError>] = []
+        for body in writes {
+            do throws(DatabaseError) {
+                try beginWrite()
+                try body()
+                results.append(.success(isInWrite ? try commit() : try version))
+            } catch {
+                if isInWrite { try cancel() }
+                results.append(.failure(error))
+            }
+        }
+        do throws(DatabaseError) {
+            return (results, try endGroup())
+        } catch {
+            let shown = try version
+            return (results.map { $0.flatMap { $0 > shown ? .failure(error) : .success($0) } }, nil)
+        }
+    }
+}
+
 @Suite struct GroupCommitTests {
     private func add(_ id: Int64, in session: Session, _ kept: Kept, aging old: LiveObject?) throws {
         let object = try session.add("Person", ["id": .int(id)])

@@ -11,21 +11,25 @@ import Testing
         try PropertyTest.run(rounds: 500) { random, comment in
             let old = Array(Set((0 ..< random.below(20)).map { _ in Int64(random.below(30)) })).sorted()
             let touched = Array(Set((0 ..< random.below(8)).map { _ in Int64(random.below(40)) })).sorted()
-            let candidates = touched.map {
-                ResultsPatch.Candidate(key: $0, isIn: random.chance(60), isModified: random.chance(70))
-            }
+            // Some may have come or gone, some only changed.
+            let mayMove = touched.map { _ in random.chance(70) }
+            let isIn = touched.map { _ in random.chance(60) }
+            let isModified = touched.map { _ in random.chance(70) }
             var members = Set(old)
-            for candidate in candidates {
-                if candidate.isIn { members.insert(candidate.key) } else { members.remove(candidate.key) }
+            for (index, key) in touched.enumerated() where mayMove[index] {
+                if isIn[index] { members.insert(key) } else { members.remove(key) }
             }
-            let modified = Set(candidates.filter(\.isModified).map(\.key))
-            let patch = ResultsPatch.ascending(KeyBlocks(old), candidates)
+            let modified = Set(touched.indices.filter { isModified[$0] }.map { touched[$0] })
+            let patch = ResultsPatch.ascending(
+                KeySet(old),
+                ResultsPatch.Touched(keys: touched, mayMove: mayMove, isIn: isIn, isModified: isModified))
             #expect(patch.keys.all == members.sorted(), "\(comment)")
             #expect(
                 patch.difference == .ascending(old: old, new: members.sorted()) { modified.contains($0) }, "\(comment)")
         }
     }
 
+    /// One by one, in passes over all keys by merging and by comparing: the same as anew, all of them.
     @Test func sortedEqualsAnew() throws {
         try PropertyTest.run(rounds: 500) { random, comment in
             var ranks: [Int64: Int] = [:]
@@ -33,28 +37,42 @@ import Testing
             func ordered(_ keys: some Sequence<Int64>) -> [Int64] {
                 keys.sorted { (ranks[$0]!, $0) < (ranks[$1]!, $1) }
             }
-            let members = Set((0 ..< random.below(20)).map { _ in Int64(random.below(30)) })
+            func place(_ key: Int64, _ others: [Int64]) -> Int {
+                others.firstIndex { (ranks[$0]!, $0) > (ranks[key]!, key) } ?? others.count
+            }
+            let members = Set((0 ..< random.below(30)).map { _ in Int64(random.below(30)) })
             let old = ordered(members)
             var now = members
-            var candidates: [ResultsPatch.Candidate] = []
-            for key in Set((0 ..< random.below(8)).map { _ in Int64(random.below(40)) }).sorted() {
-                let isIn = random.chance(70)
-                candidates.append(ResultsPatch.Candidate(key: key, isIn: isIn, isModified: true))
+            let movable = Set((0 ..< random.below(12)).map { _ in Int64(random.below(40)) }).sorted()
+            let modified = Set((0 ..< random.below(12)).map { _ in Int64(random.below(40)) } + movable.filter { _ in
+                random.chance(50)
+            }).sorted()
+            for key in movable {
                 if random.chance(70) { ranks[key] = random.below(20) }
-                if isIn { now.insert(key) } else { now.remove(key) }
+                if random.chance(70) { now.insert(key) } else { now.remove(key) }
             }
             let new = ordered(now)
-            let touched = Set(candidates.map(\.key))
-            let incoming = ordered(candidates.filter(\.isIn).map(\.key))
-            let known = random.chance(50) ? old.indices.filter { touched.contains(old[$0]) } : nil
-            let patch = ResultsPatch.sorted(KeyBlocks(old), candidates, incoming: incoming, places: known) {
-                others, key, start in
-                (start ..< others.count).first { (ranks[others[$0]]!, others[$0]) > (ranks[key]!, key) } ?? others.count
-            }
-            #expect(patch.keys.all == new, "\(comment)")
-            #expect(patch.difference == .ordered(old: old, new: new) { touched.contains($0) }, "\(comment)")
-            #expect(
-                apply(patch.difference.deletions, patch.difference.insertions, old: old, new: new) == new, "\(comment)")
+            let expected = SequenceDifference.ordered(
+                old: old, new: new, isModified: { modified.contains($0) }, mayMove: { movable.contains($0) })
+            #expect(apply(expected.deletions, expected.insertions, old: old, new: new) == new, "\(comment)")
+
+            let incoming = ordered(movable.filter(now.contains))
+            let bulk = try #require(BulkPatch(OrderedKeys(old), movable: movable, modified: modified))
+            let merged = bulk.merging(incoming, at: incoming.map { place($0, bulk.others) })
+            #expect(merged.keys.all == new && merged.difference == expected, "\(comment)")
+            let compared = bulk.comparing(new)
+            #expect(compared.keys.all == new && compared.difference == expected, "\(comment)")
+
+            let places = old.indices.filter { movable.contains(old[$0]) }
+            let patch = SortedPatch(
+                ranks: places.map { ResultsPatch.lowerBound(movable, old[$0], from: 0) }, positions: places,
+                changed: old.indices.filter { modified.contains(old[$0]) && !movable.contains(old[$0]) },
+                isModified: movable.map(modified.contains))
+            let others = patch.others(OrderedKeys(old))
+            let each = patch.patch(
+                OrderedKeys(old), movable: movable, incoming: incoming,
+                at: incoming.map { place($0, (0 ..< others.count).map { others[$0] }) })
+            #expect(each.keys.all == new && each.difference == expected, "\(comment)")
         }
     }
 
@@ -62,7 +80,7 @@ import Testing
     @Test func blocksOfKeysAreAnArray() throws {
         try PropertyTest.run(rounds: 20) { random, comment in
             var keys = (0 ..< Int64(random.below(9_000))).map { $0 * 3 }
-            var blocks = KeyBlocks(keys)
+            var blocks = OrderedKeys(keys)
             for _ in 0 ..< 12 {
                 let before = (keys, blocks)
                 let removed = Set((0 ..< random.below(random.chance(20) ? keys.count + 1 : 9)).map { _ in
@@ -83,10 +101,45 @@ import Testing
                 }
                 #expect(blocks.prefix(7) == Array(keys.prefix(7)), "\(comment)")
             }
-            let sorted = KeyBlocks(keys.sorted())
-            let wanted = Int64(random.below(1_000))
-            let expected = keys.sorted().firstIndex { $0 >= wanted } ?? keys.count
-            #expect(sorted.lowerBound(wanted, from: 0) == expected, "\(comment)")
+        }
+    }
+
+    /// Runs, bits and offsets in turn, as keys come and go; far apart and side by side; copies stay what they were.
+    @Test func setsOfKeysAreSortedArrays() throws {
+        try PropertyTest.run(rounds: 8) { random, comment in
+            let span = random.pick([3_000, 20_000, 4_000_000])
+            var members = Set((0 ..< random.below(9_000)).map { Int64($0 % span) })
+            var set = KeySet(members.sorted())
+            for _ in 0 ..< 8 {
+                let before = (members, set)
+                let size = random.pick([3, 40, 3_000])
+                let start = random.below(span)
+                let touched = Set((0 ..< size).map { index in
+                    Int64(random.chance(50) ? random.below(span) : (start + index) % span)
+                })
+                let removed = touched.filter { members.contains($0) && random.chance(70) }.sorted()
+                let inserted = touched.filter { !members.contains($0) && random.chance(70) }.sorted()
+                members.subtract(removed)
+                members.formUnion(inserted)
+                set = set.editing(removing: removed, inserting: inserted)
+                let keys = members.sorted()
+                #expect(set.prefix(.max) == keys && set.count == keys.count, "\(comment)")
+                #expect(before.1.prefix(.max) == before.0.sorted(), "\(comment)")
+                #expect(set.prefix(70) == Array(keys.prefix(70)), "\(comment)")
+                for _ in 0 ..< 9 where !keys.isEmpty {
+                    let position = random.below(keys.count)
+                    #expect(set[position] == keys[position], "\(comment)")
+                }
+                let wanted = touched.sorted()
+                var places: [Int] = []
+                var there: [Int64] = []
+                set.forEachPlace(of: wanted) { index, position, isThere in
+                    places.append(position)
+                    if isThere { there.append(wanted[index]) }
+                }
+                #expect(places == wanted.map { ResultsPatch.lowerBound(keys, $0, from: 0) }, "\(comment)")
+                #expect(there == wanted.filter(members.contains), "\(comment)")
+            }
         }
     }
 }

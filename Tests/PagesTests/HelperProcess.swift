@@ -145,6 +145,13 @@ final class HelperProcess {
             }
             try increment(store)
             report("at \(try store.snapshot().version.rawValue)")
+        case "fill-and-empty":
+            var batch = PageBatch()
+            for number in 0 ..< 200 { batch.put([9, UInt8(number)], [UInt8](repeating: 1, count: 40_000)) }
+            try store.commitNext(batch)
+            batch = PageBatch()
+            for number in 0 ..< 200 { batch.delete([9, UInt8(number)]) }
+            try store.commitNext(batch)
         case "memory":
             var batch = PageBatch()
             let value = [UInt8](repeating: 1, count: 16_000)
@@ -152,6 +159,8 @@ final class HelperProcess {
             try store.commitNext(batch)
             batch = PageBatch()
             report("\(residentKilobytes())")
+            let isRight = try isEach(value, of: 4_000, in: store)
+            report(isRight ? "\(residentKilobytes())" : "another value")
             for number in 0 ..< 4_000 { batch.delete([9, UInt8(number >> 8), UInt8(number & 255)]) }
             try store.commitNext(batch)
             for _ in 0 ..< 3 { try increment(store) }
@@ -169,6 +178,13 @@ final class HelperProcess {
         var batch = PageBatch()
         batch.put(Array("count".utf8), Array("\(count + 1)".utf8))
         try store.commit(batch, lock: lock, version: Version(snapshot.version.rawValue + 1))
+    }
+
+    private func isEach(_ value: [UInt8], of count: Int, in store: PageStore) throws -> Bool {
+        let snapshot = try store.snapshot()
+        return try (0 ..< count).allSatisfy { number in
+            try snapshot.get([9, UInt8(number >> 8), UInt8(number & 255)]).map { [UInt8]($0.bytes) } == value
+        }
     }
 
     /// Of memory that is no file's.

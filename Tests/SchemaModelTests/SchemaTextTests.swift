@@ -48,8 +48,8 @@ import Testing
         ("Dog { name string }", "schema text, line 1, column 12: expected ':', found 'string'"),
         (
             "Dog {\n  name: text }",
-            "schema text, line 2, column 9: expected a type: bool, int, float, double, string, data, timestamp, "
-                + "decimal, objectId, uuid, mixed, "
+            "schema text, line 2, column 9: expected a type: bool, int, int8, int16, int32, float, double, string, "
+                + "data, timestamp, decimal, objectId, uuid, mixed, "
                 + "list<...>, set<...>, map<...>, link<...> or inverse<...>, found 'text'"
         ),
         ("Dog { a: int, b", "schema text, line 1, column 16: expected ':', found the end"),
@@ -109,6 +109,7 @@ enum RandomSchema {
                     properties.append(
                         Property(
                             name: ["p\(index)", "key \(index)", "`\\\(index)"][random.below(3)], type: type,
+                            width: type == .int ? random.pick(IntWidth.allCases) : .bits64,
                             collection: isList ? .list : .none, isNullable: isLink ? !isList : random.chance(50),
                             isIndexed: !isList && type.canBeIndexed && random.chance(30),
                             target: isLink ? random.pick(names) : nil))

@@ -73,6 +73,8 @@ int motte_shim_lock_byte_of_process(int descriptor, int64_t offset);
 /* When the process started, in clock ticks since boot (field 22 of /proc/<pid>/stat); 0 when there is no such process.
  * With the pid it names a process for ever, which the pid alone does not. */
 uint64_t motte_shim_process_start(int32_t pid);
+/* The same of this process, looked up once. Called holding the open-files lock. */
+uint64_t motte_shim_own_start(void);
 
 /* The f_type of the file system at `path` (linux/magic.h); 0 when it cannot be told. */
 uint32_t motte_shim_file_system_type(const char *path);

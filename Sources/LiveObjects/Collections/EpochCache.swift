@@ -56,6 +56,9 @@ final class EpochCache<Content> {
         epoch = session.viewEpoch
     }
 
+    /// A frozen session's content stays: others may be reading it.
+    func forget(_ session: Session) { if !session.isFrozen { content = nil } }
+
     private func getLocked(_ make: () throws(DatabaseError) -> Content) throws(DatabaseError) -> Content {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }

@@ -148,7 +148,11 @@ package final class LiveResults: LiveCollection {
     }
 
     /// For whoever has computed them another way: these are the keys in the session's present state.
-    package func install(_ keys: KeyBlocks) { cachedBlocks.put(keys, session) }
+    package func install(_ keys: KeyBlocks) {
+        cachedBlocks.put(keys, session)
+        // The same once more, for as long as they are observed.
+        cachedKeys.forget(session)
+    }
 
     package override func key(at index: Int) throws(DatabaseError) -> ObjectKey {
         guard let wholeTable else {
@@ -180,6 +184,10 @@ package final class LiveResults: LiveCollection {
         if let wholeTable {
             let view = try session.table(wholeTable)
             return try positions(view).index(of: key, view)
+        }
+        if let known = cachedBlocks.peek(session)?.position(of: key.rawValue) {
+            try session.check()
+            return known.isThere ? known.position : nil
         }
         return try super.index(of: key)
     }

@@ -78,9 +78,12 @@ package final class SharedKeys: Sendable {
     static func keys(
         _ table: TableKey, _ stage: ResultsStage?, _ catalog: Catalog, at version: Version
     ) -> KeyBlocks? {
-        guard all.withLock({ !$0.isEmpty }) else { return nil }
-        let name = Name(catalog: ObjectIdentifier(catalog), table: table, text: stage?.text ?? "")
-        guard let found = all.withLock({ $0[name]?.keys }), found.isFor(stage) else { return nil }
+        let found = all.withLock { all -> SharedKeys? in
+            // Before a name is made of the query's text.
+            guard !all.isEmpty else { return nil }
+            return all[Name(catalog: ObjectIdentifier(catalog), table: table, text: stage?.text ?? "")]?.keys
+        }
+        guard let found, found.isFor(stage) else { return nil }
         return found.keys(at: version)
     }
 

@@ -14,11 +14,11 @@ import MotteStorage
 import MotteValues
 
 /// The words of a session that every read looks at.
-struct ReadGate {
+package struct ReadGate {
     /// Serial of the thread that may use the session; 0: any.
-    var owner: UInt64
-    let forkGeneration: UInt32
-    private(set) var stamp: UInt64 = 0
+    package var owner: UInt64
+    package let forkGeneration: UInt32
+    package private(set) var stamp: UInt64 = 0
     private var lastStamp: UInt64 = 0
 
     init(owner: UInt64, forkGeneration: UInt32) {
@@ -36,28 +36,35 @@ struct ReadGate {
 }
 
 package struct CellReads {
-    struct Window {
-        var stamp: UInt64
-        var firstKey: Int64
-        var chunk: ColumnChunk
+    /// The chunk's words that a read of a number needs stand beside it, because the floor that reads them can look at
+    /// stored words of another module without a call, but not call its functions without one.
+    package struct Window {
+        package let stamp: UInt64
+        package let firstKey: Int64
+        package let count: UInt64
+        package let values: UnsafeRawPointer
+        package let validity: UnsafeRawPointer?
+        package let reference: Int64
+        package let width: UInt8
+        package let kind: ColumnKind
+        package let chunk: ColumnChunk
+
+        init(stamp: UInt64, firstKey: Int64, _ chunk: ColumnChunk) {
+            self.stamp = stamp
+            self.firstKey = firstKey
+            count = UInt64(UInt(bitPattern: chunk.count))
+            values = chunk.values
+            validity = chunk.validity
+            reference = chunk.reference
+            width = chunk.width
+            kind = chunk.kind
+            self.chunk = chunk
+        }
     }
 
-    /// A value that is there, not null, of the kind that was asked for.
-    package struct Cell {
-        let window: UnsafePointer<Window>
-        let row: Int
-
-        @inline(__always) package var bool: Bool { window.pointee.chunk.bool(row) }
-        @inline(__always) package var int: Int64 { window.pointee.chunk.int(row) }
-        @inline(__always) package var float: Float { window.pointee.chunk.float(row) }
-        @inline(__always) package var double: Double { window.pointee.chunk.double(row) }
-        package var timestamp: Timestamp { window.pointee.chunk.timestamp(row) }
-        package var bytes: UnsafeRawBufferPointer { window.pointee.chunk.bytes(row) }
-    }
-
-    private let gate: UnsafeMutablePointer<ReadGate>
-    private let windows: UnsafeMutablePointer<Window>
-    private let count: UInt32
+    package let gate: UnsafeMutablePointer<ReadGate>
+    package let windows: UnsafeMutablePointer<Window>
+    package let count: UInt32
 
     /// Whether the caller is on the one thread that the session belongs to, as opposed to a queue or an actor.
     var isOnOwnThread: Bool { gate.pointee.owner == motte_shim_thread_serial() }
@@ -67,31 +74,22 @@ package struct CellReads {
         count = UInt32(columnLimit)
         windows = .allocate(capacity: columnLimit)
         windows.initialize(
-            repeating: Window(stamp: .max, firstKey: 0, chunk: ColumnChunk(emptyAt: gate)), count: columnLimit)
+            repeating: Window(stamp: .max, firstKey: 0, ColumnChunk(emptyAt: gate)), count: columnLimit)
     }
 
     func free() { windows.deallocate() }
 
-    /// nil where it has to be read the long way, as everywhere while reads are tracked.
-    @inline(__always)
-    package func cell(_ column: UInt32, _ key: Int64, _ kind: ColumnKind) -> Cell? {
-        let gate = UnsafePointer(gate)
-        guard column < count, gate.pointee.owner == motte_shim_serial_for_reading(),
-            gate.pointee.forkGeneration == motte_shim_read_state()
-        else { return nil }
-        let window = UnsafePointer(windows + Int(column))
-        let row = key &- window.pointee.firstKey
-        guard window.pointee.stamp == gate.pointee.stamp,
-            UInt64(bitPattern: row) < UInt64(UInt(bitPattern: window.pointee.chunk.count)),
-            window.pointee.chunk.kind == kind, !window.pointee.chunk.isNull(Int(row))
-        else { return nil }
-        return Cell(window: window, row: Int(row))
+    package static func timestamp(_ window: UnsafePointer<Window>, _ row: Int) -> Timestamp {
+        window.pointee.chunk.timestamp(row)
+    }
+    package static func bytes(_ window: UnsafePointer<Window>, _ row: Int) -> UnsafeRawBufferPointer {
+        window.pointee.chunk.bytes(row)
     }
 
     func note(_ chunk: ColumnChunk, from firstKey: Int64, _ column: ColumnKey) {
         guard column.rawValue < count else { return }
         gate.pointee.open()
-        windows[Int(column.rawValue)] = Window(stamp: gate.pointee.stamp, firstKey: firstKey, chunk: chunk)
+        windows[Int(column.rawValue)] = Window(stamp: gate.pointee.stamp, firstKey: firstKey, chunk)
     }
 }
 

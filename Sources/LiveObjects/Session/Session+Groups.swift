@@ -11,8 +11,8 @@
 /// version, as they do when commits come faster than they look. Reading between the writes shows what is committed so
 /// far; it is meant to be short.
 ///
-/// Asynchronous writes of every face are made of this: collect what was asked for, `writeTogether` where the session
-/// belongs, and then complete each with its own result.
+/// Asynchronous writes of every face are made of this: collect what was asked for, run it in a group where the session
+/// belongs until `isGroupFull`, end the group, and then complete each with its own result.
 import MotteStorage
 import MotteValues
 
@@ -39,14 +39,6 @@ final class SessionGroup {
     func note(_ version: Version, shown: Snapshot?, _ outcome: WriteOutcome?, serial: UInt32) {
         members.append(Member(version: version, shown: shown?.copy(), outcome: outcome, serial: serial))
     }
-}
-
-/// How a group ended that was written.
-package struct GroupResult {
-    /// One for each write, in order: its version, or why it is not there.
-    package var writes: [Result<Version, DatabaseError>] = []
-    /// A callback of an observer failed; all is written nevertheless.
-    package var callbackFailure: DatabaseError?
 }
 
 extension Session {
@@ -174,58 +166,5 @@ extension Session {
         guard snapshot !== other else { return }
         snapshot = other
         epochBase &+= 1
-    }
-
-    /// Runs each of `writes` in a write of its own and makes them all durable together. Throws when the writer's place
-    /// was not to be had; then none has run.
-    ///
-    /// A write that throws is rolled back by itself; one that has ended its write is left as it is. Bodies do not end
-    /// the group. The results are final when this returns: call completion handlers then.
-    package func writeTogether(
-        timeoutMilliseconds: Int64 = -1, _ writes: [() throws(DatabaseError) -> Void]
-    ) throws(DatabaseError) -> GroupResult {
-        var result = GroupResult()
-        try beginGroup(timeoutMilliseconds: timeoutMilliseconds)
-        var first = 0
-        for (index, body) in writes.enumerated() {
-            result.writes.append(runMember(body))
-            guard index + 1 < writes.count, isGroupFull || !isInGroup else { continue }
-            finishGroup(&result, from: first)
-            first = index + 1
-            do throws(DatabaseError) {
-                try beginGroup(timeoutMilliseconds: timeoutMilliseconds)
-            } catch {
-                for _ in first ..< writes.count { result.writes.append(.failure(error)) }
-                return result
-            }
-        }
-        finishGroup(&result, from: first)
-        return result
-    }
-
-    private func runMember(_ body: () throws(DatabaseError) -> Void) -> Result<Version, DatabaseError> {
-        do throws(DatabaseError) {
-            try beginWrite()
-            try body()
-            return .success(isInWrite ? try commit() : try version)
-        } catch {
-            if isInWrite { try? cancel() }
-            return .failure(error)
-        }
-    }
-
-    private func finishGroup(_ result: inout GroupResult, from first: Int) {
-        // A body may have ended it.
-        guard isInGroup else { return }
-        do throws(DatabaseError) {
-            let failure = try endGroup()
-            result.callbackFailure = result.callbackFailure ?? failure
-        } catch {
-            let shown = (try? version) ?? Version(0)
-            for index in first ..< result.writes.count {
-                guard case .success(let version) = result.writes[index], version > shown else { continue }
-                result.writes[index] = .failure(error)
-            }
-        }
     }
 }

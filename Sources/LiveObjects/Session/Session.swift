@@ -35,7 +35,7 @@ package final class Session: @unchecked Sendable {
     /// By table key; for as long as the session lives.
     @exclusivity(unchecked) var cellReads: [UnsafeMutablePointer<CellReads>?] = []
     @exclusivity(unchecked) var snapshot: Snapshot?
-    @exclusivity(unchecked) package private(set) var write: WriteTransaction?
+    @exclusivity(unchecked) package internal(set) var write: WriteTransaction?
     /// Set while writes are collected that become durable together; see `Session+Groups`.
     var group: SessionGroup?
     /// The latest version that a group of this session has made durable.
@@ -50,10 +50,10 @@ package final class Session: @unchecked Sendable {
     private static let lentTableCount = 64
 
     /// For references made in the open write.
-    private var writeOutcome: WriteOutcome?
+    var writeOutcome: WriteOutcome?
 
     /// Writes are numbered, so that objects of a cancelled one are told from later objects with the same keys.
-    private(set) var writeSerial: UInt32 = 0
+    var writeSerial: UInt32 = 0
     var cancelledWrites: Set<UInt32> = []
     /// Its write belongs to a migration, which alone ends it.
     private var isMigrating = false
@@ -217,6 +217,8 @@ package final class Session: @unchecked Sendable {
 
     package var isClosed: Bool { owner == Self.nobody }
     package var isInWrite: Bool { write != nil }
+    /// Whether what was borrowed outside of writes at this epoch still holds.
+    package func hasStayed(at epoch: UInt64) -> Bool { write == nil && epochBase == epoch }
     /// Of the file, or the identifier of a store in memory.
     package var path: String { options.name }
 
@@ -363,7 +365,7 @@ package final class Session: @unchecked Sendable {
 
     // MARK: Moving
 
-    private func keepPrevious() {
+    func keepPrevious() {
         if hook != nil, previous == nil { previous = snapshot?.copy() }
     }
 
@@ -435,120 +437,4 @@ package final class Session: @unchecked Sendable {
         let copy = try committedSnapshot().copy()
         return Session(options, try database, copy, owner: 0, frozen: FrozenSources(copy))
     }
-
-    // MARK: Writing
-
-    /// Waits for the writer's place (negative: for ever), advances to the newest version, delivers what is pending.
-    package func beginWrite(timeoutMilliseconds: Int64 = -1) throws(DatabaseError) {
-        try checkMayWrite()
-        if let group {
-            try beginWrite(in: group)
-        } else {
-            try movingToNewest { snapshot throws(DatabaseError) in
-                write = try database.beginWrite(
-                    on: snapshot, timeoutMilliseconds: timeoutMilliseconds,
-                    maximumLiveVersions: options.maximumLiveVersions)
-            }
-        }
-        writeSerial &+= 1
-        // Members of a group hear of those before them when all are durable.
-        if group?.members.isEmpty ?? true { try hook?.deliver(self, at: .beginWrite) }
-    }
-
-    func checkMayWrite() throws(DatabaseError) {
-        try checkIsLive("write")
-        guard !options.isReadOnly, !options.isImmutable else {
-            throw DatabaseError(
-                .readOnly, "this session is open for reading only; open another without that flag", path: path)
-        }
-        guard write == nil else {
-            throw DatabaseError(
-                .alreadyInWrite, "this session is in a write already; commit or cancel that one first", path: path)
-        }
-    }
-
-    /// `body` moves the snapshot, perhaps also when it fails.
-    func movingToNewest(_ body: (Snapshot) throws(DatabaseError) -> Void) throws(DatabaseError) {
-        let snapshot = try committedSnapshot()
-        let before = snapshot.version
-        forgetTables()
-        keepPrevious()
-        defer { if snapshot.version != before { epochBase &+= 1 } }
-        try body(snapshot)
-    }
-
-    private func beginWrite(in group: SessionGroup) throws(DatabaseError) {
-        forgetTables()
-        write = try database.beginWrite(on: try committedSnapshot(), in: group.pages)
-    }
-
-    /// Makes the changes durable and delivers them here. After a failure of the disk the write is still open. An error
-    /// of a callback comes after the commit. In a group both happen when the group ends.
-    @discardableResult
-    package func commit() throws(DatabaseError) -> Version {
-        let transaction = try requireWrite()
-        try checkIsNotMigrating("commit")
-        for place in nestedPlaces { try place.nested?.writeWillEnd() }
-        forgetTables()
-        keepPrevious()
-        let version = try transaction.commit()
-        for place in nestedPlaces { place.nested?.writeWasCommitted(as: version) }
-        if let group {
-            group.note(version, shown: hook == nil ? nil : transaction.base, writeOutcome, serial: writeSerial)
-            endWrite()
-            return version
-        }
-        writeOutcome?.commit(version)
-        endWrite()
-        try hook?.deliver(self, at: .commit)
-        return version
-    }
-
-    package func cancel() throws(DatabaseError) {
-        let transaction = try requireWrite()
-        try checkIsNotMigrating("cancel")
-        forgetTables()
-        transaction.cancel()
-        cancelledWrites.insert(writeSerial)
-        for place in nestedPlaces { place.nested?.writeWasCancelled(writeSerial) }
-        writeOutcome?.cancel()
-        endWrite()
-    }
-
-    /// nil outside of writes.
-    func outcomeOfWrite() -> WriteOutcome? {
-        guard write != nil else { return nil }
-        let outcome = writeOutcome ?? WriteOutcome()
-        writeOutcome = outcome
-        return outcome
-    }
-
-    private func endWrite() {
-        writeOutcome = nil
-        epochBase = viewEpoch &+ 1
-        write = nil
-    }
-
-    /// The open write, for whoever changes something.
-    @inline(__always)
-    package func requireWrite() throws(DatabaseError) -> WriteTransaction {
-        try check()
-        if let write { return write }
-        throw notInWrite()
-    }
-
-    @inline(never)
-    private func notInWrite() -> DatabaseError {
-        if isFrozen {
-            return DatabaseError(.frozen, "cannot modify something frozen; use the live session", path: path)
-        }
-        if options.isReadOnly || options.isImmutable {
-            return DatabaseError(
-                .readOnly, "this session is open for reading only; open another without that flag", path: path)
-        }
-        return DatabaseError(.notInWrite, "changes need a write transaction; begin one first", path: path)
-    }
-
-    /// Whether objects that were made in that write never came to be.
-    func wasCancelled(_ serial: UInt32) -> Bool { cancelledWrites.contains(serial) }
 }

@@ -34,10 +34,10 @@ public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmC
     public static func _collection(_ handle: _CollectionHandle) -> LinkingObjects { LinkingObjects(handle) }
 
     public var _managed: _CollectionHandle? {
-        if let handle = place.handle { return handle }
+        if let handle = place.handle { return handle.noted }
         guard let object = place.object, let made = Self.open(object, origin) else { return nil }
         place.handle = made
-        return made
+        return made.noted
     }
     public var _unmanaged: [Element] { [] }
     public static var _kindName: String { "LinkingObjects" }

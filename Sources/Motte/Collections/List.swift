@@ -24,7 +24,7 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
 
     public static func _collection(_ handle: _CollectionHandle) -> List { List(handle) }
     public var _managed: _CollectionHandle? {
-        if case .managed(let handle) = state { return handle }
+        if case .managed(let handle) = state { return handle.noted }
         return nil
     }
     public var _unmanaged: [Element] {

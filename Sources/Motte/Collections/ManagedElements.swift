@@ -33,12 +33,10 @@ struct ManagedList {
         }
         try session.withEncoder(policy: policy) { encoder throws(DatabaseError) in
             for element in elements { element._encode(encoder) }
-            try encoder.withViews { views throws(DatabaseError) in
-                if let list = live as? LiveList {
-                    try list.insert(views, at: index)
-                } else if let nested = live as? LiveNested {
-                    for (offset, view) in views.enumerated() { try nested.insert(view.owned, at: index + offset) }
-                }
+            if let list = live as? LiveList {
+                try list.insert(Array(encoder.rows), at: index)
+            } else if let nested = live as? LiveNested {
+                for (offset, view) in encoder.rows.enumerated() { try nested.insert(view.owned, at: index + offset) }
             }
         }
     }
@@ -104,7 +102,7 @@ struct ManagedList {
         }
         try session.withEncoder(policy: policy) { encoder throws(DatabaseError) in
             for element in elements { element._encode(encoder) }
-            try encoder.withViews { views throws(DatabaseError) in try list.assign(views, policy: policy) }
+            try list.assign(Array(encoder.rows), policy: policy)
         }
     }
 

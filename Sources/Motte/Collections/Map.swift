@@ -30,7 +30,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
     package init(unmanaged entries: [Key: Value]) { state = .unmanaged(entries) }
 
     public var _managed: _CollectionHandle? {
-        if case .managed(let handle) = state { return handle }
+        if case .managed(let handle) = state { return handle.noted }
         return nil
     }
     public static func _collection(_ handle: _CollectionHandle) -> Map { Map(handle: handle) }

@@ -26,7 +26,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
 
     public static func _collection(_ handle: _CollectionHandle) -> MutableSet { MutableSet(handle) }
     public var _managed: _CollectionHandle? {
-        if case .managed(let handle) = state { return handle }
+        if case .managed(let handle) = state { return handle.noted }
         return nil
     }
     public var _unmanaged: [Element] {
@@ -70,6 +70,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         switch state {
         case .unmanaged(_, let members): return members.contains(element)
         case .managed(let handle):
+            let handle = handle.noted
             return attempt(or: false) { () throws(DatabaseError) in
                 if let object = element._linkedObject, object.live == nil { return false }
                 let encoder = _Encoder(nil)
@@ -87,7 +88,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         } managed: { set, session throws(DatabaseError) in
             try session.withEncoder { encoder throws(DatabaseError) in
                 for object in objects { object._encode(encoder) }
-                try encoder.withViews { views throws(DatabaseError) in _ = try set.insert(views) }
+                _ = try set.insert(Array(encoder.rows))
             }
         }
     }
@@ -202,7 +203,7 @@ extension MutableSet: WholeElements {
         _ = try set.session.requireWrite()
         try session.withEncoder(policy: policy) { encoder throws(DatabaseError) in
             for element in elements { element._encode(encoder) }
-            try encoder.withViews { views throws(DatabaseError) in try set.assign(views) }
+            try set.assign(Array(encoder.rows))
         }
     }
 }

@@ -66,22 +66,21 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
     }
 
     private let source: Source
-    /// Of objects, instead of the source: keys, which stay while the collection changes.
-    private let objects: _ObjectSource?
-    private let keys: [Int64]
+    /// Of objects, instead of the source: by their keys, which stay while the collection changes.
+    @usableFromInline let objects: _ObjectSource?
     private let count: Int
-    private var index = 0
+    @usableFromInline var index = 0
 
     init(_ handle: _CollectionHandle) {
         let live = handle.live
         if let target = live.target, !live.isElementNullable {
-            keys = attempt(or: []) { () throws(DatabaseError) in try live.keys() }
-            objects = _ObjectSource(target, handle, isFixed: live.isSnapshot)
+            let keys = attempt(or: [Int64]()) { () throws(DatabaseError) in try live.keys() }
+            let type = Element.self as? ObjectBase.Type
+            objects = _ObjectSource(keys, type, target, handle, isFixed: live.isSnapshot)
             source = .elements([])
             count = keys.count
             return
         }
-        keys = []
         objects = nil
         if live.session.isInWrite {
             let elements = attempt(or: [Element]()) { () throws(DatabaseError) in
@@ -104,14 +103,20 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
     init(_ elements: [Element]) {
         source = .elements(elements)
         objects = nil
-        keys = []
         count = elements.count
     }
 
-    public mutating func next() -> Element? {
+    @inlinable public mutating func next() -> Element? {
+        guard let object = objects?._next(index) else { return nextOtherwise() }
+        index &+= 1
+        // The source only has objects of this very type.
+        return unsafeBitCast(object, to: Element.self)
+    }
+
+    @usableFromInline mutating func nextOtherwise() -> Element? {
         guard index < count else { return nil }
         defer { index += 1 }
-        if let objects { return Element._object(keys[index], of: objects) ?? Element._default() }
+        if let objects { return Element._object(objects.key(index), of: objects) ?? Element._default() }
         switch source {
         case .elements(let elements): return elements[index]
         case .live(let live, let session):

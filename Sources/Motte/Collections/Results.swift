@@ -9,7 +9,7 @@ import MotteValues
 /// iteration goes over what was there when it began.
 public struct Results<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable {
     private let source: ResultsHandle?
-    public var _managed: _CollectionHandle? { source?.current }
+    public var _managed: _CollectionHandle? { source?.current.noted }
 
     public static func _collection(_ handle: _CollectionHandle) -> Results { Results(ResultsHandle(handle)) }
     private init(_ source: ResultsHandle) { self.source = source }

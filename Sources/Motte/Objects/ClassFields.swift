@@ -28,10 +28,14 @@ package struct ClassFields: Sendable {
 
     package let fields: [Field]
     package let primaryKey: Field?
+    /// Whether an instance has nothing but wrappers of stored properties, so that one that keeps nothing is as good for
+    /// a row as another.
+    package let isPlain: Bool
     private let byName: [String: Int]
 
-    private init(_ fields: [Field]) {
+    private init(_ fields: [Field], isPlain: Bool) {
         self.fields = fields
+        self.isPlain = isPlain
         primaryKey = fields.first { $0.isPrimaryKey }
         byName = Dictionary(
             fields.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
@@ -44,12 +48,21 @@ package struct ClassFields: Sendable {
 
     package static func of(_ type: ObjectBase.Type) -> ClassFields {
         if let found = known.withLock({ $0[ObjectIdentifier(type)] }) { return found }
-        let found = ClassFields(discover(type))
+        let found = discover(type)
         known.withLock { $0[ObjectIdentifier(type)] = found }
         return found
     }
 
-    private static func discover(_ type: ObjectBase.Type) -> [Field] {
+    private static func offsets(of type: ObjectBase.Type) -> Set<Int> {
+        var offsets: Set<Int> = []
+        _ = _forEachField(of: type, options: _EachFieldOptions(rawValue: 1)) { _, offset, _, _ in
+            offsets.insert(offset)
+            return true
+        }
+        return offsets
+    }
+
+    private static func discover(_ type: ObjectBase.Type) -> ClassFields {
         let prototype = type.init()
         let primaryKey = type.primaryKey()
         let indexed = Set(type.indexedProperties())
@@ -70,7 +83,9 @@ package struct ClassFields: Sendable {
                     isIndexed: declared.options.contains(.indexed) || indexed.contains(name), origin: declared.origin))
             return true
         }
-        return fields
+        let others = offsets(of: type).subtracting(offsets(of: ObjectBase.self))
+        let isPlain = fields.allSatisfy { $0.access.isWrapper } && others == Set(fields.map(\.offset))
+        return ClassFields(fields, isPlain: isPlain)
     }
 
     /// The class as the store sees it.
@@ -82,10 +97,10 @@ package struct ClassFields: Sendable {
                     field.shape.target.map { of($0).field(named: name)?.columnName ?? name } ?? name
                 }
                 return MotteSchemaModel.Property(
-                    name: field.columnName, type: field.shape.type, collection: field.shape.collection,
-                    isNullable: field.shape.isNullable, isPrimaryKey: field.isPrimaryKey,
-                    isIndexed: field.isIndexed && !field.isPrimaryKey, target: field.shape.target?.className(),
-                    origin: origin)
+                    name: field.columnName, type: field.shape.type, width: field.shape.width,
+                    collection: field.shape.collection, isNullable: field.shape.isNullable,
+                    isPrimaryKey: field.isPrimaryKey, isIndexed: field.isIndexed && !field.isPrimaryKey,
+                    target: field.shape.target?.className(), origin: origin)
             }, isEmbedded: type is EmbeddedObject.Type)
     }
 }

@@ -77,13 +77,17 @@ extension CustomPersistable {
 }
 
 extension FailableCustomPersistable {
-    /// A type that cannot be made from the default of what it is stored as must have initial values in its models.
+    public static var _hasInitial: Bool { Self(persistedValue: PersistedType._initial()) != nil }
+    /// A type that cannot be made from the default of what it is stored as must have initial values in its models:
+    /// reading anything else is misuse, after which there is no value to go on with.
     public static func _default() -> Self {
-        guard let value = Self(persistedValue: PersistedType._default()) else {
-            preconditionFailure(
-                "\(Self.self) cannot be made from '\(PersistedType._default())'; give the property an initial value")
-        }
-        return value
+        if let value = Self(persistedValue: PersistedType._default()) { return value }
+        misuse(_noInitial, .invalidInput)
+        preconditionFailure(_noInitial)
+    }
+    private static var _noInitial: String {
+        "Failed to convert persisted value '\(PersistedType._default())' to type '\(Self.self)' in a non-optional "
+            + "context; give the property an initial value"
     }
     public static func _decode(_ stored: _Stored) -> Self? {
         if stored.view.isNull, _shape.type == .link { return Self(persistedValue: PersistedType._default()) }

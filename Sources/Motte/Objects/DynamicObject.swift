@@ -32,6 +32,10 @@ public final class DynamicObject: Object {
                 return DynamicCollections.collection(try live.collection(property.name), property, session)
             }
             guard let column = property.columnKey else { return nil }
+            // By name all the way, whatever classes the program has.
+            if property.type == .link {
+                return try live.object(column).map { session.object($0, as: DynamicObject.self) }
+            }
             return AnyRealmValue.dynamicValue(try live.get(column), session)
         }
     }

@@ -1,8 +1,11 @@
-/// Values on their way into the store: a row of views whose bytes lie in one arena, so that writing an object costs no
+/// Values on their way into the store: rows of views whose bytes lie in an arena, so that writing an object costs no
 /// allocation a property.
 ///
 /// A session keeps a few of these; whoever needs one takes it, fills it, uses the views and gives it back. Objects that
 /// are encoded as links are added to the session's realm on the way, with the policy of the call that began it.
+///
+///     views     one after the other, in memory that moves when it grows
+///     arena     blocks that do not move, so that a view is final when it is put; the first stays for the next use
 import MotteLiveObjects
 import MotteValues
 
@@ -10,32 +13,88 @@ public final class _Encoder {
     /// nil where values are only looked at, not stored. Keeps its encoders, and is not kept by them.
     package unowned let session: RealmSession?
     package var policy = MotteLiveObjects.UpdatePolicy.error
-    private var views: [ValueView] = []
-    /// Views whose `low` is an offset into the arena until `finish`.
-    private var borrowed: [Int] = []
-    private var arena: [UInt8] = []
 
-    package init(_ session: RealmSession?) { self.session = session }
+    @exclusivity(unchecked) private var views = UnsafeMutablePointer<ValueView>.allocate(capacity: 16)
+    @exclusivity(unchecked) private var capacity = 16
+    @exclusivity(unchecked) package private(set) var count = 0
+    @exclusivity(unchecked) private var block: UnsafeMutableRawBufferPointer
+    @exclusivity(unchecked) private var used = 0
+    /// Blocks that were full.
+    @exclusivity(unchecked) private var full: [UnsafeMutableRawBufferPointer] = []
 
-    package func reset() {
-        views.removeAll(keepingCapacity: true)
-        borrowed.removeAll(keepingCapacity: true)
-        arena.removeAll(keepingCapacity: true)
+    package init(_ session: RealmSession?) {
+        self.session = session
+        block = .allocate(byteCount: 256, alignment: 16)
     }
 
-    package var count: Int { views.count }
+    deinit {
+        views.deallocate()
+        block.deallocate()
+        for block in full { block.deallocate() }
+    }
+
+    /// What could not be encoded; null stands in its place.
+    package private(set) var failure: DatabaseError?
+
+    package func fail(_ type: Any.Type) {
+        put(.null)
+        failure = DatabaseError(
+            .invalidArgument,
+            "Failed to convert the default of what is stored to type '\(type)' in a non-optional context; give the "
+                + "property an initial value")
+    }
+
+    package func reset() {
+        failure = nil
+        count = 0
+        used = 0
+        if full.isEmpty { return }
+        for block in full { block.deallocate() }
+        full.removeAll()
+    }
 
     @inline(__always)
-    package func put(_ view: ValueView) { views.append(view) }
+    package func put(_ view: ValueView) {
+        if count == capacity { grow() }
+        (views + count).initialize(to: view)
+        count &+= 1
+    }
 
-    package func put(_ text: String) { put(text.utf8, kind: .string) }
+    @inline(never)
+    private func grow() {
+        let larger = UnsafeMutablePointer<ValueView>.allocate(capacity: capacity * 2)
+        larger.moveInitialize(from: views, count: count)
+        views.deallocate()
+        views = larger
+        capacity *= 2
+    }
+
+    package func put(_ text: String) {
+        let isPut: Void? = text.utf8.withContiguousStorageIfAvailable { put(UnsafeRawBufferPointer($0), .string) }
+        if isPut == nil { put(Array(text.utf8), kind: .string) }
+    }
 
     package func put(_ bytes: some Collection<UInt8>, kind: ValueKind) {
-        let start = arena.count
-        arena.append(contentsOf: bytes)
-        borrowed.append(views.count)
-        views.append(
-            ValueView(kindNumber: kind.rawValue, low: UInt64(start), high: UInt64(arena.count - start)))
+        let isPut: Void? = bytes.withContiguousStorageIfAvailable { put(UnsafeRawBufferPointer($0), kind) }
+        if isPut == nil { Array(bytes).withUnsafeBytes { put($0, kind) } }
+    }
+
+    private func put(_ bytes: UnsafeRawBufferPointer, _ kind: ValueKind) {
+        if used + bytes.count > block.count { takeBlock(of: bytes.count) }
+        let place = UnsafeMutableRawBufferPointer(rebasing: block[used ..< used + bytes.count])
+        place.copyMemory(from: bytes)
+        used += bytes.count
+        put(
+            ValueView(
+                kindNumber: kind.rawValue, low: UInt64(UInt(bitPattern: place.baseAddress)),
+                high: UInt64(bytes.count)))
+    }
+
+    @inline(never)
+    private func takeBlock(of size: Int) {
+        full.append(block)
+        block = .allocate(byteCount: max(size, block.count * 2), alignment: 16)
+        used = 0
     }
 
     /// For values that are rare or nested.
@@ -48,29 +107,15 @@ public final class _Encoder {
         }
     }
 
-    /// The views, valid for the length of `body`, in which this encoder is not used.
-    package func withViews<Result>(
-        _ body: ([ValueView]) throws(DatabaseError) -> Result
-    ) throws(DatabaseError) -> Result {
-        guard !borrowed.isEmpty else { return try body(views) }
-        return try arena.withBytes { bytes throws(DatabaseError) in
-            // An empty arena has no address, and an empty string needs none.
-            let base = UInt64(UInt(bitPattern: bytes.baseAddress))
-            for index in borrowed { views[index].low &+= base }
-            defer { for index in borrowed { views[index].low &-= base } }
-            return try body(views)
-        }
-    }
+    /// Valid until this is used again.
+    package var rows: UnsafeBufferPointer<ValueView> { UnsafeBufferPointer(start: views, count: count) }
 
     /// The only view.
+    @inline(__always)
     package func withView<Result>(
         _ body: (ValueView) throws(DatabaseError) -> Result
     ) throws(DatabaseError) -> Result {
-        try withViews { views throws(DatabaseError) in
-            guard let view = views.first else {
-                throw DatabaseError(.invalidArgument, "this value cannot be stored")
-            }
-            return try body(view)
-        }
+        guard count > 0 else { throw DatabaseError(.invalidArgument, "this value cannot be stored") }
+        return try body(views[0])
     }
 }

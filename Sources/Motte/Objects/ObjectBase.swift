@@ -21,6 +21,8 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     @exclusivity(unchecked) package final var _objectRow: Int64 = 0
     /// Of the write that made the row, while that may be undone.
     @exclusivity(unchecked) package final var _objectBirth: UInt32 = 0
+    /// Whether it keeps something of its row, such as a list; set while it is managed.
+    @exclusivity(unchecked) package final var _objectKeeps = false
     /// Non-nil only in the prototypes that turn key paths into property names.
     package final var recorder: KeyPathNames?
 
@@ -147,9 +149,9 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
 
     /// The value at its place, for columns of this kind; nil where it has to be read the long way.
     @inline(__always)
-    package final func _cell(_ column: UInt32, _ kind: ColumnKind) -> CellReads.Cell? {
+    final func _cell(_ column: UInt32, _ kind: ColumnKind) -> PlainCell? {
         guard let reads = _objectReads else { return nil }
-        return reads.pointee.cell(column, _objectRow, kind)
+        return PlainCell(reads, column, _objectRow, kind)
     }
 
     @inline(__always)

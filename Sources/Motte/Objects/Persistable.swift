@@ -59,6 +59,8 @@ public protocol _HasPersistedType {
     static func _default() -> Self
     /// What a property without an initial value begins with: now for dates, a new one for identifiers.
     static func _initial() -> Self
+    /// Whether there is such a value: not every value that a failable type is stored as can be made into one.
+    static var _hasInitial: Bool { get }
     /// nil when the stored value is not one of this type: null, out of range, of another kind.
     static func _decode(_ stored: _Stored) -> Self?
     /// An object, or what is made of one, of a collection that is gone over. nil when it is gone.
@@ -99,6 +101,7 @@ public typealias _Basic = _PersistableInsideOptional & _RealmCollectionValueInsi
 /// What a Swift type is in the store. Opaque to programs.
 public struct _Shape {
     package var type: MotteSchemaModel.PropertyType
+    package var width = IntWidth.bits64
     package var collection: CollectionKind = .none
     package var isNullable = false
     package var target: ObjectBase.Type?
@@ -111,6 +114,13 @@ public struct _Shape {
         self.collection = collection
         self.isNullable = isNullable
         self.target = target
+    }
+
+    /// Of an integer with so many bits.
+    package static func int(bits: Int) -> _Shape {
+        var shape = _Shape(.int)
+        shape.width = IntWidth(bits: bits) ?? .bits64
+        return shape
     }
 
     /// The shape of `T?`.
@@ -145,6 +155,7 @@ public struct _Stored {
 
 extension _HasPersistedType {
     public static func _initial() -> Self { _default() }
+    public static var _hasInitial: Bool { true }
     public static func _convert(_ value: Any?) -> Self? { Dynamic.convert(value, to: Self.self) }
     public var _dynamic: Any? { self }
     public var _linkedObject: ObjectBase? { nil }

@@ -30,12 +30,12 @@ extension Bool: _Basic, _PrimaryKey, _Indexable, RealmOptionalType {
     }
 }
 
-/// Integers of all widths are stored in 64 bits.
+/// Integers of all widths are stored in 64 bits and declared with their own, so that nobody writes what does not fit.
 public protocol _StoredInteger: _Basic, FixedWidthInteger, _PrimaryKey, _Indexable, MinMaxType, AddableType,
     SortableType, _QueryNumeric, RealmOptionalType {}
 
 extension _StoredInteger {
-    public static var _shape: _Shape { _Shape(.int) }
+    public static var _shape: _Shape { .int(bits: bitWidth) }
     public static func _default() -> Self { 0 }
     @inline(__always)
     public static func _decode(_ stored: _Stored) -> Self? {
@@ -52,6 +52,8 @@ extension _StoredInteger {
 
 extension Int: _StoredInteger {
     public typealias PersistedType = Int
+    /// 64 bits, whatever the platform: it stands for no bound.
+    public static var _shape: _Shape { _Shape(.int) }
     public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int {
         if let cell = object._cell(column, .int) { return Int(cell.int) }
         return readOtherwise(object, column)

@@ -63,11 +63,13 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
             }
             return Value._get(instance, column)
         }
-        @inlinable set {
+        // Inlined whatever it costs: only where the key path is written does the compiler see that it is a place in
+        // the object. Elsewhere every use of it is a search at run time.
+        @inlinable @inline(__always) set {
             let column = instance[keyPath: storageKeyPath].column
             if column == 0 && !Value._isCollection {
                 instance[keyPath: storageKeyPath].storage = .value(newValue)
-            } else if column == 0 || column == UInt32.max || Value._isCollection {
+            } else if Value._isCollection || column == UInt32.max {
                 instance[keyPath: storageKeyPath]._hold(newValue, in: instance)
             } else {
                 Value._set(instance, column, newValue)
@@ -86,6 +88,7 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
             }
             return object._recordedRead(options)
         }
+        if column != 0 { object._objectKeeps = true }
         switch storage {
         case .value(let value): return value
         case .unset:
@@ -208,6 +211,7 @@ extension Persisted: FieldAccess {
     @_specialize(where Value == String?)
     @_specialize(where Value == Double?)
     package static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder) {
+        if case .unset = place(pointer).pointee.storage, !Value._hasInitial { return encoder.fail(Value.self) }
         place(pointer).pointee._held(by: object)._encode(encoder)
     }
 

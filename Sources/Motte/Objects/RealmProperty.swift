@@ -8,6 +8,8 @@ import MotteValues
 public final class RealmProperty<Value: _Persistable>: Equatable {
     private var stored: Value
     private weak var object: ObjectBase?
+    /// What it goes on with when its object is let go.
+    private var row: (session: RealmSession, live: LiveObject)?
     private var column: UInt32 = 0
     private var recordedName: String?
 
@@ -15,16 +17,21 @@ public final class RealmProperty<Value: _Persistable>: Equatable {
 
     public var value: Value {
         get {
-            guard column != 0, let object else { return stored }
+            guard let object = managed else { return stored }
             return Value._get(object, column)
         }
         set {
-            guard column != 0, let object else {
+            guard let object = managed else {
                 stored = newValue
                 return
             }
             Value._set(object, column, newValue)
         }
+    }
+
+    private var managed: ObjectBase? {
+        if column == 0 { return nil }
+        return object ?? row.map { $0.session.object($0.live, as: DynamicObject.self) }
     }
 
     public static func == (left: RealmProperty, right: RealmProperty) -> Bool {
@@ -48,6 +55,7 @@ extension RealmProperty: FieldAccess {
     }
     package static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32) {
         read(pointer).object = object
+        if let session = object.session, let live = object.live { read(pointer).row = (session, live) }
         read(pointer).column = column
     }
     package static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int) {
@@ -86,12 +94,57 @@ extension RealmProperty: Decodable where Value: Decodable {
 
 /// The older name of `RealmProperty<T?>`.
 @available(*, deprecated, message: "declare an optional with @Persisted, or use RealmProperty")
-public final class RealmOptional<Value: RealmOptionalType>: Equatable {
-    public var value: Value?
-    public init(_ value: Value? = nil) { self.value = value }
-    public static func == (left: RealmOptional, right: RealmOptional) -> Bool {
-        left === right || (left.value as? AnyHashable) == (right.value as? AnyHashable)
+public final class RealmOptional<Value: RealmOptionalType & _PersistableInsideOptional>: Equatable {
+    // Stored as that, by whose place the store finds it.
+    fileprivate let property = RealmProperty<Value?>()
+
+    public var value: Value? {
+        get { property.value }
+        set { property.value = newValue }
     }
+    public init(_ value: Value? = nil) { property.value = value }
+    public static func == (left: RealmOptional, right: RealmOptional) -> Bool { left.property == right.property }
+}
+
+@available(*, deprecated)
+extension RealmOptional: FieldAccess {
+    private typealias Property = RealmProperty<Value?>
+
+    package static var shape: _Shape { Property.shape }
+    package static var isCollection: Bool { false }
+    package static var isWrapper: Bool { false }
+
+    /// `body` at the place of the property in the box.
+    private static func inside<Result>(
+        _ pointer: UnsafeMutableRawPointer, _ body: (UnsafeMutableRawPointer) -> Result
+    ) -> Result {
+        var property = pointer.assumingMemoryBound(to: RealmOptional.self).pointee.property
+        return withUnsafeMutablePointer(to: &property) { body(UnsafeMutableRawPointer($0)) }
+    }
+
+    package static func declaration(at pointer: UnsafeMutableRawPointer) -> (options: FieldOptions, origin: String?) {
+        ([], nil)
+    }
+    package static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32) {
+        inside(pointer) { Property.bind(at: $0, to: object, column) }
+    }
+    package static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int) {
+        inside(pointer) { Property.record(at: $0, name, field) }
+    }
+    package static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any? {
+        inside(pointer) { Property.value(at: $0, of: object) }
+    }
+    package static func assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Bool {
+        inside(pointer) { Property.assign(value, at: $0, of: object) }
+    }
+    package static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder) {
+        inside(pointer) { Property.encode(at: $0, of: object, encoder) }
+    }
+    package static func linkedObject(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> ObjectBase? { nil }
+    package static func collection(
+        at pointer: UnsafeMutableRawPointer, of object: ObjectBase
+    ) -> (any _CollectionValue)? { nil }
+    package static func keepsUnmanagedCollection(at pointer: UnsafeMutableRawPointer) -> Bool { false }
 }
 
 @available(*, deprecated)

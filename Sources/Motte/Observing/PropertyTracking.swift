@@ -3,8 +3,9 @@
 ///
 /// Nothing is tracked, and nothing costs anything, but within the function below, which stands for the one of the
 /// `Observation` module wherever Motte is imported, or after `Realm.trackObservation()`. The realm keeps for each
-/// property that was read its value, and compares when it moves. It tells and forgets those that differ; whoever wants
-/// to hear more reads again, as `withObservationTracking` has it.
+/// property that was read its value, and for each collection its elements (of objects their keys), and compares when it
+/// moves. It tells and forgets those that differ; whoever wants to hear more reads again, as `withObservationTracking`
+/// has it.
 import MotteLiveObjects
 import MotteValues
 import Observation
@@ -48,6 +49,63 @@ package final class PropertyTracking {
         func hasChanged() { registrar.withMutation(of: self, keyPath: \.value) {} }
     }
 
+    /// What a collection consists of: elements that are objects are tracked by what is read of them.
+    private enum Contents: Equatable {
+        case gone
+        case objects([Int64])
+        case values([Value])
+
+        init(_ collection: LiveCollection) {
+            do throws(DatabaseError) {
+                guard collection.isValid else {
+                    self = .gone
+                    return
+                }
+                if collection.target != nil, !collection.isElementNullable {
+                    self = .objects(try collection.keys())
+                    return
+                }
+                var values: [Value] = []
+                for index in 0 ..< (try collection.count()) {
+                    if let map = collection as? LiveMap { values.append(.string(try map.keyText(at: index))) }
+                    values.append(try collection.value(at: index).owned)
+                }
+                self = .values(values)
+            } catch {
+                self = .gone
+            }
+        }
+    }
+
+    /// Lists, sets and maps by their places, the others by themselves.
+    private enum Place: Hashable {
+        case property(ObjectLink, ColumnKey)
+        case itself(ObjectIdentifier)
+
+        init(_ collection: LiveCollection) {
+            if let elements = collection as? LiveElements {
+                self = .property(elements.owner.link, elements.column)
+            } else {
+                self = .itself(ObjectIdentifier(collection))
+            }
+        }
+    }
+
+    private final class Collection: Observable {
+        let registrar = ObservationRegistrar()
+        let live: LiveCollection
+        let contents: Contents
+
+        init(_ live: LiveCollection) {
+            self.live = live
+            contents = Contents(live)
+        }
+
+        func wasRead() { registrar.access(self, keyPath: \.contents) }
+        func hasChanged() { registrar.withMutation(of: self, keyPath: \.contents) {} }
+    }
+
+    private var collections: [Place: Collection] = [:]
     private var properties: [Key: Property] = [:]
     private var token: NotificationToken?
     /// Nobody says when tracking has ended without a change. Beyond this many, all are told to have changed.
@@ -61,6 +119,17 @@ package final class PropertyTracking {
         let property = Property(object, column, value.owned)
         properties[key] = property
         property.wasRead()
+        start(session)
+    }
+
+    func noteRead(_ live: LiveCollection, _ session: RealmSession) {
+        guard !live.isFrozen else { return }
+        let place = Place(live)
+        if let known = collections[place] { return known.wasRead() }
+        if collections.count >= Self.limit { tellAll() }
+        let collection = Collection(live)
+        collections[place] = collection
+        collection.wasRead()
         start(session)
     }
 
@@ -83,12 +152,18 @@ package final class PropertyTracking {
             properties[key] = nil
             property.hasChanged()
         }
+        for (place, collection) in collections where Contents(collection.live) != collection.contents {
+            collections[place] = nil
+            collection.hasChanged()
+        }
     }
 
     private func tellAll() {
-        let all = properties.values
+        let (known, seen) = (properties.values, collections.values)
         properties = [:]
-        for property in all { property.hasChanged() }
+        collections = [:]
+        for property in known { property.hasChanged() }
+        for collection in seen { collection.hasChanged() }
     }
 }
 
@@ -96,8 +171,24 @@ extension RealmSession {
     /// Only called where reads are tracked.
     @inline(never)
     func noteRead(_ object: LiveObject, _ column: UInt32, _ value: ValueView) {
+        madeTracking().noteRead(object, ColumnKey(column), value, self)
+    }
+
+    @inline(never)
+    fileprivate func noteRead(_ collection: LiveCollection) { madeTracking().noteRead(collection, self) }
+
+    private func madeTracking() -> PropertyTracking {
         let known = tracking ?? PropertyTracking()
         tracking = known
-        known.noteRead(object, ColumnKey(column), value, self)
+        return known
+    }
+}
+
+extension _CollectionHandle {
+    /// Itself, noted to be read where reads are tracked.
+    @inline(__always)
+    var noted: _CollectionHandle {
+        if ReadTracking.isOn { session.noteRead(live) }
+        return self
     }
 }

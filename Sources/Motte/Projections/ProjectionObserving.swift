@@ -59,6 +59,22 @@ extension ProjectionObservable {
     }
 }
 
+extension RealmCollection where Element: ProjectionObservable {
+    public func observe(
+        keyPaths: [PartialKeyPath<Element>], on queue: DispatchQueue? = nil,
+        _ block: @escaping (RealmCollectionChange<Self>) -> Void
+    ) -> NotificationToken {
+        observe(keyPaths: keyPaths.flatMap { ProjectedPaths.paths(projected: $0) }, on: queue, block)
+    }
+
+    public func observe<A: Actor>(
+        keyPaths: [PartialKeyPath<Element>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
+        _ block: @Sendable @escaping (isolated A, RealmCollectionChange<Self>) -> Void
+    ) async -> NotificationToken {
+        await observe(keyPaths: keyPaths.flatMap { ProjectedPaths.paths(projected: $0) }, on: actor, block)
+    }
+}
+
 /// What one observation of a projection looks at, and which labels its next change concerns.
 private final class ProjectionWatch<P: ProjectionObservable>: @unchecked Sendable {
     // @unchecked: `noted` is only touched holding its lock; the rest is immutable.

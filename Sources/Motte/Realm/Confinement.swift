@@ -26,11 +26,16 @@ package enum Confinement: @unchecked Sendable {  // @unchecked: queues and actor
     /// Where it is, if that is the main place.
     var orMain: Confinement {
         switch self {
-        case .thread: Thread.isMainThread ? .main : self
-        case .queue(let queue): queue === DispatchQueue.main ? .main : self
+        case .thread: Self.isMain ? .main : self
+        case .queue(let queue): QueuePlaces.isMain(queue) ? .main : self
         case .actor(let actor): actor === MainActor.shared ? .main : self
         case .main: self
         }
+    }
+
+    /// In a program with an asynchronous main function any thread runs the main queue and the main actor.
+    private static var isMain: Bool {
+        Thread.isMainThread || ExecutorPlaces.isCurrent(ExecutorPlaces.main) || QueuePlaces.isCurrent(QueuePlaces.main)
     }
 
     /// Whether a task can wait here while others go on.
@@ -45,8 +50,7 @@ package enum Confinement: @unchecked Sendable {  // @unchecked: queues and actor
         switch self {
         case .thread: return .thread
         case .main:
-            let main = ExecutorPlaces.key(of: MainActor.shared)
-            let isHere: @Sendable () -> Bool = { Thread.isMainThread || ExecutorPlaces.isCurrent(main) }
+            let isHere: @Sendable () -> Bool = { Self.isMain }
             return .custom(name: "the main thread", opensOnOwnThread: Thread.isMainThread, isHere: isHere)
         case .queue(let queue):
             QueuePlaces.mark(queue)
@@ -75,6 +79,14 @@ package enum Confinement: @unchecked Sendable {  // @unchecked: queues and actor
 private enum QueuePlaces {
     private static let key = DispatchSpecificKey<ObjectIdentifier>()
 
+    /// `DispatchQueue.main` may be another object each time, but it keeps what it is marked with.
+    static let main: ObjectIdentifier = {
+        let id = ObjectIdentifier(MainActor.shared)
+        DispatchQueue.main.setSpecific(key: key, value: id)
+        return id
+    }()
+
+    static func isMain(_ queue: DispatchQueue) -> Bool { queue.getSpecific(key: key) == main }
     static func mark(_ queue: DispatchQueue) { queue.setSpecific(key: key, value: ObjectIdentifier(queue)) }
     static func isCurrent(_ id: ObjectIdentifier) -> Bool { DispatchQueue.getSpecific(key: key) == id }
 }
@@ -89,6 +101,7 @@ private enum ExecutorPlaces {
         unsafeBitCast($0, to: Check.self)
     }
 
+    static let main = key(of: MainActor.shared)
     /// Two words: the executor's identity and implementation.
     static func key(of actor: any Actor) -> Key { unsafeBitCast(actor.unownedExecutor, to: Key.self) }
     static func isCurrent(_ key: Key) -> Bool { check?(key.0, key.1, 0) ?? true }

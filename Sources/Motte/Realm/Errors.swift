@@ -34,7 +34,10 @@ extension Realm {
         }
 
         package init(_ error: DatabaseError, path: String? = nil) {
-            self.init(Self.code(error.code), error.message, path: error.details.path ?? path)
+            // As RealmSwift begins it.
+            let message =
+                error.code == .wrongThread ? "Realm accessed from incorrect thread: \(error.message)" : error.message
+            self.init(Self.code(error.code), message, path: error.details.path ?? path)
         }
 
         public var errorDescription: String? { message }

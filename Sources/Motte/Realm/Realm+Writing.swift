@@ -72,7 +72,15 @@ extension Realm {
     }
 
     public func add<S: Sequence>(_ objects: S, update: UpdatePolicy = .error) where S.Iterator.Element: Object {
-        for object in objects { add(object, update: update) }
+        let isAdded: Void? = objects.withContiguousStorageIfAvailable { objects in
+            var run = AddingRun(core, update)
+            for object in objects where !run.takes(object) {
+                run.finish()
+                add(object, update: update)
+            }
+            run.finish()
+        }
+        if isAdded == nil { for object in objects { add(object, update: update) } }
     }
 
     /// A managed object made from a dictionary, an array in the order of declaration, or a copy of another object.

@@ -26,11 +26,8 @@ extension RealmSession {
         let usesKey = binding.objectType.primaryKey != nil && policy != .error
         let (live, isNew) = try withEncoder { encoder throws(DatabaseError) in
             encode(object, binding, encoder)
-            return try encoder.withViews { views throws(DatabaseError) in
-                try views.withUnsafeBufferPointer { buffer throws(DatabaseError) in
-                    try insert(binding, buffer, usesKey ? policy : nil)
-                }
-            }
+            if let failure = encoder.failure { throw failure }
+            return try insert(binding, encoder.rows, usesKey ? policy : nil)
         }
         attach(object, to: live)
         try write(late, of: object, live, binding, isNew: isNew, policy: policy)
@@ -66,7 +63,7 @@ extension RealmSession {
             .wrongThread, "this object belongs to the realm of another thread; hand over a ThreadSafeReference")
     }
 
-    private func encode(_ object: ObjectBase, _ binding: ClassBinding, _ encoder: _Encoder) {
+    func encode(_ object: ObjectBase, _ binding: ClassBinding, _ encoder: _Encoder) {
         for bound in binding.scalars {
             bound.field.access.encode(at: bound.field.pointer(in: object), of: object, encoder)
         }
@@ -74,7 +71,7 @@ extension RealmSession {
 
     // MARK: What needs the row
 
-    private enum Late {
+    enum Late {
         case link(UInt32, ObjectBase?)
         case collection(UInt32, any _CollectionValue, elements: [Any])
         case untouched(UInt32)
@@ -82,7 +79,7 @@ extension RealmSession {
     }
 
     /// Before the object is managed, because then its wrappers read the store.
-    private func gather(_ object: ObjectBase, _ binding: ClassBinding) -> [Late] {
+    func gather(_ object: ObjectBase, _ binding: ClassBinding) -> [Late] {
         if binding.late.isEmpty { return [] }
         return binding.late.map { bound in
             let field = bound.field
@@ -102,7 +99,7 @@ extension RealmSession {
         }
     }
 
-    private func write(
+    func write(
         _ late: [Late], of object: ObjectBase, _ live: LiveObject, _ binding: ClassBinding, isNew: Bool, policy: Policy
     ) throws(DatabaseError) {
         for item in late {
@@ -180,17 +177,14 @@ extension RealmSession {
         let late = gather(object, binding)
         try withEncoder { encoder throws(DatabaseError) in
             encode(object, binding, encoder)
-            try encoder.withViews { views throws(DatabaseError) in
-                guard isNew else {
-                    for (column, view) in zip(binding.scalarColumns, views) {
-                        if try live.get(column).differs(from: view) { try live.set(column, to: view) }
-                    }
-                    return
+            if let failure = encoder.failure { throw failure }
+            guard isNew else {
+                for (column, view) in zip(binding.scalarColumns, encoder.rows) {
+                    if try live.get(column).differs(from: view) { try live.set(column, to: view) }
                 }
-                try views.withUnsafeBufferPointer { buffer throws(DatabaseError) in
-                    try live.setMany(binding.scalarColumns, values: buffer)
-                }
+                return
             }
+            try live.setMany(binding.scalarColumns, values: encoder.rows)
         }
         attach(object, to: live)
         try write(late, of: object, live, binding, isNew: isNew, policy: policy)

@@ -17,6 +17,8 @@ package final class ClassBinding: Sendable {
 
     package let table: TableKey
     package let objectType: ObjectType
+    /// Of the class: see `ClassFields`.
+    let isPlain: Bool
     let bound: [Bound]
     /// Where in an object its columns' numbers go.
     let slots: [(offset: Int, column: UInt32)]
@@ -31,6 +33,7 @@ package final class ClassBinding: Sendable {
     init(_ type: ObjectBase.Type, _ stored: ObjectType, _ table: TableKey) {
         self.table = table
         objectType = stored
+        isPlain = ClassFields.of(type).isPlain
         bound = ClassFields.of(type).fields.map { field in
             let property = stored.property(named: field.columnName)
             // Inverse links have no column; any number but 0 says that the object is managed.

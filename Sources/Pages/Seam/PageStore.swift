@@ -132,7 +132,10 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     /// for writers.
     package func check() throws(DatabaseError) -> [PageProblem] { try pages().check() }
 
-    /// What the file was opened in spite of, to whoever asks first of those that have it open in this process.
+    /// What the file was opened in spite of.
+    package func openingWarning() throws(DatabaseError) -> PassedOver? { try pages().openingWarning() }
+
+    /// The same, to whoever asks first of those that have it open in this process.
     package func firstWarning() throws(DatabaseError) -> PassedOver? { try pages().firstWarning() }
 
     private func pages() throws(DatabaseError) -> SharedPages {

@@ -18,7 +18,7 @@ struct FilePlace {
     let path: String
     /// nil: there is no file yet.
     let identity: FileIdentity?
-    let sizeBytes: Int
+    private(set) var sizeBytes: Int
     /// Permissions for the files beside it.
     let mode: mode_t
     let isWritable: Bool
@@ -70,7 +70,16 @@ struct FilePlace {
     }
 
     /// Looks again, after waiting for whoever was making the file.
-    func refreshed(_ options: PageStoreOptions) throws(DatabaseError) -> FilePlace { try FilePlace(path, options) }
+    func refreshed(_ options: PageStoreOptions) throws(DatabaseError) -> FilePlace {
+        var facts = stat()
+        guard let identity, stat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG, facts.st_size > 0,
+            identity == FileIdentity(device: UInt64(facts.st_dev), inode: UInt64(facts.st_ino))
+        else { return try FilePlace(path, options) }
+        // The same file: only its size can be another.
+        var place = self
+        place.sizeBytes = Int(facts.st_size)
+        return place
+    }
 
     /// Locks and shared memory do not hold across machines.
     func checkFileSystem() throws(DatabaseError) {

@@ -53,6 +53,7 @@ class SharedPages: @unchecked Sendable {
     /// What `readers` counts in.
     func latestTransactionNumber() throws(DatabaseError) -> UInt64 { try newestVersion().rawValue }
     func firstWarning() -> PassedOver? { nil }
+    func openingWarning() -> PassedOver? { nil }
     /// From the oldest version that any process has pinned to the newest.
     func liveVersionCount() throws(DatabaseError) -> Int { 1 }
     /// What is wrong with the pages of the newest version; a form that cannot tell says nothing.

@@ -125,8 +125,13 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     // MARK: The write lock.
 
     /// Takes the turnstile, then the lock, then leaves the turnstile: who waits stands in the turnstile, so that a
-    /// process that writes again and again cannot keep the lock from it. False when the time is over.
+    /// process that writes again and again cannot keep the lock from it. Where nobody waits there is none to pass.
+    /// False when the time is over.
     func lockForWriting(_ deadline: Deadline, _ cancellation: WaitCancellation?) throws(DatabaseError) -> Bool {
+        if motte_shim_load32(word32(SidecarLayout.waitersOffset)) == 0 {
+            let status = motte_shim_lock_byte(descriptor, SidecarLayout.writeLockByte, Int32(MOTTE_SHIM_EXCLUSIVE))
+            if status != EAGAIN { return try isTaken(status) }
+        }
         guard try lockByte(SidecarLayout.turnstileByte, deadline, cancellation) else { return false }
         defer {
             _ = motte_shim_lock_byte(descriptor, SidecarLayout.turnstileByte, Int32(MOTTE_SHIM_UNLOCK))
@@ -238,7 +243,14 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     private static func allocateAndMap(
         _ descriptor: Int32, _ path: String
     ) throws(DatabaseError) -> UnsafeMutableRawPointer {
-        // Allocated, not only extended: a full disk is an error here instead of a signal at the first store.
+        // Allocated, not only extended: a full disk is an error here instead of a signal at the first store. What has
+        // its blocks is left alone, since asking for them again writes the inode.
+        var facts = stat()
+        if fstat(descriptor, &facts) == 0, facts.st_size >= off_t(SidecarLayout.byteCount),
+            Int(facts.st_blocks) * 512 >= SidecarLayout.byteCount
+        {
+            return try map(descriptor, path)
+        }
         let status = posix_fallocate(descriptor, 0, off_t(SidecarLayout.byteCount))
         guard status == 0 else { throw SystemError.error(status, "allocate", path) }
         return try map(descriptor, path)
@@ -273,8 +285,9 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         return address
     }
 
+    /// Nobody is attached. Rows of pins are cleared by who claims their slot.
     private static func setUp(_ base: UnsafeMutableRawPointer) {
-        memset(base, 0, SidecarLayout.byteCount)
+        memset(base, 0, SidecarLayout.pinsOffset)
         base.storeBytes(of: SidecarLayout.number, toByteOffset: SidecarLayout.numberOffset, as: UInt32.self)
         base.storeBytes(
             of: UInt32(SidecarLayout.byteCount), toByteOffset: SidecarLayout.byteCountOffset, as: UInt32.self)
@@ -292,7 +305,7 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
             announceRelease()
         }
         let process = getpid()
-        let start = motte_shim_process_start(process)
+        let start = motte_shim_own_start()
         let nonce = motte_shim_image_nonce()
         for other in 0 ..< SidecarLayout.slotCount where isTaken(other) {
             if motte_shim_test_byte(descriptor, SidecarLayout.slotByte(other)) == 0 {

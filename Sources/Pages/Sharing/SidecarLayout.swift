@@ -30,7 +30,7 @@ enum SidecarLayout {
     static let versionOffset = 40
     static let waitersOffset = 48
     static let durableOffset = 56
-    private static let pinsOffset = 8192
+    static let pinsOffset = 8192
     static let pinRowBytes = 512
 
     static func slotOffset(_ slot: Int) -> Int { 128 + 64 * slot }

@@ -17,6 +17,13 @@ extension PageImage {
         try writeSealed(built.sorted { $0.page < $1.page }, cipher)
     }
 
+    /// Extents of a commit under way, which nobody reads yet.
+    func writeExtents(_ runs: [PageRun]) throws(DatabaseError) {
+        guard let cipher else { return try write(runs) }
+        try writeSealed(built.filter { $0.byteCount > 0 }.sorted { $0.page < $1.page }, cipher)
+        built.removeAll { $0.byteCount > 0 }
+    }
+
     private func writeSealed(_ units: [PageRef], _ cipher: PageCipher) throws(DatabaseError) {
         let largest = units.reduce(PageImage.bufferBytes) { max($0, $1.pageCount(layout) * pageBytes) }
         let total = units.reduce(0) { $0 + $1.pageCount(layout) * pageBytes }

@@ -37,6 +37,8 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     /// Where the last read ended: reading on from there is worth reading ahead.
     private var lastReadEnd = 0
     private var readAhead = PageImage.leastReadAhead
+    /// Where memory in large pages ends that the reading going on now has asked for.
+    private var largePagesEnd = 0
 
     private static let empty: UInt64 = 0
     private static let building: UInt64 = 1
@@ -46,6 +48,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     private static let mostReadAhead = 64
     static let smallestBytes = 1 << 20
     private static let smallPagesBytes = 8 << 20
+    private static let manyPages = 256
 
     /// Halves the reservation until the machine grants it.
     init(
@@ -61,12 +64,6 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
             if let pages = PageImage.reserve(size) {
                 if let words = PageImage.reserve(size / pageBytes * 8) {
                     base = pages
-                    // Fresh memory is most of what a first scan or a bulk load waits for; large pages save nine of ten
-                    // faults. Not at the beginning, so that a small file takes little.
-                    if size > 2 * PageImage.smallPagesBytes {
-                        madvise(
-                            pages + PageImage.smallPagesBytes, size - PageImage.smallPagesBytes, MADV_HUGEPAGE)
-                    }
                     states = words.assumingMemoryBound(to: UInt64.self)
                     pageLimit = size / pageBytes
                     return
@@ -177,7 +174,12 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
 
     /// Reads pages, and some more behind them when reading seems to go on there.
     private func fill(_ page: Int, _ count: Int) throws(DatabaseError) {
-        readAhead = page == lastReadEnd ? min(readAhead * 2, PageImage.mostReadAhead) : PageImage.leastReadAhead
+        if page == lastReadEnd {
+            readAhead = min(readAhead * 2, PageImage.mostReadAhead)
+        } else {
+            readAhead = PageImage.leastReadAhead
+            largePagesEnd = 0
+        }
         var total = count
         while total < count + readAhead, page + total < pageLimit,
             motte_shim_load64(states + page + total) == PageImage.empty
@@ -185,6 +187,10 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
             total += 1
         }
         lastReadEnd = page + total
+        if readAhead == PageImage.mostReadAhead, largePagesEnd < lastReadEnd {
+            largePagesEnd = lastReadEnd + PageImage.manyPages * 16
+            useLargePages(PageRun(start: page, count: largePagesEnd - page))
+        }
         // Where bytes do not arrive there must be none of an earlier occupant, whose checksum could pass.
         let bytes = try disk.read(
             UnsafeMutableRawBufferPointer(start: address(page), count: total * pageBytes), at: page * pageBytes)
@@ -197,12 +203,22 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         }
     }
 
+    /// Fresh memory is most of what a first scan or a bulk load waits for; large pages save nine of ten faults. Only
+    /// where much lies side by side, since the first byte of a large page costs as much as opening the file does; and
+    /// not at the beginning, so that a small file takes little.
+    private func useLargePages(_ run: PageRun) {
+        let start = max(run.start * pageBytes, PageImage.smallPagesBytes)
+        let end = min(run.end, pageLimit) * pageBytes
+        if start < end { madvise(base + start, end - start, MADV_HUGEPAGE) }
+    }
+
     // MARK: Building.
 
     /// Nobody reads these pages until their version is published; reading ahead keeps off them.
     func beginBuilding(_ run: PageRun) {
         lock.lock()
         defer { lock.unlock() }
+        if run.count >= PageImage.manyPages { useLargePages(run) }
         for page in run.start ..< run.end { motte_shim_store64(states + page, PageImage.building) }
     }
 

@@ -84,6 +84,8 @@ struct TreeCommit {
 
     /// Pages this commit made.
     var runs: [PageRun] { writer.allocator.sortedRuns }
+    /// Those of them that are not in the file yet.
+    var unwrittenRuns: [PageRun] { writer.unwrittenRuns }
     var pageCount: Int { writer.allocator.used.reduce(0) { $0 + $1.count } }
 
     // MARK: The account of space.

@@ -72,7 +72,7 @@ struct TreeCopy {
         content.withUnsafeMutableBytes { SpaceLog.encodeCheckpoint(map, $0) }
         slot.checkpoint = content.withUnsafeBytes { writer.fillExtent(page, $0) }
         slot.pageCount = map.pageCount
-        try image.write(writer.allocator.sortedRuns)
+        try image.write(writer.unwrittenRuns)
         let byteCount = slot.pageCount * image.pageBytes
         if try disk.byteCount() < byteCount { try disk.resize(to: byteCount) }
         try image.write(slot)

@@ -112,7 +112,7 @@ extension TreePages {
             let versions = try RootSlots.versions(disk, image)
             return TreePages(
                 Parts(
-                    disk: disk, image: image, root: root, passedOver: passedOver, header: header,
+                    disk: disk, image: image, root: root, passedOver: passedOver, header: header, byteCount: size,
                     slotVersions: versions, sidecar: sidecar, identity: identity, isWritable: isWritable), options)
         } catch {
             disk.close()

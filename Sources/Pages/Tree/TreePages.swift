@@ -37,6 +37,8 @@ final class TreePages: SharedPages, @unchecked Sendable {
     private var isPoisoned = false
     private var lastFlush = Deadline(milliseconds: 0)
     private var cachedHeader: FileHeader?
+    /// Where the file ended when this process last looked or wrote.
+    private var seenEnd = 0
 
     /// Without flushing, this long at most between two flushes that bound what a power cut can take.
     private static let relaxedFlushMilliseconds: Int64 = 5_000
@@ -47,6 +49,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         var root: RootSlot
         var passedOver: PassedOver?
         var header: FileHeader
+        var byteCount: Int
         var slotVersions: [UInt64]
         var sidecar: Sidecar?
         var identity: FileIdentity?
@@ -61,6 +64,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         passedOver = parts.passedOver
         brokenSlots = parts.passedOver?.slots ?? []
         slotVersions = parts.slotVersions
+        seenEnd = parts.byteCount
         let sidecar = parts.sidecar
         self.sidecar = sidecar
         identity = parts.identity
@@ -216,7 +220,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         lock.lock()
         known = commit.next.root
         lock.unlock()
-        giveBackEnd(commit.next.root)
+        giveBackEnd(commit.next.root, after: root)
     }
 
     private func newestHeader(_ root: RootSlot) throws(DatabaseError) -> FileHeader {
@@ -235,7 +239,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
     }
 
     private func write(_ commit: inout TreeCommit, after root: RootSlot) throws(DatabaseError) {
-        let runs = commit.runs
+        let runs = commit.unwrittenRuns
         try image.write(runs)
         count(commit.pageCount * image.pageBytes, calls: runs.count, flushes: 0)
         let isLarge = durability == .full && commit.pageCount > TreeCommit.mostPagesInOneFlush
@@ -308,12 +312,20 @@ final class TreePages: SharedPages, @unchecked Sendable {
     }
 
     /// Pages at the end that no version needs leave the file, once that is worth a system call. A failure costs space.
-    private func giveBackEnd(_ root: RootSlot) {
-        guard durable == root.version else { return }
+    ///
+    /// The file is looked at only where this process knows that it was so long: a look at its times makes file systems
+    /// stamp the next write anew, and the flush then writes the inode as well.
+    private func giveBackEnd(_ root: RootSlot, after before: RootSlot) {
         let needed = root.pageCount * image.pageBytes
+        // Another process may have made it so long.
+        seenEnd = max(seenEnd, needed, before.pageCount * image.pageBytes)
+        let slack = max(1 << 20, needed / 8)
+        guard seenEnd - needed > slack, durable == root.version else { return }
         do throws(DatabaseError) {
-            let size = try disk.byteCount()
-            if size - needed > max(1 << 20, needed / 8) { try disk.resize(to: needed) }
+            seenEnd = try disk.byteCount()
+            guard seenEnd - needed > slack else { return }
+            try disk.resize(to: needed)
+            seenEnd = needed
         } catch {
             return
         }
@@ -398,6 +410,8 @@ final class TreePages: SharedPages, @unchecked Sendable {
     }
 
     override func readers() throws(DatabaseError) -> [PageReader] { pins.list() }
+
+    override func openingWarning() -> PassedOver? { passedOver }
 
     override func firstWarning() -> PassedOver? {
         lock.lock()

@@ -119,9 +119,7 @@ extension Dependency {
             let view = try source.table(step.target)
             switch step.kind {
             case .link, .list:
-                for key in current {
-                    try view.backlinks(origin: step.origin, step.column, ObjectKey(key), into: &previous)
-                }
+                try view.backlinks(origin: step.origin, step.column, of: current, into: &previous)
             case .inverse(let isList):
                 for key in current where try view.locate(ObjectKey(key)) != nil {
                     if isList {
@@ -134,14 +132,8 @@ extension Dependency {
                     }
                 }
             }
-            current = Self.ascending(previous)
+            current = previous.ascending
         }
-        return steps.isEmpty ? Self.ascending(current) : current
-    }
-
-    private static func ascending(_ keys: [Int64]) -> [Int64] {
-        var result: [Int64] = []
-        for key in keys.sorted() where result.last != key { result.append(key) }
-        return result
+        return steps.isEmpty ? current.ascending : current
     }
 }

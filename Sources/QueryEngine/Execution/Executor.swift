@@ -11,9 +11,14 @@ package final class Executor {
     private var rowFilter: Operator??
     private var order: SortOrder?
 
-    package init(_ query: BoundQuery, _ source: RowSource) {
+    package convenience init(_ query: BoundQuery, _ source: RowSource) {
+        self.init(query, sharing: RunContext(source))
+    }
+
+    /// Reads through what other queries have looked up already.
+    package init(_ query: BoundQuery, sharing context: RunContext) {
         self.query = query
-        context = RunContext(source)
+        self.context = context
     }
 
     package var source: RowSource { context.source }
@@ -111,7 +116,7 @@ package final class Executor {
     /// Only their rows are evaluated: this is how results are patched.
     package func matches(_ keys: [Int64]) throws(DatabaseError) -> [Bool] {
         defer { context.flushCounters() }
-        let ascending = keys.isStrictlyAscending ? keys : keys.sortedUnique
+        let ascending = keys.ascending
         let reader = try context.reader(query.table)
         let run = try SelectionRun(context, reader, keys: ascending, filter: try filter(visits: ascending.count))
         var found: [Int64] = []
@@ -149,12 +154,6 @@ package final class Executor {
         let made = try SortOrder(context, query.table, query.sort)
         order = made
         return made
-    }
-
-    /// Negative, zero or positive as the order the query begins with puts `left` before, level with or after `right`.
-    /// Level objects keep the order they have without it. Both must exist.
-    package func compare(_ left: Int64, _ right: Int64) throws(DatabaseError) -> Int {
-        try sortOrder().compare(left, right)
     }
 
     // MARK: Aggregates

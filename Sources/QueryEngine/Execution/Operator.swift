@@ -14,15 +14,17 @@ class Operator {
     }
 }
 
-/// What the operators of a run share.
-final class RunContext {
+/// What the operators of a run share, and several queries that are run one after another while their source stays.
+package final class RunContext {
     let source: RowSource
     private var readers: [TableKey: TableReader] = [:]
     private var rowsEvaluated = 0
 
-    init(_ source: RowSource) { self.source = source }
+    package init(_ source: RowSource) { self.source = source }
 
     deinit { flushCounters() }
+
+    package func table(_ key: TableKey) throws(DatabaseError) -> TableView { try source.table(key) }
 
     func reader(_ table: TableKey) throws(DatabaseError) -> TableReader {
         if let reader = readers[table] { return reader }

@@ -9,7 +9,7 @@ import MotteStorage
 import MotteValues
 
 final class SortOrder {
-    private let levels: [SortLevel]
+    let levels: [SortLevel]
 
     init(_ context: RunContext, _ table: TableKey, _ keys: [BoundQuery.SortKey]) throws(DatabaseError) {
         var levels: [SortLevel] = []
@@ -47,6 +47,8 @@ final class SortLevel {
     let isAscending: Bool
     private let type: PropertyType
     private let hasSteps: Bool
+    /// The column and its table, where no links are on the way.
+    private let rows: (table: TableReader, column: ColumnCursor)?
     /// Of texts, by position: the second piece, read while the text is at hand. Coming back for it in sorted order
     /// would miss every cache.
     private var secondPieces: [(code: UInt64, tail: UInt8)] = []
@@ -63,6 +65,7 @@ final class SortLevel {
         self.isAscending = isAscending
         type = reader.path.type
         hasSteps = !reader.path.steps.isEmpty
+        rows = hasSteps ? nil : reader.rowsOfEnd
     }
 
     func compare(_ left: Int64, _ right: Int64) throws(DatabaseError) -> Int {
@@ -83,7 +86,7 @@ final class SortLevel {
     /// The first pieces of all objects. Without links on the way, and with keys mostly ascending, that is a walk
     /// through the chunks of one column.
     func fillAll(_ entries: UnsafeMutablePointer<SortEntry>, _ keys: [Int64]) throws(DatabaseError) {
-        guard !hasSteps, let rows = reader.rowsOfEnd else {
+        guard let rows else {
             for index in 0 ..< keys.count { try fill(&entries[index], keys[index], 0) }
             return
         }
@@ -106,6 +109,14 @@ final class SortLevel {
             fill(&entries[index], chunk, row)
             if isText, hasMore(entries[index]) { secondPieces[index] = Self.textPiece(chunk.pointee.bytes(row), 1) }
         }
+    }
+
+    /// The first piece of one object.
+    @inline(__always)
+    func fillFirst(_ entry: inout SortEntry, _ key: Int64) throws(DatabaseError) {
+        guard let rows, key < rows.table.nextKey else { return try fill(&entry, key, 0) }
+        let place = rows.table.place(key)
+        fill(&entry, try rows.column.chunk(place.cluster), place.slot)
     }
 
     /// The next piece of an entry whose first had more to come; false where it has to be read.

@@ -49,7 +49,7 @@ struct IndexAccess {
             for key in keys where try view.locate(ObjectKey(key)) != nil { live.append(key) }
             return live
         }
-        return keys.isStrictlyAscending ? keys : keys.sortedUnique
+        return keys.ascending
     }
 }
 
@@ -217,7 +217,7 @@ enum IndexChoice {
         _ step: PathStep, _ given: [Int64], _ source: RowSource
     ) throws(DatabaseError) -> Found {
         // The same target twice would count its objects twice.
-        let keys = given.isStrictlyAscending ? given : given.sortedUnique
+        let keys = given.ascending
         let target = try source.table(step.target)
         var count = 0
         for key in keys { count += try target.backlinkCount(origin: step.origin, step.column, ObjectKey(key)) }
@@ -252,19 +252,5 @@ enum IndexChoice {
             try value.withView { value throws(DatabaseError) in try view.indexKeys(column, equal: value, into: &found) }
             keys += found
         }
-    }
-}
-
-extension [Int64] {
-    var isStrictlyAscending: Bool {
-        for index in indices.dropFirst() where self[index - 1] >= self[index] { return false }
-        return true
-    }
-
-    var sortedUnique: [Int64] {
-        var result: [Int64] = []
-        result.reserveCapacity(count)
-        for key in sorted() where result.last != key { result.append(key) }
-        return result
     }
 }

@@ -8,7 +8,7 @@
 ///     table:   u32 key | text name | u32 next column key | u32 flags (1 embedded; not in format 1)
 ///              u32 column count | columns | u32 inverse count | inverses
 ///     column:  u32 key | text name | u8 type | u8 collection | u8 flags (1 nullable, 2 primary key, 4 indexed,
-///              8 the keys of the map before it)
+///              8 the keys of the map before it; times 16 the width of ints: 0 64 bits, 1 8, 2 16, 3 32)
 ///              u32 target table (0: none; of mixed values the index of the links in them) | u32 index key (0: none)
 ///     inverse: text name | u32 origin table | text origin property
 import CMotteShim
@@ -20,6 +20,7 @@ package struct StoredColumn: Sendable {
     package var key: ColumnKey
     package var name: String
     package var type: PropertyType
+    package var width = IntWidth.bits64
     package var collection: CollectionKind
     package var isNullable: Bool
     package var isPrimaryKey: Bool
@@ -116,7 +117,7 @@ package final class Catalog: Sendable {
             tables.map { table in
                 var properties = table.columns.filter { !$0.isMapKeys }.map { column in
                     Property(
-                        name: column.name, type: column.type, collection: column.collection,
+                        name: column.name, type: column.type, width: column.width, collection: column.collection,
                         isNullable: column.isNullable,
                         isPrimaryKey: column.isPrimaryKey, isIndexed: column.isIndexed,
                         target: column.target.flatMap { names[$0] }, columnKey: column.key,
@@ -170,6 +171,7 @@ extension Catalog {
             if column.isPrimaryKey { flags |= 2 }
             if column.isIndexed { flags |= 4 }
             if column.isMapKeys { flags |= 8 }
+            flags |= column.width.rawValue << 4
             body.write(flags)
             body.write(column.target?.rawValue ?? column.linkIndex?.rawValue ?? 0)
             body.write(column.index?.rawValue ?? 0)
@@ -268,7 +270,9 @@ extension Catalog {
                 .unsupportedFormat, "property \(table).\(name) has a type that this release does not know")
         }
         return StoredColumn(
-            key: ColumnKey(key), name: name, type: type, collection: collection, isNullable: flags & 1 != 0,
+            key: ColumnKey(key), name: name, type: type,
+            width: type == .int ? IntWidth(rawValue: flags >> 4 & 3) ?? .bits64 : .bits64, collection: collection,
+            isNullable: flags & 1 != 0,
             isPrimaryKey: flags & 2 != 0, isIndexed: flags & 4 != 0,
             target: target == 0 || type == .mixed ? nil : TableKey(target), index: index == 0 ? nil : IndexKey(index),
             linkIndex: target != 0 && type == .mixed ? IndexKey(target) : nil, kind: kind, isMapKeys: flags & 8 != 0)

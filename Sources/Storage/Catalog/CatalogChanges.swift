@@ -58,6 +58,19 @@ struct CatalogBuilder {
             try add(replaced.property, to: replaced.className)
         }
         for name in difference.addedIndexes { try addIndex(name.propertyName, of: name.className) }
+        try setWidths(difference.widthChanges)
+    }
+
+    mutating func setWidths(_ changes: [SchemaDifference.WidthChange]) throws(DatabaseError) {
+        for change in changes {
+            let position = try position(of: change.className)
+            let columns = tables[position].columns
+            guard let slot = columns.firstIndex(where: { $0.name.hasSameBytes(as: change.propertyName) }) else {
+                continue
+            }
+            tables[position].columns[slot].width = change.to
+            touched.insert(tables[position].key)
+        }
     }
 
     mutating func addTable(_ key: TableKey, for type: ObjectType) {
@@ -91,9 +104,10 @@ struct CatalogBuilder {
         let index: IndexKey? = property.hasIndex || property.type == .link ? takeIndexKey() : nil
         tables[position].columns.append(
             StoredColumn(
-                key: column, name: property.name, type: property.type, collection: property.collection,
-                isNullable: property.isNullable, isPrimaryKey: property.isPrimaryKey, isIndexed: property.isIndexed,
-                target: target, index: index, linkIndex: property.type == .mixed ? takeIndexKey() : nil, kind: kind))
+                key: column, name: property.name, type: property.type, width: property.width,
+                collection: property.collection, isNullable: property.isNullable,
+                isPrimaryKey: property.isPrimaryKey, isIndexed: property.isIndexed, target: target, index: index,
+                linkIndex: property.type == .mixed ? takeIndexKey() : nil, kind: kind))
         if property.isMap {
             // Allocated with the map and kept behind it.
             let keys = ColumnKey(tables[position].nextColumnKey)

@@ -170,6 +170,7 @@ private struct MigrationWork {
             try builder.add(replaced.property, to: replaced.className)
         }
         for name in difference.addedIndexes { try builder.addIndex(name.propertyName, of: name.className) }
+        try builder.setWidths(difference.widthChanges)
         for name in difference.droppedIndexes {
             let position = try builder.position(of: name.className)
             setMarks(name.propertyName, at: position, in: &builder) { column in
@@ -217,6 +218,7 @@ private struct MigrationWork {
             column.isNullable = change.declared.isNullable
             column.isPrimaryKey = change.declared.isPrimaryKey
             column.isIndexed = change.declared.isIndexed
+            column.width = change.declared.width
         }
     }
 

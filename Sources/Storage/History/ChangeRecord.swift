@@ -12,6 +12,13 @@ package struct ChangeRecord: Sendable {
         package var lists: [List] = []
         package var maps: [Map] = []
         package var nested: [Nested] = []
+
+        /// Rows that came or went are in every index, a change in those of its column.
+        func mayChangeIndex(of column: ColumnKey) -> Bool {
+            !inserted.isEmpty || !deleted.isEmpty || columns.contains { $0.column == column }
+                || lists.contains { $0.column == column } || maps.contains { $0.column == column }
+                || nested.contains { $0.column == column }
+        }
     }
 
     /// Objects of which one property was set; keys ascend.
@@ -187,8 +194,8 @@ package struct ChangeRecord: Sendable {
         starts.reserveCapacity(count)
         for _ in 0 ..< count {
             starts.append(walk.offset)
-            _ = try LoggedValue.read(&walk)
-            _ = try LoggedValue.read(&walk)
+            try LoggedValue.pass(&walk)
+            try LoggedValue.pass(&walk)
         }
         guard walk.remaining == 0 else { throw .corrupted("a change record has values without keys") }
         return (table, Column(column: column, keys: keys, images: [UInt8](images), starts: starts))

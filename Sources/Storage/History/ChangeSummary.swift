@@ -42,7 +42,11 @@ package struct ChangeSummary: Sendable {
             for run in inserted.runs + deleted.runs {
                 for block in run.lowerBound / size ... (run.upperBound - 1) / size { blocks.insert(Int(block)) }
             }
-            for key in modifiedKeys { blocks.insert(Int(key / size)) }
+            var end: Int64 = 0
+            for key in modifiedKeys where key >= end {
+                blocks.insert(Int(key / size))
+                end = (key / size + 1) * size
+            }
             return blocks
         }
 
@@ -97,6 +101,17 @@ package struct ChangeSummary: Sendable {
     package let records: [ChangeRecord]
 
     package var isEmpty: Bool { tables.isEmpty && !schemaChanged }
+
+    /// How many things it names, more or less.
+    var size: Int {
+        var size = 0
+        for table in tables {
+            size += table.columns.reduce(table.inserted.runs.count + table.deleted.runs.count) { $0 + $1.keys.count }
+            size += table.lists.reduce(0) { $0 + $1.operations.count } + table.maps.reduce(0) { $0 + $1.changes.count }
+            size += table.nested.reduce(0) { $0 + $1.operations.count }
+        }
+        return size
+    }
 
     package func table(_ key: TableKey) -> Table? { tables.first { $0.table == key } }
 

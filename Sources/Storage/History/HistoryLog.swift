@@ -107,7 +107,8 @@ package enum HistoryLog {
         return ChangeRecordFormat.version(of: cursor.key)
     }
 
-    private static func checksum(of version: Version, in pages: PageSnapshot) throws(DatabaseError) -> UInt32 {
+    /// 0 where there is no record.
+    static func checksum(of version: Version, in pages: PageSnapshot) throws(DatabaseError) -> UInt32 {
         guard let found = try pages.get(ChangeRecordFormat.pageKey(version)) else { return 0 }
         guard found.bytes.count >= ChangeRecordFormat.headerSize else {
             throw .corrupted("the change record of version \(version.rawValue) is too short")

@@ -44,6 +44,9 @@ struct LogReader {
         return bytes[offset]
     }
 
+    /// The next byte, which stays there; 0 at the end.
+    func peek() -> UInt8 { offset < bytes.count ? bytes[offset] : 0 }
+
     mutating func u16() throws(DatabaseError) -> UInt16 { UInt16(truncatingIfNeeded: try fixed(2)) }
     mutating func u32() throws(DatabaseError) -> UInt32 { UInt32(truncatingIfNeeded: try fixed(4)) }
     mutating func u64() throws(DatabaseError) -> UInt64 { try fixed(8) }

@@ -84,11 +84,27 @@ package enum LoggedValue: Hashable, Sendable {
         case .data: return .whole(.data([UInt8](try readContent(&reader))))
         case .string:
             guard let text = String(validating: try readContent(&reader), as: UTF8.self) else {
-                throw .corrupted("a change record has text that is not UTF-8")
+                throw notText()
             }
             return .whole(.string(text))
         }
     }
+
+    /// Checks the next value without making it.
+    static func pass(_ reader: inout LogReader) throws(DatabaseError) {
+        let kind = reader.peek()
+        if kind == UInt8(truncatingIfNeeded: ValueKind.string.rawValue) {
+            _ = try reader.byte()
+            guard UTF8Validation.isValid(try readContent(&reader)) else { throw notText() }
+        } else if kind == UInt8(truncatingIfNeeded: ValueKind.data.rawValue) {
+            _ = try reader.byte()
+            _ = try readContent(&reader)
+        } else {
+            _ = try read(&reader)
+        }
+    }
+
+    private static func notText() -> DatabaseError { .corrupted("a change record has text that is not UTF-8") }
 
     private static func readTimestamp(_ reader: inout LogReader) throws(DatabaseError) -> Timestamp {
         let seconds = try reader.zigzag()

@@ -4,6 +4,7 @@
 /// committed + added - removed, entry by entry. Only entries that exist may be removed.
 ///
 /// Owned by the write transaction; one thread.
+import MottePages
 import MotteValues
 
 package final class IndexDelta {
@@ -12,9 +13,9 @@ package final class IndexDelta {
         var removed: PendingEntries
         var isEmpty: Bool { added.isEmpty && removed.isEmpty }
 
-        init(isUnique: Bool) {
-            added = PendingEntries(isHashed: isUnique)
-            removed = PendingEntries(isHashed: isUnique)
+        init(isUnique: Bool, _ spool: PageSpool?, _ mostNear: Int) {
+            added = PendingEntries(isHashed: isUnique, spool: spool, mostNear: mostNear)
+            removed = PendingEntries(isHashed: isUnique, spool: spool, mostNear: mostNear)
         }
 
         /// The net changes, sorted.
@@ -40,11 +41,14 @@ package final class IndexDelta {
     }
 
     /// `isUnique` for primary keys: hardly any two entries share a value, and single values are looked up all the time.
-    package init(isUnique: Bool = false) {
+    /// Without a spool everything is kept in memory, with one `mostNear` entries or so.
+    package init(isUnique: Bool = false, spool: PageSpool? = nil, mostNear: Int? = nil) {
         self.isUnique = isUnique
+        self.spool = spool
+        self.mostNear = mostNear ?? PendingEntries.mostNear
         spaces = .allocate(capacity: 2)
-        spaces.initialize(to: Space(isUnique: isUnique))
-        (spaces + 1).initialize(to: Space(isUnique: false))
+        spaces.initialize(to: Space(isUnique: isUnique, spool, self.mostNear))
+        (spaces + 1).initialize(to: Space(isUnique: false, spool, self.mostNear))
     }
 
     deinit {
@@ -57,11 +61,13 @@ package final class IndexDelta {
     /// Everything the index held when the write began, and what the write has added so far, is gone.
     package private(set) var isCleared = false
     private let isUnique: Bool
+    private let spool: PageSpool?
+    private let mostNear: Int
 
     package func clear() {
         isCleared = true
-        spaces[0] = Space(isUnique: isUnique)
-        spaces[1] = Space(isUnique: false)
+        spaces[0] = Space(isUnique: isUnique, spool, mostNear)
+        spaces[1] = Space(isUnique: false, spool, mostNear)
     }
 
     /// Adds and removes recorded so far; says how large the commit will be.

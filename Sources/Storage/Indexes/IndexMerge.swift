@@ -14,32 +14,85 @@ package enum IndexMerge {
     ) throws(DatabaseError) {
         if delta.isCleared {
             try drop(index, over: pages, into: &batch)
-            build(delta.values.net().adds, .values(index), into: &batch, blockBytes: blockBytes)
-            build(delta.nulls.net().adds, .nulls(index), into: &batch, blockBytes: blockBytes)
+            try build(&delta.values, .values(index), into: &batch, blockBytes: blockBytes)
+            try build(&delta.nulls, .nulls(index), into: &batch, blockBytes: blockBytes)
             return
         }
-        if !delta.values.isEmpty {
-            let (adds, removes) = delta.values.net()
-            try apply(adds, removes, to: .values(index), over: pages, into: &batch, blockBytes: blockBytes)
+        try apply(&delta.values, to: .values(index), over: pages, into: &batch, blockBytes: blockBytes)
+        try apply(&delta.nulls, to: .nulls(index), over: pages, into: &batch, blockBytes: blockBytes)
+    }
+
+    private static func apply(
+        _ delta: inout IndexDelta.Space, to space: IndexSpace, over pages: PageSnapshot, into batch: inout PageBatch,
+        blockBytes: Int
+    ) throws(DatabaseError) {
+        if delta.isEmpty { return }
+        if delta.added.isFar, delta.removed.isEmpty {
+            let isDone = try delta.added.merging { (merge) throws(DatabaseError) in
+                try append(&merge, to: space, over: pages, into: &batch, blockBytes: blockBytes)
+            }
+            if isDone { return }
         }
-        if !delta.nulls.isEmpty {
-            let (adds, removes) = delta.nulls.net()
-            try apply(adds, removes, to: .nulls(index), over: pages, into: &batch, blockBytes: blockBytes)
+        let (adds, removes) = delta.net()
+        try apply(adds, removes, to: space, over: pages, into: &batch, blockBytes: blockBytes)
+    }
+
+    /// Full blocks for a space that has none.
+    private static func build(
+        _ delta: inout IndexDelta.Space, _ space: IndexSpace, into batch: inout PageBatch, blockBytes: Int
+    ) throws(DatabaseError) {
+        if delta.removed.isEmpty {
+            try delta.added.merging { (merge) throws(DatabaseError) in
+                _ = try append(&merge, to: space, over: nil, into: &batch, blockBytes: blockBytes)
+            }
+            return
+        }
+        try delta.net().adds.withUnsafeBufferPointer { entries throws(DatabaseError) in
+            var merge = EntryMerge([entries])
+            _ = try append(&merge, to: space, over: nil, into: &batch, blockBytes: blockBytes)
         }
     }
 
-    /// Full blocks of sorted entries, for a space that has none.
-    private static func build(
-        _ entries: ContiguousArray<IndexEntry>, _ space: IndexSpace, into batch: inout PageBatch, blockBytes: Int
-    ) {
-        let encoder = IndexBlockEncoder(blockBytes: blockBytes)
-        entries.withUnsafeBufferPointer { entries in
-            var start = 0
-            for end in encoder.cut(entries, fillingUp: true) {
-                let key = space.pageKey(start == 0 ? .lowest : entries[start])
-                batch.put(key, encoder.encode(UnsafeBufferPointer(rebasing: entries[start ..< end]), pageKey: key))
-                start = end
+    /// As many entries as are made into blocks at once.
+    private static let windowCount = 1 << 16
+
+    /// Full blocks of what comes behind the last block that there is; no more than a window of it is in memory for
+    /// that. False, with nothing done, where not all of it belongs there. Without `pages` the space has no blocks.
+    private static func append(
+        _ merge: inout EntryMerge, to space: IndexSpace, over pages: PageSnapshot?, into batch: inout PageBatch,
+        blockBytes: Int
+    ) throws(DatabaseError) -> Bool {
+        guard let first = merge.first else { return true }
+        var window: ContiguousArray<IndexEntry> = []
+        var bound = IndexEntry.lowest
+        if let pages {
+            let cursor = try pages.makeCursor()
+            if try cursor.seekLast(atMost: space.pageKey(.highest)), let last = space.bound(in: cursor.key) {
+                let block = try IndexBlock(validating: cursor.value.bytes, pageKey: cursor.key)
+                guard !(first < block.entry(block.count - 1)) else { return false }
+                block.appendEntries(0 ..< block.count, to: &window)
+                bound = last
             }
+        }
+        let encoder = IndexBlockEncoder(blockBytes: blockBytes)
+        while true {
+            merge.append(windowCount, to: &window)
+            let isLast = merge.first == nil
+            var ends: [Int] = []
+            window.withUnsafeBufferPointer { entries in
+                ends = encoder.cut(entries, fillingUp: true)
+                var start = 0
+                // The last block may have room for what is still to come.
+                for end in isLast ? ends[...] : ends.dropLast() {
+                    let key = space.pageKey(start == 0 ? bound : entries[start])
+                    batch.put(key, encoder.encode(UnsafeBufferPointer(rebasing: entries[start ..< end]), pageKey: key))
+                    start = end
+                }
+            }
+            if isLast { return true }
+            let kept = ends.dropLast().last ?? 0
+            if kept > 0 { bound = window[kept] }
+            window.removeSubrange(..<kept)
         }
     }
 

@@ -1,4 +1,5 @@
-/// An index as one committed version has it. Made by a snapshot, kept as long as the snapshot; one thread at a time.
+/// An index as one committed version has it. Made by a snapshot, kept as long as the snapshot and over versions in
+/// which the index stays as it is; one thread at a time.
 ///
 /// It is read through an `IndexView`, which a write transaction gives its pending changes too.
 import MottePages
@@ -13,5 +14,11 @@ package final class IndexReader {
         self.index = index
         values = StoredEntries(.values(index), pages: pages)
         nulls = StoredEntries(.nulls(index), pages: pages)
+    }
+
+    /// To a version with the same entries.
+    func advance(to pages: PageSnapshot) {
+        values.advance(to: pages)
+        nulls.advance(to: pages)
     }
 }

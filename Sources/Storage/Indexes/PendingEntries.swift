@@ -6,6 +6,12 @@
 ///
 /// Primary keys also get a hash table, made by the first lookup that needs it: upserts ask for one value after each
 /// append. `isHashed` is only for spaces in which few entries share a value.
+///
+/// Of a write that adds millions, sorted runs of a million go to its spool, where they take no memory that the system
+/// could not have back, and stay as they are: the commit merges them as it writes (`EntryMerge`).
+import MottePages
+import MotteValues
+
 struct PendingEntries {
     private var runs: [ContiguousArray<IndexEntry>] = []
     private var open: ContiguousArray<IndexEntry> = []
@@ -13,9 +19,20 @@ struct PendingEntries {
     private(set) var count = 0
     private var highest = IndexEntry.lowest
     private let isHashed: Bool
+    /// Of what is not far.
     private var table: PendingTable?
+    private var far: [UnsafeBufferPointer<IndexEntry>] = []
+    private let spool: PageSpool?
+    private let mostNear: Int
 
-    init(isHashed: Bool) { self.isHashed = isHashed }
+    /// A table of what is near spares looking through many runs, so more of it is kept then.
+    static let mostNear = 1 << 20
+
+    init(isHashed: Bool, spool: PageSpool? = nil, mostNear: Int = PendingEntries.mostNear) {
+        self.isHashed = isHashed
+        self.spool = spool
+        self.mostNear = isHashed ? mostNear * 2 : mostNear
+    }
 
     var isEmpty: Bool { count == 0 }
 
@@ -29,6 +46,7 @@ struct PendingEntries {
         open.append(entry)
         count &+= 1
         if table != nil { table?.insert(entry) }
+        if open.count >= mostNear { settle() }
     }
 
     /// At least doubles what it has: batches come one after another.
@@ -51,6 +69,21 @@ struct PendingEntries {
             open = []
         }
         while runs.count >= 2, runs[runs.count - 1].count * 2 > runs[runs.count - 2].count { mergeLastTwo() }
+        if spool != nil, runs.reduce(0, { $0 + $1.count }) >= mostNear { moveFar() }
+    }
+
+    private mutating func moveFar() {
+        guard let spool else { return }
+        while runs.count >= 2 { mergeLastTwo() }
+        runs[0].withUnsafeBufferPointer { run in
+            let bytes = UnsafeRawBufferPointer(run)
+            let place = spool.reserve(bytes.count)
+            UnsafeMutableRawBufferPointer(start: place, count: bytes.count).copyMemory(from: bytes)
+            far.append(UnsafeBufferPointer(start: place.assumingMemoryBound(to: IndexEntry.self), count: run.count))
+        }
+        runs = []
+        open = []
+        if table != nil { table = PendingTable(capacity: 0) }
     }
 
     private mutating func mergeLastTwo() {
@@ -62,18 +95,42 @@ struct PendingEntries {
     mutating func sorted() -> ContiguousArray<IndexEntry> {
         settle()
         while runs.count >= 2 { mergeLastTwo() }
-        return runs.first ?? []
+        if far.isEmpty { return runs.first ?? [] }
+        var all: ContiguousArray<IndexEntry> = []
+        all.reserveCapacity(count)
+        let near = runs.first ?? []
+        near.withUnsafeBufferPointer { near in
+            var merge = EntryMerge(far + [near])
+            merge.append(count, to: &all)
+        }
+        return all
+    }
+
+    /// Whether there is too much to have it all in memory once more.
+    var isFar: Bool { !far.isEmpty }
+
+    /// Everything, in order, a part at a time.
+    mutating func merging<Answer>(
+        _ body: (inout EntryMerge) throws(DatabaseError) -> Answer
+    ) throws(DatabaseError) -> Answer {
+        settle()
+        while runs.count >= 2 { mergeLastTwo() }
+        let near = runs.first ?? []
+        let result: Result<Answer, DatabaseError> = near.withUnsafeBufferPointer { near in
+            var merge = EntryMerge(far + [near])
+            do throws(DatabaseError) { return .success(try body(&merge)) } catch { return .failure(error) }
+        }
+        return try result.get()
     }
 
     // MARK: Lookups
 
     mutating func count(from lower: IndexEntry, through upper: IndexEntry) -> Int {
         guard count > 0, !(highest < lower) else { return 0 }
-        if let matches = pointMatches(lower, upper) { return matches.count }
-        settle()
-        var total = 0
-        for run in runs { total += Self.range(run, lower, upper).count }
-        return total
+        let matches = pointMatches(lower, upper)
+        if matches == nil { settle() }
+        let near = matches?.count ?? runs.reduce(0) { $0 + Self.range($1, lower, upper).count }
+        return far.reduce(near) { $0 + Self.range($1, lower, upper).count }
     }
 
     /// Appends the entries in range, in order.
@@ -81,14 +138,21 @@ struct PendingEntries {
         from lower: IndexEntry, through upper: IndexEntry, to output: inout ContiguousArray<IndexEntry>
     ) {
         guard count > 0, !(highest < lower) else { return }
-        if let matches = pointMatches(lower, upper) {
-            output.append(contentsOf: matches)
-            return
-        }
-        settle()
         let start = output.count
         var sources = 0
-        for run in runs {
+        // First of all: settling may move runs there.
+        let matches = pointMatches(lower, upper)
+        if matches == nil { settle() }
+        for run in far {
+            let range = Self.range(run, lower, upper)
+            if !range.isEmpty { sources += 1 }
+            output.append(contentsOf: run[range])
+        }
+        if let matches, !matches.isEmpty {
+            sources += 1
+            output.append(contentsOf: matches)
+        }
+        for run in matches == nil ? runs : [] {
             let range = Self.range(run, lower, upper)
             if !range.isEmpty { sources += 1 }
             output.append(contentsOf: run[range])
@@ -102,15 +166,16 @@ struct PendingEntries {
     /// The lowest entry in range.
     mutating func first(from lower: IndexEntry, through upper: IndexEntry) -> IndexEntry? {
         guard count > 0, !(highest < lower) else { return nil }
-        if let matches = pointMatches(lower, upper) { return matches.first }
-        settle()
-        var best: IndexEntry?
-        for run in runs {
+        let matches = pointMatches(lower, upper)
+        if matches == nil { settle() }
+        var best = matches?.first
+        for run in far {
             let range = Self.range(run, lower, upper)
-            guard !range.isEmpty else { continue }
-            let found = run[range.lowerBound]
-            if let known = best, !(found < known) { continue }
-            best = found
+            if !range.isEmpty { best = min(best ?? .highest, run[range.lowerBound]) }
+        }
+        for run in matches == nil ? runs : [] {
+            let range = Self.range(run, lower, upper)
+            if !range.isEmpty { best = min(best ?? .highest, run[range.lowerBound]) }
         }
         return best
     }
@@ -118,10 +183,14 @@ struct PendingEntries {
     private static func range(
         _ run: ContiguousArray<IndexEntry>, _ lower: IndexEntry, _ upper: IndexEntry
     ) -> Range<Int> {
-        run.withUnsafeBufferPointer { entries in
-            let start = IndexEntries.lowerBound(entries, lower)
-            return start ..< max(start, IndexEntries.upperBound(entries, upper))
-        }
+        run.withUnsafeBufferPointer { range($0, lower, upper) }
+    }
+
+    private static func range(
+        _ run: UnsafeBufferPointer<IndexEntry>, _ lower: IndexEntry, _ upper: IndexEntry
+    ) -> Range<Int> {
+        let start = IndexEntries.lowerBound(run, lower)
+        return start ..< max(start, IndexEntries.upperBound(run, upper))
     }
 
     /// The sorted matches from the hash table, if this is a lookup of one value that the table can answer.

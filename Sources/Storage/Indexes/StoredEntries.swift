@@ -4,13 +4,14 @@
 /// blocks are read into two arrays; from then on a lookup is a search in memory and a search in one block. Blocks are
 /// checked when they are first used.
 ///
-/// Pointers into pages live here and nowhere else, and the snapshot is kept alive as long. One thread at a time.
+/// Pointers into pages live here and nowhere else, and the snapshot is kept alive as long. In a later version with the
+/// same entries those of the directory still hold: blocks whose place is not stable were copied. One thread at a time.
 import MottePages
 import MotteValues
 
 final class StoredEntries {
     let space: IndexSpace
-    let pages: PageSnapshot
+    private(set) var pages: PageSnapshot
 
     /// How many lookups through the cursor pay for reading all bounds.
     private static let cursorLookups = 16
@@ -27,6 +28,7 @@ final class StoredEntries {
         var bytes: ContiguousArray<UnsafeRawBufferPointer> = []
         /// nil until checked.
         var blocks: ContiguousArray<IndexBlock?> = []
+        let arena = ChunkArena()
 
         /// The last block whose bound is not above `entry`, -1 if there is none.
         func ordinal(of entry: IndexEntry) -> Int {
@@ -47,6 +49,11 @@ final class StoredEntries {
     init(_ space: IndexSpace, pages: PageSnapshot) {
         self.space = space
         self.pages = pages
+    }
+
+    func advance(to pages: PageSnapshot) {
+        self.pages = pages
+        cursor = nil
     }
 
     // MARK: Blocks
@@ -100,7 +107,8 @@ final class StoredEntries {
         while found, let bound = space.bound(in: cursor.key) {
             made.values.append(bound.value)
             made.keys.append(bound.key)
-            made.bytes.append(cursor.value.bytes)
+            let value = cursor.value
+            made.bytes.append(value.isStable ? value.bytes : made.arena.copy(value.bytes))
             found = try cursor.next()
         }
         made.blocks = ContiguousArray(repeating: nil, count: made.values.count)

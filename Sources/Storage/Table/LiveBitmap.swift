@@ -62,17 +62,17 @@ struct LiveBitmap {
     }
 
     static func decode(_ bytes: UnsafeRawBufferPointer, key: [UInt8], limit: Int) throws(DatabaseError) -> LiveBitmap {
-        var reader = ByteReader(bytes, of: "a live bitmap")
-        let rowCount = Int(try reader.read(UInt32.self))
-        let live = Int(try reader.read(UInt32.self))
-        let crc: UInt32 = try reader.read()
-        let _: UInt32 = try reader.read()
+        guard bytes.count >= 16 else { throw .corrupted("a live bitmap ends too early") }
+        // Read as they lie: a scan after deletions decodes one of these for each cluster.
+        let rowCount = Int(UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)))
+        let live = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
+        let crc = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
         guard crc == checksum(bytes, key) else { throw .corrupted("a live bitmap fails its checksum") }
         guard rowCount <= limit, live <= rowCount else { throw .corrupted("a live bitmap contradicts itself") }
         if live == 0 {
             return LiveBitmap(rowCount: rowCount, words: [UInt64](repeating: 0, count: (rowCount + 63) / 64))
         }
-        let first = reader.offset
+        let first = 16
         let count = (rowCount + 63) / 64
         guard bytes.count - first >= count * 8 else { throw .corrupted("a live bitmap ends too early") }
         let words = [UInt64](unsafeUninitializedCapacity: count) { words, initialized in

@@ -27,11 +27,7 @@ final class TableDirectory {
     /// Of chunks that have long values, by slot and cluster.
     private var longTexts: [[Int: LongTexts]]
     private var tail: (directory: Tail.Directory, bytes: UnsafeRawBufferPointer)?
-    /// Per cluster, the tail last; nil until the first look. Empty arrays mean that nothing has been deleted.
-    private var live: [LiveBitmap?]?
-    /// Those that were asked for one by one before all of them were read; nil where every row is live.
-    private var singleLive: [Int: LiveBitmap?] = [:]
-    private static let mostSingleLive = 16
+    private var live = KnownLiveRows()
     private var lastList: LongListReader?
 
     init(_ layout: TableLayout, pages: PageSnapshot, rowsPerCluster: Int, counters: Counters) throws(DatabaseError) {
@@ -87,40 +83,35 @@ final class TableDirectory {
 
     // MARK: Live rows
 
+    /// Nothing has ever been deleted.
+    @inline(__always)
+    private var isWhole: Bool { state.liveCount == state.nextKey }
+
     /// nil where every row is live.
     func liveBitmap(_ cluster: Int) throws(DatabaseError) -> LiveBitmap? {
-        if live == nil, clusterCount > Self.mostSingleLive {
-            if let known = singleLive[cluster] { return known }
-            // Whoever looks at a few objects after a commit does not read all of them, whoever goes on does.
-            if singleLive.count < Self.mostSingleLive {
-                let found = try readLiveBitmap(cluster)
-                singleLive.updateValue(found, forKey: cluster)
-                return found
-            }
-        }
-        let bitmaps = try liveBitmaps()
-        return cluster < bitmaps.count ? bitmaps[cluster] : nil
+        if isWhole { return nil }
+        if let known = live[cluster] { return known }
+        return try findLiveBitmap(cluster)
     }
 
     /// Whether a row of a cluster exists, without copying a bitmap.
     @inline(__always)
     func isLive(_ cluster: Int, _ slot: Int) throws(DatabaseError) -> Bool {
-        if state.liveCount == state.nextKey { return true }
-        if live == nil { return try liveBitmap(cluster)?.isLive(slot) ?? true }
-        return live?[cluster]?.isLive(slot) ?? true
+        if isWhole { return true }
+        if let known = live.isLive(cluster, slot) { return known }
+        return try findLiveBitmap(cluster)?.isLive(slot) ?? true
     }
 
-    private func liveBitmaps() throws(DatabaseError) -> [LiveBitmap?] {
-        if let live { return live }
-        var bitmaps: [LiveBitmap?] = []
-        if state.liveCount < state.nextKey {
-            bitmaps = Array(repeating: nil, count: clusterCount)
-            try readClusterBitmaps(into: &bitmaps)
-            if tailRowCount > 0 { bitmaps[regularCount] = try readTailBitmap() }
+    @inline(never)
+    private func findLiveBitmap(_ cluster: Int) throws(DatabaseError) -> LiveBitmap? {
+        guard cluster < clusterCount else { return nil }
+        if live.prefersSingle(of: clusterCount) {
+            let found = try readLiveBitmap(cluster)
+            live.add(found, cluster)
+            return found
         }
-        live = bitmaps
-        singleLive = [:]
-        return bitmaps
+        try readClusterBitmaps()
+        return live[cluster] ?? nil
     }
 
     private func readTailBitmap() throws(DatabaseError) -> LiveBitmap? {
@@ -131,14 +122,14 @@ final class TableDirectory {
     }
 
     private func readLiveBitmap(_ cluster: Int) throws(DatabaseError) -> LiveBitmap? {
-        guard state.liveCount < state.nextKey, cluster < clusterCount else { return nil }
         guard cluster < regularCount else { return try readTailBitmap() }
         let key = PageKeys.liveBitmap(layout.key, cluster)
         guard let found = try pages.get(key) else { return nil }
         return try LiveBitmap.decode(found.bytes, key: key, limit: rowCount(cluster))
     }
 
-    private func readClusterBitmaps(into bitmaps: inout [LiveBitmap?]) throws(DatabaseError) {
+    /// All that are not known yet, in one pass.
+    private func readClusterBitmaps() throws(DatabaseError) {
         let prefix = PageKeys.liveBitmaps(layout.key)
         let cursor = try pages.makeCursor()
         var found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
@@ -147,9 +138,13 @@ final class TableDirectory {
             guard key.count == prefix.count + 4 else { throw .corrupted("a live bitmap has a malformed key") }
             let cluster = key.suffix(4).reduce(0) { $0 << 8 | Int($1) }
             guard cluster < regularCount else { throw .corrupted("a live bitmap belongs to no cluster") }
-            bitmaps[cluster] = try LiveBitmap.decode(cursor.value.bytes, key: key, limit: rowCount(cluster))
+            if live[cluster] == nil {
+                live.add(try LiveBitmap.decode(cursor.value.bytes, key: key, limit: rowCount(cluster)), cluster)
+            }
             found = try cursor.next()
         }
+        if tailRowCount > 0, live[regularCount] == nil { live.add(try readTailBitmap(), regularCount) }
+        live.restIsWhole()
     }
 
     // MARK: Chunks
@@ -279,30 +274,35 @@ final class TableDirectory {
         lastList = nil
         for source in longSources { source?.pages = pages }
         guard new.modifiedIn != old.modifiedIn else { return }
+        let wasWhole = isWhole
         state = new
-        live = nil
-        singleLive = [:]
         tail = nil
-        let bytesUsed = longSources.reduce(arena.bytesUsed) { $0 + ($1?.bytesUsed ?? 0) }
-        guard let touched, touched.count * 4 <= clusterCount, bytesUsed < 64 << 20 else {
-            for slot in columns.indices {
-                columns[slot].removeAll()
-                lists[slot].removeAll()
-                longTexts[slot].removeAll()
-                longSources[slot] = nil
-            }
-            arena = ChunkArena()
-            return
+        guard let touched, touched.count * 4 <= clusterCount else {
+            live = KnownLiveRows()
+            return forgetChunks()
         }
         // The tail's rows may have become clusters, and a partial last cluster may have grown.
         var stale = touched
         let firstMoved = Int(old.tailFirstKey / Int64(rowsPerCluster))
         stale.formUnion(min(firstMoved, oldClusters) ... max(clusterCount, oldClusters))
+        if !isWhole { live.move(to: clusterCount, stale, wasWhole: wasWhole) }
+        let bytesUsed = longSources.reduce(arena.bytesUsed) { $0 + ($1?.bytesUsed ?? 0) }
+        guard bytesUsed < 64 << 20 else { return forgetChunks() }
         for slot in columns.indices {
             for cluster in stale where cluster < columns[slot].count { columns[slot][cluster] = nil }
             for cluster in stale where cluster < lists[slot].count { lists[slot][cluster] = nil }
             if !longTexts[slot].isEmpty { for cluster in stale { longTexts[slot][cluster] = nil } }
         }
+    }
+
+    private func forgetChunks() {
+        for slot in columns.indices {
+            columns[slot].removeAll()
+            lists[slot].removeAll()
+            longTexts[slot].removeAll()
+            longSources[slot] = nil
+        }
+        arena = ChunkArena()
     }
 }
 

@@ -80,26 +80,48 @@ extension TableView {
     private func keepMatching(
         _ slot: Int, _ value: ValueView, _ keys: inout [Int64], from start: Int
     ) throws(DatabaseError) {
+        if layout.columns[slot].type == .string || layout.columns[slot].type == .data {
+            return try keepTexts(slot, value.bytes, &keys, from: start)
+        }
         var kept = start
-        var cluster = -1
-        var chunk: ColumnChunk?
-        let isText = layout.columns[slot].type == .string || layout.columns[slot].type == .data
-        for position in start ..< keys.count {
-            let key = keys[position]
-            if isText {
-                // Rows of one cluster follow each other, and the look at each is short enough for the processor to
-                // fetch several at once.
-                guard let place = self.position(ObjectKey(key)) else { throw Self.strayKey }
-                if place.cluster != cluster {
-                    cluster = place.cluster
-                    chunk = try self.chunk(slot: slot, cluster)
-                }
-                guard let chunk, chunk.hasText(place.slot, value.bytes) else { continue }
-            } else if try !matches(slot, key, value) {
-                continue
-            }
-            keys[kept] = key
+        for position in start ..< keys.count where try matches(slot, keys[position], value) {
+            keys[kept] = keys[position]
             kept += 1
+        }
+        keys.removeLast(keys.count - kept)
+    }
+
+    /// Rows found by one value lie far apart, so comparing them is waiting for memory. Looking first where the texts of
+    /// many rows are and then what they are, without a decision in between, waits for many at once. Texts that the
+    /// index does not hold whole have eight bytes or more.
+    private func keepTexts(
+        _ slot: Int, _ wanted: UnsafeRawBufferPointer, _ keys: inout [Int64], from start: Int
+    ) throws(DatabaseError) {
+        let most = 256
+        let texts = UnsafeMutablePointer<UnsafeRawBufferPointer>.allocate(capacity: most)
+        defer { texts.deallocate() }
+        var kept = start
+        var next = start
+        var chunk = ColumnChunk(emptyAt: UnsafeRawPointer(texts))
+        var inChunk: Range<Int64> = 0 ..< 0
+        while next < keys.count {
+            let count = min(most, keys.count - next)
+            for index in 0 ..< count {
+                let key = keys[next &+ index]
+                if !inChunk.contains(key) {
+                    guard let place = position(ObjectKey(key)) else { throw Self.strayKey }
+                    chunk = try self.chunk(slot: slot, place.cluster)
+                    let first = key - Int64(place.slot)
+                    inChunk = first ..< first + Int64(chunk.count)
+                    guard inChunk.contains(key) else { throw Self.strayKey }
+                }
+                texts[index] = chunk.presentText(Int(key &- inChunk.lowerBound))
+            }
+            for index in 0 ..< count where ColumnChunk.areEqualTexts(texts[index], wanted) {
+                keys[kept] = keys[next &+ index]
+                kept += 1
+            }
+            next += count
         }
         keys.removeLast(keys.count - kept)
     }

@@ -10,7 +10,7 @@ import MotteValues
 final class TableWriter {
     let directory: TableDirectory
     private(set) var state: TableState
-    private(set) var dirty: [DirtyCluster?] = []
+    private(set) var dirty = DirtyClusters()
     private(set) var touched = false
     /// Lists too long for their column's chunk, as far as this write has touched them.
     var longLists: [LongListKey: LongList] = [:]
@@ -69,7 +69,7 @@ final class TableWriter {
     }
 
     @inline(__always)
-    func overlay(_ cluster: Int) -> DirtyCluster? { cluster < dirty.count ? dirty[cluster] : nil }
+    func overlay(_ cluster: Int) -> DirtyCluster? { dirty[cluster] }
 
     // MARK: Touching
 
@@ -84,7 +84,6 @@ final class TableWriter {
 
     private func install(_ cluster: DirtyCluster, at index: Int) {
         touched = true
-        while dirty.count <= index { dirty.append(nil) }
         dirty[index] = cluster
     }
 

@@ -149,6 +149,17 @@ static void schemas(void) {
     CHECK(text.data == NULL && text.size == 0);
     motte_buf_dispose(&text);
     motte_buf_dispose(&other);
+    spec.type = MOTTE_TYPE_INT;
+    spec.name = "lives";
+    spec.target = NULL;
+    spec.flags = MOTTE_PROP_INT8 | MOTTE_PROP_INT32;
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_schema_add_property(built, 0, &spec, NULL));
+    spec.flags = MOTTE_PROP_INT8;
+    STATUS(MOTTE_OK, motte_schema_add_property(built, 0, &spec, NULL));
+    MUST(motte_schema_text(built, &text));
+    CHECK(strstr(text.data, "lives: int8") != NULL);
+    motte_buf_dispose(&text);
+    spec.flags = 0;
     spec.type = MOTTE_TYPE_LINK;
     spec.name = "owner";
     spec.target = "Nobody";
@@ -825,6 +836,78 @@ static void files(void) {
     if (system(other) != 0) exit(2);
 }
 
+/* Later the larger it is: version and sequence number of a root slot. */
+static uint64_t slot_age(const unsigned char *slot) {
+    uint64_t version, sequence;
+    memcpy(&version, slot + 16, sizeof version);
+    memcpy(&sequence, slot + 144, sizeof sequence);
+    return version * 1000 + sequence;
+}
+
+/* In a commit each. */
+static void add_people(motte_realm *realm, int64_t first, int64_t end) {
+    for (int64_t key = first; key < end; key++) {
+        motte_value id = motte_int(key);
+        motte_object *object;
+        MUST(motte_realm_begin_write(realm, -1));
+        MUST(motte_object_create(realm, motte_class_named(realm, "Person"), &id, 0, &object));
+        MUST(motte_realm_commit(realm, 0, NULL));
+        motte_object_release(&object);
+    }
+}
+
+/* A version that was passed over when a file was opened is said; two broken roots are more than a power cut leaves. */
+static void warnings(void) {
+    enum { page = 4096 };
+    char path[] = "/tmp/motte-behaviour-XXXXXX", file[64], other[80];
+    unsigned char slots[3][page];
+    motte_realm *realm;
+    motte_realm_details details = {.struct_size = sizeof details};
+    FILE *stream;
+    int slot, round, broken;
+    if (!mkdtemp(path)) exit(2);
+    snprintf(file, sizeof file, "%s/x.motte", path);
+    setenv("MOTTE_PAGER", "own", 1);
+    for (round = 0; round < 2; round++) {
+        MUST(motte_open(file, schema_text, &realm));
+        MUST(motte_realm_info(realm, &details));
+        CHECK(details.warning == NULL && (details.flags & MOTTE_REALM_DAMAGED) == 0);
+        add_people(realm, round * 10, round * 10 + 5);
+        MUST(motte_realm_close(realm));
+        motte_realm_release(&realm);
+
+        /* The newest slot, which closing wrote; in the second round also the one of the last commit. */
+        stream = fopen(file, "r+b");
+        CHECK(stream && fseek(stream, page, SEEK_SET) == 0 && fread(slots, page, 3, stream) == 3);
+        for (broken = 0; broken <= round; broken++) {
+            int newest = 0;
+            for (slot = 1; slot < 3; slot++)
+                if (slot_age(slots[slot]) > slot_age(slots[newest])) newest = slot;
+            slots[newest][200] ^= 1;
+            CHECK(fseek(stream, page * (1 + newest), SEEK_SET) == 0 && fwrite(slots[newest], page, 1, stream) == 1);
+            memset(slots[newest], 0, page);
+        }
+        fclose(stream);
+
+        MUST(motte_open(file, NULL, &realm));
+        MUST(motte_realm_info(realm, &details));
+        CHECK(details.warning && strstr(details.warning, "cannot be read") != NULL);
+        CHECK(((details.flags & MOTTE_REALM_DAMAGED) != 0) == (round == 1));
+        /* Callers that were built before the warning was there are still served. */
+        details.struct_size = 56;
+        MUST(motte_realm_info(realm, &details));
+        details.struct_size = sizeof details;
+        /* Commits write over broken slots. */
+        add_people(realm, round * 10 + 5, round * 10 + 8);
+        MUST(motte_realm_close(realm));
+        motte_realm_release(&realm);
+    }
+    unsetenv("MOTTE_PAGER");
+    snprintf(other, sizeof other, "%s-shared", file);
+    unlink(other);
+    CHECK(unlink(file) == 0 && rmdir(path) == 0);
+}
+
 int main(void) {
     library();
     configs();
@@ -836,5 +919,6 @@ int main(void) {
     bulk();
     freezing();
     files();
+    warnings();
     return check_summary();
 }

@@ -81,6 +81,12 @@ static void timestamps(void) {
     STATUS(MOTTE_OK, motte_timestamp_format(&time, room, sizeof room, &size));
     CHECK(size == 22 && memcmp(room, "1969-12-31T23:59:59.5Z", 22) == 0);
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_timestamp_parse("2013-01-01T10:00:00", MOTTE_NTS, &time));
+    time.seconds = INT64_MIN;
+    time.nanoseconds = 1;
+    STATUS(MOTTE_OK, motte_timestamp_format(&time, room, sizeof room, &size));
+    memset(&time, 0, sizeof time);
+    STATUS(MOTTE_OK, motte_timestamp_parse(room, size, &time));
+    CHECK(time.seconds == INT64_MIN && time.nanoseconds == 1);
     time.nanoseconds = 1000000000;
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_timestamp_format(&time, room, sizeof room, &size));
 }

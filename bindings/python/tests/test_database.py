@@ -10,7 +10,7 @@ import textwrap
 import threading
 from collections.abc import Callable
 from datetime import timezone
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
@@ -301,3 +301,25 @@ def test_counters(db: motte.Database) -> None:
     after = db.counters()
     assert after["index_lookups"] > middle["index_lookups"]
     assert after["rows_evaluated"] - middle["rows_evaluated"] < 100
+
+
+class Storey(motte.Model):
+    id: motte.Int32 = motte.field(primary_key=True)
+    floor: motte.Int8 = 0
+    maybe: Optional[motte.Int16] = None
+    rooms: list[motte.Int8] = motte.field(default_factory=list)
+
+
+def test_ints_have_declared_widths(path: pathlib.Path) -> None:
+    with motte.open(path, schema=[Storey]) as db:
+        with db.write():
+            level = db.add(Storey(id=1, floor=-128, maybe=32767, rooms=[127]))
+            with pytest.raises(OverflowError, match=r"Storey\.floor is an int8 and holds -128 to 127, not 128"):
+                level.floor = 128
+            with pytest.raises(OverflowError, match=r"Storey\.rooms is an int8"):
+                level.rooms.append(-129)
+        assert (level.floor, level.maybe, list(level.rooms)) == (-128, 32767, [127])
+    # Classes made from what is stored declare the same.
+    with motte.open(path) as db:
+        declared = db.model("Storey")._declared()
+        assert [declared[name].bits for name in ("id", "floor", "maybe", "rooms")] == [32, 8, 16, 8]

@@ -2,12 +2,18 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from datetime import datetime
 
 import pytest
 
 import motte
 from motte import errors
 from motte._ffi import lib
+
+from conftest import Everything
+
+Opener = Callable[..., motte.Database]
 
 
 def test_every_code_of_the_header_has_its_exception() -> None:
@@ -40,3 +46,21 @@ def test_details_are_kept_and_travel() -> None:
 
     again = pickle.loads(pickle.dumps(errors.QuerySyntaxError("bad", query_offset=3)))
     assert (str(again), again.query_offset, again.code) == ("bad", 3, motte.Code.QUERY_SYNTAX)
+
+
+def test_values_that_cannot_be_converted_name_their_property(opened: Opener) -> None:
+    noon = datetime(2026, 1, 1, 12)
+    db = opened()
+    with db.write():
+        stored = db.add(Everything(id=1))
+        for attempt in (
+            lambda: db.add(Everything(id=2, moment=noon)),
+            lambda: db.upsert(Everything(id=1, moment=noon)),
+            lambda: db.create_or_update(Everything, id=1, moment=noon),
+            lambda: db.update(stored, moment=noon),
+            lambda: setattr(stored, "moment", noon),
+        ):
+            with pytest.raises(motte.Error, match="^Everything.moment: .* has no time zone") as caught:
+                attempt()
+            assert (caught.value.class_name, caught.value.property_name) == ("Everything", "moment")
+    assert len(db.objects(Everything)) == 1

@@ -125,6 +125,32 @@ def test_damage_is_named_and_survived(opened: Opener, path: Path, tmp_path: Path
     assert len((tmp_path / "lines").read_text().splitlines()) == 500
 
 
+@pytest.mark.parametrize("broken", [1, 2])
+def test_a_version_passed_over_is_said(opened: Opener, path: Path, monkeypatch: pytest.MonkeyPatch,
+                                       caplog: pytest.LogCaptureFixture, broken: int) -> None:
+    monkeypatch.setenv("MOTTE_PAGER", "own")
+    db = opened()
+    for age in range(5):
+        with db.write():
+            db.add(Dog(name=f"dog {age}"))
+    assert db.warning is None
+    db.close()
+    content = bytearray(path.read_bytes())
+    # The slots by the version and the sequence number that they name: the last of them was written by closing.
+    slots = sorted((content[page + 16], content[page + 144], page) for page in (4096, 8192, 12288))
+    for _, _, page in slots[-broken:]:
+        content[page + 200] ^= 1
+    path.write_bytes(content)
+    caplog.clear()
+    db = opened()
+    assert db.warning is not None and "cannot be read" in db.warning
+    assert ("more than a power cut leaves" in db.warning) == (broken == 2)
+    assert [record.getMessage() for record in caplog.records] == [f"{path}: {db.warning}"]
+    assert db.count(Dog) == (5 if broken == 1 else 4)
+    report = db.verify()
+    assert report.is_sound == (broken == 1)
+
+
 # ------------------------------------------------------------------------------------------------ ways to open
 
 

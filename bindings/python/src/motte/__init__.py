@@ -18,7 +18,7 @@ from .backlinks import Backlinks
 from .database import Database
 from .errors import Code, Error
 from .exchange import ImportCounts, csv_schema, dump_schema
-from .fields import Float32, Mixed, backlinks, field
+from .fields import Float32, Int8, Int16, Int32, Mixed, backlinks, field
 from .geo import GeoBox, GeoCircle, GeoPolygon
 from .handover import Reference
 from .lists import List
@@ -43,8 +43,9 @@ __version__ = "0.1.0"
 __all__ = [
     "Backlinks", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection", "Compaction", "Database",
     "DatabaseChange", "EmbeddedModel", "Error", "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "ImportCounts",
-    "List", "Map", "Migration", "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Plan", "Predicate",
-    "PreparedQuery", "PropertyChange", "Reader", "Reference", "Report", "Results", "Section", "SectionChanges",
-    "Sections", "Set", "Space", "Write", "backlinks", "compact", "csv_schema", "delete", "dump_schema", "errors",
-    "exists", "field", "library_version", "open", "plan", "salvage", "salvaged", "schema_version", "verify",
+    "Int16", "Int32", "Int8", "List", "Map", "Migration", "Mixed", "Model", "ObjectChange", "ObjectId",
+    "Observation", "Plan", "Predicate", "PreparedQuery", "PropertyChange", "Reader", "Reference", "Report",
+    "Results", "Section", "SectionChanges", "Sections", "Set", "Space", "Write", "backlinks", "compact",
+    "csv_schema", "delete", "dump_schema", "errors", "exists", "field", "library_version", "open", "plan",
+    "salvage", "salvaged", "schema_version", "verify",
 ]

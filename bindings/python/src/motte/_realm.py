@@ -18,6 +18,8 @@ from ._handles import out, own
 from ._tokens import OK, Token
 
 NULLABLE, PRIMARY_KEY, INDEXED = lib.MOTTE_PROP_NULLABLE, lib.MOTTE_PROP_PRIMARY_KEY, lib.MOTTE_PROP_INDEXED
+#: Flags of ints by their bits.
+WIDTHS: dict[int, int] = {64: 0, 8: lib.MOTTE_PROP_INT8, 16: lib.MOTTE_PROP_INT16, 32: lib.MOTTE_PROP_INT32}
 
 
 class PropertySpec(NamedTuple):
@@ -65,6 +67,7 @@ class RealmInfo(NamedTuple):
     latest_version: int
     file_size: int
     schema_version: int
+    warning: Optional[str]
 
 
 def _numbers(struct: Any) -> tuple[int, ...]:
@@ -189,7 +192,8 @@ class Realm:
         details = sized("motte_realm_details")
         errors.check(lib.motte_realm_info(self.handle, details))
         return RealmInfo(int(details.flags), text(details.path), int(details.version), int(details.latest_version),
-                         int(details.file_size), int(details.schema_version))
+                         int(details.file_size), int(details.schema_version),
+                         text(details.warning) if details.warning else None)
 
     def version(self) -> tuple[int, int]:
         current, latest = ffi.new("uint64_t *"), ffi.new("uint64_t *")

@@ -97,6 +97,11 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
         return self._realm.info().file_size
 
     @property
+    def warning(self) -> Optional[str]:
+        """What the file was opened in spite of, such as a newer version that is not whole; open() logs it too."""
+        return self._realm.info().warning
+
+    @property
     def schema(self) -> str:
         """What is stored, as schema text."""
         return self._realm.schema_text()
@@ -301,11 +306,14 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
     def _encoded(self, values: Sequence[Any], types: Optional[Sequence[int]] = None) -> Values:
         encoded = Values()
         for index, value in enumerate(values):
-            for each in loose.models_in(value):
-                if each._row is None:
-                    self._add_loose([each])
-            encoded.add(self._plain(value), types[index] if types is not None else None)
+            self._encode(encoded, value, types[index] if types is not None else None)
         return encoded
+
+    def _encode(self, encoded: Values, value: Any, type_: Optional[int]) -> None:
+        for each in loose.models_in(value):
+            if each._row is None:
+                self._add_loose([each])
+        encoded.add(self._plain(value), type_)
 
     def _nested(self, coll: Coll) -> Any:
         """A list or map inside a mixed value, in place."""

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 
 #: An annotation: a number kept in 32 bits. Reading gives a Python float.
 Float32 = Annotated[float, "motte.Float32"]
+#: Annotations: an int of which only so many bits may be written, else NumberOverflowError; `int` has 64.
+Int8 = Annotated[int, "motte.Int8"]
+Int16 = Annotated[int, "motte.Int16"]
+Int32 = Annotated[int, "motte.Int32"]
+INTS: dict[int, Any] = {8: Int8, 16: Int16, 32: Int32, 64: int}
 #: An annotation: a value of any type, a list or a dict of such values, or None. `Any` means the same.
 Mixed = Annotated[Any, "motte.Mixed"]
 
@@ -105,6 +110,8 @@ class Declared(NamedTuple):
     field: Field
     #: The class whose members are stored by their values.
     enum: Optional[EnumClass] = None
+    #: Of an int.
+    bits: int = 64
 
     @property
     def is_stored(self) -> bool:
@@ -126,8 +133,8 @@ class Declared(NamedTuple):
 
 _TYPES: dict[Any, int] = {bool: BOOL, int: INT, float: DOUBLE, str: STRING, bytes: BINARY, datetime: TIMESTAMP,
                           Decimal: DECIMAL, uuid.UUID: UUID, ObjectId: OBJECT_ID, Any: MIXED}
-_TYPES_TEXT = ("bool, int, float, motte.Float32, str, bytes, datetime, Decimal, uuid.UUID, motte.ObjectId, Any, "
-               "an Enum, a model class, or list[...], set[...] or dict[str, ...] of these")
+_TYPES_TEXT = ("bool, int, motte.Int8 to Int32, float, motte.Float32, str, bytes, datetime, Decimal, uuid.UUID, "
+               "motte.ObjectId, Any, an Enum, a model class, or list[...], set[...] or dict[str, ...] of these")
 
 
 class _Later:
@@ -173,7 +180,7 @@ def declared(cls: type[Model], name: str, annotation: Any, declaration: Field, m
             f'{name}: motte.Backlinks["Other"] = motte.backlinks("property of Other that links here")',
             class_name=cls.__name__, property_name=name)
     return Declared(name, INVERSE if read.is_backlinks else read.type, read.collection, read.nullable, read.target,
-                    read.target_class, declaration, read.enum)
+                    read.target_class, declaration, read.enum, read.bits)
 
 
 class _Read(NamedTuple):
@@ -184,6 +191,7 @@ class _Read(NamedTuple):
     target: Optional[str] = None
     target_class: Optional[ModelClass] = None
     enum: Optional[EnumClass] = None
+    bits: int = 64
 
     @property
     def is_single(self) -> bool:
@@ -234,6 +242,9 @@ class _Reader:
         if origin is Annotated:
             if arguments[1:] == ("motte.Float32",):
                 return _Read(FLOAT)
+            for bits in (8, 16, 32):
+                if arguments[1:] == (f"motte.Int{bits}",):
+                    return _Read(INT, bits=bits)
             return self.read(arguments[0])
         if origin is None and isinstance(annotation, type):
             return self._class(annotation)

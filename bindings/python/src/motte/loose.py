@@ -131,15 +131,14 @@ def create(database: Database, instance: Model, loose: Loose, created: list[tupl
 
 def plain_values(database: Database, row: Row, instance: Model, loose: Loose) -> tuple[list[int], Values]:
     """Properties of one value that need no object which has no key yet."""
-    props, types, values = [], [], []
+    bounds, values = [], []
     for name, bound in row.properties.items():
         if bound.declared.is_plain:
             value = instance._values.get(name)
             if not any(each._row is None for each in models_in(value)):
-                props.append(bound.info.id)
-                types.append(bound.declared.type)
+                bounds.append(bound)
                 values.append(value)
-    return props, database._encoded(values, types)
+    return [bound.info.id for bound in bounds], row.encoded(bounds, values)
 
 
 def connect(database: Database, instance: Model, key: int, loose: Loose) -> None:
@@ -161,7 +160,7 @@ def connect(database: Database, instance: Model, key: int, loose: Loose) -> None
             else:
                 embed(database, value, lambda: database._realm.row_embed(row.class_id, key, prop), loose)
         elif any(each._row is None for each in models_in(instance._values.get(name))):
-            database._realm.row_set(row.class_id, key, [prop], database._encoded([value], [declared.type]))
+            database._realm.row_set(row.class_id, key, [prop], row.encoded([bound], [value]))
 
 
 def embed(database: Database, instance: Any, place: Callable[[], int], loose: Optional[Loose] = None) -> None:
@@ -191,7 +190,6 @@ def update_embedded(database: Database, instance: Any, known: Link, loose: Loose
         before = database._realm.row_values(row.class_id, known.key, [bound.info.id], Link)[0]
         after = database._plain(value)
         if type(before) is not type(after) or before != after:
-            database._realm.row_set(row.class_id, known.key, [bound.info.id],
-                                        database._encoded([value], [bound.declared.type]))
+            database._realm.row_set(row.class_id, known.key, [bound.info.id], row.encoded([bound], [value]))
     connect(database, instance, known.key, loose)
     store(instance, row, known.key, database._write)

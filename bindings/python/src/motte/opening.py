@@ -1,6 +1,7 @@
 """motte.open(): a file or a store in memory, its schema, and all the ways to open."""
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional, Union
@@ -76,6 +77,9 @@ def open(
         path, in_memory, READ_ONLY * read_only | NO_CREATE * (not create), native, queue, options, steps,
         encryption_key))
     try:
+        info = realm.info()
+        if info.warning is not None:
+            logging.getLogger("motte").warning("%s: %s", info.path, info.warning)
         return Database(realm, queue, classes)
     except BaseException:
         realm.close()

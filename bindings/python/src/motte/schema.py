@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 from . import errors
 from ._convert import (
     BINARY, BOOL, DECIMAL, DECODERS, DOUBLE, EPOCH, FLOAT, IN_PLACE, INT, INVERSE, LINK, MIXED, OBJECT_ID,
-    PLACE_DECODERS, STRING, TIMESTAMP, UUID,
+    PLACE_DECODERS, STRING, TIMESTAMP, UUID, Values,
 )
-from ._realm import INDEXED, NULLABLE, PRIMARY_KEY, ClassSpec, PropertyInfo, PropertySpec, Realm, Schema
+from ._realm import INDEXED, NULLABLE, PRIMARY_KEY, WIDTHS, ClassSpec, PropertyInfo, PropertySpec, Realm, Schema
 from .backlinks import Backlinks
-from .fields import LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, named
+from .fields import INTS, LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, named
 from .lists import List
 from .maps import Map
 from .model import EmbeddedModel, Model
@@ -55,7 +55,7 @@ def specification(classes: Sequence[type[Model]]) -> list[ClassSpec]:
 
 def _property(declared: Declared) -> PropertySpec:
     flags = (NULLABLE * declared.nullable | PRIMARY_KEY * declared.field.primary_key
-             | INDEXED * declared.field.indexed)
+             | INDEXED * declared.field.indexed | WIDTHS[declared.bits])
     return PropertySpec(
         declared.name, declared.type, declared.collection, flags, declared.target, declared.field.origin)
 
@@ -64,6 +64,7 @@ _ANNOTATIONS: dict[int, Any] = {BOOL: bool, INT: int, FLOAT: Float32, DOUBLE: fl
                                 TIMESTAMP: datetime, DECIMAL: Decimal, OBJECT_ID: ObjectId, UUID: uuid.UUID, MIXED: Any}
 _ZEROS: dict[int, Any] = {BOOL: False, INT: 0, FLOAT: 0.0, DOUBLE: 0.0, STRING: "", BINARY: b"", TIMESTAMP: EPOCH,
                           DECIMAL: Decimal(0), OBJECT_ID: ObjectId(bytes(12)), UUID: uuid.UUID(int=0)}
+_EVERY_WIDTH = sum(WIDTHS.values())
 # Annotations that are made, not written.
 _OPTIONAL: Any = Optional
 _COLLECTIONS: dict[int, Any] = {LIST: list, SET: set, MAP: dict}
@@ -80,6 +81,8 @@ def made_class(name: str, properties: Iterable[PropertyInfo], embedded: bool = F
             namespace[info.name] = Field(origin=info.origin_name)
             continue
         annotation = named(info.target_name) if info.type == LINK else _ANNOTATIONS[info.type]
+        if info.type == INT:
+            annotation = next(INTS[bits] for bits, flag in WIDTHS.items() if info.flags & _EVERY_WIDTH == flag)
         nullable = bool(info.flags & NULLABLE)
         if info.collection != SINGLE:
             element = _OPTIONAL[annotation] if nullable and info.type != MIXED else annotation
@@ -138,6 +141,23 @@ class Row:
                 f"{self.model.__name__} has no property '{name}'; it has {known}",
                 class_name=self.model.__name__, property_name=name) from None
 
+    def named(self, error: errors.Error, name: str) -> errors.Error:
+        """The error of a value, saying which property the value was for."""
+        if error.property_name is None:
+            error.class_name, error.property_name = self.model.__name__, name
+            error.message = f"{self.model.__name__}.{name}: {error.message}"
+        return error
+
+    def encoded(self, bounds: Sequence[Bound], values: Sequence[Any]) -> Values:
+        """One value for each of these properties."""
+        encoded = Values()
+        for bound, value in zip(bounds, values):
+            try:
+                self.database._encode(encoded, value, bound.declared.type)
+            except errors.Error as error:
+                raise self.named(error, bound.info.name)
+        return encoded
+
     def get(self, instance: Model, name: str) -> Any:
         bound = self.properties.get(name) or self.bound(name)
         database = self.database
@@ -168,8 +188,7 @@ class Row:
         if isinstance(value, EmbeddedModel) and value._row is None:
             self.database._embed(value, lambda: self.realm.row_embed(self.class_id, key, bound.info.id))
             return
-        values = self.database._encoded([value], [bound.declared.type])
-        self.realm.row_set(self.class_id, key, [bound.info.id], values)
+        self.realm.row_set(self.class_id, key, [bound.info.id], self.encoded([bound], [value]))
 
     def _deleted(self) -> errors.Error:
         return errors.ObjectDeletedError(

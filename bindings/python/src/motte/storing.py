@@ -65,7 +65,7 @@ class Storing:
         row = db._row_of(model)
         plain = {name: value for name, value in values.items() if row.bound(name).declared.is_plain}
         bounds = [row.bound(name) for name in plain]
-        encoded = db._encoded(list(plain.values()), [bound.declared.type for bound in bounds])
+        encoded = row.encoded(bounds, list(plain.values()))
         key, is_new = db._realm.row_create(
             row.class_id, [bound.info.id for bound in bounds], encoded, policy_flags(policy))
         if is_new and db._write is not None:
@@ -98,7 +98,7 @@ class Storing:
             if not bound.declared.is_plain:
                 raise errors.WrongTypeError(f"{row.model.__name__}.{bound.info.name} is a collection; assign it by "
                                             "itself", property_name=bound.info.name)
-        encoded = db._encoded(list(values.values()), [bound.declared.type for bound in bounds])
+        encoded = row.encoded(bounds, list(values.values()))
         db._realm.row_set(row.class_id, db._link(instance).key, [bound.info.id for bound in bounds], encoded)
         return instance
 
@@ -124,9 +124,7 @@ class Storing:
                 else:
                     made.append(column(values, bound.declared.type, db._key_of))
             except errors.Error as error:
-                error.class_name, error.property_name = model.__name__, name
-                error.message = f"{model.__name__}.{name}: {error.message}"
-                raise
+                raise row.named(error, name)
             props.append(bound.info.id)
         return db._insert(row, props, made, policy_flags(policy))
 

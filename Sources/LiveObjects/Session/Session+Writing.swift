@@ -1,0 +1,119 @@
+/// A session's writes: one at a time, or several in a group that becomes durable together (`Session+Groups`).
+import MotteStorage
+import MotteValues
+
+extension Session {
+    /// Waits for the writer's place (negative: for ever), advances to the newest version, delivers what is pending.
+    package func beginWrite(timeoutMilliseconds: Int64 = -1) throws(DatabaseError) {
+        try checkMayWrite()
+        if let group {
+            try beginWrite(in: group)
+        } else {
+            try movingToNewest { snapshot throws(DatabaseError) in
+                write = try database.beginWrite(
+                    on: snapshot, timeoutMilliseconds: timeoutMilliseconds,
+                    maximumLiveVersions: options.maximumLiveVersions)
+            }
+        }
+        writeSerial &+= 1
+        // Members of a group hear of those before them when all are durable.
+        if group?.members.isEmpty ?? true { try hook?.deliver(self, at: .beginWrite) }
+    }
+
+    func checkMayWrite() throws(DatabaseError) {
+        try checkIsLive("write")
+        guard !options.isReadOnly, !options.isImmutable else {
+            throw DatabaseError(
+                .readOnly, "this session is open for reading only; open another without that flag", path: path)
+        }
+        guard write == nil else {
+            throw DatabaseError(
+                .alreadyInWrite, "this session is in a write already; commit or cancel that one first", path: path)
+        }
+    }
+
+    /// `body` moves the snapshot, perhaps also when it fails.
+    func movingToNewest(_ body: (Snapshot) throws(DatabaseError) -> Void) throws(DatabaseError) {
+        let snapshot = try committedSnapshot()
+        let before = snapshot.version
+        forgetTables()
+        keepPrevious()
+        defer { if snapshot.version != before { epochBase &+= 1 } }
+        try body(snapshot)
+    }
+
+    private func beginWrite(in group: SessionGroup) throws(DatabaseError) {
+        forgetTables()
+        write = try database.beginWrite(on: try committedSnapshot(), in: group.pages)
+    }
+
+    /// Makes the changes durable and delivers them here. After a failure of the disk the write is still open. An error
+    /// of a callback comes after the commit. In a group both happen when the group ends.
+    @discardableResult
+    package func commit() throws(DatabaseError) -> Version {
+        let transaction = try requireWrite()
+        try checkIsNotMigrating("commit")
+        for place in nestedPlaces { try place.nested?.writeWillEnd() }
+        forgetTables()
+        keepPrevious()
+        let version = try transaction.commit()
+        for place in nestedPlaces { place.nested?.writeWasCommitted(as: version) }
+        if let group {
+            group.note(version, shown: hook == nil ? nil : transaction.base, writeOutcome, serial: writeSerial)
+            endWrite()
+            return version
+        }
+        writeOutcome?.commit(version)
+        endWrite()
+        try hook?.deliver(self, at: .commit)
+        return version
+    }
+
+    package func cancel() throws(DatabaseError) {
+        let transaction = try requireWrite()
+        try checkIsNotMigrating("cancel")
+        forgetTables()
+        transaction.cancel()
+        cancelledWrites.insert(writeSerial)
+        for place in nestedPlaces { place.nested?.writeWasCancelled(writeSerial) }
+        writeOutcome?.cancel()
+        endWrite()
+    }
+
+    /// nil outside of writes.
+    func outcomeOfWrite() -> WriteOutcome? {
+        guard write != nil else { return nil }
+        let outcome = writeOutcome ?? WriteOutcome()
+        writeOutcome = outcome
+        return outcome
+    }
+
+    private func endWrite() {
+        writeOutcome = nil
+        epochBase = viewEpoch &+ 1
+        write = nil
+    }
+
+    /// The open write, for whoever changes something.
+    @inline(__always)
+    package func requireWrite() throws(DatabaseError) -> WriteTransaction {
+        try check()
+        if let write { return write }
+        throw notInWrite()
+    }
+
+    @inline(never)
+    private func notInWrite() -> DatabaseError {
+        if isFrozen {
+            return DatabaseError(.frozen, "cannot modify something frozen; use the live session", path: path)
+        }
+        if options.isReadOnly || options.isImmutable {
+            return DatabaseError(
+                .readOnly, "this session is open for reading only; open another without that flag", path: path)
+        }
+        return DatabaseError(.notInWrite, "changes need a write transaction; begin one first", path: path)
+    }
+
+    /// Whether objects that were made in that write never came to be.
+    func wasCancelled(_ serial: UInt32) -> Bool { cancelledWrites.contains(serial) }
+}

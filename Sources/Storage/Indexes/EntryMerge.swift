@@ -1,0 +1,26 @@
+/// Sorted runs of index entries as one, handed out in order and in parts.
+///
+/// Runs of ascending keys lie behind each other: what the lowest run has up to where the next begins is copied at once.
+struct EntryMerge {
+    private var runs: [UnsafeBufferPointer<IndexEntry>]
+
+    /// The runs outlive this.
+    init(_ runs: [UnsafeBufferPointer<IndexEntry>]) { self.runs = runs.filter { !$0.isEmpty } }
+
+    var first: IndexEntry? { runs.lazy.map { $0[0] }.min() }
+
+    mutating func append(_ number: Int, to output: inout ContiguousArray<IndexEntry>) {
+        var wanted = number
+        while wanted > 0, let lowest = runs.indices.min(by: { runs[$0][0] < runs[$1][0] }) {
+            var limit = IndexEntry.highest
+            for index in runs.indices where index != lowest { limit = min(limit, runs[index][0]) }
+            // Equal ones of another run may come before or after.
+            let ready = max(1, IndexEntries.upperBound(runs[lowest], limit))
+            let count = min(ready, wanted)
+            output.append(contentsOf: runs[lowest][..<count])
+            wanted -= count
+            let rest = UnsafeBufferPointer(rebasing: runs[lowest][count...])
+            if rest.isEmpty { runs.remove(at: lowest) } else { runs[lowest] = rest }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+/// Keys as most of the engine wants them: ascending, each once.
+extension [Int64] {
+    package var isStrictlyAscending: Bool {
+        for index in indices.dropFirst() where self[index - 1] >= self[index] { return false }
+        return true
+    }
+
+    /// Sorted and without repeats; itself, without a copy, where it is that already.
+    package var ascending: [Int64] {
+        if isStrictlyAscending { return self }
+        var result: [Int64] = []
+        result.reserveCapacity(count)
+        for key in sorted() where result.last != key { result.append(key) }
+        return result
+    }
+}
