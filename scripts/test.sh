@@ -158,6 +158,12 @@ print(passed, failed)
 PYTHON
 }
 
+# What a failed stage's log says of the reason, for readers who get the end of the output only.
+told() {
+    local reason='✘|error:|Fatal error|WARNING: ThreadSanitizer|ERROR: AddressSanitizer|SUMMARY: |signal code|FAILED'
+    { grep -aE "$reason" "$1" || tail -n 8 "$1"; } | cut -c1-240 | tail -n 12
+}
+
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || mapfile -t stages < <(known)
 for stage in "${stages[@]}"; do
@@ -198,6 +204,9 @@ echo
 echo "=== summary"
 printf '    %s\n' "${report[@]}"
 printf '    %-10s %5.1f min\n' total "$(awk "BEGIN { print ($SECONDS - $began) / 60 }")"
-[ ${#failures[@]} -eq 0 ] || echo "    FAILED: ${failures[*]} (logs in $logs)"
+for stage in ${failures[@]+"${failures[@]}"}; do
+    echo "    FAILED: $stage (log in $logs/$stage.log)"
+    told "$logs/$stage.log" | sed 's/^/        /'
+done
 echo "$total_passed passed, $total_failed failed"
 [ ${#failures[@]} -eq 0 ]

@@ -103,6 +103,7 @@ final class HelperProcess {
 
     private func run(_ command: String, _ path: String) throws {
         switch command {
+        case "fork": return try forkWithOpenStore()
         case "limit-memory": setLimit(Int32(RLIMIT_AS.rawValue), 12 << 30)
         case "limit-file":
             signal(SIGXFSZ, SIG_IGN)
@@ -168,6 +169,53 @@ final class HelperProcess {
         default: report("unknown command")
         }
         report("done")
+    }
+
+    /// In a process of few threads: what another thread holds of the Swift runtime at a fork, the child waits for.
+    private func forkWithOpenStore() throws {
+        let name = try #require(getenv("MOTTE_PAGES_FORM"))
+        let form = try #require(StoreForm(rawValue: String(cString: name)))
+        let test = try TestStore(form)
+        try test.commit([("a", [1])])
+        let snapshot = try test.store.snapshot()
+        let cursor = try snapshot.makeCursor()
+        _ = try cursor.seek([])
+        // Swift hides fork; the child only asks and leaves.
+        let address = try #require(dlsym(nil, "fork"))
+        let fork = unsafeBitCast(address, to: (@convention(c) () -> pid_t).self)
+
+        // Here, too, so that the child finds everything made that asking needs.
+        report("parent \(refusals(of: test.store, snapshot, plain: false))")
+        let child = fork()
+        if child == 0 {
+            let answers = refusals(of: test.store, snapshot, plain: form == .memory)
+            test.store.close()
+            _exit(answers)
+        }
+        var status: Int32 = 0
+        waitpid(child, &status, 0)
+        report(status & 0x7F == 0 ? "child \((status >> 8) & 0xFF)" : "child died of signal \(status & 0x7F)")
+        report(try snapshot.value("a").map { "\($0[0])" } ?? "nothing")
+        try test.commit([("b", [2])])
+        report("done")
+    }
+
+    /// A bit for a new snapshot, for the write lock, and for reading the snapshot there was; plain memory may be read.
+    private func refusals(of store: PageStore, _ snapshot: PageSnapshot, plain: Bool) -> Int32 {
+        var answers: Int32 = 0
+        do throws(DatabaseError) { _ = try store.snapshot() } catch {
+            if error.code == .forked { answers |= 1 }
+        }
+        do throws(DatabaseError) { try store.lockForWriting(timeoutMilliseconds: 0).release() } catch {
+            if error.code == .forked { answers |= 2 }
+        }
+        do throws(DatabaseError) {
+            _ = try snapshot.get([1])
+            if plain { answers |= 4 }
+        } catch {
+            if error.code == .forked { answers |= 4 }
+        }
+        return answers
     }
 
     private func increment(_ store: PageStore) throws {

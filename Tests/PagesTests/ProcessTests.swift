@@ -111,39 +111,12 @@ import Testing
 
     @Test(arguments: StoreForm.allCases)
     func aForkedChildIsRefused(_ form: StoreForm) throws {
-        let test = try TestStore(form)
-        try test.commit([("a", [1])])
-        let snapshot = try test.store.snapshot()
-        let cursor = try snapshot.makeCursor()
-        _ = try cursor.seek([])
-        // Swift hides fork; the child only asks and leaves.
-        let address = try #require(dlsym(nil, "fork"))
-        let fork = unsafeBitCast(address, to: (@convention(c) () -> pid_t).self)
+        let scratch = try Scratch()
+        let helper = try HelperProcess("fork", scratch.directory, environment: ["MOTTE_PAGES_FORM=\(form.rawValue)"])
 
-        let child = fork()
-        if child == 0 {
-            var answers: Int32 = 0
-            do throws(DatabaseError) { _ = try test.store.snapshot() } catch {
-                if error.code == .forked { answers |= 1 }
-            }
-            do throws(DatabaseError) { _ = try test.store.lockForWriting(timeoutMilliseconds: 0) } catch {
-                if error.code == .forked { answers |= 2 }
-            }
-            do throws(DatabaseError) {
-                _ = try snapshot.get([1])
-                // Plain memory needs nobody's leave.
-                if form == .memory { answers |= 4 }
-            } catch {
-                if error.code == .forked { answers |= 4 }
-            }
-            test.store.close()
-            _exit(answers)
-        }
-        var status: Int32 = 0
-        waitpid(child, &status, 0)
-
-        #expect((status >> 8) & 0xFF == 7)
-        #expect(try snapshot.value("a") == [1])
-        try test.commit([("b", [2])])
+        #expect(helper.line() == "parent 0")
+        #expect(helper.line() == "child 7")
+        #expect(helper.line() == "1")
+        #expect(helper.line() == "done")
     }
 }
