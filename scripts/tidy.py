@@ -191,6 +191,16 @@ def traps_have_reasons():
 
 
 @check
+def locks_are_known_to_the_thread_sanitizer():
+    for path in tracked(".swift"):
+        if path.relative_to(ROOT).parts[0] not in ("Sources", "Tests"):
+            continue
+        for number, code, _, _ in swift_code(path):
+            if re.search(r"\bMutex\s*[<(]", code):
+                report(path, number, "the thread sanitizer does not know a contended Mutex, use Locked")
+
+
+@check
 def files_open_with_what_they_own():
     for path in tracked(".swift"):
         if path.relative_to(ROOT).parts[0] not in {"Sources", "Benchmarks"}:

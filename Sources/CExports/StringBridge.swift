@@ -3,7 +3,6 @@ import CMotte
 import Glibc
 import MotteSchemaModel
 import MotteValues
-import Synchronization
 
 /// The bytes of a text argument; nil for an absent one (NULL with length 0). Checked to be UTF-8.
 func textBytes(_ text: UnsafePointer<CChar>?, _ size: Int) throws(DatabaseError) -> UnsafeRawBufferPointer? {
@@ -134,7 +133,7 @@ final class NameCache: Sendable {
     private struct Names: @unchecked Sendable {
         var known: [NameKey: UnsafeMutablePointer<CChar>] = [:]
     }
-    private let names = Mutex(Names())
+    private let names = Locked(Names())
 
     func pointer(to name: String) throws(DatabaseError) -> UnsafePointer<CChar> {
         let address = names.withLock { names -> UInt in

@@ -5,7 +5,6 @@ import MottePages
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
-import Synchronization
 import TestSupport
 import Testing
 
@@ -94,7 +93,7 @@ import Testing
     @Test(arguments: TestStore.Kind.allCases)
     func soundFilesAreFoundSound(kind: TestStore.Kind) throws {
         let (store, session) = try store(kind)
-        let reports = Mutex<[MaintenanceProgress]>([])
+        let reports = Locked<[MaintenanceProgress]>([])
         let report = try session.committedSnapshot().verify { progress in reports.withLock { $0.append(progress) } }
         #expect(report.problems == [])
         #expect(report.objects == 72 + 81)

@@ -4,7 +4,6 @@ import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
-import Synchronization
 import TestSupport
 import Testing
 
@@ -74,7 +73,7 @@ final class EvolvingStore {
 
     @Test func theStepRunsOnceForAHigherVersion() throws {
         let store = try people()
-        let calls = Mutex<[UInt64]>([])
+        let calls = Locked<[UInt64]>([])
         let second = first.replacing("age: int", "age: int?")
         for _ in 0 ..< 2 {
             let session = try store.open(second, version: 3) {
@@ -352,7 +351,7 @@ final class EvolvingStore {
 
     @Test func theStepCannotEndTheWriteOrKeepIt() throws {
         let store = try people()
-        let kept = Mutex<Kept>(Kept())
+        let kept = Locked<Kept>(Kept())
         _ = try store.open(first, version: 1) {
             $0.migration.step = step { migration in
                 #expect(code { try migration.new.commit() } == .reentrant)
@@ -426,7 +425,7 @@ final class EvolvingStore {
 
     @Test func progressIsReported() throws {
         let store = try people()
-        let reports = Mutex<[MigrationProgress]>([])
+        let reports = Locked<[MigrationProgress]>([])
         _ = try store.open(first.replacing("age: int", "age: int indexed"), version: 1) {
             $0.migration.progress = { report in reports.withLock { $0.append(report) } }
             $0.migration.step = step { try $0.pairs("Person") { _, _ in } }

@@ -182,7 +182,7 @@ import Testing
         for round in 0 ..< 8 {
             _ = try session.refresh()
             let shown = try StoreDump.text(session)
-            let reports = Mutex(0)
+            let reports = Locked(0)
             try session.copy(to: directory.file("copy\(round).motte")) { _ in reports.withLock { $0 += 1 } }
             #expect(reports.withLock { $0 } > 0)
             let copy = try open("copy\(round).motte")
@@ -227,7 +227,7 @@ import Testing
     }
 
     @Test func compactionOnLaunchIsAskedOnlyWhenNobodyHasTheFile() throws {
-        let asked = Mutex<[[Int]]>([])
+        let asked = Locked<[[Int]]>([])
         func launching(_ answer: Bool) -> (inout SessionOptions) -> Void {
             { change in
                 change.compactOnLaunch = { total, used in

@@ -1,7 +1,6 @@
 // The write lock and the signal among threads of one process.
 import MottePages
 import MotteValues
-import Synchronization
 import TestSupport
 import Testing
 #if canImport(Glibc)
@@ -34,7 +33,7 @@ import Musl
     @Test(arguments: StoreForm.allCases)
     func theFirstToWaitWritesFirst(_ form: StoreForm) throws {
         let test = try TestStore(form)
-        let order = Mutex<[Int]>([])
+        let order = Locked<[Int]>([])
         let lock = try test.store.lockForWriting(timeoutMilliseconds: 0)
         let store = test.store
 
@@ -60,7 +59,7 @@ import Musl
         defer { lock.release() }
         let cancellation = WaitCancellation()
         let store = test.store
-        let code = Mutex<ErrorCode?>(nil)
+        let code = Locked<ErrorCode?>(nil)
 
         let thread = Thread {
             do throws(DatabaseError) {
@@ -93,7 +92,7 @@ import Musl
     func waitersWakeWithTheVersion(_ form: StoreForm) throws {
         let test = try TestStore(form)
         let store = test.store
-        let seen = Mutex<Version?>(nil)
+        let seen = Locked<Version?>(nil)
         #expect(try store.signal.wait(after: Version(0), timeoutMilliseconds: 10) == nil)
 
         let thread = Thread {
@@ -111,7 +110,7 @@ import Musl
     func snapshotsAreSharedAndReleasedOnAnyThread(_ form: StoreForm) throws {
         let test = try TestStore(form)
         let store = test.store
-        let wrong = Mutex(0)
+        let wrong = Locked(0)
         try test.commit((0 ..< 100).map { ("k\($0)", [UInt8](repeating: 0, count: 8)) })
 
         let readers = (0 ..< 3).map { _ in

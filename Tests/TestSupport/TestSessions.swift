@@ -5,7 +5,6 @@ import MotteNotifications
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
-import Synchronization
 
 /// One store that a test may open several sessions on.
 public final class TestStore: Sendable {
@@ -15,7 +14,7 @@ public final class TestStore: Sendable {
     private let pager: DatabaseOptions.Pager?
     public let rowsPerCluster: Int
 
-    private static let nextNumber = Mutex(0)
+    private static let nextNumber = Locked(0)
 
     public enum Kind: Sendable, CaseIterable {
         case memory, file

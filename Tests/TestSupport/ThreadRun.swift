@@ -4,12 +4,12 @@ import Glibc
 #elseif canImport(Musl)
 import Musl
 #endif
-import Synchronization
+import MotteValues
 
 public final class ThreadRun<Outcome: Sendable>: Sendable {
     private final class Body: Sendable {
         let run: @Sendable () throws -> Outcome
-        let outcome = Mutex<Swift.Result<Outcome, any Error>?>(nil)
+        let outcome = Locked<Swift.Result<Outcome, any Error>?>(nil)
         init(_ run: @escaping @Sendable () throws -> Outcome) { self.run = run }
     }
 
