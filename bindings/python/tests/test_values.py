@@ -222,6 +222,9 @@ def test_embedded_objects(db: motte.Database) -> None:
             item.rooms.append(item.home)
         with pytest.raises(motte.errors.InvalidArgumentError):
             db.add(Room(city="nowhere"))
+        for value in (Room(city="mixed"), [[Room(city="deep")]], {"a": Room(city="deep")}):
+            with pytest.raises(motte.errors.Error, match="embedded"):
+                item.extra = value
     assert [room.city for room in item.rooms] == ["Paris", "Riga", "Oslo"]
     assert item.to_dict()["home"] == {"city": "Leeds", "inner": None}
     with db.write():

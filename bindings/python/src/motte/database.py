@@ -27,7 +27,7 @@ from .handover import Handover
 from .lists import List
 from .maintenance import Maintenance
 from .maps import Map
-from .model import Model, maker, stored
+from .model import Model, is_loose_embedded, maker, stored
 from .objectid import ObjectId
 from .query import PreparedQuery
 from .results import Collection, Results
@@ -276,6 +276,10 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
         if not isinstance(instance, Model):
             raise errors.WrongTypeError(f"an object of a model class is wanted, not {instance!r:.60}")
         row = instance._row
+        if is_loose_embedded(instance):
+            raise errors.InvalidArgumentError(
+                f"{type(instance).__name__} is embedded: properties, lists and dicts declared for it hold it, mixed "
+                "values do not", class_name=type(instance).__name__)
         if row is None:
             raise errors.InvalidArgumentError(
                 f"this {type(instance).__name__} is in no database yet; add it first",
