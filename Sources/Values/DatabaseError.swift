@@ -49,8 +49,15 @@ package struct DatabaseError: Error, Sendable, CustomStringConvertible {
 
     /// The same error with the row of a batch that caused it.
     package func at(rowIndex: Int) -> DatabaseError {
+        with("row \(rowIndex): \(message)", rowIndex)
+    }
+
+    /// The same error with the position of the property that caused it, which the text names already.
+    package func at(propertyIndex: Int) -> DatabaseError { with(message, propertyIndex) }
+
+    private func with(_ message: String, _ rowIndex: Int) -> DatabaseError {
         DatabaseError(
-            code, "row \(rowIndex): \(message)", path: details.path, className: details.className,
+            code, message, path: details.path, className: details.className,
             propertyName: details.propertyName, queryOffset: details.queryOffset, rowIndex: rowIndex,
             systemError: details.systemError)
     }

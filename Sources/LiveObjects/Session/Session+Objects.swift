@@ -127,7 +127,7 @@ extension Session {
         try checkPairs(columns, values)
         for (index, column) in columns.enumerated() {
             do throws(DatabaseError) { try write.checkSet(table, column, values[index]) } catch {
-                throw error.at(rowIndex: index)
+                throw error.at(propertyIndex: index)
             }
         }
         for (index, column) in columns.enumerated() { try write.set(table, column, key, to: values[index]) }
