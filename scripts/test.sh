@@ -39,7 +39,7 @@ jobs=${MOTTE_JOBS:-$(nproc)}
 logs=build/test-logs
 python=.venv/bin/python
 floors=(--explicit-target-dependency-import-check error)
-engine_tests='^(Values|Pages|Columns|SchemaModel|Storage|QueryEngine|LiveObjects|Notifications)Tests\.'
+engine_tests='^(Values|Pages|Columns|SchemaModel|Storage|QueryEngine|LiveObjects|Notifications|Exchange)Tests\.'
 mkdir -p "$logs"
 
 # ------------------------------------------------------------------------------------------------ stages

@@ -1,8 +1,9 @@
 /// A class as imports and exports walk it: its stored properties with the bytes of their names, and what links refer
 /// to.
 ///
-/// Names lie behind each other in memory of the plan's own, so that a key of a document is found by comparing bytes:
-/// the property after the one found last first, because records mostly keep one order.
+/// Names lie behind each other in memory of the plan's own, so that a key of a document is found by comparing bytes.
+/// What every value of every row is asked for is there once more without strings, which nobody has to count references
+/// of.
 import MotteSchemaModel
 import MotteValues
 
@@ -20,9 +21,22 @@ final class ClassPlan {
         fileprivate let nameCount: Int
     }
 
+    /// What rows of a text ask of a property again and again.
+    struct QuickField {
+        let reading: QuickReading
+        let isNullable: Bool
+        /// As in `Field`.
+        let position: Int
+        /// `"name":` in the plan's memory; empty for names that JSON does not write as they are.
+        fileprivate let keyOffset: Int
+        fileprivate let keyCount: Int
+    }
+
     let type: ObjectType
     let table: TableKey
     let fields: [Field]
+    /// By index in `fields`.
+    let quick: UnsafeMutablePointer<QuickField>
     /// Columns of single values, in the order of `position`.
     let columns: [ColumnKey]
     /// Index in `fields`.
@@ -33,6 +47,7 @@ final class ClassPlan {
         guard let table = type.tableKey else { throw DatabaseError(.internal, "class \(type.name) is not stored") }
         var fields: [Field] = []
         var columns: [ColumnKey] = []
+        var quick: [QuickField] = []
         var bytes: [UInt8] = []
         for property in type.properties {
             guard let column = property.columnKey else { continue }
@@ -44,8 +59,14 @@ final class ClassPlan {
                     ownsTarget: target.flatMap { schema[$0]?.isEmbedded } ?? false,
                     position: isRow ? columns.count : -1, nameOffset: bytes.count,
                     nameCount: property.name.utf8.count))
-            if isRow { columns.append(column) }
             bytes.append(contentsOf: property.name.utf8)
+            let key = Self.jsonKey(property.name)
+            quick.append(
+                QuickField(
+                    reading: isRow ? QuickReading(property.type) : .other, isNullable: property.isNullable,
+                    position: isRow ? columns.count : -1, keyOffset: bytes.count, keyCount: key.count))
+            bytes.append(contentsOf: key)
+            if isRow { columns.append(column) }
         }
         self.type = type
         self.table = table
@@ -54,9 +75,28 @@ final class ClassPlan {
         primaryKey = fields.firstIndex { $0.property.isPrimaryKey }
         names = .allocate(capacity: max(bytes.count, 1))
         names.initialize(from: bytes, count: bytes.count)
+        self.quick = .allocate(capacity: max(quick.count, 1))
+        self.quick.initialize(from: quick, count: quick.count)
     }
 
-    deinit { names.deallocate() }
+    deinit {
+        names.deallocate()
+        quick.deallocate()
+    }
+
+    private static func jsonKey(_ name: String) -> [UInt8] {
+        let isPlain = name.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x80 && $0 != 0x22 && $0 != 0x5C }
+        return isPlain ? Array("\"\(name)\":".utf8) : []
+    }
+
+    /// The bytes `"name":` of a property; none for names that JSON may write in another way only.
+    @inline(__always)
+    func jsonKey(_ index: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: names + quick[index].keyOffset, count: quick[index].keyCount)
+    }
+
+    /// Whether values of rows can be read without looking into the store: none is a link or of any type.
+    var isReadAlone: Bool { fields.allSatisfy { $0.position < 0 || $0.property.type.isPlainJSON } }
 
     func name(_ index: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: names + fields[index].nameOffset, count: fields[index].nameCount)
@@ -104,6 +144,23 @@ final class ClassPlan {
         return DatabaseError(
             error.code, says ? error.message : "\(type.name).\(name): \(error.message)", className: type.name,
             propertyName: name)
+    }
+}
+
+/// How a value is read when it is written as it mostly is.
+enum QuickReading: UInt8 {
+    case int, double, bool, text
+    /// By its type, with all that may be.
+    case other
+
+    init(_ type: PropertyType) {
+        switch type {
+        case .int: self = .int
+        case .double: self = .double
+        case .bool: self = .bool
+        case .string: self = .text
+        default: self = .other
+        }
     }
 }
 

@@ -1,26 +1,33 @@
 /// Rows of one class that are inserted or upserted together: plain values in one run of memory, no allocation a row.
 ///
-/// Values borrow from the source and from the arena until `flush`. A row that the store refuses is named by its line.
+/// One batch is filled while another is written (`ReadAhead`). Values borrow from the source and from the arena until
+/// `forget`. A row that the store refuses is named by its line.
 import MotteLiveObjects
 import MotteValues
 
 final class PendingRows {
-    let table: TableKey
-    let columns: [ColumnKey]
-    let arena: ByteArena
+    /// nil before `become`.
+    private(set) var plan: ClassPlan?
+    private(set) var columns: [ColumnKey] = []
+    /// What of the rows waits until they have keys, in the order of the rows.
+    var cells: [(row: Int, cell: ObjectScratch.Cell)] = []
+    /// By row, where the text has such: what `$key` says, -1 without one.
+    var sourceKeys: [Int64] = []
+    /// How far the source was read behind the last row.
+    var position = 0
+    /// Of a text whose rows are noted by their offsets instead of their lines: what lines are counted in.
+    var countsLinesIn: (bytes: UnsafeRawBufferPointer, firstLine: Int)?
+    let arena = ByteArena()
     private let capacity: Int
-    private let values: UnsafeMutablePointer<ValueView>
+    private var values: UnsafeMutablePointer<ValueView>
     private let lines: UnsafeMutablePointer<Int>
     /// Of the rows that were flushed last.
     let keys: UnsafeMutablePointer<Int64>
     private(set) var count = 0
 
-    init(_ table: TableKey, _ columns: [ColumnKey], capacity: Int, arena: ByteArena = ByteArena()) {
-        self.arena = arena
-        self.table = table
-        self.columns = columns
+    init(capacity: Int) {
         self.capacity = capacity
-        values = .allocate(capacity: max(capacity * columns.count, 1))
+        values = .allocate(capacity: 1)
         lines = .allocate(capacity: capacity)
         keys = .allocate(capacity: capacity)
     }
@@ -31,25 +38,45 @@ final class PendingRows {
         keys.deallocate()
     }
 
+    /// Makes a batch without rows one of other columns.
+    func become(_ plan: ClassPlan, _ columns: [ColumnKey]) {
+        assert(count == 0)
+        if columns.count != self.columns.count {
+            values.deallocate()
+            values = .allocate(capacity: max(capacity * columns.count, 1))
+        }
+        self.plan = plan
+        self.columns = columns
+    }
+
     /// Also when the texts of the rows have become large.
     var isFull: Bool { count == capacity || arena.count > 1 << 22 }
 
-    /// The place of a new row's values, which the caller fills. There is room unless `isFull`.
+    /// The place of the next row's values, which the caller fills before `append`. There is room unless `isFull`.
     @inline(__always)
-    func begin(line: Int) -> UnsafeMutablePointer<ValueView> {
+    var place: UnsafeMutablePointer<ValueView> { values + count &* columns.count }
+
+    /// `line` is an offset where the batch counts lines by itself.
+    @inline(__always)
+    func append(line: Int) {
         lines[count] = line
-        count += 1
-        return values + (count - 1) * columns.count
+        count &+= 1
     }
 
-    func line(_ row: Int) -> Int { row < count ? lines[row] : 0 }
+    func line(_ row: Int) -> Int {
+        guard row < count else { return 0 }
+        guard let (bytes, firstLine) = countsLinesIn else { return lines[row] }
+        var counter = LineCounter(firstLine: firstLine)
+        guard let start = bytes.baseAddress else { return firstLine }
+        return counter.advance(to: lines[row], in: start.assumingMemoryBound(to: UInt8.self))
+    }
 
     /// Writes the rows; afterwards `keys` has theirs, and `forget` makes room for others.
     func flush(_ session: Session, _ policy: UpdatePolicy) throws(DatabaseError) -> ImportOutcome {
-        guard count > 0 else { return ImportOutcome() }
+        guard count > 0, let plan else { return ImportOutcome() }
         do throws(DatabaseError) {
             let outcome = try session.upsertBatch(
-                table, columns: columns, rows: values, rowCount: count, policy: policy, keys: keys)
+                plan.table, columns: columns, rows: values, rowCount: count, policy: policy, keys: keys)
             return ImportOutcome(created: outcome.created, updated: outcome.updated)
         } catch {
             let row = count == 1 ? 0 : error.details.rowIndex ?? 0
@@ -57,9 +84,11 @@ final class PendingRows {
         }
     }
 
-    func forget(keepingTexts: Bool = false) {
+    func forget() {
         count = 0
-        if !keepingTexts { arena.reset() }
+        arena.reset()
+        cells.removeAll(keepingCapacity: true)
+        sourceKeys.removeAll(keepingCapacity: true)
     }
 }
 

@@ -5,14 +5,11 @@ package enum UTF8Validation {
         guard let base = bytes.baseAddress else { return true }
         var index = 0
         let count = bytes.count
-        while index + 8 <= count {
-            guard base.loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0 else { break }
-            index += 8
-        }
         while index < count {
             let first = bytes[index]
             if first < 0x80 {
-                index += 1
+                let isRun = index + 8 <= count && isASCII(base.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+                index += isRun ? 8 : 1
                 continue
             }
             let length: Int
@@ -35,4 +32,7 @@ package enum UTF8Validation {
         }
         return true
     }
+
+    @inline(__always)
+    private static func isASCII(_ word: UInt64) -> Bool { word & 0x8080_8080_8080_8080 == 0 }
 }

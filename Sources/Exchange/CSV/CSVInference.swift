@@ -15,14 +15,26 @@ package struct CSVInference {
         var fits: UInt8 = 0x1F
         var hasValues = false
         var hasNulls = false
+
+        /// What one more value is most likely, so that nothing is learned from it; text is read past by its end.
+        var known: QuickReading {
+            switch fits {
+            case 0b00110: .int
+            case 0b00100: .double
+            case 0b00001: .bool
+            default: .other
+            }
+        }
     }
 
     private let null: [UInt8]
+    private let readsInPlace: Bool
     private var columns: [Column] = []
     private let arena = ByteArena()
 
-    private init(_ count: Int, null: String) {
-        self.null = Array(null.utf8)
+    private init(_ count: Int, _ options: CSVImport.Options) {
+        null = Array(options.null.utf8)
+        readsInPlace = options.readsValuesInPlace
         columns = Array(repeating: Column(), count: count)
     }
 
@@ -36,12 +48,11 @@ package struct CSVInference {
         if let key, !header.contains(where: { $0.hasSameBytes(as: key) }) {
             throw DatabaseError(.unknownProperty, "there is no column '\(key)' to be the primary key")
         }
-        var inference = CSVInference(header.count, null: options.null)
-        var fields: [CSVField] = []
-        var seen = 0
-        while limit == 0 || seen < limit, try reader.next(&fields) {
-            inference.look(at: fields)
-            seen += 1
+        var inference = CSVInference(header.count, options)
+        if limit > 0 {
+            try inference.read(&reader, rows: limit)
+        } else {
+            try inference.readAll(&reader, options)
         }
         let properties = header.enumerated().map { index, column in
             let isKey = key.map { column.hasSameBytes(as: $0) } ?? false
@@ -51,29 +62,149 @@ package struct CSVInference {
         return ObjectType(name: name, properties: properties)
     }
 
+    private mutating func read(_ reader: inout CSVReader, rows limit: Int = .max, to end: Int = .max)
+        throws(DatabaseError)
+    {
+        var fields: [CSVField] = []
+        var seen = 0
+        while seen < limit, !reader.isAtEnd, reader.position < end {
+            seen += 1
+            let (start, line) = (reader.position, reader.followingLine)
+            if lookQuickly(&reader) { continue }
+            reader.goBack(to: start, line: line)
+            _ = try reader.next(&fields)
+            look(at: fields)
+        }
+    }
+
     private mutating func look(at fields: [CSVField]) {
         for index in columns.indices {
             guard index < fields.count, !CSVImport.isNull(fields[index], null) else {
                 columns[index].hasNulls = true
                 continue
             }
-            columns[index].hasValues = true
-            guard columns[index].fits != 0 else { continue }
-            let text = fields[index].text(arena)
-            for (bit, type) in Self.candidates.enumerated() where columns[index].fits & 1 << UInt8(bit) != 0 {
-                // Words for what is no number are values of declared columns only.
-                let fits =
-                    type == .double
-                    ? JSONNumber(exactly: text)?.double != nil : CSVCell.value(text, type, arena) != nil
-                if !fits { columns[index].fits &= ~(1 << UInt8(bit)) }
-            }
-            arena.reset()
+            look(at: fields[index], index)
         }
+    }
+
+    private mutating func look(at field: CSVField, _ index: Int) {
+        columns[index].hasValues = true
+        guard columns[index].fits != 0 else { return }
+        let text = field.text(arena)
+        for (bit, type) in Self.candidates.enumerated() where columns[index].fits & 1 << UInt8(bit) != 0 {
+            // Words for what is no number are values of declared columns only.
+            let fits =
+                type == .double
+                ? JSONNumber(exactly: text)?.double != nil : CSVCell.value(text, type, arena) != nil
+            if !fits { columns[index].fits &= ~(1 << UInt8(bit)) }
+        }
+        arena.reset()
     }
 
     private func type(_ index: Int) -> (PropertyType, isNullable: Bool) {
         let column = columns[index]
         guard column.hasValues, column.fits != 0 else { return (.string, column.hasNulls) }
         return (Self.candidates[column.fits.trailingZeroBitCount], true)
+    }
+
+    // MARK: In place
+
+    /// A record of which every cell is what its column is known for; false where it has to be read as a whole, though
+    /// some of its cells may have been looked at already.
+    private mutating func lookQuickly(_ reader: inout CSVReader) -> Bool {
+        guard readsInPlace, reader.begin() else { return false }
+        let last = columns.count - 1
+        for index in 0 ... last {
+            let column = columns[index]
+            if !column.hasValues || reader.quick(column.known) == nil {
+                guard let field = try? reader.field() else { return false }
+                if CSVImport.isNull(field, null) {
+                    columns[index].hasNulls = true
+                } else if column.fits != 0 || !column.hasValues {
+                    look(at: field, index)
+                }
+            }
+            if index < last, !reader.endsField() { return false }
+        }
+        return reader.endRecord()
+    }
+
+    // MARK: On several threads
+
+    /// Bytes of text below which a thread costs more than it saves.
+    private static let smallestPart = 1 << 20
+    private static let mostParts = 4
+
+    /// A part of the text that begins at a line, which is a record's unless the line feed is quoted; that is known when
+    /// the part before it has been read.
+    ///
+    /// @unchecked: of the thread that reads it until that is joined.
+    private final class Part: @unchecked Sendable {
+        let start: Int
+        private let end: Int
+        var inference: CSVInference
+        var reader: CSVReader
+        var failed = false
+
+        init(_ inference: CSVInference, _ reader: CSVReader, _ start: Int, _ end: Int) {
+            self.start = start
+            self.end = end
+            self.inference = inference
+            self.reader = CSVReader(reader, at: start, line: 1)
+        }
+
+        func read() {
+            var reader = reader
+            var inference = inference
+            do throws(DatabaseError) { try inference.read(&reader, to: end) } catch { failed = true }
+            self.reader = reader
+            self.inference = inference
+        }
+    }
+
+    private mutating func readAll(_ reader: inout CSVReader, _ options: CSVImport.Options) throws(DatabaseError) {
+        let parts = parts(reader, options)
+        let threads = parts.map { part in WorkThread { part.read() } }
+        var failure: DatabaseError?
+        do throws(DatabaseError) { try read(&reader, to: parts.first?.start ?? .max) } catch { failure = error }
+        for thread in threads { thread?.join() }
+        if let failure { throw failure }
+        for (part, thread) in zip(parts, threads) {
+            guard thread != nil, reader.position == part.start, !part.failed else { break }
+            merge(part.inference)
+            let line = reader.followingLine + part.reader.followingLine - 1
+            reader = CSVReader(part.reader, at: part.reader.position, line: line)
+        }
+        // Also what the threads did not get right: mistakes are found here, with their lines.
+        try read(&reader)
+    }
+
+    private func parts(_ reader: CSVReader, _ options: CSVImport.Options) -> [Part] {
+        let size = reader.count - reader.position
+        let count =
+            options.readsAheadFrom < ReadAhead.worthwhile
+            ? 3 : min(WorkThread.processors, Self.mostParts, size / Self.smallestPart)
+        guard count > 1, size >= options.readsAheadFrom else { return [] }
+        var starts = (1 ..< count).map { reader.lineStart(after: reader.position + size / count * $0) }
+        starts.append(reader.count)
+        return (0 ..< count - 1).compactMap { index in
+            guard starts[index] < starts[index + 1] else { return nil }
+            return Part(CSVInference(copyOf: self), reader, starts[index], starts[index + 1])
+        }
+    }
+
+    /// With texts of its own.
+    private init(copyOf other: CSVInference) {
+        null = other.null
+        readsInPlace = other.readsInPlace
+        columns = other.columns
+    }
+
+    private mutating func merge(_ other: CSVInference) {
+        for index in columns.indices {
+            columns[index].fits &= other.columns[index].fits
+            columns[index].hasValues = columns[index].hasValues || other.columns[index].hasValues
+            columns[index].hasNulls = columns[index].hasNulls || other.columns[index].hasNulls
+        }
     }
 }

@@ -4,6 +4,12 @@
 /// a quote that is never closed are errors. Fields are ranges of the source; only those with doubled quotes are copied.
 import MotteValues
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 package struct CSVField {
     /// Without the quotes around it.
     let raw: UnsafeRawBufferPointer
@@ -31,9 +37,11 @@ package struct CSVField {
 }
 
 package struct CSVReader {
-    private let start: UnsafePointer<UInt8>
-    private let count: Int
+    let start: UnsafePointer<UInt8>
+    let count: Int
     private let delimiter: UInt8
+    /// The delimiter eight times.
+    private let delimiters: UInt64
     package private(set) var position = 0
     /// Of the record read last, counting from 1.
     package private(set) var line = 0
@@ -47,50 +55,149 @@ package struct CSVReader {
             ?? UnsafePointer(bitPattern: 8).unsafelyUnwrapped
         count = bytes.count
         self.delimiter = delimiter
+        delimiters = PlainScan.ones &* UInt64(delimiter)
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     }
+
+    /// The same text from where a record begins.
+    init(_ other: CSVReader, at position: Int, line: Int) {
+        self = other
+        self.position = position
+        nextLine = line
+    }
+
+    /// To where a record begins. A copy of the reader for each record would wait for all that was written before it.
+    @inline(__always)
+    mutating func goBack(to position: Int, line: Int) {
+        self.position = position
+        nextLine = line
+    }
+
+    /// Of the record that comes next.
+    var followingLine: Int { nextLine }
+
+    /// Behind the first line feed from an offset on.
+    func lineStart(after offset: Int) -> Int {
+        guard offset < count, let found = memchr(start + offset, 0x0A, count - offset) else { return count }
+        return UnsafeRawPointer(found) - UnsafeRawPointer(start) + 1
+    }
+
+    var isAtEnd: Bool { position >= count }
 
     /// The next record's fields into `fields`; false at the end.
     package mutating func next(_ fields: inout [CSVField]) throws(DatabaseError) -> Bool {
         fields.removeAll(keepingCapacity: true)
-        guard position < count else { return false }
-        line = nextLine
+        guard begin() else { return false }
         while true {
             fields.append(try field())
-            guard position < count else { return true }
-            let end = start[position]
-            position += 1
-            // Also one at the very end, which stands before one more empty field.
-            if end == delimiter { continue }
-            if end == 0x0D, position < count, start[position] == 0x0A { position += 1 }
-            nextLine += 1
+            // Also a delimiter at the very end, which stands before one more empty field.
+            if endsField() { continue }
+            endRecord()
             return true
         }
     }
 
-    private func plain(_ first: Int, _ end: Int) -> CSVField {
-        CSVField(
-            raw: UnsafeRawBufferPointer(start: start + first, count: end - first), isQuoted: false,
-            hasDoubledQuotes: false)
+    // MARK: Field by field
+
+    /// The record that comes next is the one of `line`; false at the end.
+    @inline(__always)
+    mutating func begin() -> Bool {
+        guard position < count else { return false }
+        line = nextLine
+        return true
     }
 
-    private mutating func field() throws(DatabaseError) -> CSVField {
+    /// Whether the field ends before another one of its record; the delimiter is read.
+    @inline(__always)
+    mutating func endsField() -> Bool {
+        guard position < count, start[position] == delimiter else { return false }
+        position &+= 1
+        return true
+    }
+
+    /// Past the end of a record, whose last field has been read; false where there is none.
+    @inline(__always) @discardableResult
+    mutating func endRecord() -> Bool {
+        guard position < count else { return true }
+        let byte = start[position]
+        guard byte == 0x0A || byte == 0x0D else { return false }
+        position &+= 1
+        if byte == 0x0D, position < count, start[position] == 0x0A { position &+= 1 }
+        nextLine &+= 1
+        return true
+    }
+
+    /// Whether a field may end at an offset.
+    @inline(__always)
+    func isFieldEnd(_ offset: Int) -> Bool {
+        guard offset < count else { return true }
+        let byte = start[offset]
+        return byte == delimiter || byte == 0x0A || byte == 0x0D
+    }
+
+    /// Past what was read in place; a field ends there.
+    @inline(__always)
+    mutating func move(to offset: Int) { position = offset }
+
+    /// An int, double or bool that is a whole field and is written as it mostly is.
+    @inline(__always)
+    mutating func quick(_ reading: QuickReading) -> ValueView? {
+        var end = position
+        guard let value = PlainScan.value(reading, start, &end, count), isFieldEnd(end) else { return nil }
+        position = end
+        return value
+    }
+
+    /// A field without quotes; nil, with nothing read, where there are some.
+    @inline(__always)
+    mutating func plainField() -> UnsafeRawBufferPointer? {
+        let first = position
+        let end = plainEnd(first)
+        if end < count, start[end] == UInt8(ascii: "\"") { return nil }
+        position = end
+        return UnsafeRawBufferPointer(start: start + first, count: end &- first)
+    }
+
+    /// Where the first delimiter, end of a line or quote is; eight bytes at a time past everything else.
+    @inline(__always)
+    private func plainEnd(_ first: Int) -> Int {
+        var at = first
+        while true {
+            while at &+ 8 <= count {
+                let word = UnsafeRawPointer(start + at).loadUnaligned(as: UInt64.self).littleEndian
+                let marks =
+                    PlainScan.zeros(word ^ delimiters) | PlainScan.zeros(word ^ (PlainScan.ones &* 0x22))
+                    | ((word &- PlainScan.ones &* 0x0E) & ~word & PlainScan.highBits)
+                if marks != 0 {
+                    // The lowest mark is exact: a borrow only spoils the bytes above it.
+                    at &+= marks.trailingZeroBitCount >> 3
+                    break
+                }
+                at &+= 8
+            }
+            guard at < count else { return count }
+            let byte = start[at]
+            if byte == delimiter || byte == 0x0A || byte == 0x0D || byte == UInt8(ascii: "\"") { return at }
+            at &+= 1
+        }
+    }
+
+    mutating func field() throws(DatabaseError) -> CSVField {
         let first = position
         guard first < count, start[first] == UInt8(ascii: "\"") else {
-            while position < count {
-                let byte = start[position]
-                if byte == delimiter || byte == 0x0A || byte == 0x0D { break }
-                if byte == UInt8(ascii: "\"") {
-                    throw failure(
-                        "a quote in the middle of a field; quote the whole field, and double the quotes inside")
-                }
-                position += 1
+            position = plainEnd(first)
+            if position < count, start[position] == UInt8(ascii: "\"") {
+                throw failure("a quote in the middle of a field; quote the whole field, and double the quotes inside")
             }
-            return plain(first, position)
+            return CSVField(
+                raw: UnsafeRawBufferPointer(start: start + first, count: position - first), isQuoted: false,
+                hasDoubledQuotes: false)
         }
         position += 1
         var hasDoubledQuotes = false
-        while position < count {
+        while true {
+            skipQuoted()
+            guard position < count else { throw failure("a quoted field is never closed") }
             let byte = start[position]
             if byte == UInt8(ascii: "\"") {
                 guard position + 1 < count, start[position + 1] == byte else {
@@ -105,14 +212,26 @@ package struct CSVReader {
             if byte == 0x0A { nextLine += 1 }
             position += 1
         }
-        throw failure("a quoted field is never closed")
+    }
+
+    /// Eight bytes at a time past everything but quotes and line feeds.
+    @inline(__always)
+    private mutating func skipQuoted() {
+        while position &+ 8 <= count {
+            let word = UnsafeRawPointer(start + position).loadUnaligned(as: UInt64.self).littleEndian
+            let marks =
+                PlainScan.zeros(word ^ (PlainScan.ones &* 0x22)) | PlainScan.zeros(word ^ (PlainScan.ones &* 0x0A))
+            if marks != 0 {
+                position &+= marks.trailingZeroBitCount >> 3
+                return
+            }
+            position &+= 8
+        }
     }
 
     /// Anything else after the closing quote would be lost.
     private func checkFieldEnds() throws(DatabaseError) {
-        guard position < count else { return }
-        let byte = start[position]
-        guard byte == delimiter || byte == 0x0A || byte == 0x0D else {
+        guard isFieldEnd(position) else {
             throw failure("text follows a closing quote; quote the whole field, and double the quotes inside")
         }
     }

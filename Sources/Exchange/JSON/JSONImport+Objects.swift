@@ -1,4 +1,4 @@
-/// The properties of one object: plain values at once, the rest when the object has its key.
+/// What objects are once their row has a key: cells that had to wait, references, objects within objects.
 ///
 /// A link is the primary key of what it links to, `{"$key": 7}` for a class without one, `{"$link": ["Person", 5]}`
 /// anywhere, or an object of its own, which is imported by the same policy. What links to something later in the text
@@ -9,111 +9,6 @@ import MotteStorage
 import MotteValues
 
 extension JSONImport {
-    func readObject(_ reader: inout JSONReader, into scratch: ObjectScratch) throws(DatabaseError) {
-        let plan = scratch.plan
-        let scalars = JSONScalarReader(arena: scratch.arena)
-        var hint = 0
-        try reader.beginObject()
-        while let key = try reader.nextKey() {
-            if let first = key.raw.first, first == UInt8(ascii: "$") {
-                try readMark(key, &reader, scratch)
-                continue
-            }
-            let name = scalars.plain(key)
-            guard let index = plan.find(name, hint: hint) else {
-                try passUnknown(name, &reader, plan)
-                continue
-            }
-            hint = index + 1
-            guard !scratch.isNamed[index] else {
-                throw reader.failure("\(plan.type.name).\(plan.fields[index].property.name) is given twice")
-            }
-            scratch.isNamed[index] = true
-            let field = plan.fields[index]
-            if field.position >= 0, field.property.type.isPlainJSON {
-                do throws(DatabaseError) {
-                    scratch.put(index, try scalars.read(field.property.type, &reader))
-                } catch { throw located(error, plan, index, reader) }
-            } else {
-                try readCell(index, &reader, scratch)
-            }
-        }
-    }
-
-    /// Links that can be followed at once go with the row; everything else that is no plain value waits.
-    private func readCell(
-        _ index: Int, _ reader: inout JSONReader, _ scratch: ObjectScratch
-    ) throws(DatabaseError) {
-        let field = scratch.plan.fields[index]
-        let line = reader.line(from: scratch.line, at: scratch.offset)
-        let text = try reader.skip()
-        if field.position >= 0, let value = try immediate(field, text, scratch) {
-            scratch.put(index, value)
-        } else {
-            scratch.cells.append(ObjectScratch.Cell(field: index, text: text, line: line))
-        }
-    }
-
-    private func immediate(
-        _ field: ClassPlan.Field, _ text: UnsafeRawBufferPointer, _ scratch: ObjectScratch
-    ) throws(DatabaseError) -> ValueView? {
-        var reader = JSONReader(text)
-        if field.property.type == .mixed {
-            let mixed = JSONMixedReader(importer: self, arena: scratch.arena, isLast: false)
-            return try? mixed.read(&reader)
-        }
-        guard let target = field.target, !field.ownsTarget, text.first != UInt8(ascii: "{") else { return nil }
-        // Mistakes are found again, with their place, when the cell is assigned.
-        guard case .link(let link)? = try? reference(&reader, target, isLast: false) else {
-            return text.elementsEqual("null".utf8) ? .null : nil
-        }
-        return .link(link)
-    }
-
-    /// `$key` and `$class` of an object.
-    private func readMark(
-        _ key: JSONText, _ reader: inout JSONReader, _ scratch: ObjectScratch
-    ) throws(DatabaseError) {
-        if key.raw.elementsEqual("$key".utf8) {
-            guard try reader.peek() == .number, let number = try reader.number().int, number >= 0 else {
-                throw reader.failure("\"$key\" is a number from 0 on")
-            }
-            scratch.sourceKey = number
-        } else if key.raw.elementsEqual("$class".utf8) {
-            let name = try JSONScalarReader(arena: scratch.arena).text(&reader)
-            guard name.elementsEqual(scratch.plan.type.name.utf8) else {
-                throw reader.failure(
-                    "\"$class\" is \(JSONScalarReader.shown(name)), a \(scratch.plan.type.name) is expected")
-            }
-        } else {
-            throw reader.failure("an object has no \(JSONScalarReader.shown(key.raw)); only \"$class\" and \"$key\"")
-        }
-    }
-
-    private func passUnknown(
-        _ name: UnsafeRawBufferPointer, _ reader: inout JSONReader, _ plan: ClassPlan
-    ) throws(DatabaseError) {
-        let text = String(decoding: name, as: UTF8.self)
-        guard plan.type.property(named: text) == nil else {
-            throw reader.failure("\(plan.type.name).\(text) is computed; it cannot be imported")
-        }
-        if options.ignoresUnknownProperties {
-            _ = try reader.skip()
-            return
-        }
-        do throws(DatabaseError) { _ = try plan.type.requiredProperty(named: text) } catch {
-            throw ExchangeError.at(line: reader.line, error)
-        }
-    }
-
-    private func located(
-        _ error: DatabaseError, _ plan: ClassPlan, _ index: Int, _ reader: JSONReader
-    ) -> DatabaseError {
-        // Mistakes of JSON know their place already.
-        if error.code == .invalidArgument || error.code == .invalidUTF8 { return error }
-        return ExchangeError.at(line: reader.line, plan.error(error, at: index))
-    }
-
     // MARK: Cells of objects that have a key
 
     func assign(
@@ -252,14 +147,13 @@ extension JSONImport {
         guard try reader.peek() == .object else {
             throw DatabaseError(.wrongType, "expected an object of \(plan.type.name), found \(try reader.peek().name)")
         }
-        scratch.line = reader.line
-        scratch.offset = reader.position
-        try readObject(&reader, into: scratch)
+        scratch.begin(reader, line: reader.line)
+        try objectReader.read(&reader, into: scratch)
         let (columns, values) = scratch.namedValues
         for (index, column) in columns.enumerated() {
             if options.policy == .modified, try isSame(session.value(table, column, key), values[index]) { continue }
             do throws(DatabaseError) { try session.set(table, column, key, to: values[index]) } catch {
-                throw ExchangeError.at(line: scratch.line, error)
+                throw ExchangeError.at(line: scratch.line(reader), error)
             }
         }
         for cell in scratch.cells { try assign(plan, key, cell) }
@@ -276,9 +170,8 @@ extension JSONImport {
         // Its values borrow from its arena.
         defer { withExtendedLifetime(scratch) {} }
         _ = try reader.peek()
-        scratch.line = reader.line
-        scratch.offset = reader.position
-        try readObject(&reader, into: scratch)
+        scratch.begin(reader, line: reader.line)
+        try objectReader.read(&reader, into: scratch)
         let (columns, values) = scratch.namedValues
         var key: Int64 = -1
         do throws(DatabaseError) {
@@ -287,8 +180,8 @@ extension JSONImport {
                     target, columns: columns, rows: rows, rowCount: 1,
                     policy: plan.primaryKey == nil ? .error : options.policy, keys: &key)
             }
-        } catch { throw ExchangeError.at(line: scratch.line, error) }
-        if scratch.sourceKey >= 0 { try remember(plan, scratch.sourceKey, key, line: scratch.line) }
+        } catch { throw ExchangeError.at(line: scratch.line(reader), error) }
+        if scratch.sourceKey >= 0 { try remember(plan, scratch.sourceKey, key, line: scratch.line(reader)) }
         for cell in scratch.cells { try assign(plan, ObjectKey(key), cell) }
         return ObjectLink(table: target, key: ObjectKey(key))
     }

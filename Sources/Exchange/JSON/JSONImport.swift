@@ -18,6 +18,8 @@ package final class JSONImport {
         package var ignoresUnknownProperties = false
         /// Called with the number of objects now and then, and at the end.
         package var progress: ((Int) throws(DatabaseError) -> Void)?
+        /// Bytes from which on a thread of its own reads ahead.
+        package var readsAheadFrom = ReadAhead.worthwhile
 
         package init() {}
     }
@@ -36,16 +38,8 @@ package final class JSONImport {
     let referenceTexts = ByteArena()
     /// Cells that link to what has not been read yet.
     private var unresolved: [Unresolved] = []
-    /// Whether numbers stand for objects of the text only.
-    private var isDump = false
-
-    private let table: TableKey?
-    private var scratch: ObjectScratch?
-    private var pending: PendingRows?
-    private var pendingNames: [Bool] = []
-    private var pendingCells: [(row: Int, cell: ObjectScratch.Cell)] = []
-    private var pendingSourceKeys: [Int64] = []
-    private var lines = LineCounter()
+    private let rows: JSONRows
+    private var batches: [PendingRows] = []
     private var carried: [UInt8] = []
     private var rowsSinceCommit = 0
 
@@ -61,11 +55,15 @@ package final class JSONImport {
     package init(_ session: Session, into table: TableKey?, _ options: Options = Options()) throws(DatabaseError) {
         self.session = session
         self.options = options
-        self.table = table
         plans = ClassPlans(try session.schema)
+        rows = JSONRows(table, plans, options)
     }
 
     package var count: Int { outcome.total }
+    /// For objects that are read here and now.
+    var objectReader: JSONObjectReader {
+        JSONObjectReader(ignoresUnknown: options.ignoresUnknownProperties, links: self)
+    }
 
     // MARK: The text
 
@@ -81,6 +79,7 @@ package final class JSONImport {
         guard !Self.isArray(carried), let end = carried.lastIndex(of: 0x0A) else { return }
         try carried.withBytes { bytes throws(DatabaseError) in
             try read(UnsafeRawBufferPointer(rebasing: bytes[...end]))
+            rows.finishPart()
         }
         carried.removeFirst(end + 1)
     }
@@ -97,134 +96,30 @@ package final class JSONImport {
     }
 
     private func read(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) {
-        var reader = JSONReader(bytes, firstLine: lines.line)
-        lines = LineCounter(firstLine: lines.line)
-        if count == 0 { reader.skipByteOrderMark() }
-        if !reader.isAtEnd, try reader.peek() == .array {
-            try reader.beginArray()
-            while try reader.nextElement() { try record(&reader) }
-            guard reader.isAtEnd else { throw reader.failure("something follows the array") }
-        } else {
-            while !reader.isAtEnd { try record(&reader) }
-        }
-        // Values borrow from the text, which is the caller's again.
-        try flush()
-        _ = lines.advance(to: bytes.count, in: reader.start)
+        try rows.begin(bytes, isFirst: count == 0)
+        let readsAhead =
+            try rows.isReadAlone()
+            && ReadAhead.pays(bytes: bytes.count, from: options.readsAheadFrom, batchRows: options.batchRows)
+        rows.links = readsAhead ? nil : self
+        defer { rows.links = nil }
+        let wanted = readsAhead ? ReadAhead.batches : 1
+        for batch in batches { batch.forget() }
+        while batches.count < wanted { batches.append(PendingRows(capacity: options.batchRows)) }
+        // Values borrow from the text, which is the caller's again when all rows are written.
+        try ReadAhead.run(rows, Array(batches.prefix(wanted))) { (rows) throws(DatabaseError) in try flush(rows) }
     }
 
-    private func record(_ reader: inout JSONReader) throws(DatabaseError) {
-        guard try reader.peek() == .object else { throw reader.failure("expected an object") }
-        let line = lines.advance(to: reader.position, in: reader.start)
-        if table == nil, try passHeader(&reader) { return }
-        let plan = try plan(of: reader)
-        let scratch = try scratch(for: plan)
-        scratch.reset()
-        scratch.line = line
-        scratch.offset = reader.position
-        try readObject(&reader, into: scratch)
-        try append(scratch)
-    }
-
-    /// The first line of a dump.
-    private func passHeader(_ reader: inout JSONReader) throws(DatabaseError) -> Bool {
-        guard count == 0, pending == nil, try StoreDumpHeader(beginning: reader) != nil else { return false }
-        isDump = true
-        _ = try reader.skip()
-        return true
-    }
-
-    private func plan(of reader: JSONReader) throws(DatabaseError) -> ClassPlan {
-        if let table { return try plans.plan(table) }
-        var ahead = reader
-        try ahead.beginObject()
-        guard let key = try ahead.nextKey(), key.raw.elementsEqual("$class".utf8), try ahead.peek() == .string else {
-            throw reader.failure("expected \"$class\" first, which says what the object is; or name the class")
-        }
-        let name = String(decoding: JSONScalarReader(arena: referenceTexts).plain(try ahead.string()), as: UTF8.self)
-        if let known = scratch?.plan, known.type.name.hasSameBytes(as: name) { return known }
-        let type = try plans.schema.type(named: name)
-        guard let table = type.tableKey, !type.isEmbedded else {
-            throw reader.failure("\(name) is embedded: its objects stand where they belong, not by themselves")
-        }
-        return try plans.plan(table)
-    }
-
-    private func scratch(for plan: ClassPlan) throws(DatabaseError) -> ObjectScratch {
-        if let scratch, scratch.plan === plan { return scratch }
-        try flush()
-        let rows = PendingRows(plan.table, plan.columns, capacity: options.batchRows)
-        let scratch = ObjectScratch(plan, rows.arena)
-        self.scratch = scratch
-        pending = rows
-        pendingNames = []
-        return scratch
-    }
-
-    // MARK: Batches
-
-    private func append(_ scratch: ObjectScratch) throws(DatabaseError) {
-        let policy = policy(scratch.plan)
-        if policy != .error { try shape(scratch) }
-        guard let pending else { return }
-        if let primaryKey = scratch.plan.primaryKey, !scratch.hasValue[primaryKey] {
-            let name = scratch.plan.fields[primaryKey].property.name
-            throw ExchangeError.at(
-                line: scratch.line,
-                DatabaseError(
-                    .invalidArgument, "\(scratch.plan.type.name) needs a value for its primary key \(name)",
-                    className: scratch.plan.type.name, propertyName: name))
-        }
-        let values = pending.begin(line: scratch.line)
-        if policy == .error {
-            values.update(from: scratch.values, count: scratch.plan.columns.count)
-        } else {
-            var position = 0
-            for (index, field) in scratch.plan.fields.enumerated() where scratch.hasValue[index] {
-                values[position] = scratch.values[field.position]
-                position += 1
-            }
-        }
-        let row = pending.count - 1
-        for cell in scratch.cells { pendingCells.append((row, cell)) }
-        pendingSourceKeys.append(scratch.sourceKey)
-        if pending.isFull { try flush() }
-    }
-
-    /// In a dump, objects of a class without a primary key are new in any case.
-    private func policy(_ plan: ClassPlan) -> UpdatePolicy {
-        table == nil && plan.primaryKey == nil ? .error : options.policy
-    }
-
-    /// What an update does not name stays as it is, so rows of a batch name the same properties.
-    private func shape(_ scratch: ObjectScratch) throws(DatabaseError) {
-        let named = scratch.plan.fields.indices.map { scratch.hasValue[$0] }
-        guard named != pendingNames else { return }
-        // The values of this object are in the arena of the batch that is flushed here; keep them for the next.
-        let before = pending
-        try flush(keepingTexts: true)
-        let columns = scratch.plan.fields.indices.filter { named[$0] }.map { scratch.plan.fields[$0].column }
-        let rows = PendingRows(
-            scratch.plan.table, columns, capacity: options.batchRows, arena: before?.arena ?? scratch.arena)
-        pending = rows
-        pendingNames = named
-    }
-
-    private func flush(keepingTexts: Bool = false) throws(DatabaseError) {
-        guard let pending, let plan = scratch?.plan, pending.count > 0 else { return }
-        let changes = try pending.flush(session, policy(plan))
+    private func flush(_ rows: PendingRows) throws(DatabaseError) {
+        guard let plan = rows.plan, rows.count > 0 else { return }
+        let changes = try rows.flush(session, self.rows.policy(plan))
         outcome.created += changes.created
         outcome.updated += changes.updated
-        let count = pending.count
-        for row in 0 ..< count where pendingSourceKeys[row] >= 0 {
-            try remember(plan, pendingSourceKeys[row], pending.keys[row], line: pending.line(row))
+        let count = rows.count
+        for row in 0 ..< count where rows.sourceKeys[row] >= 0 {
+            try remember(plan, rows.sourceKeys[row], rows.keys[row], line: rows.line(row))
         }
-        for (row, cell) in pendingCells {
-            try assign(plan, ObjectKey(pending.keys[row]), cell)
-        }
-        lastKey = ObjectLink(table: plan.table, key: ObjectKey(pending.keys[count - 1]))
-        pendingCells.removeAll(keepingCapacity: true)
-        pendingSourceKeys.removeAll(keepingCapacity: true)
-        pending.forget(keepingTexts: keepingTexts)
+        for (row, cell) in rows.cells { try assign(plan, ObjectKey(rows.keys[row]), cell) }
+        lastKey = ObjectLink(table: plan.table, key: ObjectKey(rows.keys[count - 1]))
         try options.progress?(self.count)
         try commitIfDue(count)
     }
@@ -240,11 +135,11 @@ package final class JSONImport {
     // MARK: What comes later
 
     func remember(
-        _ plan: ClassPlan, _ source: Int64, _ key: Int64, line: Int
+        _ plan: ClassPlan, _ source: Int64, _ key: Int64, line: @autoclosure () -> Int
     ) throws(DatabaseError) {
         guard sourceKeys[plan.table, default: KeyMap()].add(source, key) else {
             throw DatabaseError(
-                .invalidArgument, "line \(line): there are two objects of \(plan.type.name) with \"$key\": \(source)",
+                .invalidArgument, "line \(line()): there are two objects of \(plan.type.name) with \"$key\": \(source)",
                 className: plan.type.name)
         }
     }
@@ -252,7 +147,7 @@ package final class JSONImport {
     /// The object that a number stands for; in the end also one of the store.
     func object(_ table: TableKey, numbered source: Int64, isLast: Bool) throws(DatabaseError) -> ObjectKey? {
         if let key = sourceKeys[table]?.find(source) { return ObjectKey(key) }
-        guard isLast, !isDump, source >= 0, try session.table(table).locate(ObjectKey(source)) != nil else {
+        guard isLast, !rows.isDump, source >= 0, try session.table(table).locate(ObjectKey(source)) != nil else {
             return nil
         }
         return ObjectKey(source)

@@ -109,40 +109,16 @@ package struct JSONNumber {
 
     /// The nearest double; nil beyond the largest.
     package var double: Double? {
-        // Both numbers and their product or quotient are exact or rounded once.
-        if !digitsDropped, significand <= 1 << 53, exponent >= -22, exponent <= 22 {
-            let whole = Double(significand)
-            let value = exponent < 0 ? whole / Self.powers[-exponent] : whole * Self.powers[exponent]
-            return isNegative ? -value : value
-        }
-        if let value = quotient { return isNegative ? -value : value }
+        if !digitsDropped, let value = NearestDouble.value(significand, exponent) { return isNegative ? -value : value }
         guard let value = Double(string), value.isFinite else { return nil }
         return value
-    }
-
-    /// Sixteen and more digits with a few of them behind the point, which doubles mostly are: divided with 128 bits, so
-    /// that what is rounded has a bit for everything below it.
-    private var quotient: Double? {
-        guard !digitsDropped, exponent < 0, exponent >= -19, significand != 0 else { return nil }
-        var divisor: UInt64 = 1
-        for _ in 0 ..< -exponent { divisor &*= 10 }
-        let shift = significand.leadingZeroBitCount
-        let (quotient, remainder) = (UInt128(significand << UInt64(shift)) << 64)
-            .quotientAndRemainder(dividingBy: UInt128(divisor))
-        // The quotient has more than 63 bits, because the dividend has 128 and the divisor at most 64.
-        let excess = 64 - quotient.leadingZeroBitCount
-        guard excess >= 0 else { return nil }
-        var top = UInt64(truncatingIfNeeded: quotient >> UInt128(excess))
-        if remainder != 0 || quotient & ((1 << UInt128(excess)) - 1) != 0 { top |= 1 }
-        let scale = Double(sign: .plus, exponent: excess - 64 - shift, significand: 1)
-        return Double(top) * scale
     }
 
     /// The nearest float, rounded once; nil beyond the largest.
     package var float: Float? {
         if !digitsDropped, significand <= 1 << 24, exponent >= -10, exponent <= 10 {
             let whole = Float(significand)
-            let power = Float(Self.powers[abs(exponent)])
+            let power = Float(NearestDouble.ten(abs(exponent)))
             let value = exponent < 0 ? whole / power : whole * power
             return isNegative ? -value : value
         }
@@ -161,9 +137,4 @@ package struct JSONNumber {
     }
 
     package var string: String { String(decoding: text, as: UTF8.self) }
-
-    private static let powers: [Double] = [
-        1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
-        1e20, 1e21, 1e22,
-    ]
 }

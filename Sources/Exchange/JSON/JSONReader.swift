@@ -136,6 +136,75 @@ package struct JSONReader {
         return true
     }
 
+    // MARK: What is written as it mostly is
+
+    /// Reads a key and its colon if these very bytes come next, behind a comma where one is due; otherwise nothing.
+    @inline(__always)
+    mutating func take(key: UnsafeRawBufferPointer) -> Bool {
+        var at = position
+        if !isFresh {
+            guard at < count, start[at] == UInt8(ascii: ",") else { return false }
+            at &+= 1
+            if at < count, start[at] == 0x20 { at &+= 1 }
+        }
+        let size = key.count
+        guard size > 0, count &- at >= size, Self.isSame(start + at, key) else { return false }
+        position = at &+ size
+        isFresh = false
+        return true
+    }
+
+    @inline(__always)
+    private static func isSame(_ bytes: UnsafePointer<UInt8>, _ key: UnsafeRawBufferPointer) -> Bool {
+        let bytes = UnsafeRawPointer(bytes)
+        // unsafelyUnwrapped: a key has bytes.
+        let key = (start: key.baseAddress.unsafelyUnwrapped, count: key.count)
+        guard key.count >= 8 else {
+            for index in 0 ..< key.count {
+                let byte = bytes.load(fromByteOffset: index, as: UInt8.self)
+                if byte != key.start.load(fromByteOffset: index, as: UInt8.self) { return false }
+            }
+            return true
+        }
+        var different: UInt64 = 0
+        var index = 0
+        while index < key.count {
+            // The last eight overlap those before them.
+            let offset = min(index, key.count &- 8)
+            different |=
+                bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+                ^ key.start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            index &+= 8
+        }
+        return different == 0
+    }
+
+    /// A property's value in the usual form, before a comma or the end of the object; nil, with nothing but space read,
+    /// for all others.
+    @inline(__always)
+    mutating func quick(_ reading: QuickReading) -> ValueView? {
+        skipSpace()
+        var end = position
+        let value = reading == .text ? quickText(&end) : PlainScan.value(reading, start, &end, count)
+        guard let value, end < count, start[end] == UInt8(ascii: ",") || start[end] == UInt8(ascii: "}") else {
+            return nil
+        }
+        position = end
+        return value
+    }
+
+    /// ASCII without escapes.
+    @inline(__always)
+    private func quickText(_ end: inout Int) -> ValueView? {
+        guard end < count, start[end] == UInt8(ascii: "\"") else { return nil }
+        end &+= 1
+        let first = end
+        let beyondASCII = Self.skipPlain(start, &end, count)
+        guard beyondASCII < 0x80, end < count, start[end] == UInt8(ascii: "\"") else { return nil }
+        end &+= 1
+        return .string(UnsafeRawBufferPointer(start: start + first, count: end &- first &- 1))
+    }
+
     // MARK: Values
 
     package mutating func null() throws(DatabaseError) { try literal("null") }
@@ -185,21 +254,17 @@ package struct JSONReader {
         var hasEscapes = false
         var beyondASCII: UInt8 = 0
         while true {
-            skipPlain()
+            beyondASCII |= Self.skipPlain(start, &position, count)
             guard position < count else { throw failure("a string is never closed", at: first - 1) }
             let byte = start[position]
             if byte == UInt8(ascii: "\"") { break }
-            if byte == UInt8(ascii: "\\") {
-                hasEscapes = true
-                try escape()
-            } else if byte < 0x20 {
+            guard byte == UInt8(ascii: "\\") else {
                 throw failure(
                     "a control character in a string; write it as \\u00\(byte < 16 ? "0" : "")"
                         + String(byte, radix: 16))
-            } else {
-                beyondASCII |= byte
-                position += 1
             }
+            hasEscapes = true
+            try escape()
         }
         let raw = UnsafeRawBufferPointer(start: start + first, count: position - first)
         if beyondASCII >= 0x80, !UTF8Validation.isValid(raw) {
@@ -210,29 +275,31 @@ package struct JSONReader {
         return JSONText(raw: raw, hasEscapes: hasEscapes)
     }
 
-    /// Eight bytes at a time past everything that needs no look of its own.
+    /// To the next quote, backslash or control character, eight bytes at a time. What is returned is below 0x80 if all
+    /// bytes on the way were; it may count some that follow, too.
     @inline(__always)
-    private mutating func skipPlain() {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let high: UInt64 = 0x8080_8080_8080_8080
-        while position + 8 <= count {
+    private static func skipPlain(_ start: UnsafePointer<UInt8>, _ position: inout Int, _ count: Int) -> UInt8 {
+        var seen: UInt64 = 0
+        while position &+ 8 <= count {
             let word = UnsafeRawPointer(start + position).loadUnaligned(as: UInt64.self).littleEndian
-            let quotes = word ^ (ones &* 0x22)
-            let slashes = word ^ (ones &* 0x5C)
+            seen |= word
             let special =
-                ((quotes &- ones) & ~quotes) | ((slashes &- ones) & ~slashes) | ((word &- ones &* 0x20) & ~word) | word
-            if special & high != 0 {
+                PlainScan.zeros(word ^ (PlainScan.ones &* 0x22)) | PlainScan.zeros(word ^ (PlainScan.ones &* 0x5C))
+                | ((word &- PlainScan.ones &* 0x20) & ~word & PlainScan.highBits)
+            if special != 0 {
                 // The lowest mark is exact: a borrow only spoils the bytes above it.
-                position += (special & high).trailingZeroBitCount >> 3
-                return
+                position &+= special.trailingZeroBitCount >> 3
+                return seen & PlainScan.highBits == 0 ? 0 : 0x80
             }
-            position += 8
+            position &+= 8
         }
         while position < count {
             let byte = start[position]
-            if byte == 0x22 || byte == 0x5C || byte < 0x20 || byte >= 0x80 { return }
-            position += 1
+            if byte == 0x22 || byte == 0x5C || byte < 0x20 { break }
+            seen |= UInt64(byte)
+            position &+= 1
         }
+        return seen & PlainScan.highBits == 0 ? 0 : 0x80
     }
 
     private mutating func escape() throws(DatabaseError) {
@@ -272,6 +339,9 @@ package struct JSONReader {
         }
         return UnsafeRawBufferPointer(start: start + first, count: position - first)
     }
+
+    /// Before an object that was read, and where the reader stands behind.
+    mutating func goBack(toObjectAt offset: Int) { position = offset }
 
     // MARK: Where and what
 

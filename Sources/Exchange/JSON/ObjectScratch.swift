@@ -13,7 +13,8 @@ final class ObjectScratch {
     }
 
     let plan: ClassPlan
-    let arena: ByteArena
+    /// What its texts lie in that are not the source's.
+    var arena: ByteArena
     let values: UnsafeMutablePointer<ValueView>
     private let defaults: UnsafeMutablePointer<ValueView>
     /// By field: whether the document names it.
@@ -24,8 +25,13 @@ final class ObjectScratch {
     /// Its `$key`, -1 without one.
     var sourceKey: Int64 = -1
     /// Where it begins.
-    var line = 0
-    var offset = 0
+    private(set) var offset = 0
+    /// Counted when somebody asks, -1 before that.
+    private var line = -1
+    /// Of objects that follow each other in a text.
+    var lines = LineCounter()
+    /// By field and one: which came after it the last time, at first the next one.
+    private let order: UnsafeMutablePointer<Int>
 
     init(_ plan: ClassPlan, _ arena: ByteArena) {
         self.plan = plan
@@ -37,6 +43,8 @@ final class ObjectScratch {
         defaults.initialize(repeating: .null, count: count)
         isNamed = .allocate(capacity: max(plan.fields.count, 1))
         hasValue = .allocate(capacity: max(plan.fields.count, 1))
+        order = .allocate(capacity: plan.fields.count + 1)
+        for index in 0 ... plan.fields.count { (order + index).initialize(to: index) }
         for field in plan.fields where field.position >= 0 { defaults[field.position] = plan.defaultValue(field) }
         reset()
     }
@@ -46,7 +54,24 @@ final class ObjectScratch {
         defaults.deallocate()
         isNamed.deallocate()
         hasValue.deallocate()
+        order.deallocate()
     }
+
+    /// The object that the reader stands before; without a line it is counted when it is asked for.
+    func begin(_ reader: JSONReader, line: Int = -1) {
+        offset = reader.position
+        self.line = line
+    }
+
+    func line(_ reader: JSONReader) -> Int {
+        if line < 0 { line = lines.advance(to: offset, in: reader.start) }
+        return line
+    }
+
+    /// The field that is likely behind another one, or the first behind -1.
+    @inline(__always)
+    func following(_ field: Int) -> Int { order[field &+ 1] }
+    func follow(_ field: Int, _ next: Int) { order[field + 1] = next }
 
     /// For the next object.
     func reset() {
@@ -58,9 +83,29 @@ final class ObjectScratch {
     }
 
     /// A value of the row.
+    @inline(__always)
     func put(_ index: Int, _ value: ValueView) {
-        values[plan.fields[index].position] = value
+        values[plan.quick[index].position] = value
         hasValue[index] = true
+    }
+
+    /// Whether the document names these columns and no others.
+    func names(_ columns: [ColumnKey]) -> Bool {
+        var count = 0
+        for index in plan.fields.indices where hasValue[index] {
+            guard count < columns.count, columns[count] == plan.fields[index].column else { return false }
+            count += 1
+        }
+        return count == columns.count
+    }
+
+    /// The values that the document names, behind each other.
+    func copyNamed(to place: UnsafeMutablePointer<ValueView>) {
+        var count = 0
+        for index in plan.fields.indices where hasValue[index] {
+            place[count] = values[plan.quick[index].position]
+            count += 1
+        }
     }
 
     /// Columns and values that the document names.

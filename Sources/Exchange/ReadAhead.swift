@@ -1,0 +1,133 @@
+/// Reading ahead of writing: a thread of its own turns text into batches of rows while the caller's thread, which has
+/// the session, writes the ones before.
+///
+/// What is read is the same either way, in the same order, and a mistake in the text is thrown when everything before
+/// its batch has been written, as without the thread. A few batches go round, so that memory is bounded; the thread has
+/// ended when `run` returns or throws.
+import MotteValues
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Turns text into rows. Knows nothing of the store where it reads ahead.
+protocol RowReader: AnyObject {
+    /// Appends the rows that follow to a batch without rows; false when there are no more.
+    func fill(_ rows: PendingRows) throws(DatabaseError) -> Bool
+}
+
+enum ReadAhead {
+    /// Bytes of text below which a thread costs more than it saves.
+    static let worthwhile = 1 << 18
+    /// One is filled, one is written, and one waits so that neither has to.
+    static let batches = 3
+    /// Fewer rows than this are handed over too often.
+    private static let smallestBatch = 64
+
+    /// Whether a text of that size is read by a thread of its own; `threshold` is `worthwhile`, but for tests.
+    static func pays(bytes: Int, from threshold: Int, batchRows: Int) -> Bool {
+        guard bytes >= threshold else { return false }
+        return threshold < worthwhile || (batchRows >= smallestBatch && WorkThread.processors > 1)
+    }
+
+    /// Reads everything; `write` gets each batch on this thread. With one batch there is no other thread.
+    static func run(
+        _ reader: any RowReader, _ batches: [PendingRows], write: (PendingRows) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        let handover = Handover(reader, batches)
+        guard batches.count > 1, let thread = handover.start() else {
+            guard let rows = batches.first else { return }
+            while try reader.fill(rows) {
+                try write(rows)
+                rows.forget()
+            }
+            try write(rows)
+            return rows.forget()
+        }
+        defer {
+            handover.abandon()
+            thread.join()
+        }
+        while let (rows, failure, isLast) = handover.takeFilled() {
+            if let failure { throw failure }
+            try write(rows)
+            rows.forget()
+            if isLast { return }
+            handover.giveBack(rows)
+        }
+    }
+
+    /// @unchecked: the lists are touched holding the mutex only; a batch belongs to the thread that took it out of one,
+    /// the reader to the thread that was started.
+    private final class Handover: @unchecked Sendable {
+        private typealias Filled = (rows: PendingRows, failure: DatabaseError?, isLast: Bool)
+
+        private let reader: any RowReader
+        private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+        private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+        private var empty: [PendingRows]
+        private var filled: [Filled] = []
+        private var isAbandoned = false
+
+        init(_ reader: any RowReader, _ batches: [PendingRows]) {
+            self.reader = reader
+            empty = batches
+            mutex.initialize(to: pthread_mutex_t())
+            changed.initialize(to: pthread_cond_t())
+            pthread_mutex_init(mutex, nil)
+            pthread_cond_init(changed, nil)
+        }
+
+        deinit {
+            pthread_cond_destroy(changed)
+            pthread_mutex_destroy(mutex)
+            changed.deallocate()
+            mutex.deallocate()
+        }
+
+        /// nil where the system has no thread to give.
+        func start() -> WorkThread? { WorkThread { self.readAll() } }
+
+        private func readAll() {
+            while let rows = takeEmpty() {
+                var failure: DatabaseError?
+                var goesOn = false
+                do throws(DatabaseError) { goesOn = try reader.fill(rows) } catch { failure = error }
+                locked { filled.append((rows, failure, !goesOn)) }
+                if !goesOn { return }
+            }
+        }
+
+        private func takeEmpty() -> PendingRows? {
+            waiting { isAbandoned || !empty.isEmpty }
+            defer { pthread_mutex_unlock(mutex) }
+            return isAbandoned ? nil : empty.removeLast()
+        }
+
+        func takeFilled() -> (rows: PendingRows, failure: DatabaseError?, isLast: Bool)? {
+            waiting { !filled.isEmpty }
+            defer { pthread_mutex_unlock(mutex) }
+            return filled.removeFirst()
+        }
+
+        func giveBack(_ rows: PendingRows) { locked { empty.append(rows) } }
+
+        /// The thread ends when it has filled what it is filling.
+        func abandon() { locked { isAbandoned = true } }
+
+        private func locked(_ change: () -> Void) {
+            pthread_mutex_lock(mutex)
+            change()
+            pthread_cond_signal(changed)
+            pthread_mutex_unlock(mutex)
+        }
+
+        /// Returns holding the mutex. There is one thread on each side, so that a signal reaches who waits.
+        private func waiting(until isSo: () -> Bool) {
+            pthread_mutex_lock(mutex)
+            while !isSo() { pthread_cond_wait(changed, mutex) }
+        }
+    }
+}
