@@ -27,6 +27,8 @@ protocol Engine {
     func countFriendsOlder(than age: Int64) throws -> Int
     /// W13: one property of many persons in one durable transaction.
     func updateAges(ids: [Int64]) throws
+    /// W3t: the name of one person in one durable transaction.
+    func rename(id: Int64, to name: [UInt8]) throws
     /// W14: with the links to them, where an engine knows links.
     func delete(ids: [Int64]) throws
     /// W19: called on another thread; what it gives counts those older than 50 in the newest version, on that thread.

@@ -41,6 +41,7 @@ final class EnginePass {
         figures["W17"] = Double(try engine.fileSize()) / 1e6
         if wants("W4", "W5", "W6", "W7", "W7i", "W11", "W12") { try measureReads(engine) }
         if wants("W3") { try measureCommits("W3", engine, from: data.count) }
+        if wants("W3i", "W3t") { try measureEdits(engine) }
         if wants("W13", "W14", "W3a", "W19") { try measureChanges(engine) }
         if wants("W16", "open") { try measureOpening(engine) }
     }
@@ -105,11 +106,22 @@ final class EnginePass {
     }
 
     private func measureCommits(_ name: String, _ engine: any Engine, from first: Int) throws {
+        try measureSmall(name, engine) { try engine.commitOne(id: Int64(first + $0), data) }
+    }
+
+    /// One int, then one text, of persons all over the file.
+    private func measureEdits(_ engine: any Engine) throws {
+        var random = SplitMix(state: 17)
+        let ids = (0 ..< EnginePass.commits).map { _ in Int64(random.below(data.count)) }
+        try measureSmall("W3i", engine) { try engine.updateAges(ids: [ids[$0]]) }
+        try measureSmall("W3t", engine) { try engine.rename(id: ids[$0], to: Array(data.names[(ids.count + $0) % data.count])) }
+        answers["age after an edit"] = "\(try engine.find(id: ids[0])?.age ?? -1)"
+    }
+
+    private func measureSmall(_ name: String, _ engine: any Engine, _ commit: (Int) throws -> Void) throws {
         var times: [Double] = []
         let before = try engine.writeCounts()
-        for index in 0 ..< EnginePass.commits {
-            times.append(try seconds { try engine.commitOne(id: Int64(first + index), data) } * 1e6)
-        }
+        for index in 0 ..< EnginePass.commits { times.append(try seconds { try commit(index) } * 1e6) }
         figures[name] = percentile(times, 0.5)
         figures[name + " p99"] = percentile(times, 0.99)
         if let before, let after = try engine.writeCounts() {

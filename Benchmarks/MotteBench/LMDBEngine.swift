@@ -236,6 +236,20 @@ final class LMDBEngine: Engine {
     }
 
     func updateAges(ids: [Int64]) throws {
+        try rewrite(ids) { record, _ in record.storeBytes(of: record.load(as: Int64.self) + 1, as: Int64.self) }
+    }
+
+    func rename(id: Int64, to name: [UInt8]) throws {
+        try rewrite([id]) { record, size in
+            let city = 35 + Int(record.load(fromByteOffset: 33, as: UInt8.self))
+            (record + 35 + name.count).copyMemory(from: record + city, byteCount: size - city)
+            (record + 35).copyMemory(from: name, byteCount: name.count)
+            record.storeBytes(of: UInt8(name.count), toByteOffset: 33, as: UInt8.self)
+            size += 35 + name.count - city
+        }
+    }
+
+    private func rewrite(_ ids: [Int64], _ change: (UnsafeMutableRawPointer, inout Int) -> Void) throws {
         try write { transaction in
             try withUnsafeTemporaryAllocation(byteCount: 512, alignment: 8) { buffer in
                 guard let start = buffer.baseAddress else { return }
@@ -247,7 +261,7 @@ final class LMDBEngine: Engine {
                         try check(mdb_get(transaction, rows, &key, &value))
                         guard let found = value.mv_data else { return }
                         start.copyMemory(from: found, byteCount: value.mv_size)
-                        start.storeBytes(of: start.load(as: Int64.self) + 1, as: Int64.self)
+                        change(start, &value.mv_size)
                         value.mv_data = start
                         try check(mdb_put(transaction, rows, &key, &value, 0))
                     }

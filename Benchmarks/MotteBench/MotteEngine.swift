@@ -268,6 +268,16 @@ final class MotteEngine: Engine {
         _ = try session.commit()
     }
 
+    func rename(id: Int64, to name: [UInt8]) throws {
+        let session = try state()
+        let column = try column("name")
+        try session.beginWrite()
+        if let key = try session.findKey(table, primaryKey: .int(id)) {
+            try name.withUnsafeBytes { try session.set(table, column, key, to: .string($0)) }
+        }
+        _ = try session.commit()
+    }
+
     func delete(ids: [Int64]) throws {
         let session = try state()
         try session.beginWrite()

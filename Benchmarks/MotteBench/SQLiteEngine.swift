@@ -186,6 +186,18 @@ final class SQLiteEngine: Engine {
     }
 
     func updateAges(ids: [Int64]) throws { try execute("UPDATE person SET age = age + 1 WHERE id = ?", ids) }
+
+    func rename(id: Int64, to name: [UInt8]) throws {
+        try execute("BEGIN")
+        let statement = try prepare("UPDATE person SET name = ? WHERE id = ?")
+        try name.withUnsafeBytes { name in
+            bind(statement, 1, name)
+            sqlite3_bind_int64(statement, 2, id)
+            try step(statement)
+        }
+        try execute("COMMIT")
+    }
+
     func delete(ids: [Int64]) throws { try execute("DELETE FROM person WHERE id = ?", ids) }
 
     private func execute(_ sql: String, _ ids: [Int64]) throws {

@@ -1,7 +1,8 @@
 /// The lists of one column of one cluster: where each row's elements are in one flattened run.
 ///
-///     payload: count x u32 lengths (top bit: the list is external, stored in blocks of its own) | padding to 8 |
-///              the elements of all inline lists as a chunk, with a checksum of its own under the same key
+///     payload: count x lengths of the header's width (0: 4 bytes, whose top bit says that the list is external, stored
+///              in blocks of its own) | padding to 8 | the elements of all inline lists as a chunk, with a checksum of
+///              its own under the same key
 import MotteValues
 
 package struct ListChunk {
@@ -9,6 +10,7 @@ package struct ListChunk {
     package let elements: ColumnChunk
     private let starts: [UInt32]
     private let lengths: UnsafeRawPointer
+    private let width: Int
 
     static let externalBit: UInt32 = 1 << 31
 
@@ -28,13 +30,15 @@ package struct ListChunk {
         let header = try ChunkHeader(validating: bytes, kind: elementKind.rawValue | ChunkHeader.listFlag, key: key)
         var layout = ChunkLayout(bytes, header)
         count = header.count
-        lengths = try layout.take((count * 4 + 7) & ~7)
+        width = header.width == 0 ? 4 : Int(header.width)
+        guard width == 1 || width == 2 || width == 4 else { throw .corrupted("a list chunk has lengths of \(width) bytes") }
+        lengths = try layout.take((count * width + 7) & ~7)
         var starts: [UInt32] = []
         starts.reserveCapacity(count)
         var total = 0
         for row in 0 ..< count {
             starts.append(UInt32(truncatingIfNeeded: total))
-            let length = lengths.loadUnaligned(fromByteOffset: row * 4, as: UInt32.self)
+            let length = Self.length(lengths, width, row)
             if length & Self.externalBit == 0 { total += Int(length) }
         }
         let size = layout.rest
@@ -46,7 +50,16 @@ package struct ListChunk {
         self.starts = starts
     }
 
-    private func length(_ row: Int) -> UInt32 { lengths.loadUnaligned(fromByteOffset: row &* 4, as: UInt32.self) }
+    private func length(_ row: Int) -> UInt32 { Self.length(lengths, width, row) }
+
+    @inline(__always)
+    private static func length(_ lengths: UnsafeRawPointer, _ width: Int, _ row: Int) -> UInt32 {
+        switch width {
+        case 1: UInt32(lengths.load(fromByteOffset: row, as: UInt8.self))
+        case 2: UInt32(lengths.loadUnaligned(fromByteOffset: row &* 2, as: UInt16.self))
+        default: lengths.loadUnaligned(fromByteOffset: row &* 4, as: UInt32.self)
+        }
+    }
 
     package func elementCount(_ row: Int) -> Int { Int(length(row) & ~Self.externalBit) }
     package func isExternal(_ row: Int) -> Bool { length(row) & Self.externalBit != 0 }

@@ -93,11 +93,21 @@ package final class ListChunkBuilder {
     /// Elements that were stored elsewhere until now; the builder becomes this row's own.
     package func setInline(_ row: Int, _ elements: ChunkBuilder) { cells[row] = .elements(elements) }
 
-    package func encode(key: UnsafeRawBufferPointer) -> [UInt8] {
+    /// `isPacked`: lengths in as few bytes as the longest list takes, which readers have to know of; see `FileHeader`.
+    package func encode(key: UnsafeRawBufferPointer, isPacked: Bool = true) -> [UInt8] {
         var inline = 0
-        for row in cells.indices where !isExternal(row) { inline += elementCount(row) }
+        var longest = isPacked ? 0 : Int.max
+        for row in cells.indices {
+            if isExternal(row) {
+                longest = .max
+            } else {
+                inline += elementCount(row)
+                longest = max(longest, elementCount(row))
+            }
+        }
         let elements = makeBuilder(capacity: inline)
-        let lengthBytes = (cells.count * 4 + 7) & ~7
+        let width = longest <= 0xFF ? 1 : longest <= 0xFFFF ? 2 : 4
+        let lengthBytes = (cells.count * width + 7) & ~7
         var bytes = [UInt8](repeating: 0, count: ChunkHeader.size + lengthBytes)
         bytes.withUnsafeMutableBytes { output in
             for (row, cell) in cells.enumerated() {
@@ -109,12 +119,18 @@ package final class ListChunkBuilder {
                     length = UInt32(truncatingIfNeeded: builder.count)
                     elements.append(builder, 0 ..< builder.count)
                 }
-                output.storeBytes(of: length, toByteOffset: ChunkHeader.size + row * 4, as: UInt32.self)
+                let place = ChunkHeader.size + row * width
+                switch width {
+                case 1: output.storeBytes(of: UInt8(truncatingIfNeeded: length), toByteOffset: place, as: UInt8.self)
+                case 2: output.storeBytes(of: UInt16(truncatingIfNeeded: length), toByteOffset: place, as: UInt16.self)
+                default: output.storeBytes(of: length, toByteOffset: place, as: UInt32.self)
+                }
             }
         }
         elements.encode(key: key, appendingTo: &bytes)
         var header = ChunkHeader(
-            kind: elementKind.rawValue | ChunkHeader.listFlag, encoding: 0, width: 0, flags: 0, count: cells.count)
+            kind: elementKind.rawValue | ChunkHeader.listFlag, encoding: 0, width: width == 4 ? 0 : UInt8(width),
+            flags: 0, count: cells.count)
         header.payloadSize = bytes.count - ChunkHeader.size
         bytes.withUnsafeMutableBytes { if let base = $0.baseAddress { header.write(to: base, key: key) } }
         return bytes

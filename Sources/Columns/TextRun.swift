@@ -133,12 +133,13 @@ struct TextDictionary {
     /// Of every code, the first row that has its text.
     let distinct: [UInt32]
 
-    /// nil where more than a quarter of the texts differ, or where codes would not fit.
+    /// nil where more than half of the texts differ, or where codes would not fit. Columns of different texts are told
+    /// after a quarter of them, of which hardly one in sixteen was there before.
     init?(_ buffers: ChunkBuffers) {
         let count = buffers.count
         // A long text belongs to one row.
         guard count >= 16, !buffers.hasLongTexts else { return nil }
-        let limit = min(count / 4, 0x1_0000)
+        let limit = min(count / 2, 0x1_0000)
         // Open addressing over the texts found so far, at most a quarter full.
         let slots = (limit * 4).nextPowerOfTwo
         var table = [Int32](repeating: -1, count: slots)
@@ -153,6 +154,7 @@ struct TextDictionary {
                 let code = Int(table[slot])
                 if code < 0 {
                     guard distinct.count < limit else { return nil }
+                    guard row < count / 4 || distinct.count < row - row / 16 else { return nil }
                     table[slot] = Int32(truncatingIfNeeded: distinct.count)
                     codes.append(UInt16(truncatingIfNeeded: distinct.count))
                     distinct.append(UInt32(truncatingIfNeeded: row))

@@ -73,7 +73,7 @@ extension WriteTransaction {
                 stored.isList
                 ? try writer.lists(slot, writer.regularCount).column
                 : try writer.values(slot, writer.regularCount).column
-            columns.append((stored.key, column.encode(key: pageKey)))
+            columns.append((stored.key, column.encode(key: pageKey, inTail: true)))
         }
         return Tail.encode(
             rowCount: overlay.rowCount, firstKey: overlay.firstKey, live: overlay.live?.encoded(key: pageKey) ?? [],

@@ -44,7 +44,8 @@ package final class WriteTransaction: RowSource {
         self.database = database
         self.right = right
         spool = PageSpool(database.pages.spoolPlan)
-        longValues = PendingLongValues(version: base.version.rawValue + 1, spool)
+        longValues = PendingLongValues(
+            version: base.version.rawValue + 1, limit: LongValues.limit(rowsPerCluster: base.rowsPerCluster), spool)
         super.init(catalog: base.catalog, counters: base.counters, rowsPerCluster: base.rowsPerCluster)
     }
 

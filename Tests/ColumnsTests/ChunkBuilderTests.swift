@@ -125,6 +125,13 @@ import Testing
         #expect(size(.bool, (0 ..< 480).map { .bool($0 % 2 == 0) }) == 16 + 64)
         #expect(size(.link, [.null, .null]) == 16 + 8 + 8)
         #expect(size(.string, (0 ..< 480).map { .string("carrier \($0 % 14)") }) < 480 + 400)
+        // Texts of eight bytes, row by row with a byte of hash and an offset; codes of two bytes and half the texts.
+        var random = SeededRandom(seed: 5)
+        for (among, isDictionary) in [(300, true), (1_000, true), (1_500, false), (8_000, false)] {
+            let cities = (0 ..< 1_900).map { _ in Value.string("city\(1_000 + random.below(among))") }
+            let codes = 3_800 + 8 + Set(cities).count * 11 + 2
+            #expect(size(.string, cities) == 16 + ((isDictionary ? codes : 1_900 * 11 + 2) + 7) & ~7, "\(among)")
+        }
         let times = (0 ..< 480).map { Value.timestamp(Timestamp(seconds: $0, nanoseconds: 0)) }
         #expect(size(.timestamp, times) == 16 + 8 + 960)
     }

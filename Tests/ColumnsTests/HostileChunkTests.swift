@@ -143,7 +143,7 @@ import Testing
 }
 
 /// CRC-32C, bit by bit, for sealing damaged chunks.
-private enum Checksum {
+enum Checksum {
     static func seal(_ bytes: inout [UInt8], isList: Bool) {
         guard bytes.count >= 16 else { return }
         bytes[8 ..< 12] = littleEndian(UInt32(bytes.count - 16))[...]

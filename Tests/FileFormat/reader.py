@@ -301,7 +301,7 @@ def chunk(raw: bytes, page_key: bytes, long: LongValues) -> tuple[int, list[Any]
     run = raw[16:16 + size]
     need(crc32c(raw[:12], run, page_key) == crc, f"a chunk under {page_key.hex()} is damaged")
     if kind & 0x40:
-        return kind, lists(run, rows, page_key, long)
+        return kind, lists(run, width or 4, rows, page_key, long)
     valid = [True] * rows
     if flags & 1:
         valid = bits(run, rows)
@@ -342,9 +342,9 @@ class Long(NamedTuple):
     count: int
 
 
-def lists(run: bytes, rows: int, page_key: bytes, long: LongValues) -> list[Any]:
-    lengths = numbers(run, 4, rows)
-    _, elements = chunk(run[(rows * 4 + 7) // 8 * 8:], page_key, long)
+def lists(run: bytes, width: int, rows: int, page_key: bytes, long: LongValues) -> list[Any]:
+    lengths = numbers(run, width, rows)
+    _, elements = chunk(run[(rows * width + 7) // 8 * 8:], page_key, long)
     result: list[Any] = []
     first = 0
     for length in lengths:
@@ -382,8 +382,9 @@ class Reader:
         need(header[:6] == b"MOTTE\0" and struct.unpack_from("<H", header, 6)[0] == 0x0102, "no header")
         need(crc32c(header[:124]) == struct.unpack_from("<I", header, 124)[0], "the header is damaged")
         features = struct.unpack_from("<Q", header, 16)[0]
-        need(struct.unpack_from("<H", header, 8)[0] == 1 and features & ~1 == 0, "another format")
+        need(struct.unpack_from("<H", header, 8)[0] == 1 and features & ~3 == 0, "another format")
         self.has_long_values = features & 1 == 1
+        self.has_packed_lengths = features & 2 == 2
         self.rows = struct.unpack_from("<I", header, 12)[0]
         self.version = struct.unpack_from("<Q", header, 88)[0]
         need(self.version == self.pages.slot.version, "header and root differ")

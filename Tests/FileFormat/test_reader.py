@@ -43,7 +43,7 @@ def moment(number: int) -> datetime.datetime:
 def fill(path: pathlib.Path, key: Optional[bytes]) -> dict[int, dict[str, Any]]:
     """Rows in clusters and in the tail, deleted ones, long lists, texts that repeat, a property added later."""
     expected: dict[int, dict[str, Any]] = {}
-    with motte.open(path, schema=SCHEMA, encryption_key=key) as db:
+    with motte.open(path, schema=SCHEMA, encryption_key=key, rows_per_cluster=480) as db:
         person = db.model("Person")
         with db.write():
             for number in range(1_000):
@@ -92,6 +92,7 @@ def test_the_reader_finds_what_is_stored(tmp_path: pathlib.Path, key: Optional[b
 
     found = reader.Reader(str(path), key)
 
+    assert found.has_packed_lengths
     people = found.objects("Person")
     assert people.keys() == expected.keys()
     for number, values in expected.items():
@@ -125,7 +126,7 @@ def test_long_values(tmp_path: pathlib.Path, key: Optional[bytes]) -> None:
     path = tmp_path / "long.motte"
     schema = "Doc { id: int key, text: string?, blob: data, extra: mixed, parts: list<string?>, by_name: map<data> }"
     expected: dict[int, dict[str, Any]] = {}
-    with motte.open(path, schema=schema, encryption_key=key) as db:
+    with motte.open(path, schema=schema, encryption_key=key, rows_per_cluster=480) as db:
         doc = db.model("Doc")
         with db.write():
             for number in range(60):
@@ -156,6 +157,22 @@ def test_long_values(tmp_path: pathlib.Path, key: Optional[bytes]) -> None:
     assert found.has_long_values
     assert found.objects("Doc") == expected
     assert sum(1 for entry in found.entries if entry[0] == 8) > 60
+
+
+def test_a_new_file_says_how_many_rows_a_cluster_has(tmp_path: pathlib.Path) -> None:
+    """So many texts of a page each would be a chunk of 4 MB: those of more than 1,008 bytes are long there."""
+    path = tmp_path / "wide.motte"
+    with motte.open(path, schema="Doc { text: string, tags: list<int> }") as db, db.write():
+        for number in range(4_000):
+            db.add(db.model("Doc")(text="t" * [1_008, 1_009, 5][min(number, 2)])).tags.append(number)
+
+    found = reader.Reader(str(path))
+
+    assert found.rows == 1_904 and found.has_packed_lengths
+    rows = found.objects("Doc")
+    assert [len(row["text"]) for row in rows.values()] == [1_008, 1_009] + [5] * 3_998
+    assert [row["tags"] for row in rows.values()] == [[number] for number in range(4_000)]
+    assert sum(1 for entry in found.entries if entry[0] == 8) == 1
 
 
 def test_a_long_value_that_is_missing_is_noticed(tmp_path: pathlib.Path) -> None:

@@ -12,7 +12,9 @@ import Testing
 
         #expect(snapshot.version == Version(0))
         #expect(try snapshot.contents().isEmpty)
-        #expect(try test.store.header.rowsPerCluster == FileHeader.defaultRowsPerCluster)
+        let isOurs = form != .file && form != .memory
+        let rows = isOurs ? FileHeader.defaultRowsPerClusterOfOwnPages : FileHeader.defaultRowsPerCluster
+        #expect(try test.store.header.rowsPerCluster == rows)
     }
 
     @Test(arguments: StoreForm.allCases)

@@ -16,7 +16,7 @@ extension SessionOptions {
         options.lockDirectory = lockDirectory
         options.immutable = isImmutable
         options.mapSizeBytes = mapSizeBytes
-        if let rowsPerCluster { options.rowsPerCluster = rowsPerCluster }
+        options.rowsPerCluster = rowsPerCluster
         return options
     }
 }

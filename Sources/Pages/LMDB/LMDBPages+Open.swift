@@ -110,7 +110,9 @@ extension LMDBPages {
         guard environment.lastTransactionNumber == 0, mayMake else {
             throw DatabaseError(.notAMotteFile, "'\(path)' is not a Motte file", path: path)
         }
-        let header = try FileHeader.new(rowsPerCluster: options.rowsPerCluster, pageBytes: environment.pageBytes)
+        let header = try FileHeader.new(
+            rowsPerCluster: options.rowsPerCluster ?? FileHeader.defaultRowsPerCluster,
+            pageBytes: environment.pageBytes)
         let transaction = try environment.begin(0)
         do throws(DatabaseError) {
             try LMDBWriter.apply([], header, transaction, path)

@@ -21,7 +21,9 @@ final class MemoryPages: SharedPages, @unchecked Sendable {  // @unchecked: the 
 
     init(identifier: String?, _ options: PageStoreOptions) throws(DatabaseError) {
         self.identifier = identifier
-        latestHeader = try FileHeader.new(rowsPerCluster: options.rowsPerCluster, pageBytes: MemoryPages.pageBytes)
+        latestHeader = try FileHeader.new(
+            rowsPerCluster: options.rowsPerCluster ?? FileHeader.defaultRowsPerCluster,
+            pageBytes: MemoryPages.pageBytes)
         var tree = MemoryTree()
         tree.put(FileHeader.key, latestHeader.encoded())
         latest = MemorySnapshot(tree, latestHeader.version)

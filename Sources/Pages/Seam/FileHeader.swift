@@ -46,14 +46,19 @@ package struct FileHeader: Sendable, Equatable {
     package static let currentMajor: UInt16 = 1
     package static let currentMinor: UInt16 = 0
     package static let checksumCRC32C: UInt32 = 1
-    /// 480 values of 8 bytes, their validity bits and the chunk header fill one overflow page of 4,080 bytes.
+    /// 480 values of 8 bytes, their validity bits and the chunk header fill one overflow page of LMDB, 4,080 bytes.
     package static let defaultRowsPerCluster = 480
+    /// Of our own page files: 1,904 values of 2 bytes, their validity bits, the chunk header and the tag of an encrypted
+    /// page fill a page, so 4 bytes take two and 8 bytes four.
+    package static let defaultRowsPerClusterOfOwnPages = 1_904
     static let mostRowsPerCluster = 65_536
     private static let magic: [UInt8] = [0x4D, 0x4F, 0x54, 0x54, 0x45, 0x00]
     private static let endiannessMark: UInt16 = 0x0102
     /// There have been long values (key space 0x08), so chunks may refer to them.
     package static let longValuesFeature: UInt64 = 1
-    private static let knownIncompatible = longValuesFeature
+    /// There have been lists whose lengths take less than four bytes each.
+    package static let packedLengthsFeature: UInt64 = 2
+    private static let knownIncompatible = longValuesFeature | packedLengthsFeature
     private static let knownReadOnlyCompatible: UInt64 = 0
 
     /// The header of a new, empty file.
@@ -164,14 +169,25 @@ package struct FileHeader: Sendable, Equatable {
     /// The same file after a commit of these entries.
     func advanced(to version: Version, by entries: [PageBatch.Entry]) -> FileHeader {
         var next = self
-        if incompatibleFeatures & FileHeader.longValuesFeature == 0,
-            entries.contains(where: { $0.prefix >> 56 == UInt64(KeySpace.longValues) && !$0.isDelete })
-        {
-            next.incompatibleFeatures |= FileHeader.longValuesFeature
+        if incompatibleFeatures & FileHeader.knownIncompatible != FileHeader.knownIncompatible {
+            for entry in entries where !entry.isDelete {
+                next.incompatibleFeatures |= FileHeader.features(key: entry.key, value: entry.value)
+            }
         }
         next.version = version
         next.wallTimeNanoseconds = motte_shim_wall_time_ns()
         return next
+    }
+
+    /// What a reader must know to understand the entry.
+    static func features(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) -> UInt64 {
+        switch key.first {
+        case KeySpace.longValues: longValuesFeature
+        // The kind says that it is lists, the width that it is not that of the first files.
+        case KeySpace.chunks where value.count >= 3:
+            value[0] & 0x40 != 0 && value[2] != 0 ? packedLengthsFeature : 0
+        default: 0
+        }
     }
 
     /// The version in a record, without the rest of the checks; nil when it cannot be one.

@@ -47,8 +47,9 @@ package struct PageStoreOptions: Sendable {
     /// A directory for the files that processes share beside the database, where its own directory cannot be written.
     /// Everybody who opens the file has to name the same one. nil: beside the file.
     package var lockDirectory: String?
-    /// Rows of a cluster, for a file that is made by this open; an existing file keeps its own.
-    package var rowsPerCluster = FileHeader.defaultRowsPerCluster
+    /// Rows of a cluster, for a file that is made by this open; an existing file keeps its own. nil: as many as suit
+    /// its form.
+    package var rowsPerCluster: Int?
     /// Encoded bytes that a write keeps in memory; what is more goes to an unlinked file beside the database until the
     /// commit.
     package var writeMemoryBytes = SpoolPlan.defaultMemoryBytes

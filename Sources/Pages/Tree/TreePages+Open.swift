@@ -188,7 +188,9 @@ extension TreePages {
             throw DatabaseError(
                 .invalidArgument, "pageBytes is \(options.pageBytes); 4096, 8192, 16384 or 32768 are possible")
         }
-        let header = try FileHeader.new(rowsPerCluster: options.rowsPerCluster, pageBytes: options.pageBytes)
+        let header = try FileHeader.new(
+            rowsPerCluster: options.rowsPerCluster ?? FileHeader.defaultRowsPerClusterOfOwnPages,
+            pageBytes: options.pageBytes)
         let cipher: PageCipher? =
             if let key = options.encryptionKey { try PageCipher.new(key) } else { nil }
         let image = try PageImage(

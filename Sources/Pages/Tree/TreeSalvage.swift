@@ -258,18 +258,32 @@ extension TreeSalvage {
     fileprivate func header(_ path: String) throws(DatabaseError) -> FileHeader {
         var header = try foundHeader(path)
         // A new one, or an older one than the pages beside it, does not know of them.
-        if hasLongValues { header.incompatibleFeatures |= FileHeader.longValuesFeature }
+        for (key, value) in entries {
+            key.withUnsafeBytes { key in
+                value.withUnsafeBytes { header.incompatibleFeatures |= FileHeader.features(key: key, value: $0) }
+            }
+        }
         return header
     }
 
     private func foundHeader(_ path: String) throws(DatabaseError) -> FileHeader {
         guard let record = entries[FileHeader.key] else {
-            return try FileHeader.new(rowsPerCluster: FileHeader.defaultRowsPerCluster, pageBytes: image.pageBytes)
+            return try FileHeader.new(rowsPerCluster: guessedRowsPerCluster, pageBytes: image.pageBytes)
         }
         return try record.withBytes { bytes throws(DatabaseError) in try FileHeader(decoding: bytes, path: path) }
     }
 
-    private var hasLongValues: Bool { entries.keys.contains { $0.first == KeySpace.longValues } }
+    /// All clusters of a class but its last are full, so the largest tells, if there is any that is not the last.
+    private var guessedRowsPerCluster: Int {
+        var mostRows = 1
+        var hasFullClusters = false
+        for (key, value) in entries where key.first == KeySpace.chunks && key.count == 13 && value.count >= 8 {
+            mostRows = max(mostRows, Int(value[4]) | Int(value[5]) << 8 | Int(value[6]) << 16)
+            if key[9 ..< 13].contains(where: { $0 != 0 }) { hasFullClusters = true }
+        }
+        if !hasFullClusters { mostRows = max(mostRows, FileHeader.defaultRowsPerClusterOfOwnPages) }
+        return min(mostRows, FileHeader.mostRowsPerCluster)
+    }
 
     /// Everything but the header record.
     fileprivate func batch() -> PageBatch {

@@ -114,11 +114,12 @@ final class DirtyColumn {
         }
     }
 
-    func encode(key: [UInt8]) -> [UInt8] {
+    /// `inTail`: readers of the first files find lengths of four bytes there.
+    func encode(key: [UInt8], inTail: Bool = false) -> [UInt8] {
         key.withUnsafeBytes { key in
             switch storage {
             case .values(let builder): builder.encode(key: key)
-            case .lists(let builder): builder.encode(key: key)
+            case .lists(let builder): builder.encode(key: key, isPacked: !inTail)
             case .sealed(let spooled, _): [UInt8](spooled.value)
             }
         }

@@ -13,6 +13,12 @@ import MotteValues
 enum LongValues {
     /// More bytes than this leave the chunk. A page of the file holds about as much.
     static let standardLimit = 4_000
+
+    /// The same where clusters have more rows, so that the largest chunk, which changing any of its values rewrites,
+    /// does not get larger: it stays below 2 MB.
+    static func limit(rowsPerCluster: Int) -> Int {
+        min(standardLimit, FileHeader.defaultRowsPerCluster * standardLimit / rowsPerCluster)
+    }
 }
 
 /// A column's long values as a snapshot has them. Moves on with its directory.
@@ -52,12 +58,13 @@ final class PendingLongValues {
     /// Which the commit will make.
     let version: UInt64
     /// Tests keep short values apart too.
-    var limit = LongValues.standardLimit
+    var limit: Int
     private let spool: PageSpool
     private(set) var entries: [SpooledEntry] = []
 
-    init(version: UInt64, _ spool: PageSpool) {
+    init(version: UInt64, limit: Int, _ spool: PageSpool) {
         self.version = version
+        self.limit = limit
         self.spool = spool
     }
 
