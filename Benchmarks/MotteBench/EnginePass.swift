@@ -114,7 +114,8 @@ final class EnginePass {
         var random = SplitMix(state: 17)
         let ids = (0 ..< EnginePass.commits).map { _ in Int64(random.below(data.count)) }
         try measureSmall("W3i", engine) { try engine.updateAges(ids: [ids[$0]]) }
-        try measureSmall("W3t", engine) { try engine.rename(id: ids[$0], to: Array(data.names[(ids.count + $0) % data.count])) }
+        let names = ids.indices.map { Array(data.names[(ids.count + $0) % data.count]) }
+        try measureSmall("W3t", engine) { try engine.rename(id: ids[$0], to: names[$0]) }
         answers["age after an edit"] = "\(try engine.find(id: ids[0])?.age ?? -1)"
     }
 

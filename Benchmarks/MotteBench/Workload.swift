@@ -45,12 +45,14 @@ struct Workload {
             key: "W3i", title: "durable change of one int, p50", unit: "us", reference: 51, referenceEngine: "SQLite",
             target: 160),
         Workload(
-            key: "W3i bytes", title: "bytes written by that", unit: "KB", reference: 1, referenceEngine: "", target: 33),
+            key: "W3i bytes", title: "bytes written by that", unit: "KB", reference: 1, referenceEngine: "",
+            target: 33),
         Workload(
             key: "W3t", title: "durable change of one text, p50", unit: "us", reference: 51, referenceEngine: "SQLite",
             target: 160),
         Workload(
-            key: "W3t bytes", title: "bytes written by that", unit: "KB", reference: 1, referenceEngine: "", target: 33),
+            key: "W3t bytes", title: "bytes written by that", unit: "KB", reference: 1, referenceEngine: "",
+            target: 33),
         Workload(
             key: "W4", title: "get by primary key, read 2 properties", unit: "ns", reference: 1_425,
             referenceEngine: "SQLite", target: 1_300),

@@ -31,7 +31,9 @@ package struct ListChunk {
         var layout = ChunkLayout(bytes, header)
         count = header.count
         width = header.width == 0 ? 4 : Int(header.width)
-        guard width == 1 || width == 2 || width == 4 else { throw .corrupted("a list chunk has lengths of \(width) bytes") }
+        guard width == 1 || width == 2 || width == 4 else {
+            throw .corrupted("a list chunk has lengths of \(width) bytes")
+        }
         lengths = try layout.take((count * width + 7) & ~7)
         var starts: [UInt32] = []
         starts.reserveCapacity(count)

@@ -46,10 +46,10 @@ package struct FileHeader: Sendable, Equatable {
     package static let currentMajor: UInt16 = 1
     package static let currentMinor: UInt16 = 0
     package static let checksumCRC32C: UInt32 = 1
-    /// 480 values of 8 bytes, their validity bits and the chunk header fill one overflow page of LMDB, 4,080 bytes.
+    /// 480 values of 8 bytes, their validity bits and the chunk header fill one overflow page of LMDB: 4,080 bytes.
     package static let defaultRowsPerCluster = 480
-    /// Of our own page files: 1,904 values of 2 bytes, their validity bits, the chunk header and the tag of an encrypted
-    /// page fill a page, so 4 bytes take two and 8 bytes four.
+    /// Of our own page files: 1,904 values of 2 bytes, their validity bits, the chunk header and the tag of an
+    /// encrypted page fill a page, so 4 bytes take two and 8 bytes four.
     package static let defaultRowsPerClusterOfOwnPages = 1_904
     static let mostRowsPerCluster = 65_536
     private static let magic: [UInt8] = [0x4D, 0x4F, 0x54, 0x54, 0x45, 0x00]
