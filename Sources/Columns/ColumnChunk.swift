@@ -184,13 +184,7 @@ package struct ColumnChunk {
 
     @inline(__always)
     package func int(_ row: Int) -> Int64 {
-        switch width {
-        case 0: reference
-        case 1: reference &+ Int64(values.load(fromByteOffset: row, as: UInt8.self))
-        case 2: reference &+ Int64(values.loadUnaligned(fromByteOffset: row &* 2, as: UInt16.self))
-        case 4: reference &+ Int64(values.loadUnaligned(fromByteOffset: row &* 4, as: UInt32.self))
-        default: reference &+ values.loadUnaligned(fromByteOffset: row &* 8, as: Int64.self)
-        }
+        PackedInts.value(row, in: values, width: width, reference: reference)
     }
 
     @inline(__always)

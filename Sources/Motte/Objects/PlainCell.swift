@@ -37,14 +37,8 @@ struct PlainCell {
     @inline(__always) var bool: Bool { Self.bit(row, of: window.pointee.values) }
 
     @inline(__always) var int: Int64 {
-        let values = window.pointee.values, reference = window.pointee.reference
-        switch window.pointee.width {
-        case 0: return reference
-        case 1: return reference &+ Int64(values.load(fromByteOffset: row, as: UInt8.self))
-        case 2: return reference &+ Int64(values.loadUnaligned(fromByteOffset: row &* 2, as: UInt16.self))
-        case 4: return reference &+ Int64(values.loadUnaligned(fromByteOffset: row &* 4, as: UInt32.self))
-        default: return reference &+ values.loadUnaligned(fromByteOffset: row &* 8, as: Int64.self)
-        }
+        PackedInts.value(
+            row, in: window.pointee.values, width: window.pointee.width, reference: window.pointee.reference)
     }
 
     @inline(__always) var float: Float {
