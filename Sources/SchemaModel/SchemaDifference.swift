@@ -1,7 +1,8 @@
 /// What a declared schema asks of a stored one.
 ///
 /// Additions are applied when a file is opened. What the declaration leaves out stays in the file untouched. Anything
-/// else would change or lose data and is a conflict: one line each, together the message of `.schemaMismatch`.
+/// else would change or lose data and is a conflict: one line each, together the message of `.schemaMismatch`. Whoever
+/// wants a new schema version for every property that comes or goes has a line for each of those, too.
 import MotteValues
 
 package struct SchemaDifference: Sendable {
@@ -57,6 +58,8 @@ package struct SchemaDifference: Sendable {
     /// Classes that become embedded, or ordinary again.
     package private(set) var embeddingChanges: [EmbeddingChange] = []
     package private(set) var conflicts: [String] = []
+    /// Stored properties that only one side has, and that are no conflict in themselves.
+    private var comingAndGoing: [String] = []
 
     /// Both schemas are valid.
     package init(stored: Schema, declared: Schema) {
@@ -76,13 +79,16 @@ package struct SchemaDifference: Sendable {
             || !widthChanges.isEmpty
     }
 
-    /// Whether additions alone do not reach the declaration.
-    package var needsMigration: Bool { !conflicts.isEmpty }
+    /// What a migration has to settle; where `fixesProperties`, also properties that come or go.
+    package func reasonsToMigrate(fixesProperties: Bool = false) -> [String] {
+        fixesProperties ? conflicts + comingAndGoing : conflicts
+    }
 
-    /// Throws `.schemaMismatch` when the declaration cannot be met by additions.
-    package func checkIsAdditive() throws(DatabaseError) {
-        guard let first = conflicts.first else { return }
-        let lines = conflicts.count == 1 ? first : conflicts.map { "\n  " + $0 }.joined()
+    /// Throws `.schemaMismatch` when the declaration takes a migration.
+    package func checkNeedsNoMigration(fixesProperties: Bool = false) throws(DatabaseError) {
+        let reasons = reasonsToMigrate(fixesProperties: fixesProperties)
+        guard let first = reasons.first else { return }
+        let lines = reasons.count == 1 ? first : reasons.map { "\n  " + $0 }.joined()
         throw DatabaseError(
             .schemaMismatch, "the file's schema differs from the declared one in a way that needs a migration: \(lines)"
         )
@@ -105,11 +111,15 @@ package struct SchemaDifference: Sendable {
                 addedProperties.append(AddedProperty(className: declared.name, property: property))
             } else {
                 addedProperties.append(AddedProperty(className: declared.name, property: property))
+                guard property.isStored else { continue }
+                comingAndGoing.append("\(declared.name).\(property.name) is declared and not in the file")
             }
         }
         for property in stored.properties where declared.property(named: property.name) == nil {
             if property.isPrimaryKey {
                 conflicts.append("\(declared.name).\(property.name) is the primary key in the file and is not declared")
+            } else if property.isStored {
+                comingAndGoing.append("\(declared.name).\(property.name) is in the file and not declared")
             }
             undeclaredProperties.append(PropertyName(className: declared.name, propertyName: property.name))
         }

@@ -7,8 +7,8 @@ import Testing
 
 enum Grade: Int, PersistableEnum { case low = 1, high }
 
+/// What it is stored as is inferred.
 struct Litres: CustomPersistable {
-    typealias PersistedType = Double
     var value: Double
     init(persistedValue: Double) { value = persistedValue }
     var persistableValue: Double { value }
@@ -16,7 +16,6 @@ struct Litres: CustomPersistable {
 
 /// Cannot be made from an empty string.
 struct Code: FailableCustomPersistable {
-    typealias PersistedType = String
     let text: String
     init?(persistedValue: String) {
         guard !persistedValue.isEmpty else { return nil }
@@ -105,6 +104,24 @@ private enum Renaming {
     }
 }
 
+/// With a property more, with fewer, and with a class that is new.
+private enum Wider {
+    class Extra: OneVersion {
+        @Persisted var number = 1
+        @Persisted var note: String?
+    }
+    class Fresh: OneVersion {
+        @Persisted var number = 1
+    }
+}
+
+private enum Narrower {
+    class Depot: OneVersion {
+        @Persisted(primaryKey: true) var id: Int
+        @Persisted(indexed: true) var name = ""
+    }
+}
+
 @Suite(.serialized) struct MigrationRulesTests {
     /// A file of the first version, which nobody has open.
     private func file() throws -> URL {
@@ -190,6 +207,8 @@ private enum Renaming {
                     #expect(migration.deleteData(forType: "Extra"), "291: not declared any more, and so dropped")
                     #expect(!migration.deleteData(forType: "Nothing"), "291")
                     #expect(migration.oldSchema["Extra"] != nil && migration.newSchema["Depot"]?["note"] != nil)
+                    let declared = migration.newSchema.objectSchema.map(\.className).sorted()
+                    #expect(declared == ["Depot", "Tank"], "not what the file alone has")
                     migration.create(
                         "Depot",
                         value: [
@@ -214,6 +233,44 @@ private enum Renaming {
                 $0.migrationBlock = { migration, _ in #expect(migration.deleteData(forType: "Tank")) }
             }
             #expect(realm.objects(After.Tank.self).isEmpty && realm.schema["Tank"] != nil, "291: still declared")
+        }
+    }
+
+    @Test func rules270And282And283WhatTakesANewVersion() throws {
+        let url = try file()
+        func refusal(_ types: [ObjectBase.Type]) -> String {
+            do {
+                try inAThread { _ = try makeRealm(types, url: url) }
+                return "opened"
+            } catch Realm.Error.schemaMismatch {
+                return "schemaMismatch"
+            } catch { return "\(error)" }
+        }
+        #expect(refusal([Wider.Extra.self]) == "schemaMismatch", "a property comes")
+        #expect(refusal([Narrower.Depot.self]) == "schemaMismatch", "properties go")
+        do {
+            try inAThread { _ = try makeRealm([Narrower.Depot.self, Wider.Extra.self], url: url) }
+        } catch {
+            let text = "\((error as? Realm.Error)?.localizedDescription ?? "")"
+            for part in ["Extra.note", "Depot.grade", "Depot.tank", "Depot.labels"] {
+                #expect(text.split(separator: "\n").contains { $0.contains(part) }, "283: \(part) in \(text)")
+            }
+        }
+        #expect(refusal([Before.Extra.self, Wider.Fresh.self]) == "opened", "a class comes, others are not named")
+        try inAThread {
+            let realm = try makeRealm([Wider.Extra.self], version: 1, url: url)
+            let extra = try #require(realm.objects(Wider.Extra.self).first)
+            #expect(extra.number == 3 && extra.note == nil)
+        }
+        try inAThread {
+            let realm = try makeRealm([Before.Extra.self], version: 1, url: url) { $0.readOnly = true }
+            #expect(realm.objects(Before.Extra.self).count == 1, "270: what the file has beyond that is passed over")
+        }
+        try inAThread {
+            let realm = try makeRealm([Before.Extra.self], version: 1, url: url) {
+                $0.deleteRealmIfMigrationNeeded = true
+            }
+            #expect(realm.isEmpty, "293: that would be a migration")
         }
     }
 

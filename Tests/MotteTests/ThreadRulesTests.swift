@@ -65,6 +65,9 @@ private let ships: [ObjectBase.Type] = [Ship.self, Ferry.self]
             try makeRealm(ships, url: realm.configuration.fileURL) { $0.encryptionKey = Data(repeating: 1, count: 64) }
         }
         #expect(throws: Realm.Error.self) { try makeRealm(ships) { $0.encryptionKey = Data(repeating: 1, count: 63) } }
+        #expect(throws: Realm.Error.self) {
+            try makeRealm(ships, url: realm.configuration.fileURL) { $0.readOnly = true }
+        }
     }
 
     @Test func rule19BeginningMovesAndTellsFirst() throws {

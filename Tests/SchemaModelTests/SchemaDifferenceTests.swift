@@ -14,7 +14,7 @@ import Testing
     @Test func additions() throws {
         let difference = try difference(
             "A { id: int key, name: string indexed, age: int, other: link<A>, from: inverse<A.other> } B { x: int }")
-        try difference.checkIsAdditive()
+        try difference.checkNeedsNoMigration()
         #expect(difference.changesSchema)
         #expect(difference.addedTypes.map(\.name) == ["B"])
         #expect(difference.addedProperties.map(\.property.name) == ["age"])
@@ -24,13 +24,13 @@ import Testing
 
     @Test func leavingOutChangesNothing() throws {
         let difference = try difference("A { id: int key }")
-        try difference.checkIsAdditive()
+        try difference.checkNeedsNoMigration()
         #expect(!difference.changesSchema)
     }
 
     @Test func anInverseMayBeReplaced() throws {
         let difference = try difference("A { id: int key, more: list<A>, from: inverse<A.more> }")
-        try difference.checkIsAdditive()
+        try difference.checkNeedsNoMigration()
         #expect(difference.replacedInverses.map(\.property.name) == ["from"])
     }
 
@@ -46,13 +46,13 @@ import Testing
     func conflicts(declared: String, line: String) throws {
         let difference = try difference(declared)
         #expect(difference.conflicts == [line])
-        let error = #expect(throws: DatabaseError.self) { try difference.checkIsAdditive() }
+        let error = #expect(throws: DatabaseError.self) { try difference.checkNeedsNoMigration() }
         #expect(error?.code == .schemaMismatch)
     }
 
     @Test func severalConflictsAreListedByLine() throws {
         let error = #expect(throws: DatabaseError.self) {
-            try difference("A { id: int, name: int, key: string key }").checkIsAdditive()
+            try difference("A { id: int, name: int, key: string key }").checkNeedsNoMigration()
         }
         #expect(
             error?.message == """

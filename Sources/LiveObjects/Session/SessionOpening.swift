@@ -74,6 +74,7 @@ struct SessionOpening {
         request.renames = options.migration.renames
         request.deletedTypes = options.migration.deletedTypes
         request.resetsInsteadOfMigrating = options.migration.deletesInsteadOfMigrating
+        request.fixesProperties = options.migration.fixesProperties
         request.progress = options.migration.progress
         if let step = options.migration.step {
             request.step = { (migration) throws(DatabaseError) in

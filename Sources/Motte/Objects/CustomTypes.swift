@@ -38,12 +38,15 @@ public protocol _CustomPersistable: _PersistableInsideOptional, _RealmCollection
 
 /// A type of the program's own that is stored as another one.
 public protocol CustomPersistable: _CustomPersistable {
+    // Said again, so that it is inferred from what is below.
+    associatedtype PersistedType
     init(persistedValue: PersistedType)
     var persistableValue: PersistedType { get }
 }
 
 /// The same for a type that not every stored value can be made into.
 public protocol FailableCustomPersistable: _CustomPersistable {
+    associatedtype PersistedType
     init?(persistedValue: PersistedType)
     var persistableValue: PersistedType { get }
 }

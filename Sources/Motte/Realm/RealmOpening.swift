@@ -64,8 +64,7 @@ package enum RealmOpening {
     package static func options(
         _ configuration: Realm.Configuration, _ name: String
     ) throws -> SessionOptions {
-        let types =
-            configuration.objectTypes ?? ClassDiscovery.objectTypes().filter { $0.shouldIncludeInDefaultSchema() }
+        let types = declaredTypes(configuration)
         ClassDiscovery.remember(types)
         let schema = try declaredSchema(types)
         var options =
@@ -76,6 +75,7 @@ package enum RealmOpening {
         options.noCreate = configuration.readOnly
         options.schemaVersion = configuration.readOnly ? nil : configuration.schemaVersion
         options.migration.deletesInsteadOfMigrating = configuration.deleteRealmIfMigrationNeeded
+        options.migration.fixesProperties = true
         options.compactOnLaunch = configuration.shouldCompactOnLaunch
         options.seedPath = configuration.seedFilePath?.path
         options.lockDirectory = configuration.lockDirectory?.path
@@ -85,6 +85,10 @@ package enum RealmOpening {
             try Migration.run(step, configuration)
         }
         return options
+    }
+
+    static func declaredTypes(_ configuration: Realm.Configuration) -> [ObjectBase.Type] {
+        configuration.objectTypes ?? ClassDiscovery.objectTypes().filter { $0.shouldIncludeInDefaultSchema() }
     }
 
     static func declaredSchema(_ types: [ObjectBase.Type]) throws -> MotteSchemaModel.Schema {

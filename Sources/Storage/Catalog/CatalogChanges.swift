@@ -20,7 +20,7 @@ struct CatalogChanges {
     ) throws(DatabaseError) -> CatalogChanges? {
         let declared = try declared.validated()
         let difference = SchemaDifference(stored: stored.schema, declared: declared)
-        try difference.checkIsAdditive()
+        try difference.checkNeedsNoMigration()
         let newVersion = schemaVersion ?? stored.schemaVersion
         guard difference.changesSchema || newVersion != stored.schemaVersion else { return nil }
         var builder = CatalogBuilder(stored)

@@ -14,6 +14,8 @@ package struct SchemaRequest {
     package var deletedTypes: [String] = []
     /// Rather an empty file than a migration.
     package var resetsInsteadOfMigrating = false
+    /// Whether a property that comes or goes takes a new schema version.
+    package var fixesProperties = false
     /// Changes objects in the course of a migration; what it throws undoes everything.
     package var step: ((SchemaMigration) throws(DatabaseError) -> Void)?
     package var progress: MigrationProgressHandler?
@@ -43,7 +45,8 @@ extension Snapshot {
                 action: action, storedVersion: catalog.schemaVersion, declaredVersion: version, lines: lines)
         }
         if isNew { return plan(.create, difference.additionLines()) }
-        if request.resetsInsteadOfMigrating, version < catalog.schemaVersion || difference.needsMigration {
+        let reasons = difference.reasonsToMigrate(fixesProperties: request.fixesProperties)
+        if request.resetsInsteadOfMigrating, version < catalog.schemaVersion || !reasons.isEmpty {
             return plan(.reset, declared.objectTypes.map { "class \($0.name) is added" })
         }
         guard version >= catalog.schemaVersion else {
@@ -53,7 +56,7 @@ extension Snapshot {
                     + "update the program, or open the file with a copy of its own schema")
         }
         if version == catalog.schemaVersion || request.resetsInsteadOfMigrating {
-            try difference.checkIsAdditive()
+            try difference.checkNeedsNoMigration(fixesProperties: request.fixesProperties)
             if !difference.changesSchema, version == catalog.schemaVersion { return plan(.nothing, []) }
             return plan(.add, difference.additionLines())
         }

@@ -13,7 +13,7 @@ struct ReadingCatalog {
 
     init(_ declared: Schema, _ stored: Catalog) throws(DatabaseError) {
         let difference = SchemaDifference(stored: stored.schema, declared: declared)
-        try difference.checkIsAdditive()
+        try difference.checkNeedsNoMigration()
         if let missing = difference.addedProperties.first {
             throw DatabaseError(
                 .schemaMismatch,
