@@ -11,6 +11,9 @@ extension WriteTransaction {
         _ table: TableKey, columns: [ColumnKey], rows: UnsafePointer<ValueView>?, rowCount: Int
     ) throws(DatabaseError) -> ObjectKey {
         let stride = columns.count
+        if rowCount == 1, let rows, let key = try insertPlainRow(try writer(table, forNew: 1), columns, rows) {
+            return key
+        }
         guard rowCount > 0, let rows else {
             return try insertColumns(
                 table, columns: rowCount > 0 ? columns : [], sources: [], rowCount: rowCount)
@@ -24,19 +27,10 @@ extension WriteTransaction {
     package func insertColumns(
         _ table: TableKey, columns: [ColumnKey], sources: [BatchColumn], rowCount: Int
     ) throws(DatabaseError) -> ObjectKey {
-        try requireOpen()
-        let writer = try writer(table)
-        let layout = writer.layout
-        try requireCreatable(layout.stored)
+        let writer = try writer(table, forNew: rowCount)
         let first = ObjectKey(writer.state.nextKey)
         guard rowCount > 0 else { return first }
-        guard writer.state.nextKey + Int64(rowCount) <= TableState.keyLimit else {
-            throw DatabaseError(
-                .valueTooLarge, "\(layout.stored.name) has used up its object keys", className: layout.stored.name)
-        }
-        let batch = try RowBatch(layout, columns: columns, sources: sources, rowCount: rowCount)
-        // Where the disk is full, it is here that this is said: nothing has been changed yet.
-        try spool.makeRoom()
+        let batch = try RowBatch(writer.layout, columns: columns, sources: sources, rowCount: rowCount)
         try batch.check(self)
         try checkPrimaryKeys(batch)
         try append(batch, writer)
@@ -44,6 +38,20 @@ extension WriteTransaction {
         recorder.inserted(table, first: first, count: rowCount)
         noteChange()
         return first
+    }
+
+    /// Of a table that takes so many more.
+    private func writer(_ table: TableKey, forNew rowCount: Int) throws(DatabaseError) -> TableWriter {
+        try requireOpen()
+        let writer = try writer(table)
+        try requireCreatable(writer.layout.stored)
+        guard writer.state.nextKey + Int64(rowCount) <= TableState.keyLimit else {
+            let name = writer.layout.stored.name
+            throw DatabaseError(.valueTooLarge, "\(name) has used up its object keys", className: name)
+        }
+        // Where the disk is full, it is here that this is said: nothing has been changed yet.
+        try spool.makeRoom()
+        return writer
     }
 
     private func append(_ batch: RowBatch, _ writer: TableWriter) throws(DatabaseError) {

@@ -12,13 +12,14 @@ package final class WriteTransaction: RowSource {
     package let base: Snapshot
     let database: Database
     /// nil once it has ended.
-    private var right: Right?
+    @exclusivity(unchecked) private var right: Right?
     let recorder = ChangeRecorder()
     /// Full clusters of a bulk load, encoded, until the commit.
     let spool: PageSpool
     let longValues: PendingLongValues
-    private(set) var writers: [TableWriter?] = []
-    private(set) var deltas: [IndexKey: IndexDelta] = [:]
+    @exclusivity(unchecked) private(set) var writers: [TableWriter?] = []
+    @exclusivity(unchecked) private(set) var deltas: [IndexKey: IndexDelta] = [:]
+    @exclusivity(unchecked) private var lastDelta: (key: IndexKey, delta: IndexDelta)?
     /// Set while this write migrates the file to another schema.
     var migration: SchemaMigration.State?
     /// How long lists are cut; tests cut them small.
@@ -30,7 +31,7 @@ package final class WriteTransaction: RowSource {
     /// Set when the schema has been changed in this write.
     private(set) var newCatalog: Catalog?
     /// Counts changes, so that what was computed from this source can tell that it is out of date.
-    package private(set) var changeCount: UInt64 = 0
+    @exclusivity(unchecked) package private(set) var changeCount: UInt64 = 0
 
     /// By which it may commit.
     enum Right {
@@ -96,9 +97,11 @@ package final class WriteTransaction: RowSource {
     func delta(_ key: IndexKey, isUnique: Bool = false) -> IndexDelta {
         // An index that is not there yet is built from the final rows; changes before that are of no interest.
         if let migration, migration.deferred.contains(key) { return IndexDelta() }
-        if let delta = deltas[key] { return delta }
-        let delta = IndexDelta(isUnique: isUnique, spool: spool)
-        deltas[key] = delta
+        if let lastDelta, lastDelta.key == key { return lastDelta.delta }
+        let known = deltas[key]
+        let delta = known ?? IndexDelta(isUnique: isUnique, spool: spool)
+        if known == nil { deltas[key] = delta }
+        lastDelta = (key, delta)
         return delta
     }
 
@@ -125,6 +128,7 @@ package final class WriteTransaction: RowSource {
 
     /// nil: of all.
     func forgetIndexChanges(of index: IndexKey? = nil) {
+        lastDelta = nil
         if let index { deltas[index] = nil } else { deltas.removeAll() }
     }
 

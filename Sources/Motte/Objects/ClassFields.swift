@@ -17,6 +17,8 @@ package struct ClassFields: Sendable {
         package let isPrimaryKey: Bool
         package let isIndexed: Bool
         package let origin: String?
+        /// Of the types that most properties have.
+        let common: CommonField?
 
         @inline(__always)
         package func pointer(in object: ObjectBase) -> UnsafeMutableRawPointer {
@@ -80,7 +82,8 @@ package struct ClassFields: Sendable {
                     name: name, columnName: mapping[name] ?? name, offset: offset, access: access, shape: access.shape,
                     isCollection: access.isCollection,
                     isPrimaryKey: declared.options.contains(.primaryKey) || primaryKey == name,
-                    isIndexed: declared.options.contains(.indexed) || indexed.contains(name), origin: declared.origin))
+                    isIndexed: declared.options.contains(.indexed) || indexed.contains(name), origin: declared.origin,
+                    common: CommonField(access)))
             return true
         }
         let others = offsets(of: type).subtracting(offsets(of: ObjectBase.self))

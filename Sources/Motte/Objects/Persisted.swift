@@ -202,14 +202,6 @@ extension Persisted: FieldAccess {
 
     package static func rawValue(_ value: Any?) -> MotteValues.Value? { RawStorage.value(value, for: Value.self) }
 
-    @_specialize(where Value == Int)
-    @_specialize(where Value == String)
-    @_specialize(where Value == Double)
-    @_specialize(where Value == Bool)
-    @_specialize(where Value == Date)
-    @_specialize(where Value == Int?)
-    @_specialize(where Value == String?)
-    @_specialize(where Value == Double?)
     package static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder) {
         if case .unset = place(pointer).pointee.storage, !Value._hasInitial { return encoder.fail(Value.self) }
         place(pointer).pointee._held(by: object)._encode(encoder)

@@ -29,7 +29,7 @@ extension RealmSession {
             if let failure = encoder.failure { throw failure }
             return try insert(binding, encoder.rows, usesKey ? policy : nil)
         }
-        attach(object, to: live)
+        attach(added: object, to: live, binding)
         try write(late, of: object, live, binding, isNew: isNew, policy: policy)
         return live
     }
@@ -64,8 +64,13 @@ extension RealmSession {
     }
 
     func encode(_ object: ObjectBase, _ binding: ClassBinding, _ encoder: _Encoder) {
-        for bound in binding.scalars {
-            bound.field.access.encode(at: bound.field.pointer(in: object), of: object, encoder)
+        let base = Unmanaged.passUnretained(object).toOpaque()
+        for (index, place) in binding.places.enumerated() {
+            if let common = place.common {
+                common.encode(at: base + place.offset, of: object, encoder)
+            } else {
+                binding.scalars[index].field.access.encode(at: base + place.offset, of: object, encoder)
+            }
         }
     }
 
@@ -201,7 +206,8 @@ extension RealmSession {
         _ = try session.requireWrite()
         if policy != .error, let existing = try existing(type, binding, value) {
             var failure: DatabaseError?
-            ObjectValues.assign(changes(in: value, for: existing, policy), to: existing) { value, shape in
+            let changes = changes(in: value, for: existing, policy, &failure)
+            ObjectValues.assign(changes, to: existing) { value, shape in
                 self.resolved(value, shape, policy, &failure)
             }
             if let failure { throw failure }
@@ -234,7 +240,9 @@ extension RealmSession {
     }
 
     /// Without the primary key, which is fixed; with `.modified`, without what is equal.
-    private func changes(in value: Any, for object: ObjectBase, _ policy: Policy) -> Any {
+    private func changes(
+        in value: Any, for object: ObjectBase, _ policy: Policy, _ failure: inout DatabaseError?
+    ) -> Any {
         let fields = ClassFields.of(type(of: object))
         var changes: [String: Any?] = [:]
         for entry in Dynamic.entries(value) ?? [] {
@@ -245,7 +253,16 @@ extension RealmSession {
                     let embedded = field.value(of: object) as? EmbeddedObject
                 {
                     // In place: who has it sees the new values, and what is not named stays.
-                    ObjectValues.assign(self.changes(in: entry.value as Any, for: embedded, policy), to: embedded)
+                    let changes = self.changes(in: entry.value as Any, for: embedded, policy, &failure)
+                    ObjectValues.assign(changes, to: embedded)
+                    continue
+                }
+                if policy == .modified, field.shape.collection == .list, let value = Dynamic.flattened(entry.value),
+                    let list = field.access.collection(at: field.pointer(in: object), of: object)
+                {
+                    // Element by element: what stays where it is has not changed.
+                    let elements = resolved(value, field.shape, policy, &failure)
+                    if failure == nil { list._assign(elements as Any, policy: policy) }
                     continue
                 }
             }

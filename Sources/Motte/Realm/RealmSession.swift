@@ -27,6 +27,8 @@ package final class ClassBinding: Sendable {
     /// Values that are written when a row is made.
     let scalars: [Bound]
     let scalarColumns: [ColumnKey]
+    /// Where these are in an object; without references, so that going over them counts none.
+    let places: [(offset: Int, common: CommonField?)]
     /// Links, collections and mixed values, which may need the row to be there.
     let late: [Bound]
 
@@ -47,6 +49,7 @@ package final class ClassBinding: Sendable {
         }
         scalars = written.filter { !isLate($0) }
         scalarColumns = scalars.map { ColumnKey($0.column) }
+        places = scalars.map { ($0.field.offset, $0.field.common) }
         late = written.filter(isLate)
     }
 }
@@ -93,6 +96,7 @@ package final class RealmSession: @unchecked Sendable {
     /// Where callbacks run.
     package let place: DeliveryPlace
     private var bindings: [ObjectIdentifier: ClassBinding] = [:]
+    @exclusivity(unchecked) private var lastBinding: (id: ObjectIdentifier, binding: ClassBinding)?
     private let frozenBindings = Locked<[ObjectIdentifier: ClassBinding]>([:])
     private struct HomeKey: Hashable {
         let type: ObjectIdentifier
@@ -101,6 +105,11 @@ package final class RealmSession: @unchecked Sendable {
     private struct WeakHome { weak var home: ObjectHome? }
     /// Kept by their objects, which keep this.
     private let homes = Locked<[HomeKey: WeakHome]>([:])
+    /// Of the object that was attached last; its owner's alone, so never of a frozen session.
+    @exclusivity(unchecked) private weak var lastHome: ObjectHome?
+    /// How often in a row nobody kept it: then looking for one to share costs more than making another.
+    @exclusivity(unchecked) private var lostHomes = 0
+    private static let mostLostHomes = 8
     private var encoders: [_Encoder] = []
     private var tablesWithPrimaryKeys: Set<TableKey>?
     private weak var lastFrozen: RealmSession?
@@ -138,10 +147,11 @@ package final class RealmSession: @unchecked Sendable {
             frozenBindings.withLock { $0[id] = made }
             return made
         }
-        if let known = bindings[id] { return known }
-        guard let made = makeBinding(type) else { return nil }
-        bindings[id] = made
-        return made
+        if let lastBinding, lastBinding.id == id { return lastBinding.binding }
+        guard let known = bindings[id] ?? makeBinding(type) else { return nil }
+        bindings[id] = known
+        lastBinding = (id, known)
+        return known
     }
 
     private func makeBinding(_ type: ObjectBase.Type) -> ClassBinding? {
@@ -164,6 +174,8 @@ package final class RealmSession: @unchecked Sendable {
 
     package func forgetClasses() {
         bindings = [:]
+        lastBinding = nil
+        (lastHome, lostHomes) = (nil, 0)
         homes.withLock { $0 = [:] }
         tablesWithPrimaryKeys = nil
     }
@@ -224,6 +236,24 @@ package final class RealmSession: @unchecked Sendable {
     package func attach(_ object: ObjectBase, to live: LiveObject) {
         home(of: Swift.type(of: object), live.table, live.session).attach(
             object, key: live.key.rawValue, birth: live.birth)
+    }
+
+    /// The same for objects that are added one after the other, and perhaps kept by nobody.
+    func attach(added object: ObjectBase, to live: LiveObject, _ binding: ClassBinding) {
+        let home: ObjectHome
+        if let last = lastHome, last.binding === binding, last.engine === live.session {
+            home = last
+            lostHomes = 0
+        } else {
+            lostHomes &+= 1
+            if lostHomes & (Self.mostLostHomes &- 1) == 1 {
+                home = self.home(of: Swift.type(of: object), live.table, live.session)
+                lastHome = home
+            } else {
+                home = ObjectHome(self, live.session, live.table, binding)
+            }
+        }
+        home.attach(object, key: live.key.rawValue, birth: live.birth)
     }
 
     package func home(of type: ObjectBase.Type, _ table: TableKey, _ engine: Session) -> ObjectHome {

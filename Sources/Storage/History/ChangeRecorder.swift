@@ -12,7 +12,7 @@ import MotteValues
 package final class ChangeRecorder {
     private let policy: ChangeLogPolicy
     private var tables: [RecordedTable] = []
-    private var latest: RecordedTable?
+    @exclusivity(unchecked) private var latest: RecordedTable?
     private var changesSchema = false
 
     package init(policy: ChangeLogPolicy = ChangeLogPolicy()) { self.policy = policy }

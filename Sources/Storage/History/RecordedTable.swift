@@ -3,7 +3,7 @@ import MotteValues
 
 final class RecordedTable {
     let key: TableKey
-    var inserted = KeyRuns()
+    @exclusivity(unchecked) var inserted = KeyRuns()
     var deleted: [Int64] = []
     var deletedRuns = KeyRuns()
     private var columns: [RecordedColumn] = []

@@ -70,6 +70,25 @@ package final class IndexDelta {
         spaces[1] = Space(isUnique: false, spool, mostNear)
     }
 
+    /// No committed entry has this value or a higher one.
+    @exclusivity(unchecked) private var freeFrom: UInt64?
+    @exclusivity(unchecked) private var looks = 0
+    private static let mostLooks = 8
+
+    /// Whether a value is above all that the index holds, with what is added. May say no where nobody has looked:
+    /// values that come in no order are not worth looking for more than a few times.
+    func exceedsAll(
+        _ value: UInt64, in stored: @autoclosure () -> IndexReader
+    ) throws(DatabaseError) -> Bool {
+        guard spaces[0].added.isBelow(value) else { return false }
+        if let freeFrom, value >= freeFrom { return true }
+        guard looks < Self.mostLooks else { return false }
+        looks += 1
+        if !isCleared, try IndexView(stored()).count(value ... UInt64.max, most: 0) > 0 { return false }
+        freeFrom = value
+        return true
+    }
+
     /// Adds and removes recorded so far; says how large the commit will be.
     package var changeCount: Int { values.added.count + values.removed.count + nulls.added.count + nulls.removed.count }
 

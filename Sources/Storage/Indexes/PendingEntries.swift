@@ -125,6 +125,8 @@ struct PendingEntries {
 
     // MARK: Lookups
 
+    func isBelow(_ value: UInt64) -> Bool { count == 0 || highest.value < value }
+
     mutating func count(from lower: IndexEntry, through upper: IndexEntry) -> Int {
         guard count > 0, !(highest < lower) else { return 0 }
         let matches = pointMatches(lower, upper)

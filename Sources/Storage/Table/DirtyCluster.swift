@@ -14,12 +14,12 @@ final class DirtyColumn {
         case sealed(SpooledEntry, [LongTextReference])
     }
 
-    private(set) var storage: Storage
+    @exclusivity(unchecked) private(set) var storage: Storage
     /// Whether the commit has to write it. A column can be loaded for an edit that then fails or turns out to change
     /// nothing; writing that would move a chunk that no change record speaks of, under readers who carry its address.
-    private(set) var isChanged = false
+    @exclusivity(unchecked) private(set) var isChanged = false
     /// What readers within the write have asked for; most columns of a bulk load never have one.
-    private var reading: Reading?
+    @exclusivity(unchecked) private var reading: Reading?
 
     /// The column as encoded bytes, and what was made of them.
     private final class Reading {
@@ -146,12 +146,12 @@ final class DirtyColumn {
 
 final class DirtyCluster {
     let firstKey: Int64
-    var rowCount: Int
+    @exclusivity(unchecked) var rowCount: Int
     /// nil where every row is live.
-    var live: LiveBitmap?
+    @exclusivity(unchecked) var live: LiveBitmap?
     var liveChanged = false
     /// By slot; nil where the column is as stored.
-    var columns: [DirtyColumn?]
+    @exclusivity(unchecked) var columns: [DirtyColumn?]
 
     init(firstKey: Int64, rowCount: Int, live: LiveBitmap?, columnCount: Int) {
         self.firstKey = firstKey

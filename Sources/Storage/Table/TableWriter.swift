@@ -8,13 +8,14 @@ import MottePages
 import MotteValues
 
 final class TableWriter {
+    // Exclusivity: one thread at a time, like the write it belongs to; each row of many looks at these.
     let directory: TableDirectory
-    private(set) var state: TableState
+    @exclusivity(unchecked) private(set) var state: TableState
     private(set) var dirty = DirtyClusters()
     private(set) var touched = false
     /// Lists too long for their column's chunk, as far as this write has touched them.
     var longLists: [LongListKey: LongList] = [:]
-    private var openCluster: DirtyCluster?
+    @exclusivity(unchecked) private var openCluster: DirtyCluster?
 
     var layout: TableLayout { directory.layout }
     var rowsPerCluster: Int { directory.rowsPerCluster }
@@ -123,7 +124,7 @@ final class TableWriter {
 
     /// Where new rows go. A write starts with the tail and turns to clusters for good when the tail is full.
     private enum AppendMode { case tail, clusters }
-    private var mode = AppendMode.tail
+    @exclusivity(unchecked) private var mode = AppendMode.tail
     private var tailRowLimit: Int { min(Tail.rowLimit, rowsPerCluster) }
 
     /// The cluster that the next row is appended to, with all its columns loaded and room for at least one row.
@@ -157,6 +158,18 @@ final class TableWriter {
     }
 
     private lazy var spares = [ChunkBuilder?](repeating: nil, count: layout.columns.count)
+
+    @exclusivity(unchecked) private var plan: RowPlan?
+    @exclusivity(unchecked) private var columnsWithoutPlan: [ColumnKey]?
+
+    /// For rows with values for these columns; nil where there is nothing plain about them.
+    func rowPlan(_ columns: [ColumnKey]) -> RowPlan? {
+        if let plan, plan.columns == columns { return plan }
+        if let columnsWithoutPlan, columnsWithoutPlan == columns { return nil }
+        plan = RowPlan(layout, columns)
+        if plan == nil { columnsWithoutPlan = columns }
+        return plan
+    }
 
     /// How many rows `cluster` still takes before `clusterForAppend` must be asked again.
     func room(in cluster: DirtyCluster) -> Int {
