@@ -33,7 +33,7 @@ class Numbers: Object {
         }
     }
 
-    @Test func sectionsStandInTheOrderOfTheirFirstElements() throws {
+    @Test func sectionsStandInTheOrderOfTheirFirstElements() throws {  // 162
         let sections = realm.objects(Word.self).sectioned(by: \.letter)
         #expect(sections.allKeys == ["a", "b", "c"] && sections.count == 3)
         #expect(sections.map { $0.map(\.text) } == [["apple", "avocado"], ["banana", "blueberry"], ["cherry"]])
@@ -62,7 +62,7 @@ class Numbers: Object {
         #expect(misuses { _ = words.sectioned(by: \.group, sortDescriptors: ["group", "text"]) }.isEmpty)
     }
 
-    @Test func observersHearOfSectionsAndPlaces() throws {
+    @Test func observersHearOfSectionsAndPlaces() throws {  // 164, 165
         let sections = realm.objects(Word.self).sectioned(by: \.letter)
         let (all, one) = (ChangeLog(), ChangeLog())
         let tokens = [sections.observe { all.add($0) }, sections[1].observe { one.add($0) }]

@@ -222,3 +222,8 @@ extension MutableSet: Decodable where Element: Decodable {
         self.init(unmanaged: elements)
     }
 }
+
+/// What mixed values do not hold.
+protocol _SetValue {}
+
+extension MutableSet: _SetValue {}

@@ -245,7 +245,7 @@ public enum AnyRealmValue: _Persistable, RealmCollectionValue, _ObjcBridgeable, 
             }
             return fromDictionary(map)
         }
-        guard let elements = Dynamic.elements(value) else { return nil }
+        guard !(value is any _SetValue), let elements = Dynamic.elements(value) else { return nil }
         var list: [AnyRealmValue] = []
         for element in elements {
             guard let value = _convert(element) else { return nil }

@@ -1,0 +1,174 @@
+// The numbered behaviours of the semantics list that concern sessions, versions and other processes. Numbers are in the
+// names.
+import Foundation
+import Motte
+import MotteValues
+import Testing
+
+private let notes: [ObjectBase.Type] = [Note.self]
+
+@Suite(.serialized) struct SessionRulesTests {
+    private func fresh() throws -> Realm {
+        let realm = try makeRealm(notes)
+        try realm.write { for id in 0 ..< 3 { realm.create(Note.self, value: ["id": id, "tags": ["a", "b", "c"]]) } }
+        return realm
+    }
+
+    private func add(_ id: Int, to configuration: Realm.Configuration) throws {
+        try inAThread {
+            let realm = try Realm(configuration: configuration)
+            try realm.write { _ = realm.create(Note.self, value: ["id": id]) }
+        }
+    }
+
+    private func describe<C: RealmCollection>(_ change: RealmCollectionChange<C>) -> String {
+        switch change {
+        case .initial(let collection): "initial \(collection.count)"
+        case .update(_, let deletions, let insertions, let modifications):
+            "-\(deletions) +\(insertions) ~\(modifications)"
+        case .error(let error): "\(error)"
+        }
+    }
+
+    @Test func rules16And90RealmsAreEqualByTheirPlace() throws {
+        let realm = try fresh(), configuration = realm.configuration
+        #expect(try Realm(configuration: configuration) == realm)
+        let other = try inAThread { try Realm(configuration: configuration) }
+        #expect(other != realm, "the same file on another thread")
+    }
+
+    /// A session that skips a commit hears of the next one as if it had known the first.
+    @Test func rule18WhatWasSkippedStaysSkipped() throws {
+        let realm = try fresh(), configuration = realm.configuration
+        var told: [String] = []
+        let token = realm.objects(Note.self).observe { told.append(describe($0)) }
+        try realm.write {}
+        try realm.write(withoutNotifying: [token]) { _ = realm.create(Note.self, value: ["id": 3]) }
+        try add(4, to: configuration)
+        realm.refresh()
+        try realm.write {}
+        #expect(told == ["initial 3", "-[] +[4] ~[]"])
+        token.invalidate()
+    }
+
+    @Test func rule55ListsAreUpdatedByPosition() throws {
+        let realm = try fresh()
+        let note = try #require(realm.object(ofType: Note.self, forPrimaryKey: 1))
+        var told: [String] = []
+        let token = note.tags.observe { told.append(describe($0)) }
+        try realm.write {}
+        func update(_ tags: [String], _ policy: Realm.UpdatePolicy) throws -> [String] {
+            told = []
+            let value: [String: Any] = ["id": 1, "tags": tags]
+            try realm.write { _ = realm.create(Note.self, value: value, update: policy) }
+            try realm.write {}
+            return told
+        }
+        #expect(try update(["a", "b", "c"], .modified).isEmpty, "nothing differs")
+        #expect(try update(["a", "x", "c"], .modified) == ["-[] +[] ~[1]"])
+        #expect(try update(["a", "x"], .modified).joined().contains("-[2]") && Array(note.tags) == ["a", "x"])
+        #expect(try !update(["a", "x"], .all).isEmpty, "everything is written")
+        token.invalidate()
+    }
+
+    @Test func rule100RefreshSaysWhetherItMoved() throws {
+        let realm = try fresh(), configuration = realm.configuration
+        #expect(!realm.refresh())
+        try add(9, to: configuration)
+        #expect(realm.refresh() && !realm.refresh() && realm.objects(Note.self).count == 4)
+        try inAThread {
+            var configuration = configuration
+            configuration.readOnly = true
+            let reader = try Realm(configuration: configuration)
+            #expect(reader.objects(Note.self).count == 4)
+        }
+    }
+
+    @Test @MainActor func rule101OpenBehavioursOpen() async throws {
+        let configuration = Realm.Configuration(fileURL: temporaryURL(), objectTypes: notes)
+        let first = try await Realm(configuration: configuration, downloadBeforeOpen: .never)
+        let second = try await Realm(configuration: configuration, downloadBeforeOpen: .once)
+        let third = try await Realm.open(configuration: configuration, downloadBeforeOpen: .always)
+        #expect(first == second && second == third)
+    }
+
+    @Test func rule137PathsHaveNoWildcards() throws {
+        let realm = try fresh()
+        #expect(misuses { _ = realm.objects(Note.self).observe(keyPaths: ["*"]) { _ in } }.count == 1)
+        #expect(misuses { _ = realm.objects(Note.self).observe(keyPaths: ["next.*"]) { _ in } }.count == 1)
+    }
+
+    @Test func rule159ObjectsOfAQueueBelongToIt() throws {
+        let realm = try fresh(), configuration = realm.configuration
+        let note = try #require(realm.object(ofType: Note.self, forPrimaryKey: 0))
+        let queue = DispatchQueue(label: "notes"), seen = Locked<[String]>([]), done = DispatchSemaphore(value: 0)
+        let token = note.observe(on: queue) { (change: ObjectChange<Note>) in
+            dispatchPrecondition(condition: .onQueue(queue))
+            guard case .change(let note, let properties) = change else { return }
+            seen.withLock { $0.append("\(note.rank) \(properties.map(\.name)) \(note.realm != nil)") }
+            done.signal()
+        }
+        try inAThread {
+            let realm = try Realm(configuration: configuration)
+            try realm.write { realm.object(ofType: Note.self, forPrimaryKey: 0)?.rank = 5 }
+        }
+        #expect(done.wait(timeout: .now() + 60) == .success)
+        #expect(seen.withLock { $0 } == [#"5 ["rank"] true"#])
+        token.invalidate()
+    }
+
+    // MARK: Other processes
+
+    /// The command line tool, which is built beside the tests.
+    private func tool(_ arguments: String...) throws -> Int32 {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+            .deletingLastPathComponent().appendingPathComponent("motte-tool")
+        process.arguments = arguments
+        try process.run()
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+
+    @Test func rule280CommitsOfOtherProcessesWakeObservers() throws {
+        let realm = try fresh(), configuration = realm.configuration
+        let path = try #require(configuration.fileURL?.path)
+        let queue = DispatchQueue(label: "watching"), seen = Locked<[String]>([])
+        let shown = DispatchSemaphore(value: 0)
+        let token = try queue.sync {
+            let watching = try Realm(configuration: configuration, queue: queue)
+            return watching.objects(Note.self).observe { change in
+                seen.withLock { $0.append(describe(change)) }
+                shown.signal()
+            }
+        }
+        #expect(shown.wait(timeout: .now() + 60) == .success)
+        let source = temporaryURL().path + ".jsonl"
+        try #"{"id": 77, "text": "from elsewhere", "rank": 1}"#.write(toFile: source, atomically: true, encoding: .utf8)
+        #expect(try tool("import", path, "Note", source, "--quiet") == 0)
+        #expect(shown.wait(timeout: .now() + 60) == .success)
+        #expect(seen.withLock { $0 } == ["initial 3", "-[] +[3] ~[]"])
+        realm.refresh()
+        #expect(realm.object(ofType: Note.self, forPrimaryKey: 77)?.text == "from elsewhere")
+        token.invalidate()
+    }
+
+    @Test func rule278UnknownFilesAreNotOpened() throws {
+        let url = temporaryURL()
+        try Data("T-DB of another kind".utf8 + [UInt8](repeating: 7, count: 8_192)).write(to: url)
+        let error = #expect(throws: Realm.Error.self) { try makeRealm(notes, url: url) }
+        #expect(error?.code == .invalidDatabase && error?.fileURL?.path == url.path)
+        // A file of a form to come says so.
+        let file = try inAThread { try #require(fresh().configuration.fileURL) }
+        let handle = try FileHandle(forUpdating: file)
+        for meta in [UInt64(0), UInt64(sysconf(Int32(_SC_PAGESIZE)))] {
+            try handle.seek(toOffset: meta + 20)
+            try handle.write(contentsOf: Data([9]))
+        }
+        try handle.close()
+        do {
+            _ = try makeRealm(notes, url: file)
+            Issue.record("opened")
+        } catch Realm.Error.unsupportedFileFormatVersion {}
+    }
+}
