@@ -62,7 +62,7 @@ mkdir -p "$work/swift/Sources/Consumer"
 sed -e "s#@MOTTE_URL@#file://$work/motte#" -e "s#@MOTTE_VERSION@#$version#" Tests/Consumers/swift/Package.swift.in \
     > "$work/swift/Package.swift"
 { echo "import RealmSwift"; python3 scripts/readme-example.py swift; } > "$work/swift/Sources/Consumer/main.swift"
-cp -r examples/swift/Sources/Kennel "$work/swift/Sources/"
+cp -r examples/swift/Sources/Kennel Tests/Consumers/swift/AsyncMain "$work/swift/Sources/"
 # The scratch folder is kept between runs; what is built is the clone.
 (cd "$work/swift" && swift run -j "$jobs" --scratch-path "$root/.build-consumer" Consumer > "$work/swift.log" 2>&1) \
     || { tail -n 40 "$work/swift.log"; fail "the Swift consumer does not build and run"; }
@@ -73,6 +73,12 @@ say "Swift package by URL and tag"
     || { tail -n 40 "$work/kennel.log"; fail "the Swift example does not build and run"; }
 grep -q "^grown: \[\"Max\", \"Rex\"\]" "$work/kennel.log" || fail "the Swift example prints something else"
 say "Swift example"
+
+(cd "$work/swift" \
+    && swift run -j "$jobs" --scratch-path "$root/.build-consumer" AsyncMain > "$work/async-main.log" 2>&1) \
+    || { tail -n 40 "$work/async-main.log"; fail "the program with an asynchronous main function does not run"; }
+grep -q "^seen by the main actor: 40, written" "$work/async-main.log" || fail "it prints something else"
+say "realms of the main actor in a program with an asynchronous main function"
 
 # ------------------------------------------------------------------------------------------------ wheel
 .venv/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
