@@ -14,7 +14,7 @@ private let schema = """
 
 extension LiveSections {
     /// Keys with the values of each section's elements.
-    fileprivate var contents: [(key: Value, elements: [Value])] {
+    var contents: [(key: Value, elements: [Value])] {
         get throws {
             try (0 ..< count()).map { (try key(at: $0), try section(at: $0).results().allValues) }
         }
@@ -165,7 +165,7 @@ extension LiveSections {
 
     // MARK: Random
 
-    private final class Watched {
+    final class Watched {
         let name: String
         let sections: LiveSections
         let token: Observation
@@ -220,7 +220,7 @@ extension LiveSections {
         }
     }
 
-    private func check(_ one: Watched, _ comment: String) throws {
+    func check(_ one: Watched, _ comment: String) throws {
         let now = try one.sections.contents
         let fresh = try LiveSections(one.sections.base, by: one.sections.key).contents
         #expect(now.map(\.key) == fresh.map(\.key) && now.map(\.elements) == fresh.map(\.elements), "\(comment)")

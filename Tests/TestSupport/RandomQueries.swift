@@ -1,18 +1,27 @@
-/// Random schemas, objects and queries that fit them.
+/// Random schemas, values and queries that fit them.
 import MotteColumns
 import MotteQueryEngine
 import MotteSchemaModel
 import MotteValues
-import TestSupport
-import Testing
 
-struct RandomQueries {
-    let classes = ["Alpha", "Beta", "Gamma"]
+/// What a generator has to know of a store.
+package protocol QuerySubjects {
+    func type(_ name: String) throws -> ObjectType
+    /// Of the objects of a class, ascending.
+    func keys(of name: String) -> [Int64]
+    func link(_ name: String, _ key: Int64) throws -> Value
+}
+
+package struct RandomQueries {
+    package let classes = ["Alpha", "Beta", "Gamma"]
+
+    package init() {}
 
     // MARK: Schemas
 
-    func schema(_ random: inout SeededRandom) -> String {
-        var text = ""
+    /// `more` are properties of every class, and classes behind them.
+    package func schema(_ random: inout SeededRandom, more: [String] = [], classes others: String = "") -> String {
+        var text = others
         var inverses: [String: [String]] = [:]
         var bodies: [String: [String]] = [:]
         for name in classes {
@@ -46,7 +55,7 @@ struct RandomQueries {
                 properties.append("r\(index): \(isList ? "list" : "link")<\(target)>")
                 if random.chance(70) { inverses[target, default: []].append("inverse<\(name).r\(index)>") }
             }
-            bodies[name] = properties
+            bodies[name] = properties + more
         }
         for name in classes {
             var properties = bodies[name] ?? []
@@ -56,68 +65,23 @@ struct RandomQueries {
         return text
     }
 
-    // MARK: Objects
+    // MARK: Values
 
-    func fill(_ world: QueryWorld, _ random: inout SeededRandom, objects: Int) throws {
-        for _ in 0 ..< objects {
-            let name = random.pick(classes)
-            let type = try world.type(name)
-            world.lastNumber += random.below(2) + 1
-            let number = world.lastNumber
-            var cells: [String: QueryWorld.Cell] = [:]
-            if let key = type.primaryKey {
-                cells[key.name] = .value(
-                    key.type == .int
-                        ? .int(Int64(number) * 7)
-                        : key.type == .uuid
-                            ? .uuid(UUIDBytes(low: UInt64(number), high: 1)) : .string("key \(number)"))
-            }
-            try world.create(name, cells)
-        }
-        for name in classes {
-            for key in (world.rows[name] ?? [:]).keys.sorted() { try change(world, name, key, &random, percent: 80) }
-        }
-    }
-
-    func change(_ world: QueryWorld, _ name: String, _ key: Int64, _ random: inout SeededRandom, percent: Int) throws {
-        for property in try world.type(name).properties
-        where property.isStored && !property.isPrimaryKey && random.chance(percent) {
-            if property.isCollection {
-                var count = random.chance(40) ? 0 : random.below(5)
-                if random.chance(1) { count = 250 + random.below(400) }
-                var values: [Value] = []
-                for _ in 0 ..< count {
-                    let value = value(world, property, &random)
-                    if !value.isNull || (property.isNullable && property.type != .link) { values.append(value) }
-                }
-                if property.isMap {
-                    let entries = zip(Self.keys.sorted(), values).map { MapEntry(key: $0.0, value: $0.1) }
-                    try world.set(name, key, property.name, .map(entries))
-                    continue
-                }
-                if property.isSet { values = Set(values).sorted() }
-                try world.set(name, key, property.name, .list(values))
-            } else {
-                try world.set(name, key, property.name, .value(value(world, property, &random)))
-            }
-        }
-    }
-
-    static let texts = [
+    package static let texts = [
         "", "a", "A", "ab", "aB", "abc", "abcdefg", "abcdefgh", "abcdefghi", "abcdefgh\0", "Über", "über", "ÜBER",
         "zz", "a*b", "a?b", "long text that shares its start 1", "long text that shares its start 2",
         "\u{1F600}", "e\u{301}", "é", "É", "uber", "\u{301}", "Ǖ", "e",
     ]
-    static let options: [TextOptions] = [.ignoresCase, .ignoresDiacritics, [.ignoresCase, .ignoresDiacritics]]
-    static let doubles: [Double] = [
+    package static let options: [TextOptions] = [.ignoresCase, .ignoresDiacritics, [.ignoresCase, .ignoresDiacritics]]
+    package static let doubles: [Double] = [
         0, -0.0, 1, 1.5, -1.5, 0.1, 1e300, -1e300, .infinity, -.infinity, .nan, 3, 16_777_217,
     ]
-    static let ints: [Int64] = [0, 1, 2, 3, 4, 5, -1, -2, 100, 70_000, 5_000_000_000, .max, .min, 1 << 53 + 1]
+    package static let ints: [Int64] = [0, 1, 2, 3, 4, 5, -1, -2, 100, 70_000, 5_000_000_000, .max, .min, 1 << 53 + 1]
 
-    func value(_ world: QueryWorld, _ property: Property, _ random: inout SeededRandom) -> Value {
+    package func value(_ world: some QuerySubjects, _ property: Property, _ random: inout SeededRandom) -> Value {
         if property.isNullable, random.chance(20) { return .null }
         if property.type == .link {
-            guard let target = property.target, let keys = world.rows[target]?.keys.sorted(), !keys.isEmpty,
+            guard let target = property.target, case let keys = world.keys(of: target), !keys.isEmpty,
                 let link = try? world.link(target, random.pick(keys))
             else { return .null }
             return link
@@ -125,7 +89,7 @@ struct RandomQueries {
         return Self.plain(property.type, &random)
     }
 
-    static func plain(_ type: PropertyType, _ random: inout SeededRandom) -> Value {
+    package static func plain(_ type: PropertyType, _ random: inout SeededRandom) -> Value {
         switch type {
         case .bool: .bool(random.chance(50))
         case .int: .int(random.chance(80) ? Int64(random.below(8)) : random.pick(ints))
@@ -149,7 +113,7 @@ struct RandomQueries {
         }
     }
 
-    static let keys = ["k", "x", "", "key"]
+    package static let keys = ["k", "x", "", "key"]
 
     private static func nested(_ random: inout SeededRandom, depth: Int) -> Value {
         var values: [Value] = []
@@ -168,10 +132,10 @@ struct RandomQueries {
 
     // MARK: Queries
 
-    struct Query {
-        var predicate: Predicate
-        var ordering: Ordering
-        var arguments: [Argument]
+    package struct Query {
+        package var predicate: Predicate
+        package var ordering: Ordering
+        package var arguments: [Argument]
     }
 
     private struct State {
@@ -179,7 +143,7 @@ struct RandomQueries {
         var subqueries = 0
     }
 
-    func query(_ world: QueryWorld, _ name: String, _ random: inout SeededRandom) throws -> Query {
+    package func query(_ world: some QuerySubjects, _ name: String, _ random: inout SeededRandom) throws -> Query {
         var state = State()
         let predicate = try predicate(world, name, &random, depth: random.below(3), &state)
         var ordering = Ordering.none
@@ -190,7 +154,7 @@ struct RandomQueries {
     }
 
     private func predicate(
-        _ world: QueryWorld, _ name: String, _ random: inout SeededRandom, depth: Int, _ state: inout State
+        _ world: some QuerySubjects, _ name: String, _ random: inout SeededRandom, depth: Int, _ state: inout State
     ) throws -> Predicate {
         if depth <= 0 || random.chance(20) { return try comparison(world, name, &random, &state) }
         var parts: [Predicate] = []
@@ -211,7 +175,7 @@ struct RandomQueries {
     }
 
     private func walk(
-        _ world: QueryWorld, _ name: String, _ random: inout SeededRandom, toOne: Bool = false
+        _ world: some QuerySubjects, _ name: String, _ random: inout SeededRandom, toOne: Bool = false
     ) throws -> Walk? {
         var type = try world.type(name)
         var names: [String] = []
@@ -231,7 +195,7 @@ struct RandomQueries {
         }
     }
 
-    private func clause(_ world: QueryWorld, _ name: String, _ random: inout SeededRandom) throws -> Ordering.Clause? {
+    private func clause(_ world: some QuerySubjects, _ name: String, _ random: inout SeededRandom) throws -> Ordering.Clause? {
         switch random.below(5) {
         case 0, 1:
             var keys: [Ordering.SortKey] = []
@@ -251,13 +215,13 @@ struct RandomQueries {
         }
     }
 
-    private func sortPath(_ world: QueryWorld, _ name: String, _ random: inout SeededRandom) throws -> Predicate.Path? {
+    private func sortPath(_ world: some QuerySubjects, _ name: String, _ random: inout SeededRandom) throws -> Predicate.Path? {
         guard let walk = try walk(world, name, &random, toOne: true), walk.property.target == nil else { return nil }
         return Predicate.Path(walk.names)
     }
 
     private func comparison(
-        _ world: QueryWorld, _ name: String, _ random: inout SeededRandom, _ state: inout State
+        _ world: some QuerySubjects, _ name: String, _ random: inout SeededRandom, _ state: inout State
     ) throws -> Predicate {
         guard let walk = try walk(world, name, &random) else { return .constant(true) }
         var path = Predicate.Path(walk.names)
@@ -319,7 +283,7 @@ struct RandomQueries {
 
     /// At most three in each other.
     private func subquery(
-        _ world: QueryWorld, _ name: String, _ random: inout SeededRandom, _ state: inout State
+        _ world: some QuerySubjects, _ name: String, _ random: inout SeededRandom, _ state: inout State
     ) throws -> Predicate? {
         guard state.subqueries < 3 else { return nil }
         for _ in 0 ..< 20 {
@@ -344,7 +308,7 @@ struct RandomQueries {
 
     /// What mixed values hold.
     private func inside(
-        _ world: QueryWorld, _ walk: Walk, _ written: Predicate.Path, _ random: inout SeededRandom, _ state: inout State
+        _ world: some QuerySubjects, _ walk: Walk, _ written: Predicate.Path, _ random: inout SeededRandom, _ state: inout State
     ) -> Predicate {
         var path = written
         var isMany = walk.collections > 0
@@ -382,7 +346,7 @@ struct RandomQueries {
         return .comparison(.init(.path(path), random.pick(signs), operand(constant, &random, &state)))
     }
 
-    private func constant(_ world: QueryWorld, _ property: Property, _ random: inout SeededRandom) -> Value {
+    private func constant(_ world: some QuerySubjects, _ property: Property, _ random: inout SeededRandom) -> Value {
         switch value(world, property, &random) {
         // Ints are compared with whole doubles too, floating columns with ints.
         case .int(let value) where random.chance(10) && abs(value / 2) < 1 << 50: return .double(Double(value))
@@ -406,7 +370,7 @@ struct RandomQueries {
         return .argument(state.arguments.count - 1)
     }
 
-    private func pair(_ world: QueryWorld, _ name: String, _ random: inout SeededRandom) throws -> Predicate? {
+    private func pair(_ world: some QuerySubjects, _ name: String, _ random: inout SeededRandom) throws -> Predicate? {
         for _ in 0 ..< 30 {
             guard let left = try walk(world, name, &random, toOne: true),
                 let right = try walk(world, name, &random, toOne: true)
@@ -455,7 +419,7 @@ struct RandomQueries {
 
 extension Predicate {
     /// With its paths starting at the element of a SUBQUERY; those inside its own SUBQUERYs have theirs.
-    func about(_ variable: String) -> Predicate {
+    package func about(_ variable: String) -> Predicate {
         switch self {
         case .constant: return self
         case .not(let inner): return .not(inner.about(variable))
