@@ -4,6 +4,7 @@
  *     observers delivery [most rows]   one changed object told to observers of N matches, beside a query run again
  *     observers bulk [most rows]       the same for 10,000 objects changed in one commit
  *     observers many [rows]            100 observers of one query and of 100, while 1,000 commits a second come
+ *     observers handed [rows]          what a queue's thread does for a commit of another, and when it hears of it
  *     observers memory [rows]          resident bytes of one observer of that many matches
  *     observers latency [commits]      from a commit to the callback of another process
  *
@@ -13,6 +14,8 @@
 
 #include <malloc.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,17 +68,21 @@ typedef struct store {
     motte_prop id, rank, name, link, group_id, label;
 } store;
 
+/* A limit keeps the notifier from looking at versions ahead of the sessions. */
+static bool versions_are_limited = false;
+
 static store open_store(const char *path, const char *durability, motte_queue *queue) {
     store s;
     motte_config *config;
     motte_schema *schema;
-    motte_value option = motte_text(durability);
+    motte_value option = motte_text(durability), many_versions = motte_int(1000000);
     MUST(motte_config_new(&config));
     MUST(motte_schema_parse(schema_text, MOTTE_NTS, &schema));
     if (path) MUST(motte_config_set_path(config, path, MOTTE_NTS));
     else MUST(motte_config_set_in_memory(config, "observers", MOTTE_NTS));
     MUST(motte_config_set_schema(config, schema, 0));
     if (path) MUST(motte_config_set_option(config, "durability", MOTTE_NTS, &option));
+    if (versions_are_limited) MUST(motte_config_set_option(config, "max_live_versions", MOTTE_NTS, &many_versions));
     if (queue) MUST(motte_config_set_queue(config, queue));
     MUST(motte_realm_open(config, &s.realm));
     motte_release(config);
@@ -380,6 +387,104 @@ static void many(size_t rows) {
     close_store(&s);
 }
 
+/* ------------------------------------------------------------------------------------------------ handed */
+
+enum { HANDED_ROUNDS = 41 };
+
+typedef struct handing {
+    const watched *w;
+    size_t rows, changes;
+    sem_t go;
+    double committed, heard;
+} handing;
+
+static double thread_time(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void *commit_for_others(void *argument) {
+    handing *h = argument;
+    store other = open_store(NULL, "full", NULL);
+    size_t count = h->w->is_group ? h->rows / 10 : h->rows;
+    for (size_t round = 0; round < HANDED_ROUNDS; round++) {
+        while (sem_wait(&h->go) != 0) {}
+        usleep(5000);
+        MUST(motte_realm_begin_write(other.realm, -1));
+        for (size_t i = 0; i < h->changes; i++) {
+            motte_key key = (motte_key)((i * 7919 + round * 31) % count);
+            motte_value label = motte_text(round % 2 ? "one" : "two"), rank = motte_int((int64_t)(i * 104729 + round));
+            if (h->w->is_group) MUST(motte_row_set_many(other.realm, other.group, key, &other.label, &label, 1));
+            else MUST(motte_row_set_many(other.realm, other.item, key, &other.rank, &rank, 1));
+        }
+        h->committed = now();
+        MUST(motte_realm_commit(other.realm, 0, NULL));
+    }
+    close_store(&other);
+    return NULL;
+}
+
+static motte_status note_heard(void *userdata, const motte_changes *changes) {
+    handing *h = userdata;
+    (void)changes;
+    h->heard = now();
+    return 0;
+}
+
+static void hand(const watched *w, size_t rows, size_t changes) {
+    double own[HANDED_ROUNDS], delay[HANDED_ROUNDS];
+    handing h = {.w = w, .rows = rows, .changes = changes};
+    motte_queue *queue;
+    motte_token *token;
+    struct pollfd waiting = {.events = POLLIN};
+    pthread_t writer;
+    size_t delivered;
+    MUST(motte_queue_new(0, &queue));
+    store s = open_store(NULL, "full", queue);
+    motte_coll *results = query(&s, w->text);
+    if (w->path.data) MUST(motte_observe_coll_paths(results, &w->path, 1, 0, note_heard, &h, NULL, &token));
+    else MUST(motte_observe_coll(results, 0, note_heard, &h, NULL, &token));
+    MUST(motte_queue_fd(queue, &waiting.fd));
+    MUST(motte_queue_dispatch(queue, 0, &delivered));
+    if (sem_init(&h.go, 0, 1) != 0 || pthread_create(&writer, NULL, commit_for_others, &h) != 0) exit(2);
+    for (int round = 0; round < HANDED_ROUNDS;) {
+        if (poll(&waiting, 1, -1) < 0) exit(2);
+        double start = thread_time();
+        MUST(motte_queue_dispatch(queue, 0, &delivered));
+        own[round] = thread_time() - start;
+        if (delivered == 0) continue;
+        delay[round++] = h.heard - h.committed;
+        sem_post(&h.go);
+    }
+    pthread_join(writer, NULL);
+    sem_destroy(&h.go);
+    printf("%-26s %9zu %9zu %11s %14.1f %16.1f\n", w->name, rows, changes, versions_are_limited ? "itself" : "notifier",
+           percentile(own, HANDED_ROUNDS, 0.5) * 1e6, percentile(delay, HANDED_ROUNDS, 0.5) * 1e6);
+    fflush(stdout);
+    stop_observing(results, token);
+    close_store(&s);
+    motte_release(queue);
+}
+
+static void handed(size_t rows) {
+    static const watched distinct = {"told apart", "rank >= 0 SORT(rank ASC) DISTINCT(name, group)", {NULL, 0}, 0};
+    printf("%-26s %9s %9s %11s %14s %16s\n", "commits of another thread", "matches", "changes", "computed by",
+           "own thread us", "commit to it us");
+    for (int limited = 1; limited >= 0; limited--) {
+        versions_are_limited = limited;
+        store s = open_store(NULL, "full", NULL);
+        fill(&s, rows);
+        for (size_t i = 0; i < sizeof all_watched / sizeof *all_watched; i++) {
+            hand(&all_watched[i], rows, 1);
+            hand(&all_watched[i], rows, 100);
+            hand(&all_watched[i], rows, 10000);
+        }
+        hand(&distinct, rows, 1);
+        close_store(&s);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------ memory */
 
 static void memory(size_t rows) {
@@ -484,9 +589,10 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "delivery")) delivery(number ? number : 1000000);
     else if (!strcmp(what, "bulk")) bulk(number ? number : 1000000);
     else if (!strcmp(what, "many")) many(number ? number : 100000);
+    else if (!strcmp(what, "handed")) handed(number ? number : 100000);
     else if (!strcmp(what, "memory")) memory(number ? number : 1000000);
     else if (!strcmp(what, "latency")) latency(file, number ? number : 200);
-    else fprintf(stderr, "usage: observers delivery|bulk|many|memory|latency [number]\n");
+    else fprintf(stderr, "usage: observers delivery|bulk|many|handed|memory|latency [number]\n");
     unlink(file);
     rmdir(path);
     return 0;

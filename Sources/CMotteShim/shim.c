@@ -82,6 +82,7 @@ static int64_t read_clock(clockid_t clock, int64_t per_second, int64_t divisor) 
 }
 
 int64_t motte_shim_monotonic_ms(void) { return read_clock(CLOCK_MONOTONIC, 1000, 1000000); }
+int64_t motte_shim_monotonic_ns(void) { return read_clock(CLOCK_MONOTONIC, 1000000000, 1); }
 int64_t motte_shim_wall_time_ns(void) { return read_clock(CLOCK_REALTIME, 1000000000, 1); }
 
 int motte_shim_lock_byte(int descriptor, int64_t offset, int kind) {

@@ -1,7 +1,9 @@
-/// A thread per open file that waits for new versions and tells the queues whose sessions are behind.
+/// A thread per open file that waits for new versions, prepares what they changed for the observers
+/// (`MovePreparation`), and tells the queues whose sessions are behind.
 ///
-/// It runs from the first bound session to the last: `remove` of the last one ends it and waits until it is gone. It
-/// holds no lock while it sleeps and touches nothing of the sessions but an atomic word.
+/// It runs from the first bound session to the last: `remove` of the last one ends it and waits until it is gone, at
+/// most for the one query that is being moved on. It holds no lock while it sleeps or computes, and of the sessions it
+/// touches only what their bindings hand out.
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -27,11 +29,11 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         let ending = Cancellation()
         let hasEnded = Atomic<Bool>(false)
         let forkGeneration = motte_shim_fork_generation()
-        let tell: @Sendable (Version) -> Void
+        let bindings: @Sendable () -> [QueueBinding]
 
-        init(_ database: Database, tell: @escaping @Sendable (Version) -> Void) {
+        init(_ database: Database, bindings: @escaping @Sendable () -> [QueueBinding]) {
             self.database = database
-            self.tell = tell
+            self.bindings = bindings
         }
     }
 
@@ -60,7 +62,7 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         let failure = state.withLock { state -> Int32 in
             state.bindings.append(binding)
             guard state.thread == nil else { return 0 }
-            let run = Run(database) { [weak self] version in self?.tell(version) }
+            let run = Run(database) { [weak self] in self?.state.withLock { $0.bindings } ?? [] }
             var thread = pthread_t()
             let failure = pthread_create(&thread, nil, { argument in
                 CommitNotifier.loop(argument)
@@ -100,11 +102,6 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         pthread_join(ended.thread, nil)
     }
 
-    private func tell(_ version: Version) {
-        let bindings = state.withLock { $0.bindings }
-        for binding in bindings { binding.newVersion(version) }
-    }
-
     private static func loop(_ argument: UnsafeMutableRawPointer?) {
         guard let argument else { return }
         let run = Unmanaged<Run>.fromOpaque(argument).takeRetainedValue()
@@ -114,14 +111,16 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         sigfillset(&signals)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         guard var seen = try? run.database.latestVersion(), let signal = try? run.database.signal() else { return }
-        run.tell(seen)
+        let preparation = MovePreparation(run.database, ending: run.ending)
+        var isBehind = preparation.tell(run.bindings(), seen, isCalm: true)
         while !run.ending.isCancelled {
             do throws(DatabaseError) {
                 let newest = try signal.wait(
-                    after: seen, timeoutMilliseconds: -1, cancellation: run.ending, cancellerWakes: true)
-                guard let newest else { continue }
-                seen = newest
-                run.tell(newest)
+                    after: seen, timeoutMilliseconds: isBehind ? MovePreparation.calmMilliseconds : -1,
+                    cancellation: run.ending, cancellerWakes: true)
+                guard newest != nil || isBehind, !run.ending.isCancelled else { continue }
+                seen = newest ?? seen
+                isBehind = preparation.tell(run.bindings(), seen, isCalm: newest == nil)
             } catch {
                 // The file cannot be read just now; whoever refreshes will hear why.
                 usleep(100_000)

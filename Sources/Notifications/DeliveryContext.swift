@@ -1,5 +1,6 @@
-/// What one move of a session changed, worked out once for all its observers: the folded change log, and which rows
-/// count as modified because something they link to changed.
+/// What lies between two versions, worked out once for all observers of a session, or by the notifier for all sessions
+/// that are behind: the folded change log, and which rows count as modified because something they link to changed.
+/// One thread at a time.
 import MotteLiveObjects
 import MotteQueryEngine
 import MotteSchemaModel
@@ -7,9 +8,12 @@ import MotteStorage
 import MotteValues
 
 final class DeliveryContext {
-    let session: Session
+    let database: Database
     let from: Version
     let to: Version
+    /// The rows at `to`.
+    let source: RowSource
+    private let committed: Snapshot
     /// The move is this session's own commit, also one that changed nothing.
     let isOwnCommit: Bool
     private var cachedSummary: ChangeSummary??
@@ -19,7 +23,7 @@ final class DeliveryContext {
     private var cachedGraph: LinkGraph?
     private var cachedRun: RunContext?
     private var cachedPreviousRun: RunContext?
-    /// What the session showed at `from`.
+    /// The rows at `from`, if somebody still shows them.
     let previous: Snapshot?
 
     /// Objects are modified when something changed that they reach over at most this many links.
@@ -27,13 +31,30 @@ final class DeliveryContext {
 
     let patching: ResultsPatching
 
-    init(_ session: Session, from: Version, to: Version, isOwnCommit: Bool, _ patching: ResultsPatching) {
-        self.session = session
+    /// Of a session that has moved.
+    init(
+        _ session: Session, from: Version, isOwnCommit: Bool, _ patching: ResultsPatching
+    ) throws(DatabaseError) {
         self.patching = patching
         self.from = from
-        self.to = to
         self.isOwnCommit = isOwnCommit
+        database = try session.database
+        source = try session.source()
+        committed = try session.committedSnapshot()
+        to = committed.version
         previous = session.previous.flatMap { $0.version == from ? $0 : nil }
+    }
+
+    /// Of no session.
+    init(_ database: Database, from previous: Snapshot, to committed: Snapshot) {
+        patching = .byCost
+        isOwnCommit = false
+        self.database = database
+        self.committed = committed
+        self.previous = previous
+        source = committed
+        from = previous.version
+        to = committed.version
     }
 
     var moved: Bool { from != to }
@@ -41,15 +62,15 @@ final class DeliveryContext {
     /// nil when the log no longer reaches back that far.
     func summary() throws(DatabaseError) -> ChangeSummary? {
         if let cachedSummary { return cachedSummary }
-        let summary = try session.database.changes(from: from, to: try session.committedSnapshot())
+        let summary = try database.changes(from: from, to: committed)
         cachedSummary = .some(summary)
         return summary
     }
 
     /// What the queries of all observers read through: columns are looked up once for all of them.
-    func run() throws(DatabaseError) -> RunContext {
+    func run() -> RunContext {
         if let cachedRun { return cachedRun }
-        let made = RunContext(try session.source())
+        let made = RunContext(source)
         cachedRun = made
         return made
     }
@@ -69,9 +90,9 @@ final class DeliveryContext {
         return made
     }
 
-    private func graph() throws(DatabaseError) -> LinkGraph {
+    private func graph() -> LinkGraph {
         if let cachedGraph { return cachedGraph }
-        let made = LinkGraph(try session.schema)
+        let made = LinkGraph(source.schema)
         cachedGraph = made
         return made
     }
@@ -102,7 +123,7 @@ final class DeliveryContext {
     /// Walks from what changed up the links that lead to it, a level at a time.
     private func reach(_ table: TableKey) throws(DatabaseError) -> [Int64] {
         guard try summary() != nil else { return [] }
-        let graph = try graph()
+        let graph = graph()
         let distances = graph.distances(from: table)
         var frontier: [TableKey: [Int64]] = [:]
         for (other, distance) in distances where distance <= Self.linkDepth {
@@ -117,7 +138,7 @@ final class DeliveryContext {
         for depth in 1 ... Self.linkDepth {
             var parents: [TableKey: [Int64]] = [:]
             for (target, keys) in frontier {
-                let view = try session.table(target)
+                let view = try source.table(target)
                 for link in graph.linksTo(target) where (distances[link.origin] ?? .max) <= Self.linkDepth - depth {
                     try view.parents(of: keys, by: link, into: &parents[link.origin, default: []])
                 }

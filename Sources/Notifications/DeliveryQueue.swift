@@ -2,9 +2,10 @@
 ///
 /// The descriptor is readable while there is work, level-triggered, and is drained by `dispatch` alone. Sessions are
 /// bound to a queue on its owner's thread; a notifier thread per open file sets the descriptor when there is a version
-/// newer than what a bound session shows, and does nothing else. Writes that wait for their turn are run by `dispatch`
-/// too; while somebody else is writing, `timeoutMilliseconds` says when to try again. A host with a scheduler of its
-/// own gives a wake function instead, which is called from any thread and has `dispatch` called where the queue is.
+/// newer than what a bound session shows, and the session's queries are moved on to it (`MovePreparation`). Writes that
+/// wait for their turn are run by `dispatch` too; while somebody else is writing, `timeoutMilliseconds` says when to
+/// try again. A host with a scheduler of its own gives a wake function instead, which is called from any thread and has
+/// `dispatch` called where the queue is.
 import CMotteShim
 import MotteLiveObjects
 import MotteValues
@@ -73,6 +74,7 @@ package final class DeliveryQueue: @unchecked Sendable {
         let binding = try QueueBinding(self, session, observers)
         observers.queueBinding = binding
         bindings.append(binding)
+        try observers.showQueue(isInWrite: session.isInWrite)
         return binding.writes
     }
 
@@ -134,13 +136,15 @@ package final class DeliveryQueue: @unchecked Sendable {
 
 /// One session on one queue.
 final class QueueBinding: @unchecked Sendable {
-    // @unchecked: `shown` is atomic; the rest belongs to the queue's owner, but for `end`, which locks in the notifier.
+    // @unchecked: `shown` is atomic and `watching` locks; the rest belongs to the queue's owner, but for `end`, which
+    // locks in the notifier.
     let queue: Unowned
     private weak var session: Session?
     private weak var observers: SessionObservers?
     /// nil once ended: the notifier keeps the file open.
     private var notifier: CommitNotifier?
     private let shown: Atomic<UInt64>
+    private let watching = Locked<WatchedSession?>(nil)
     private(set) var isEnded = false
     let writes: QueuedWrites
 
@@ -161,11 +165,28 @@ final class QueueBinding: @unchecked Sendable {
         try notifier.add(self)
     }
 
-    func noteShown(_ version: Version) { shown.store(version.rawValue, ordering: .releasing) }
+    func noteShown(_ session: WatchedSession) {
+        shown.store(session.place.version.rawValue, ordering: .releasing)
+        // What was watched before goes outside the lock.
+        _ = watching.withLock { watching -> WatchedSession? in
+            let before = watching
+            watching = session
+            return before
+        }
+    }
 
-    /// On the notifier's thread.
+    // MARK: On the notifier's thread
+
+    func isBehind(_ version: Version) -> Bool { version.rawValue > shown.load(ordering: .acquiring) }
+
     func newVersion(_ version: Version) {
-        if version.rawValue > shown.load(ordering: .acquiring) { queue.signal() }
+        if isBehind(version) { queue.signal() }
+    }
+
+    /// What the session observes, if it is behind a version.
+    func watched(behind version: Version) -> WatchedSession? {
+        guard isBehind(version), let session = watching.withLock({ $0 }), !session.queries.isEmpty else { return nil }
+        return session
     }
 
     /// While the session has let go of its file.

@@ -50,7 +50,7 @@ extension DeliveryContext {
     /// Objects of all classes that mixed values can link to.
     private func mixedChanges(_ filter: KeyPathFilter?) throws(DatabaseError) -> MixedChanges {
         var changes = MixedChanges()
-        for type in try session.schema.objectTypes where !type.isEmbedded {
+        for type in source.schema.objectTypes where !type.isEmbedded {
             guard let table = type.tableKey else { continue }
             let keys = try modified(table, filter)
             if !keys.isEmpty { changes.keys[table] = keys }
@@ -75,7 +75,7 @@ extension DeliveryContext {
         _ keys: [Int64], in target: TableKey, _ owner: LiveObject, _ column: ColumnKey, isMixed: Bool, atMost count: Int
     ) throws(DatabaseError) -> [Int64] {
         guard !keys.isEmpty, keys.count < count else { return keys }
-        let view = try session.table(target)
+        let view = try source.table(target)
         return try keys.filtered { key throws(DatabaseError) in
             try view.isLinked(from: owner.table, column, owner.key, isMixed: isMixed, to: ObjectKey(key))
         }

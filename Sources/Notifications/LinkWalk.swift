@@ -85,7 +85,7 @@ extension DeliveryContext {
         guard let changes = try summary()?.table(origin) else { return [] }
         let edited = changes.column(column)?.keys ?? []
         var found: [Int64] = []
-        let now = try session.table(origin)
+        let now = try source.table(origin)
         let before = try previous?.table(origin)
         for key in changes.inserted.keys { try now.targets(of: key, column, isCollection: isCollection, into: &found) }
         if let before {
@@ -149,7 +149,7 @@ extension DeliveryContext {
         of keys: [Int64], in child: TableKey, through step: KeyPathFilter.Step, from table: TableKey
     ) throws(DatabaseError) -> [Int64] {
         var parents: [Int64] = []
-        let view = try session.table(child)
+        let view = try source.table(child)
         switch step.kind {
         case .column(let column, let isMixed):
             let link = LinkGraph.Link(origin: table, column: column, isMixed: isMixed)

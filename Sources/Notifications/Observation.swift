@@ -66,7 +66,10 @@ package final class Observation: @unchecked Sendable {
                 .invalidArgument, "this token delivers to its callback; observe without one to ask for changes")
         }
         if isStopped { return .end }
-        if awaitsInitial, !session.isInWrite, !session.isInGroup { try prepareInitial() }
+        if awaitsInitial, !session.isInWrite, !session.isInGroup {
+            try prepareInitial()
+            try SessionObservers.known(session)?.showQueue(isInWrite: false)
+        }
         if let changes = take() { return .changes(changes) }
         return isFinished ? .end : .pending
     }

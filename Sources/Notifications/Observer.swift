@@ -21,6 +21,9 @@ class Observer {
     /// Whether the first delivery tells the state that observation starts from.
     var tellsInitialState: Bool { false }
 
+    /// What the notifier may move on ahead of the session.
+    var watched: WatchedQuery? { nil }
+
     /// Remembers the present state.
     func initialState() throws(DatabaseError) -> ChangeSet {
         version = try session.version

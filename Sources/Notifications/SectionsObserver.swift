@@ -30,6 +30,8 @@ final class SectionsObserver: CollectionObserver {
         try super.init(sections.session, filter)
     }
 
+    override var watched: WatchedQuery? { elements.watched }
+
     override func initialState() throws(DatabaseError) -> ChangeSet {
         var changes = try elements.initialState()
         version = changes.toVersion

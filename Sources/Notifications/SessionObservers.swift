@@ -118,9 +118,9 @@ package final class SessionObservers: SessionHook {
         }
         preparing = true
         defer { preparing = false }
-        let version = try session.version
-        let context = DeliveryContext(
-            session, from: preparedVersion, to: version, isOwnCommit: point == .commit, patching)
+        let context = try DeliveryContext(
+            session, from: preparedVersion, isOwnCommit: point == .commit, patching)
+        let version = context.to
         preparedVersion = version
         defer { session.forgetPrevious() }
         // A callback that writes does not skip them again.
@@ -136,7 +136,16 @@ package final class SessionObservers: SessionHook {
             }
         }
         keepsHistory?.move(to: version)
-        queueBinding?.noteShown(version)
+        try showQueue(isInWrite: point == .beginWrite)
+    }
+
+    /// Tells the notifier what is shown and observed.
+    func showQueue(isInWrite: Bool) throws(DatabaseError) {
+        guard let queueBinding else { return }
+        let watched = isInWrite ? [] : entries.compactMap { entry in
+            entry.token.flatMap { $0.isStopped || $0.awaitsInitial ? nil : $0.observer.watched }
+        }
+        queueBinding.noteShown(WatchedSession(at: try session.committedSnapshot().trace, watched))
     }
 
     /// Runs the callbacks that wait, at most that many; answers how many ran.

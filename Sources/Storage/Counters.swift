@@ -8,6 +8,8 @@ package final class Counters: Sendable {
     package let chunksDecoded = Atomic<UInt64>(0)
     package let rowsEvaluated = Atomic<UInt64>(0)
     package let fullReruns = Atomic<UInt64>(0)
+    /// Moves of observed queries that were there already, worked out by the notifier or for another observer.
+    package let movesTaken = Atomic<UInt64>(0)
     package let logRecordsRead = Atomic<UInt64>(0)
     package let indexLookups = Atomic<UInt64>(0)
 
@@ -17,6 +19,7 @@ package final class Counters: Sendable {
         package var chunksDecoded: UInt64
         package var rowsEvaluated: UInt64
         package var fullReruns: UInt64
+        package var movesTaken: UInt64
         package var logRecordsRead: UInt64
         package var indexLookups: UInt64
     }
@@ -25,13 +28,15 @@ package final class Counters: Sendable {
         Reading(
             chunksDecoded: chunksDecoded.load(ordering: .relaxed),
             rowsEvaluated: rowsEvaluated.load(ordering: .relaxed),
-            fullReruns: fullReruns.load(ordering: .relaxed), logRecordsRead: logRecordsRead.load(ordering: .relaxed),
+            fullReruns: fullReruns.load(ordering: .relaxed), movesTaken: movesTaken.load(ordering: .relaxed),
+            logRecordsRead: logRecordsRead.load(ordering: .relaxed),
             indexLookups: indexLookups.load(ordering: .relaxed))
     }
 
     package func add(chunksDecoded count: Int) { chunksDecoded.wrappingAdd(UInt64(count), ordering: .relaxed) }
     package func add(rowsEvaluated count: Int) { rowsEvaluated.wrappingAdd(UInt64(count), ordering: .relaxed) }
     package func add(fullReruns count: Int) { fullReruns.wrappingAdd(UInt64(count), ordering: .relaxed) }
+    package func add(movesTaken count: Int) { movesTaken.wrappingAdd(UInt64(count), ordering: .relaxed) }
     package func add(logRecordsRead count: Int) { logRecordsRead.wrappingAdd(UInt64(count), ordering: .relaxed) }
     package func add(indexLookups count: Int) { indexLookups.wrappingAdd(UInt64(count), ordering: .relaxed) }
 }

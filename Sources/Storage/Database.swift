@@ -5,6 +5,7 @@ import MotteColumns
 import MottePages
 import MotteSchemaModel
 import MotteValues
+import Synchronization
 
 package final class Database: Sendable {
     package let pages: PageStore
@@ -14,6 +15,7 @@ package final class Database: Sendable {
     /// What was read from the change log last: every session asks for the same, to move on and to tell of it.
     private let lastChanges = Locked<(checksum: UInt32, summary: ChangeSummary)?>(nil)
     private static let mostKept = 40_000
+    private let versionsAreLimited = Atomic<Bool>(false)
 
     private init(_ pages: PageStore, rowsPerCluster: Int) {
         self.pages = pages
@@ -45,6 +47,10 @@ package final class Database: Sendable {
             return database
         }
     }
+
+    /// Somebody in this process has asked for no more than some live versions: none is to be pinned that nobody sees.
+    package var limitsLiveVersions: Bool { versionsAreLimited.load(ordering: .relaxed) }
+    package func limitLiveVersions() { versionsAreLimited.store(true, ordering: .relaxed) }
 
     package func latestVersion() throws(DatabaseError) -> Version { try pages.latestVersion }
     package func signal() throws(DatabaseError) -> CommitSignal { try pages.signal }

@@ -56,6 +56,28 @@ struct TouchedPages {
     var indexes: Set<IndexKey> = []
 }
 
+/// Where a snapshot is, without keeping its version.
+package struct SnapshotTrace: Sendable {
+    package let version: Version
+    package let catalog: Catalog
+    private weak var pages: PageSnapshot?
+    private let counters: Counters
+    private let rowsPerCluster: Int
+
+    fileprivate init(_ snapshot: Snapshot) {
+        version = snapshot.version
+        catalog = snapshot.catalog
+        pages = snapshot.pages
+        counters = snapshot.counters
+        rowsPerCluster = snapshot.rowsPerCluster
+    }
+
+    /// nil when nobody shows the version any more.
+    package var snapshot: Snapshot? {
+        pages.map { Snapshot(pages: $0, catalog: catalog, counters: counters, rowsPerCluster: rowsPerCluster) }
+    }
+}
+
 /// A committed version. Its owner may move it to a newer one, which keeps every chunk pointer that still holds; frozen
 /// things hold a snapshot of their own that stays.
 package final class Snapshot: RowSource {
@@ -78,6 +100,9 @@ package final class Snapshot: RowSource {
     package func copy() -> Snapshot {
         Snapshot(pages: pages, catalog: catalog, counters: counters, rowsPerCluster: rowsPerCluster)
     }
+
+    /// For another thread that wants to look at the same version while somebody shows it.
+    package var trace: SnapshotTrace { SnapshotTrace(self) }
 
     func directory(_ key: TableKey) throws(DatabaseError) -> TableDirectory {
         let index = Int(key.rawValue)

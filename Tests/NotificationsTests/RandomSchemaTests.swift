@@ -1,7 +1,7 @@
 // Random schemas, queries, key paths and commits: however observed results are brought up to date, on the session's
-// thread or ahead of it, each way tells the same, the change sets lead from the old content to the new, and that is what
-// a fresh query says. Links, lists, sets, maps, inverse collections, mixed values, embedded objects, DISTINCT, SORT,
-// LIMIT and sections.
+// thread or ahead of it, each way tells the same, the change sets lead from the old content to the new, and that is
+// what a fresh query says. Links, lists, sets, maps, inverse collections, mixed values, embedded objects, DISTINCT,
+// SORT, LIMIT and sections.
 import MotteLiveObjects
 import MotteNotifications
 import MotteQueryEngine
@@ -47,7 +47,8 @@ import Testing
         ) throws {
             let parsed = ParsedQuery(query.predicate, ordering: query.ordering)
             let arguments = Arguments(query.arguments)
-            note = "\(name) \(PredicateText.describe(parsed)) \(query.arguments) \(keyPaths.map { "\($0)" } ?? "all")"
+            let paths = keyPaths.map { "\($0)" } ?? "all"
+            note = "\(name) \(PredicateText.describe(parsed)) \(query.arguments) \(paths)"
             results = try sessions.map { try $0.objects(name).narrowed(by: parsed, arguments) }
             tokens = try results.map { try $0.observe(keyPaths: keyPaths) }
             fresh = { try sessions[0].objects(name).narrowed(by: parsed, arguments) }
@@ -59,7 +60,7 @@ import Testing
         try PropertyTest.run(rounds: 16) { random, comment in
             try run(&random, &counts, comment)
         }
-        print("note: \(counts.asked) commits shown to queries, \(counts.told) change sets, seed \(PropertyTest.firstSeed)")
+        print("note: \(counts.asked) commits shown to queries, \(counts.told) told, seed \(PropertyTest.firstSeed)")
         #expect(counts.told > counts.asked / 8)
     }
 

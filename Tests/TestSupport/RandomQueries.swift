@@ -195,7 +195,9 @@ package struct RandomQueries {
         }
     }
 
-    private func clause(_ world: some QuerySubjects, _ name: String, _ random: inout SeededRandom) throws -> Ordering.Clause? {
+    private func clause(
+        _ world: some QuerySubjects, _ name: String, _ random: inout SeededRandom
+    ) throws -> Ordering.Clause? {
         switch random.below(5) {
         case 0, 1:
             var keys: [Ordering.SortKey] = []
@@ -215,7 +217,9 @@ package struct RandomQueries {
         }
     }
 
-    private func sortPath(_ world: some QuerySubjects, _ name: String, _ random: inout SeededRandom) throws -> Predicate.Path? {
+    private func sortPath(
+        _ world: some QuerySubjects, _ name: String, _ random: inout SeededRandom
+    ) throws -> Predicate.Path? {
         guard let walk = try walk(world, name, &random, toOne: true), walk.property.target == nil else { return nil }
         return Predicate.Path(walk.names)
     }
@@ -308,7 +312,8 @@ package struct RandomQueries {
 
     /// What mixed values hold.
     private func inside(
-        _ world: some QuerySubjects, _ walk: Walk, _ written: Predicate.Path, _ random: inout SeededRandom, _ state: inout State
+        _ world: some QuerySubjects, _ walk: Walk, _ written: Predicate.Path, _ random: inout SeededRandom,
+        _ state: inout State
     ) -> Predicate {
         var path = written
         var isMany = walk.collections > 0

@@ -56,8 +56,9 @@ void motte_shim_forget_descriptor(int descriptor);
 int motte_shim_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout_ms);
 void motte_shim_futex_wake_all(uint32_t *word);
 
-/* CLOCK_MONOTONIC in milliseconds; CLOCK_REALTIME in nanoseconds. */
+/* CLOCK_MONOTONIC in milliseconds and in nanoseconds; CLOCK_REALTIME in nanoseconds. */
 int64_t motte_shim_monotonic_ms(void);
+int64_t motte_shim_monotonic_ns(void);
 int64_t motte_shim_wall_time_ns(void);
 
 /* Byte locks of the open file description (F_OFD_*): they belong to the descriptor, not to the process, so that two

@@ -141,10 +141,8 @@ package final class LiveResults: LiveCollection {
 
     /// As an observer of the same query has them.
     private func observedKeys(_ rows: RowSource) throws(DatabaseError) -> KeyBlocks? {
-        guard case .table(let table) = source, stages.count <= 1, stages.first?.limit == nil, !session.isInWrite,
-            !session.isInGroup
-        else { return nil }
-        return SharedKeys.keys(table, stages.first, rows.catalog, at: rows.version)
+        guard case .table(let table) = source, !session.isInWrite, !session.isInGroup else { return nil }
+        return SharedKeys.keys(table, stages, rows.catalog, at: rows.version)
     }
 
     /// For whoever has computed them another way: these are the keys in the session's present state.

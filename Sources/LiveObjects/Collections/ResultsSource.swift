@@ -63,12 +63,7 @@ package enum ResultsSource {
     func keys(_ session: Session) throws(DatabaseError) -> [Int64] {
         switch self {
         case .table(let table):
-            let view = try session.table(table)
-            let positions = try TablePositions(view)
-            var keys: [Int64] = []
-            keys.reserveCapacity(positions.count)
-            try positions.appendKeys(0 ..< positions.count, view, to: &keys)
-            return keys
+            return try session.table(table).liveKeys()
         case .list(let list):
             guard list.isValid else { return [] }
             let keys = try list.keys()

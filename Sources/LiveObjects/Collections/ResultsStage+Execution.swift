@@ -14,7 +14,7 @@ extension ResultsStage {
     func explain(_ rows: RowSource) throws(DatabaseError) -> String { try executor(rows).plan().text }
 
     /// Over the outcome of what comes before.
-    func apply(to keys: [Int64], _ rows: RowSource) throws(DatabaseError) -> [Int64] {
+    package func apply(to keys: [Int64], _ rows: RowSource) throws(DatabaseError) -> [Int64] {
         try executor(rows).keys(among: keys)
     }
 }

@@ -7,7 +7,7 @@ import MotteSchemaModel
 import MotteStorage
 import MotteValues
 
-package struct ResultsStage {
+package struct ResultsStage: Sendable {
     /// Arguments have been filled in.
     package let predicate: Predicate
     package let ordering: Ordering

@@ -1,13 +1,15 @@
-/// The keys of an observed query, one for all who observe it in this process, of whatever session: the first observer
-/// to move to a version works out what that changed, the others take it from here, and the blocks of keys are the same
-/// memory. Results that are evaluated at a version that an observer has been told of take them too.
+/// The keys of an observed query, one for all who observe it in this process, of whatever session. Whoever works out
+/// first what lies between two versions, the notifier's thread or an observer that moves, leaves it here for the
+/// others, and the blocks of keys are the same memory. Results that are evaluated at a version that is known here take
+/// them too.
 ///
-/// It lives as long as somebody observes the query. Kept are keys of results over a class with at most one step,
-/// without their limit, and of the last few moves only: an observer that lags works out its own, and shares again from
-/// there.
+/// It lives as long as somebody observes the query. Kept are keys of results over a class, of one step without its
+/// limit, and of the last few moves only: an observer that lags works out its own, and shares again from there. Nothing
+/// is computed under a lock here.
 import MotteQueryEngine
 import MotteStorage
 import MotteValues
+import Synchronization
 
 package final class SharedKeys: Sendable {
     package struct Move: Sendable {
@@ -19,13 +21,22 @@ package final class SharedKeys: Sendable {
         package let keys: KeyBlocks
         /// What observers are told of it, which is the floor above's to know.
         package let told: any Sendable
+        /// What it took to work out.
+        package let nanoseconds: Int64
 
-        package init(from: Version, to: Version, filter: String?, keys: KeyBlocks, told: any Sendable) {
+        package init(
+            from: Version, to: Version, filter: String?, keys: KeyBlocks, told: any Sendable, nanoseconds: Int64
+        ) {
             self.from = from
             self.to = to
             self.filter = filter
             self.keys = keys
             self.told = told
+            self.nanoseconds = nanoseconds
+        }
+
+        func isFor(_ from: Version, _ to: Version, _ filter: String?) -> Bool {
+            self.to == to && self.from == from && self.filter == filter
         }
     }
 
@@ -33,41 +44,58 @@ package final class SharedKeys: Sendable {
         var version = Version(0)
         var keys: KeyBlocks?
         var moves: [Move] = []
+
+        func keys(at version: Version) -> KeyBlocks? {
+            self.version == version ? keys : moves.last { $0.to == version }?.keys
+        }
+
+        mutating func note(_ keys: KeyBlocks, at version: Version) {
+            guard version > self.version else { return }
+            self.version = version
+            self.keys = keys
+        }
     }
 
     /// The schema's identity is that of its file too: no two files share one.
     private struct Name: Hashable {
         let catalog: ObjectIdentifier
         let table: TableKey
-        let text: String
+        let texts: [String]
     }
 
     private struct Entry: Sendable {
         weak var keys: SharedKeys?
     }
 
+    /// For each set of key paths, and in all.
     private static let mostMoves = 4
+    private static let mostOfAll = 32
     private static let all = Locked<[Name: Entry]>([:])
 
     /// Kept, so that its identity is nobody else's.
     package let catalog: Catalog
-    private let stage: ResultsStage?
+    private let steps: [ResultsStage]
     private let known = Locked(Known())
+    private let cost = Atomic<Int64>(0)
 
-    private init(_ stage: ResultsStage?, _ catalog: Catalog) {
-        self.stage = stage
+    private init(_ steps: [ResultsStage], _ catalog: Catalog) {
+        self.steps = steps
         self.catalog = catalog
     }
 
-    /// Those of a step without a limit, or of all objects of a class; made on first use.
-    package static func of(_ table: TableKey, _ stage: ResultsStage?, _ catalog: Catalog) -> SharedKeys {
-        let name = Name(catalog: ObjectIdentifier(catalog), table: table, text: stage?.text ?? "")
+    private static func name(_ table: TableKey, _ steps: [ResultsStage], _ catalog: Catalog) -> Name {
+        Name(catalog: ObjectIdentifier(catalog), table: table, texts: steps.map(\.text))
+    }
+
+    /// Those of some steps over a class, or of all its objects; made on first use.
+    package static func of(_ table: TableKey, _ steps: [ResultsStage], _ catalog: Catalog) -> SharedKeys {
+        let name = name(table, steps, catalog)
         return all.withLock { all in
             if let found = all[name]?.keys {
                 // Texts are alike where queries are; should they ever be so where not, nothing is shared.
-                return found.isFor(stage) ? found : SharedKeys(stage, catalog)
+                return found.isFor(steps) ? found : SharedKeys(steps, catalog)
             }
-            let made = SharedKeys(stage, catalog)
+            let made = SharedKeys(steps, catalog)
             if all.count > 64 { all = all.filter { $0.value.keys != nil } }
             all[name] = Entry(keys: made)
             return made
@@ -76,51 +104,63 @@ package final class SharedKeys: Sendable {
 
     /// nil when nobody observes that, or at another version.
     static func keys(
-        _ table: TableKey, _ stage: ResultsStage?, _ catalog: Catalog, at version: Version
+        _ table: TableKey, _ steps: [ResultsStage], _ catalog: Catalog, at version: Version
     ) -> KeyBlocks? {
-        let found = all.withLock { all -> SharedKeys? in
-            // Before a name is made of the query's text.
-            guard !all.isEmpty else { return nil }
-            return all[Name(catalog: ObjectIdentifier(catalog), table: table, text: stage?.text ?? "")]?.keys
-        }
-        guard let found, found.isFor(stage) else { return nil }
+        // Before a name is made of the query's text.
+        guard all.withLock({ !$0.isEmpty }) else { return nil }
+        let name = name(table, steps, catalog)
+        guard let found = all.withLock({ $0[name]?.keys }), found.isFor(steps) else { return nil }
         return found.keys(at: version)
     }
 
-    private func isFor(_ other: ResultsStage?) -> Bool {
-        stage?.predicate == other?.predicate && stage?.ordering == other?.ordering
+    private func isFor(_ others: [ResultsStage]) -> Bool {
+        steps.count == others.count
+            && zip(steps, others).allSatisfy { $0.predicate == $1.predicate && $0.ordering == $1.ordering }
     }
 
-    package func keys(at version: Version) -> KeyBlocks? {
-        known.withLock { known in
-            if known.version == version { return known.keys }
-            return known.moves.last { $0.to == version }?.keys
-        }
-    }
+    package func keys(at version: Version) -> KeyBlocks? { known.withLock { $0.keys(at: version) } }
 
     /// The keys of a version; somebody else's if they are here already.
     package func share(_ keys: KeyBlocks, at version: Version) -> KeyBlocks {
-        if let there = self.keys(at: version) { return there }
         known.withLock { known in
-            guard version > known.version else { return }
-            known.version = version
-            known.keys = keys
+            if let there = known.keys(at: version) { return there }
+            known.note(keys, at: version)
+            return keys
         }
-        return keys
     }
 
     package func move(from: Version, to: Version, filter: String?) -> Move? {
-        known.withLock { known in known.moves.last { $0.from == from && $0.to == to && $0.filter == filter } }
+        known.withLock { known in known.moves.last { $0.isFor(from, to, filter) } }
     }
 
-    /// Answers the keys to keep: somebody else's if they are here already.
-    package func share(_ move: Move) -> KeyBlocks {
-        let keys = share(move.keys, at: move.to)
-        let shared = Move(from: move.from, to: move.to, filter: move.filter, keys: keys, told: move.told)
-        known.withLock { known in
-            if known.moves.count == Self.mostMoves { known.moves.removeFirst() }
+    /// Whoever is first wins: answers the move to go by, which is somebody else's if it is here already.
+    package func share(_ move: Move) -> Move {
+        note(nanoseconds: move.nanoseconds)
+        return known.withLock { known in
+            if let there = known.moves.last(where: { $0.isFor(move.from, move.to, move.filter) }) { return there }
+            let shared = Move(
+                from: move.from, to: move.to, filter: move.filter, keys: known.keys(at: move.to) ?? move.keys,
+                told: move.told, nanoseconds: move.nanoseconds)
+            known.note(shared.keys, at: move.to)
+            if known.moves.count(where: { $0.filter == move.filter }) == Self.mostMoves,
+                let oldest = known.moves.firstIndex(where: { $0.filter == move.filter })
+            {
+                known.moves.remove(at: oldest)
+            } else if known.moves.count == Self.mostOfAll {
+                known.moves.removeFirst()
+            }
             known.moves.append(shared)
+            return shared
         }
-        return keys
+    }
+
+    // MARK: What it costs
+
+    /// What the next move may take, by the last ones: the most of them, which counts for less the longer ago it was.
+    package var expectedNanoseconds: Int64 { cost.load(ordering: .relaxed) }
+
+    /// That working out the query took so long. Of what two threads note at once one may be lost.
+    package func note(nanoseconds: Int64) {
+        cost.store(max(nanoseconds, cost.load(ordering: .relaxed) / 4 * 3), ordering: .relaxed)
     }
 }

@@ -97,3 +97,14 @@ package struct TablePositions {
         return 0
     }
 }
+
+extension TableView {
+    /// Of all rows, ascending.
+    package func liveKeys() throws(DatabaseError) -> [Int64] {
+        let positions = try TablePositions(self)
+        var keys: [Int64] = []
+        keys.reserveCapacity(positions.count)
+        try positions.appendKeys(0 ..< positions.count, self, to: &keys)
+        return keys
+    }
+}

@@ -12,6 +12,7 @@ struct SessionOpening {
         let declared = try options.schema?.validated()
         try prepareFile()
         let database = try Database.open(options.databaseOptions)
+        if options.maximumLiveVersions != nil { database.limitLiveVersions() }
         let snapshot = try database.snapshot()
         if let declared {
             if options.isReadOnly || options.isImmutable {
@@ -28,6 +29,7 @@ struct SessionOpening {
     /// The same file again, whose schema is settled.
     func reopen() throws(DatabaseError) -> (Database, Snapshot) {
         let database = try Database.open(options.databaseOptions)
+        if options.maximumLiveVersions != nil { database.limitLiveVersions() }
         let snapshot = try database.snapshot()
         if let declared = options.schema, options.isReadOnly || options.isImmutable {
             try snapshot.showForReading(declared)

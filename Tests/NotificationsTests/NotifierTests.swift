@@ -1,0 +1,316 @@
+// The notifier moves observed queries on ahead of their sessions, and nobody waits for it.
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+import MotteLiveObjects
+import MotteNotifications
+import MotteStorage
+import MotteValues
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct NotifierTests {
+    private static let schema = """
+        Node { id: int key, rank: int, name: string, leaf: link<Leaf> }
+        Leaf { weight: int }
+        """
+    /// Patched, sorted, limited, through links, and what has to be evaluated anew.
+    private static let queries = [
+        "TRUEPREDICATE", "rank >= 20", "rank < 70 SORT(rank ASC)", "rank > 5 SORT(name DESC, rank ASC) LIMIT(30)",
+        "leaf.weight > 3", "SORT(leaf.weight ASC)", "SORT(rank DESC) DISTINCT(name)",
+        "rank > 1 LIMIT(50) SORT(name ASC)",
+    ]
+    private static let keyPaths: [[String]?] = [nil, [], ["name"], ["leaf.weight"]]
+
+    private func open(_ kind: TestStore.Kind, rows: Int = 600) throws -> TestStore {
+        let store = TestStore(kind, rowsPerCluster: 48, schema: Self.schema)
+        let session = try store.open()
+        try session.inWrite {
+            for weight in 0 ..< 20 { try session.add("Leaf", ["weight": .int(Int64(weight))]) }
+            let leaves = try session.objects("Leaf")
+            for id in 0 ..< rows {
+                let leaf = try #require(try leaves.object(at: id % 20))
+                try session.add(
+                    "Node",
+                    [
+                        "id": .int(Int64(id)), "rank": .int(Int64(id * 37 % 100)), "name": .string("n\(id % 7)"),
+                        "leaf": .link(leaf),
+                    ])
+            }
+        }
+        kept.withLock { $0.append(session) }
+        return store
+    }
+
+    /// Keeps stores in memory.
+    private let kept = Locked<[Session]>([])
+
+    /// So many rows that they are the notifier's.
+    private static func changeMany(_ session: Session, _ add: Int) throws {
+        try session.inWrite {
+            let nodes = try session.objects("Node")
+            for index in stride(from: 0, to: try nodes.count(), by: 2) {
+                try nodes.object(at: index)?.set("rank", to: .int(Int64((index * 13 + add) % 100)))
+            }
+            try session.objects("Leaf").object(at: add % 20)?.set("weight", to: .int(Int64(add % 9)))
+            try nodes.object(at: add % nodes.count())?.delete()
+        }
+    }
+
+    /// A session with its queue and what its observers heard.
+    private final class Listener {
+        let session: Session
+        let queue: DeliveryQueue
+        var heard: [[ChangeSet]]
+        private(set) var tokens: [Observation] = []
+        private(set) var results: [LiveCollection] = []
+
+        init(_ store: TestStore, _ queries: [String] = NotifierTests.queries) throws {
+            session = try store.open()
+            queue = try DeliveryQueue()
+            heard = queries.map { _ in [] }
+            try queue.bind(session)
+            for (index, query) in queries.enumerated() {
+                let found = try session.objects("Node").filter(query)
+                results.append(found)
+                tokens.append(
+                    try found.observe(keyPaths: NotifierTests.keyPaths[index % NotifierTests.keyPaths.count]) {
+                        [unowned self] in heard[index].append($0)
+                    })
+            }
+            try queue.dispatch()
+        }
+    }
+
+    @Test(arguments: TestStore.Kind.allCases)
+    func aDispatchFindsTheAnswerReady(kind: TestStore.Kind) throws {
+        let store = try open(kind)
+        let listener = try Listener(store)
+        let alone = try store.open()
+        try SessionObservers.of(alone).patching = .anew
+        let compared = try Self.queries.enumerated().map { index, query in
+            try alone.objects("Node").filter(query).observe(keyPaths: Self.keyPaths[index % Self.keyPaths.count])
+        }
+        for token in compared { _ = try token.pull() }
+        for round in 1 ..< 6 {
+            try onAnotherThread { try Self.changeMany(store.open(), round * 11) }
+            #expect(try listener.queue.wait(timeoutMilliseconds: -1))
+            let before = listener.session.counters.read().movesTaken
+            try listener.queue.dispatch()
+            #expect(listener.session.counters.read().movesTaken - before == UInt64(Self.queries.count))
+            try alone.refresh()
+            for (index, query) in Self.queries.enumerated() {
+                let told = listener.heard[index].last
+                let expected = try compared[index].pull()
+                if let expected { #expect(told?.description == expected.description, "\(query)") }
+                #expect(try listener.results[index].allKeys == alone.objects("Node").filter(query).allKeys, "\(query)")
+            }
+        }
+        try listener.session.close()
+    }
+
+    /// One row at a time is not handed over where it takes longer than to find out.
+    @Test func whoMovesFirstNeedsNobody() throws {
+        let store = try open(.memory)
+        let listener = try Listener(store, ["rank >= 20 SORT(rank ASC)"])
+        let writer = try store.open()
+        for round in 0 ..< 40 {
+            try Self.changeMany(writer, round)
+            try listener.session.refresh()
+            let fresh = try writer.objects("Node").filter("rank >= 20 SORT(rank ASC)")
+            #expect(try listener.results[0].allKeys == fresh.allKeys)
+            // Registered while the notifier may be busy, and in a callback.
+            let late = try writer.objects("Node").filter("rank < \(round)").observe()
+            #expect(try late.pull()?.isInitial == true)
+        }
+        #expect(listener.heard[0].count == 41)
+        try listener.session.close()
+    }
+
+    @Test(arguments: TestStore.Kind.allCases)
+    func aSlowObserverDelaysNobody(kind: TestStore.Kind) throws {
+        let store = try open(kind)
+        let entered = Gate(), release = Gate()
+        let rounds = 12
+        let slow = ThreadRun {
+            let session = try store.open()
+            let queue = try DeliveryQueue()
+            try queue.bind(session)
+            var inserted = 0
+            var isFirst = true
+            let token = try session.objects("Node").observe { changes in
+                inserted += changes.insertions.count
+                if changes.isInitial || !isFirst { return }
+                isFirst = false
+                entered.open()
+                release.pass()
+            }
+            try queue.dispatch()
+            entered.open()
+            while inserted < rounds, try queue.wait(timeoutMilliseconds: -1) { try queue.dispatch() }
+            withExtendedLifetime(token) {}
+            try session.close()
+            return inserted
+        }
+        entered.pass()
+        let quick = try Listener(store)
+        func commit(_ round: Int) throws {
+            try onAnotherThread {
+                let session = try store.open()
+                try session.inWrite { try session.add("Node", ["id": .int(Int64(10_000 + round))]) }
+                if round > 0 { try Self.changeMany(session, round) }
+            }
+        }
+        try commit(0)
+        // From here on it sits in its callback, and both of these go on.
+        entered.pass()
+        for round in 1 ..< rounds {
+            try commit(round)
+            let version = try kept.withLock { try $0[0].latestVersion }
+            while try quick.session.version < version, try quick.queue.wait(timeoutMilliseconds: -1) {
+                try quick.queue.dispatch()
+            }
+        }
+        #expect(quick.heard[0].reduce(0) { $0 + $1.insertions.count } == rounds)
+        release.open()
+        #expect(try slow.join() == rounds)
+        try quick.session.close()
+    }
+
+    /// Sessions of several threads fall behind and catch up while others write: their change sets always lead from what
+    /// they showed to what they show.
+    @Test(arguments: TestStore.Kind.allCases)
+    func manySessionsStayRight(kind: TestStore.Kind) throws {
+        try PropertyTest.run(rounds: 2) { random, comment in
+            let store = try open(kind, rows: 300)
+            let seeds = (0 ..< 4).map { _ in UInt64.random(in: 0 ... .max, using: &random) }
+            let isWritten = Atomic<Bool>(false)
+            let ready = Gate()
+            let readers = seeds[..<3].map { seed in
+                ThreadRun { () throws -> [String] in
+                    var random = SeededRandom(seed: seed)
+                    let listener = try Listener(store)
+                    var contents = try listener.results.map { try $0.allKeys }
+                    var wrong: [String] = []
+                    listener.heard = Self.queries.map { _ in [] }
+                    ready.open()
+                    while true {
+                        let isLast = isWritten.load(ordering: .acquiring)
+                        if !isLast { _ = try listener.queue.wait(timeoutMilliseconds: 20) }
+                        let before = try listener.session.version
+                        if random.chance(20) {
+                            try Self.changeMany(listener.session, random.below(200))
+                        } else if random.chance(20) {
+                            try listener.session.refresh()
+                        } else {
+                            try listener.queue.dispatch()
+                        }
+                        for (index, query) in Self.queries.enumerated() {
+                            var content = contents[index]
+                            let now = try listener.results[index].allKeys
+                            let sets = listener.heard[index]
+                            // A write moves twice: to the newest version and to its own.
+                            for (place, changes) in sets.enumerated() where place + 1 < sets.count {
+                                content = changes.deletions.reversed().reduce(into: content) { $0.remove(at: $1) }
+                                changes.insertions.forEach { content.insert(-1, at: $0) }
+                            }
+                            if let last = sets.last {
+                                let rebuilt = apply(last.deletions, last.insertions, old: content, new: now)
+                                content = rebuilt ?? []
+                            }
+                            let isSame = zip(content, now).allSatisfy { $0 == $1 || $0 == -1 }
+                            if !isSame || content.count != now.count {
+                                wrong.append("\(query) from \(before): \(sets)")
+                            }
+                            contents[index] = now
+                        }
+                        listener.heard = Self.queries.map { _ in [] }
+                        if isLast { break }
+                    }
+                    try listener.session.close()
+                    return wrong
+                }
+            }
+            for _ in readers { ready.pass() }
+            var written = SeededRandom(seed: seeds[3])
+            let writer = try store.open()
+            for _ in 0 ..< 25 {
+                try Self.changeMany(writer, written.below(250))
+                if written.chance(30) {
+                    try writer.inWrite { try writer.objects("Node").object(at: 3)?.set("name", to: .string("x")) }
+                }
+            }
+            isWritten.store(true, ordering: .releasing)
+            for reader in readers { #expect(try reader.join() == [], "\(comment)") }
+        }
+    }
+
+    /// Whoever closes while the notifier computes gets the file closed.
+    @Test func closingEndsIt() throws {
+        for round in 0 ..< 10 {
+            let store = TestStore(.file, schema: Self.schema)
+            let session = try store.open()
+            let queue = try DeliveryQueue()
+            try queue.bind(session)
+            let token = try session.objects("Node").filter("SORT(rank DESC) DISTINCT(name)").observe()
+            _ = try token.pull()
+            try onAnotherThread {
+                let other = try store.open()
+                try other.inWrite {
+                    for id in 0 ..< 400 { try other.add("Node", ["id": .int(Int64(id)), "rank": .int(Int64(id % 9))]) }
+                }
+                try other.close()
+            }
+            if round & 1 == 1 { try queue.dispatch() }
+            weak let database = try session.database
+            try session.close()
+            #expect(database == nil)
+            withExtendedLifetime((queue, token)) {}
+        }
+    }
+
+    /// Versions that only the notifier looks at are not counted against anybody: it does not look where they count.
+    @Test func aLimitOfVersionsIsTheSessions() throws {
+        let store = try open(.file)
+        kept.withLock { $0 = [] }
+        let listener = try Listener(store)
+        var options = try store.options
+        options.maximumLiveVersions = 2
+        let writer = try Session.open(options)
+        for round in 0 ..< 20 {
+            try Self.changeMany(writer, round)
+            try listener.session.refresh()
+        }
+        let before = writer.counters.read().movesTaken
+        try Self.changeMany(writer, 20)
+        #expect(try listener.queue.wait(timeoutMilliseconds: -1))
+        try listener.queue.dispatch()
+        #expect(writer.counters.read().movesTaken == before)
+        try listener.session.close()
+    }
+}
+
+/// Opened as often as it is passed; who passes waits.
+private final class Gate: Sendable {
+    private struct Semaphore: @unchecked Sendable {
+        let value: UnsafeMutablePointer<sem_t>
+    }
+    private let semaphore: Semaphore
+
+    init() {
+        semaphore = Semaphore(value: .allocate(capacity: 1))
+        semaphore.value.initialize(to: sem_t())
+        sem_init(semaphore.value, 0, 0)
+    }
+
+    deinit {
+        sem_destroy(semaphore.value)
+        semaphore.value.deallocate()
+    }
+
+    func open() { sem_post(semaphore.value) }
+    func pass() { while sem_wait(semaphore.value) != 0 {} }
+}
