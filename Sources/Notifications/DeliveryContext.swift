@@ -105,7 +105,8 @@ final class DeliveryContext {
         if let known = cachedTouched[filter.identity] { return known[table] ?? [] }
         var keys: [TableKey: [Int64]] = [:]
         for path in filter.paths {
-            for (root, touched) in try touched(by: path) { keys[root, default: []] += touched }
+            // Without a copy of what one path leads to alone.
+            keys.merge(try touched(by: path)) { $0 + $1 }
         }
         let made = keys.mapValues(\.ascending)
         cachedTouched[filter.identity] = made

@@ -128,7 +128,7 @@ extension DeliveryContext {
             for (table, step) in level {
                 var keys = try ownChanges(of: step, table)
                 for (child, touched) in below where !touched.isEmpty && (step.target ?? child) == child {
-                    keys += try parents(of: touched, in: child, through: step, from: table)
+                    try appendParents(of: touched, in: child, through: step, from: table, to: &keys)
                 }
                 if !keys.isEmpty { here[table] = keys.ascending }
             }
@@ -145,10 +145,10 @@ extension DeliveryContext {
         }
     }
 
-    private func parents(
-        of keys: [Int64], in child: TableKey, through step: KeyPathFilter.Step, from table: TableKey
-    ) throws(DatabaseError) -> [Int64] {
-        var parents: [Int64] = []
+    private func appendParents(
+        of keys: [Int64], in child: TableKey, through step: KeyPathFilter.Step, from table: TableKey,
+        to parents: inout [Int64]
+    ) throws(DatabaseError) {
         let view = try source.table(child)
         switch step.kind {
         case .column(let column, let isMixed):
@@ -159,6 +159,5 @@ extension DeliveryContext {
                 try view.targets(of: key, column, isCollection: isCollection, into: &parents)
             }
         }
-        return parents
     }
 }

@@ -132,6 +132,7 @@ final class ObservedQuery: Sendable {
         _ keys: KeyBlocks, _ movable: [Int64], _ modified: [Int64], _ context: DeliveryContext
     ) throws(DatabaseError) -> ResultsPatch {
         if case .ascending(let old) = keys {
+            if movable.isEmpty { return ResultsPatch.ascending(old, modified: modified) }
             let keys = RowChanges.union([movable, modified])
             let matching = try matching(movable, stage?.executor(sharing: context.run()), context)
             return ResultsPatch.ascending(

@@ -52,6 +52,14 @@ struct ResultsPatch {
             keys: .ascending(old.editing(removing: removed, inserting: inserted)), difference: difference)
     }
 
+    /// The same where none may have come, gone or moved: what changed is where it was, if it was anywhere.
+    static func ascending(_ old: KeySet, modified: [Int64]) -> ResultsPatch {
+        var difference = SequenceDifference()
+        difference.modificationsOld = old.positions(of: modified)
+        difference.modificationsNew = difference.modificationsOld
+        return ResultsPatch(keys: .ascending(old), difference: difference)
+    }
+
     static func lowerBound(_ keys: [Int64], _ wanted: Int64, from start: Int) -> Int {
         var low = start
         var high = keys.count

@@ -148,6 +148,7 @@ package struct KeySet: Sendable {
     }
 
     /// The same for ascending keys, one after the other, with the index of each.
+    @inline(__always)
     package func forEachPlace(of keys: [Int64], _ body: (Int, Int, Bool) -> Void) {
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: Self.words) { bits in
             guard let bits = bits.baseAddress else { return }
@@ -179,6 +180,16 @@ package struct KeySet: Sendable {
                 }
             }
         }
+    }
+
+    /// Of those of some ascending keys that are in it.
+    package func positions(of keys: [Int64]) -> [Int] {
+        var positions: [Int] = []
+        positions.reserveCapacity(min(keys.count, count))
+        forEachPlace(of: keys) { _, position, isThere in
+            if isThere { positions.append(position) }
+        }
+        return positions
     }
 
     /// Without some of its keys and with others, both ascending.

@@ -25,14 +25,28 @@ extension TableView {
     private func appendKeys(
         linkingTo mask: KeyMask, _ slot: Int, _ found: inout [Int64]
     ) throws(DatabaseError) {
+        // Links of a cluster in its first half, and the keys of rows that link to one of the mask's in the other.
+        let most = rowsPerCluster
+        let buffer = UnsafeMutablePointer<Int64>.allocate(capacity: 2 &* most)
+        defer { buffer.deallocate() }
         for index in 0 ..< clusterCount {
             let rows = try cluster(index)
             if rows.liveCount == 0 { continue }
-            let links = try chunk(slot: slot, index)
-            for row in 0 ..< rows.rowCount where mask.contains(links.link(row)) {
-                if let live = rows.liveWords, live[row >> 6] & (1 << UInt64(row & 63)) == 0 { continue }
-                found.append(rows.firstKey &+ Int64(row))
+            let count = rows.rowCount
+            guard count <= most else { throw .corrupted("a cluster has more rows than it may") }
+            try chunk(slot: slot, index).decodeLinks(0 ..< count, into: buffer)
+            var hits = 0
+            for row in 0 ..< count {
+                buffer[most &+ hits] = rows.firstKey &+ Int64(row)
+                hits &+= mask.contains(buffer[row]) && isLive(row, rows.liveWords) ? 1 : 0
             }
+            found.append(contentsOf: UnsafeBufferPointer(start: buffer + most, count: hits))
         }
+    }
+
+    @inline(__always)
+    private func isLive(_ row: Int, _ words: [UInt64]?) -> Bool {
+        guard let words else { return true }
+        return words[row >> 6] & (1 << UInt64(row & 63)) != 0
     }
 }
