@@ -163,9 +163,10 @@ struct NaiveEvaluator {
         _ name: String, _ key: Int64
     ) -> Bool {
         var reached = reach(name, key, path.names[...])
-        if !path.subscripts.isEmpty || path.aspect != nil
-            || (path.collectionOperator == .count && reached.type == .mixed && !reached.isMany)
-        {
+        // Of one mixed value, or with ALL and the like of each, it is what is nested there that is counted.
+        let countsNested =
+            path.collectionOperator == .count && reached.type == .mixed && (!reached.isMany || path.quantifier != nil)
+        if !path.subscripts.isEmpty || path.aspect != nil || countsNested {
             // The subscript of a collection only says that all of its elements are meant.
             let subscripts = isCollection(path, name) ? path.subscripts.dropFirst() : path.subscripts[...]
             reached.values = reached.values.flatMap { inside($0, subscripts) }
