@@ -232,6 +232,7 @@ def test_a_damaged_page_is_named_and_the_rest_salvaged(
     assert len(whole) == 3_000 and "3000 objects, 0 losses" in report
     assert motte("verify", file).startswith("sound: 1 classes, 3000 objects")
 
+    leaves = 0
     for page in range(4, len(sound) // 4096):
         damaged = bytearray(sound)
         damaged[page * 4096 + 100] ^= 0x20
@@ -246,12 +247,18 @@ def test_a_damaged_page_is_named_and_the_rest_salvaged(
         rest, report = salvaged(file)
         if done.returncode == 0:
             assert rest == whole
-        # Whatever the page held, rows keep the properties that are elsewhere.
-        assert len(rest) >= 3_000 - 960, (page, report)
+        if not rest:
+            # The only leaf of so small a tree, with the places of all chunks.
+            leaves += 1
+            assert "the root of version" in report, (page, report)
+            continue
+        # Whatever else the page held, rows keep the properties that are elsewhere.
+        assert len(rest) >= 3_000 - 1_904, (page, report)
         for key, values in rest.items():
             for name, value in values.items():
                 # Where the names are lost, columns have numbers. What is lost is left out, never a default instead.
                 assert name.startswith("column") or whole[key][name] == value, (page, key, name, report)
+    assert leaves <= 1
 
 
 def test_without_head_and_roots_everything_is_salvaged(
