@@ -176,7 +176,7 @@ def a_killed_writer_stops_nobody(folder, pager):
         try:
             for writer in writers:
                 if not writer.stdout.readline():
-                    raise Failure("a writer could not start")
+                    raise Failure(f"a writer could not start: {writer.stderr.read().decode()}")
             time.sleep(chance.random() * 0.05)
             writers[0].kill()
             writers[0].wait()
