@@ -108,6 +108,8 @@ private let notes: [ObjectBase.Type] = [Note.self]
             seen.withLock { $0.append("\(note.rank) \(properties.map(\.name)) \(note.realm != nil)") }
             done.signal()
         }
+        // Observation begins there; what is written before is no change.
+        queue.sync {}
         try inAThread {
             let realm = try Realm(configuration: configuration)
             try realm.write { realm.object(ofType: Note.self, forPrimaryKey: 0)?.rank = 5 }
