@@ -23,6 +23,12 @@ struct WorkThread {
         pthread_attr_setstacksize(&attributes, Self.stackBytes)
         let work = Unmanaged.passRetained(Work(run))
         var thread = pthread_t()
+        // Signals are for the threads of the program: this one takes none, as it inherits the mask it is begun with.
+        var every = sigset_t()
+        var kept = sigset_t()
+        sigfillset(&every)
+        pthread_sigmask(SIG_BLOCK, &every, &kept)
+        defer { pthread_sigmask(SIG_SETMASK, &kept, nil) }
         let failure = pthread_create(&thread, &attributes, { argument in
             if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run() }
             return nil

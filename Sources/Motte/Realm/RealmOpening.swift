@@ -78,6 +78,7 @@ package enum RealmOpening {
         options.migration.fixesProperties = true
         options.compactOnLaunch = configuration.shouldCompactOnLaunch
         options.seedPath = configuration.seedFilePath?.path
+        options.rowsPerCluster = configuration.rowsPerCluster
         options.lockDirectory = configuration.lockDirectory?.path
         options.maximumLiveVersions = configuration.maximumNumberOfActiveVersions.map { Int(clamping: $0) }
         if !configuration.isDurable { options.durability = .relaxed }
