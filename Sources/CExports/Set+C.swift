@@ -27,7 +27,8 @@ public func motte_set_insert_many(
     boundary { () throws(DatabaseError) in
         out_added?.pointee = 0
         let set = try MotteCExports.set(try Handles.collection(set))
-        out_added?.pointee = UInt64(try set.insert(try elements(values, count, for: set)))
+        let added = try set.insert(try elements(values, count, for: set))
+        out_added?.pointee = UInt64(added)
         return .ok
     }
 }

@@ -96,6 +96,10 @@ static void sets(void) {
     STATUS(MOTTE_OK, motte_coll_assign(marks, values, 1));
     STATUS(MOTTE_OK, motte_coll_count(same, &count));
     CHECK(count == 1);
+    values[1] = motte_int(41);
+    STATUS(MOTTE_OK, motte_set_insert_many(marks, values, 2, NULL));
+    STATUS(MOTTE_OK, motte_coll_count(same, &count));
+    CHECK(count == 2);
     motte_coll_release(&marks);
     motte_coll_release(&same);
     motte_coll_release(&friends);
