@@ -108,15 +108,64 @@ private let notes: [ObjectBase.Type] = [Note.self]
             seen.withLock { $0.append("\(note.rank) \(properties.map(\.name)) \(note.realm != nil)") }
             done.signal()
         }
-        // Observation begins there; what is written before is no change.
-        queue.sync {}
-        try inAThread {
-            let realm = try Realm(configuration: configuration)
-            try realm.write { realm.object(ofType: Note.self, forPrimaryKey: 0)?.rank = 5 }
+        for rank in [5, 6] {
+            try inAThread {
+                let realm = try Realm(configuration: configuration)
+                try realm.write { realm.object(ofType: Note.self, forPrimaryKey: 0)?.rank = rank }
+            }
+            #expect(done.wait(timeout: .now() + 60) == .success)
         }
-        #expect(done.wait(timeout: .now() + 60) == .success)
-        #expect(seen.withLock { $0 } == [#"5 ["rank"] true"#])
+        #expect(seen.withLock { $0 } == [#"5 ["rank"] true"#, #"6 ["rank"] true"#])
         token.invalidate()
+    }
+
+    /// 105: a realm that is opened for what was handed over begins at its version.
+    @Test func rules105And159WhatIsWrittenBeforeTheQueueTurnsIsTold() throws {
+        let realm = try fresh(), configuration = realm.configuration
+        let note = try #require(realm.object(ofType: Note.self, forPrimaryKey: 0))
+        let all = realm.objects(Note.self), count = all.count
+        let queue = DispatchQueue(label: "later"), told = Locked<[String]>([]), done = DispatchSemaphore(value: 0)
+        let tell = { (text: String) in
+            told.withLock { $0.append(text) }
+            done.signal()
+        }
+        queue.suspend()
+        let one = note.observe(on: queue) { (change: ObjectChange<Note>) in
+            switch change {
+            case .change(let note, let properties): tell("\(properties.map(\.name)) \(note.rank)")
+            case .deleted: tell("deleted")
+            case .error: tell("error")
+            }
+        }
+        let many = all.observe(on: queue) { (change: RealmCollectionChange<Results<Note>>) in
+            switch change {
+            case .initial(let notes): tell("initial \(notes.count - count)")
+            case .update(let notes, _, let insertions, _): tell("\(notes.count - count) +\(insertions.count)")
+            case .error: tell("error")
+            }
+        }
+        func write(_ body: @escaping @Sendable (Realm, Note) -> Void) throws {
+            try inAThread {
+                let realm = try Realm(configuration: configuration)
+                try realm.write { try body(realm, #require(realm.object(ofType: Note.self, forPrimaryKey: 0))) }
+            }
+        }
+        try write { realm, note in
+            note.rank = 7
+            _ = realm.create(Note.self, value: ["id": 100])
+        }
+        queue.resume()
+        for _ in 0 ..< 2 { #expect(done.wait(timeout: .now() + 60) == .success) }
+        #expect(told.withLock { $0.sorted() } == [#"["rank"] 7"#, "initial 1"])
+        try write { realm, note in
+            realm.delete(note)
+            _ = realm.create(Note.self, value: ["id": 101])
+            _ = realm.create(Note.self, value: ["id": 102])
+        }
+        for _ in 0 ..< 2 { #expect(done.wait(timeout: .now() + 60) == .success) }
+        #expect(told.withLock { $0[2...].sorted() } == ["2 +2", "deleted"])
+        one.invalidate()
+        many.invalidate()
     }
 
     // MARK: Other processes

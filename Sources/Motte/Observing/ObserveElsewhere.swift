@@ -16,7 +16,7 @@ enum ObserveElsewhere {
     ) -> NotificationToken {
         guard let reference = reference(handle.session, { () throws(DatabaseError) in try LiveReference(handle.live) })
         else { return NotificationToken() }
-        return start(on: queue, handle.session) { core throws(DatabaseError) in
+        return start(on: queue, handle.session, reference) { core throws(DatabaseError) in
             try reference.collection(in: core.session).map { begin(_CollectionHandle($0, core)) }
         }
     }
@@ -28,14 +28,15 @@ enum ObserveElsewhere {
             let reference = reference(session, { () throws(DatabaseError) in try LiveReference(live) })
         else { return NotificationToken() }
         let type = type(of: object)
-        return start(on: queue, session) { core throws(DatabaseError) in
+        return start(on: queue, session, reference) { core throws(DatabaseError) in
             try reference.object(in: core.session).map { begin(core.object($0, as: type)) }
         }
     }
 
-    /// The outer token is handed out at once; ending it ends what is begun later.
+    /// The outer token is handed out at once; ending it ends what is begun later. Where the queue has no realm open yet,
+    /// one begins at the version that the caller saw, so that what is written until then is told.
     private static func start(
-        on queue: DispatchQueue, _ session: RealmSession,
+        on queue: DispatchQueue, _ session: RealmSession, _ reference: LiveReference,
         _ begin: @escaping (RealmSession) throws(DatabaseError) -> NotificationToken?
     ) -> NotificationToken {
         let configuration = session.configuration
@@ -43,7 +44,7 @@ enum ObserveElsewhere {
         // Called once, where the observation begins.
         nonisolated(unsafe) let begin = begin
         queue.async { [weak token] in
-            guard let core = open(configuration, .queue(queue)), let token else { return }
+            guard let token, let core = open(configuration, .queue(queue), reference) else { return }
             let inner = attempt(or: nil) { () throws(DatabaseError) in try begin(core) }
             if let inner, !token.adopt(inner) { inner.invalidate() }
         }
@@ -61,7 +62,7 @@ enum ObserveElsewhere {
     ) async -> NotificationToken {
         guard let reference = reference(handle.session, { () throws(DatabaseError) in try LiveReference(handle.live) })
         else { return NotificationToken() }
-        return await start(on: actor, handle.session) { core throws(DatabaseError) in
+        return await start(on: actor, handle.session, reference) { core throws(DatabaseError) in
             try reference.collection(in: core.session).map { begin(_CollectionHandle($0, core)) }
         }
     }
@@ -74,30 +75,32 @@ enum ObserveElsewhere {
             let reference = reference(session, { () throws(DatabaseError) in try LiveReference(live) })
         else { return NotificationToken() }
         let type = type(of: object)
-        return await start(on: actor, session) { core throws(DatabaseError) in
+        return await start(on: actor, session, reference) { core throws(DatabaseError) in
             try reference.object(in: core.session).map { begin(core.object($0, as: type)) }
         }
     }
 
     private static func start<A: Actor>(
-        on actor: A, _ session: RealmSession, isolation: isolated (any Actor)? = #isolation,
+        on actor: A, _ session: RealmSession, _ reference: LiveReference, isolation: isolated (any Actor)? = #isolation,
         _ begin: @escaping (RealmSession) throws(DatabaseError) -> NotificationToken?
     ) async -> NotificationToken {
         // Called once, where the observation begins.
         nonisolated(unsafe) let begin = begin
-        return await run(on: actor, session.configuration, begin)
+        return await run(on: actor, session.configuration, reference, begin)
     }
 
     private static func run<A: Actor>(
-        on actor: isolated A, _ configuration: Realm.Configuration,
+        on actor: isolated A, _ configuration: Realm.Configuration, _ reference: LiveReference,
         _ begin: (RealmSession) throws(DatabaseError) -> NotificationToken?
     ) -> NotificationToken {
-        guard let core = open(configuration, .actor(actor)) else { return NotificationToken() }
+        guard let core = open(configuration, .actor(actor), reference) else { return NotificationToken() }
         return attempt(or: nil) { () throws(DatabaseError) in try begin(core) } ?? NotificationToken()
     }
 
-    private static func open(_ configuration: Realm.Configuration, _ confinement: Confinement) -> RealmSession? {
-        do { return try RealmOpening.open(configuration, confinement) } catch {
+    private static func open(
+        _ configuration: Realm.Configuration, _ confinement: Confinement, _ reference: LiveReference
+    ) -> RealmSession? {
+        do { return try RealmOpening.open(configuration, confinement, at: reference) } catch {
             misuse(error)
             return nil
         }

@@ -19,8 +19,10 @@ package enum RealmOpening {
 
     private static let sessions = Locked<[Key: WeakSession]>([:])
 
-    /// The session of this place, opened if there is none.
-    package static func open(_ configuration: Realm.Configuration, _ place: Confinement) throws -> RealmSession {
+    /// The session of this place, opened if there is none: at the newest version, or at that of a reference.
+    package static func open(
+        _ configuration: Realm.Configuration, _ place: Confinement, at reference: LiveReference? = nil
+    ) throws -> RealmSession {
         let confinement = place.orMain
         let name = try checkedName(configuration)
         let key = Key(place: confinement.identity, name: name)
@@ -29,7 +31,9 @@ package enum RealmOpening {
             return known
         }
         makeDefaultFolder(configuration)
-        let made = RealmSession(try openSession(configuration, confinement), configuration, confinement)
+        let session =
+            try reference?.openSession(confinement: confinement.engine) ?? openSession(configuration, confinement)
+        let made = RealmSession(session, configuration, confinement)
         let entry = WeakSession(made)
         sessions.withLock { sessions in
             sessions = sessions.filter { $0.value.session != nil }
