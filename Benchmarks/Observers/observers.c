@@ -59,13 +59,16 @@ static long resident(void) {
 
 /* ------------------------------------------------------------------------------------------------ the store */
 
-static const char schema_text[] = "Item { id: int key, rank: int, name: string, group: link<Group> }\n"
-                                  "Group { id: int key, label: string }\n";
+static const char schema_text[] =
+    "Item { id: int key, rank: int, name: string, group: link<Group> }\n"
+    "Group { id: int key, label: string }\n"
+    "Holder { all: list<Item>, some: set<Item>, named: map<Item>, parts: list<Part> }\n"
+    "Part { of: link<Holder>, rank: int }\n";
 
 typedef struct store {
     motte_realm *realm;
-    motte_class item, group;
-    motte_prop id, rank, name, link, group_id, label;
+    motte_class item, group, part;
+    motte_prop id, rank, name, link, group_id, label, part_rank;
 } store;
 
 /* A limit keeps the notifier from looking at versions ahead of the sessions. */
@@ -95,6 +98,8 @@ static store open_store(const char *path, const char *durability, motte_queue *q
     s.link = motte_prop_named(s.realm, s.item, "group");
     s.group_id = motte_prop_named(s.realm, s.group, "id");
     s.label = motte_prop_named(s.realm, s.group, "label");
+    s.part = motte_class_named(s.realm, "Part");
+    s.part_rank = motte_prop_named(s.realm, s.part, "rank");
     return s;
 }
 
@@ -154,14 +159,21 @@ static motte_coll *query(store *s, const char *text) {
 typedef struct watched {
     const char *name, *text;
     motte_str path;
-    int is_group; /* what is changed */
+    enum { CHANGES_ITEMS, CHANGES_GROUPS, CHANGES_PARTS } changes;
+    enum { WATCHED_QUERY, WATCHED_PROPERTY, WATCHED_BACKLINKS, WATCHED_OBJECT, WATCHED_SECTIONS } kind;
 } watched;
 
 static const watched all_watched[] = {
-    {"unsorted", "rank >= 0", {NULL, 0}, 0},
-    {"sorted", "rank >= 0 SORT(rank ASC)", {NULL, 0}, 0},
-    {"key path through a link", "rank >= 0", {"group.label", 11}, 1},
+    {"unsorted", "rank >= 0", {NULL, 0}, CHANGES_ITEMS, WATCHED_QUERY},
+    {"sorted", "rank >= 0 SORT(rank ASC)", {NULL, 0}, CHANGES_ITEMS, WATCHED_QUERY},
+    {"key path through a link", "rank >= 0", {"group.label", 11}, CHANGES_GROUPS, WATCHED_QUERY},
 };
+
+static void change(store *s, const watched *w, motte_key key, const motte_value *label, const motte_value *rank) {
+    motte_class cls = w->changes == CHANGES_PARTS ? s->part : s->item;
+    if (w->changes == CHANGES_GROUPS) MUST(motte_row_set_many(s->realm, s->group, key, &s->label, label, 1));
+    else MUST(motte_row_set_many(s->realm, cls, key, cls == s->part ? &s->part_rank : &s->rank, rank, 1));
+}
 
 /* The time that the writer's realm takes to hear of a commit of one object by another, and to run the query instead. */
 static void deliver(store *s, const watched *w, size_t rows) {
@@ -183,11 +195,10 @@ static void deliver(store *s, const watched *w, size_t rows) {
             motte_release(changes);
         }
         for (int round = 0; round < ROUNDS; round++) {
-            motte_key key = (motte_key)((size_t)round * 7919 % (w->is_group ? rows / 10 : rows));
+            motte_key key = (motte_key)((size_t)round * 7919 % (w->changes == CHANGES_GROUPS ? rows / 10 : rows));
             motte_value label = motte_text(round % 2 ? "one" : "two"), rank = motte_int(round * 104729 % 1000000);
             MUST(motte_realm_begin_write(other.realm, -1));
-            if (w->is_group) MUST(motte_row_set_many(other.realm, other.group, key, &other.label, &label, 1));
-            else MUST(motte_row_set_many(other.realm, other.item, key, &other.rank, &rank, 1));
+            change(&other, w, key, &label, &rank);
             MUST(motte_realm_commit(other.realm, 0, NULL));
             double start = now();
             MUST(motte_realm_refresh(s->realm, &advanced));
@@ -227,13 +238,12 @@ static void delivery(size_t most) {
 /* ------------------------------------------------------------------------------------------------ bulk */
 
 static void change_many(store *other, const watched *w, size_t rows, size_t round) {
-    size_t count = w->is_group ? rows / 10 : rows;
+    size_t count = w->changes == CHANGES_GROUPS ? rows / 10 : rows;
     MUST(motte_realm_begin_write(other->realm, -1));
     for (size_t i = 0; i < 10000; i++) {
         motte_key key = (motte_key)((i * 7919 + round * 31) % count);
         motte_value label = motte_text(round % 2 ? "one" : "two"), rank = motte_int((int64_t)(i * 104729 % 1000000));
-        if (w->is_group) MUST(motte_row_set_many(other->realm, other->group, key, &other->label, &label, 1));
-        else MUST(motte_row_set_many(other->realm, other->item, key, &other->rank, &rank, 1));
+        change(other, w, key, &label, &rank);
     }
     MUST(motte_realm_commit(other->realm, 0, NULL));
 }
@@ -407,7 +417,7 @@ static double thread_time(void) {
 static void *commit_for_others(void *argument) {
     handing *h = argument;
     store other = open_store(NULL, "full", NULL);
-    size_t count = h->w->is_group ? h->rows / 10 : h->rows;
+    size_t count = h->w->changes == CHANGES_GROUPS ? h->rows / 10 : h->rows;
     for (size_t round = 0; round < HANDED_ROUNDS; round++) {
         while (sem_wait(&h->go) != 0) {}
         usleep(5000);
@@ -415,8 +425,7 @@ static void *commit_for_others(void *argument) {
         for (size_t i = 0; i < h->changes; i++) {
             motte_key key = (motte_key)((i * 7919 + round * 31) % count);
             motte_value label = motte_text(round % 2 ? "one" : "two"), rank = motte_int((int64_t)(i * 104729 + round));
-            if (h->w->is_group) MUST(motte_row_set_many(other.realm, other.group, key, &other.label, &label, 1));
-            else MUST(motte_row_set_many(other.realm, other.item, key, &other.rank, &rank, 1));
+            change(&other, h->w, key, &label, &rank);
         }
         h->committed = now();
         MUST(motte_realm_commit(other.realm, 0, NULL));
@@ -432,6 +441,87 @@ static motte_status note_heard(void *userdata, const motte_changes *changes) {
     return 0;
 }
 
+/* One object with all items in its list, set and map, and as many parts that link to it. */
+static void fill_holder(store *s, size_t rows) {
+    motte_class holder = motte_class_named(s->realm, "Holder"), part = motte_class_named(s->realm, "Part");
+    motte_prop of = motte_prop_named(s->realm, part, "of");
+    static const char *const names[] = {"all", "some", "named"};
+    enum { STEP = 1000 };
+    static motte_value values[STEP];
+    static char texts[STEP][16];
+    motte_str keys[STEP];
+    motte_key key, made[STEP];
+    motte_insert *insert;
+    MUST(motte_realm_begin_write(s->realm, -1));
+    MUST(motte_row_create(s->realm, holder, NULL, NULL, 0, 0, &key));
+    for (int kind = 0; kind < 3; kind++) {
+        motte_coll *coll;
+        MUST(motte_row_get_coll(s->realm, holder, key, motte_prop_named(s->realm, holder, names[kind]), &coll));
+        for (size_t first = 0; first < rows; first += STEP) {
+            for (size_t i = 0; i < STEP; i++) {
+                values[i] = (motte_value){MOTTE_TYPE_LINK, s->item, {.key = (motte_key)(first + i)}};
+                snprintf(texts[i], sizeof texts[i], "k%09zu", first + i);
+                keys[i] = (motte_str){texts[i], strlen(texts[i])};
+            }
+            if (kind == 0) MUST(motte_list_append(coll, values, STEP));
+            else if (kind == 1) MUST(motte_set_insert_many(coll, values, STEP, NULL));
+            else MUST(motte_map_put_many(coll, keys, values, STEP));
+        }
+        motte_release(coll);
+    }
+    MUST(motte_insert_new(s->realm, part, &of, 1, 0, &insert));
+    for (size_t i = 0; i < STEP; i++) values[i] = (motte_value){MOTTE_TYPE_LINK, holder, {.key = key}};
+    for (size_t first = 0; first < rows; first += STEP) MUST(motte_insert_rows(insert, values, STEP, made));
+    motte_release(insert);
+    MUST(motte_realm_commit(s->realm, 0, NULL));
+}
+
+/* Begins to observe what is named; `kept` is for the caller to release. */
+static motte_token *observe_named(store *s, const watched *w, handing *h, void **kept) {
+    motte_class holder = motte_class_named(s->realm, "Holder");
+    motte_token *token;
+    motte_coll *coll;
+    switch (w->kind) {
+    case WATCHED_PROPERTY:
+        MUST(motte_row_get_coll(s->realm, holder, 0, motte_prop_named(s->realm, holder, w->text), &coll));
+        MUST(motte_observe_coll(coll, 0, note_heard, h, NULL, &token));
+        *kept = coll;
+        return token;
+    case WATCHED_BACKLINKS: {
+        motte_object *object;
+        motte_class part = motte_class_named(s->realm, "Part");
+        MUST(motte_object_at(s->realm, holder, 0, &object));
+        MUST(motte_object_backlinks(object, motte_prop_named(s->realm, part, w->text), &coll));
+        MUST(motte_observe_coll(coll, 0, note_heard, h, NULL, &token));
+        motte_release(object);
+        *kept = coll;
+        return token;
+    }
+    case WATCHED_OBJECT: {
+        motte_object *object;
+        MUST(motte_object_at(s->realm, holder, 0, &object));
+        MUST(motte_observe_object_paths(object, &w->path, 1, 0, note_heard, h, NULL, &token));
+        *kept = object;
+        return token;
+    }
+    case WATCHED_SECTIONS: {
+        motte_sections *sections;
+        coll = query(s, w->text);
+        MUST(motte_sections_by_path(coll, w->path.data, w->path.size, 0, &sections));
+        MUST(motte_observe_sections(sections, NULL, 0, 0, note_heard, h, NULL, &token));
+        motte_release(coll);
+        *kept = sections;
+        return token;
+    }
+    case WATCHED_QUERY: break;
+    }
+    coll = query(s, w->text);
+    if (w->path.data) MUST(motte_observe_coll_paths(coll, &w->path, 1, 0, note_heard, h, NULL, &token));
+    else MUST(motte_observe_coll(coll, 0, note_heard, h, NULL, &token));
+    *kept = coll;
+    return token;
+}
+
 static void hand(const watched *w, size_t rows, size_t changes) {
     double own[HANDED_ROUNDS], delay[HANDED_ROUNDS];
     handing h = {.w = w, .rows = rows, .changes = changes};
@@ -442,9 +532,8 @@ static void hand(const watched *w, size_t rows, size_t changes) {
     size_t delivered;
     MUST(motte_queue_new(0, &queue));
     store s = open_store(NULL, "full", queue);
-    motte_coll *results = query(&s, w->text);
-    if (w->path.data) MUST(motte_observe_coll_paths(results, &w->path, 1, 0, note_heard, &h, NULL, &token));
-    else MUST(motte_observe_coll(results, 0, note_heard, &h, NULL, &token));
+    void *kept;
+    token = observe_named(&s, w, &h, &kept);
     MUST(motte_queue_fd(queue, &waiting.fd));
     MUST(motte_queue_dispatch(queue, 0, &delivered));
     if (sem_init(&h.go, 0, 1) != 0 || pthread_create(&writer, NULL, commit_for_others, &h) != 0) exit(2);
@@ -462,15 +551,25 @@ static void hand(const watched *w, size_t rows, size_t changes) {
     printf("%-26s %9zu %9zu %11s %14.1f %16.1f\n", w->name, rows, changes, versions_are_limited ? "itself" : "notifier",
            percentile(own, HANDED_ROUNDS, 0.5) * 1e6, percentile(delay, HANDED_ROUNDS, 0.5) * 1e6);
     fflush(stdout);
-    stop_observing(results, token);
+    motte_release(token);
+    motte_release(kept);
     close_store(&s);
     motte_release(queue);
 }
 
 static void handed(size_t rows) {
-    static const watched distinct = {"told apart", "rank >= 0 SORT(rank ASC) DISTINCT(name, group)", {NULL, 0}, 0};
+    static const watched distinct = {
+        "told apart", "rank >= 0 SORT(rank ASC) DISTINCT(name, group)", {NULL, 0}, CHANGES_ITEMS, WATCHED_QUERY};
     printf("%-26s %9s %9s %11s %14s %16s\n", "commits of another thread", "matches", "changes", "computed by",
            "own thread us", "commit to it us");
+    static const watched others[] = {
+        {"list of links", "all", {NULL, 0}, CHANGES_ITEMS, WATCHED_PROPERTY},
+        {"set of links", "some", {NULL, 0}, CHANGES_ITEMS, WATCHED_PROPERTY},
+        {"map of links", "named", {NULL, 0}, CHANGES_ITEMS, WATCHED_PROPERTY},
+        {"inverse collection", "of", {NULL, 0}, CHANGES_PARTS, WATCHED_BACKLINKS},
+        {"object, path into a list", NULL, {"all.rank", 8}, CHANGES_ITEMS, WATCHED_OBJECT},
+        {"sections by a path", "rank >= 0", {"group.label", 11}, CHANGES_GROUPS, WATCHED_SECTIONS},
+    };
     for (int limited = 1; limited >= 0; limited--) {
         versions_are_limited = limited;
         store s = open_store(NULL, "full", NULL);
@@ -481,6 +580,8 @@ static void handed(size_t rows) {
             hand(&all_watched[i], rows, 10000);
         }
         hand(&distinct, rows, 1);
+        fill_holder(&s, rows);
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++) hand(&others[i], rows, 10000);
         close_store(&s);
     }
 }

@@ -8,7 +8,21 @@ import MotteStorage
 import MotteValues
 
 class CollectionObserver: Observer {
+    final let collection: LiveCollection
+
+    init(_ collection: LiveCollection, _ filter: KeyPathFilter?) throws(DatabaseError) {
+        self.collection = collection
+        try super.init(collection.session, filter)
+    }
+
     override var tellsInitialState: Bool { true }
+
+    override var thing: ObservedThing? {
+        get throws(DatabaseError) {
+            guard collection.isValid, let plan = try collection.plan(), !plan.asksFunctions else { return nil }
+            return ObservedThing(kind: .collection(plan))
+        }
+    }
 
     /// The log no longer reaches back to what is remembered: begin anew.
     func restart() throws(DatabaseError) -> ChangeSet {
@@ -42,7 +56,14 @@ final class ListObserver: CollectionObserver {
 
     init(_ list: LiveElements, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.list = list
-        try super.init(list.session, filter)
+        try super.init(list, filter)
+    }
+
+    override var memory: any Sendable { oldCount }
+
+    override func remember(_ memory: any Sendable, at version: Version) {
+        super.remember(memory, at: version)
+        oldCount = memory as? Int ?? oldCount
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
@@ -92,7 +113,14 @@ final class BacklinksObserver: CollectionObserver {
 
     init(_ backlinks: LiveBacklinks, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.backlinks = backlinks
-        try super.init(backlinks.session, filter)
+        try super.init(backlinks, filter)
+    }
+
+    override var memory: any Sendable { oldKeys }
+
+    override func remember(_ memory: any Sendable, at version: Version) {
+        super.remember(memory, at: version)
+        oldKeys = memory as? [Int64] ?? oldKeys
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {

@@ -1,9 +1,9 @@
 /// A thread per open file that waits for new versions, prepares what they changed for the observers
 /// (`MovePreparation`), and tells the queues whose sessions are behind.
 ///
-/// It runs from the first bound session to the last: `remove` of the last one ends it and waits until it is gone, at
-/// most for the one query that is being moved on. It holds no lock while it sleeps or computes, and of the sessions it
-/// touches only what their bindings hand out.
+/// It runs from the first followed session (`FollowedSession`) to the last: `remove` of the last one ends it and waits
+/// until it is gone, at most for the one thing that is being moved on. It holds no lock while it sleeps or computes,
+/// and of the sessions it touches only what these hand out.
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -17,7 +17,7 @@ import Synchronization
 final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is only touched holding 'state'
     // @unchecked: only touched holding the lock around it.
     private struct State: @unchecked Sendable {
-        var bindings: [QueueBinding] = []
+        var sessions: [FollowedSession] = []
         var thread: pthread_t?
         /// Told to the thread that must end; a later one gets its own.
         var run: Run?
@@ -29,11 +29,11 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         let ending = Cancellation()
         let hasEnded = Atomic<Bool>(false)
         let forkGeneration = motte_shim_fork_generation()
-        let bindings: @Sendable () -> [QueueBinding]
+        let sessions: @Sendable () -> [FollowedSession]
 
-        init(_ database: Database, bindings: @escaping @Sendable () -> [QueueBinding]) {
+        init(_ database: Database, sessions: @escaping @Sendable () -> [FollowedSession]) {
             self.database = database
-            self.bindings = bindings
+            self.sessions = sessions
         }
     }
 
@@ -58,11 +58,11 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         }
     }
 
-    func add(_ binding: QueueBinding) throws(DatabaseError) {
+    func add(_ session: FollowedSession) throws(DatabaseError) {
         let failure = state.withLock { state -> Int32 in
-            state.bindings.append(binding)
+            state.sessions.append(session)
             guard state.thread == nil else { return 0 }
-            let run = Run(database) { [weak self] in self?.state.withLock { $0.bindings } ?? [] }
+            let run = Run(database) { [weak self] in self?.state.withLock { $0.sessions } ?? [] }
             var thread = pthread_t()
             let failure = pthread_create(&thread, nil, { argument in
                 CommitNotifier.loop(argument)
@@ -73,7 +73,7 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
                 state.run = run
             } else {
                 Unmanaged.passUnretained(run).release()
-                state.bindings.removeLast()
+                state.sessions.removeLast()
             }
             return failure
         }
@@ -82,10 +82,10 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         }
     }
 
-    func remove(_ binding: QueueBinding) {
+    func remove(_ session: FollowedSession) {
         let ended = state.withLock { state -> (thread: pthread_t, run: Run)? in
-            state.bindings.removeAll { $0 === binding }
-            guard state.bindings.isEmpty, let thread = state.thread, let run = state.run else { return nil }
+            state.sessions.removeAll { $0 === session }
+            guard state.sessions.isEmpty, let thread = state.thread, let run = state.run else { return nil }
             state.thread = nil
             state.run = nil
             return (thread, run)
@@ -112,7 +112,7 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         guard var seen = try? run.database.latestVersion(), let signal = try? run.database.signal() else { return }
         let preparation = MovePreparation(run.database, ending: run.ending)
-        var isBehind = preparation.tell(run.bindings(), seen, isCalm: true)
+        var isBehind = preparation.tell(run.sessions(), seen, isCalm: true)
         while !run.ending.isCancelled {
             do throws(DatabaseError) {
                 let newest = try signal.wait(
@@ -120,7 +120,7 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
                     cancellation: run.ending, cancellerWakes: true)
                 guard newest != nil || isBehind, !run.ending.isCancelled else { continue }
                 seen = newest ?? seen
-                isBehind = preparation.tell(run.bindings(), seen, isCalm: newest == nil)
+                isBehind = preparation.tell(run.sessions(), seen, isCalm: newest == nil)
             } catch {
                 // The file cannot be read just now; whoever refreshes will hear why.
                 usleep(100_000)

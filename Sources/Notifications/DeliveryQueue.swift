@@ -74,7 +74,9 @@ package final class DeliveryQueue: @unchecked Sendable {
         let binding = try QueueBinding(self, session, observers)
         observers.queueBinding = binding
         bindings.append(binding)
-        try observers.showQueue(isInWrite: session.isInWrite)
+        try observers.showNotifier(isInWrite: session.isInWrite)
+        // The notifier tells of versions that come from here on.
+        if try session.latestVersion > session.version { signal() }
         return binding.writes
     }
 
@@ -131,99 +133,5 @@ package final class DeliveryQueue: @unchecked Sendable {
 
     private func reentrant() -> DatabaseError {
         DatabaseError(.reentrant, "this queue is dispatching; its callbacks cannot wait for it or dispatch it again")
-    }
-}
-
-/// One session on one queue.
-final class QueueBinding: @unchecked Sendable {
-    // @unchecked: `shown` is atomic and `watching` locks; the rest belongs to the queue's owner, but for `end`, which
-    // locks in the notifier.
-    let queue: Unowned
-    private weak var session: Session?
-    private weak var observers: SessionObservers?
-    /// nil once ended: the notifier keeps the file open.
-    private var notifier: CommitNotifier?
-    private let shown: Atomic<UInt64>
-    private let watching = Locked<WatchedSession?>(nil)
-    private(set) var isEnded = false
-    let writes: QueuedWrites
-
-    /// The queue outlives its bindings or ends them.
-    struct Unowned {
-        weak var queue: DeliveryQueue?
-        func signal() { queue?.signal() }
-    }
-
-    init(_ queue: DeliveryQueue, _ session: Session, _ observers: SessionObservers) throws(DatabaseError) {
-        self.queue = Unowned(queue: queue)
-        writes = QueuedWrites(self.queue)
-        self.session = session
-        self.observers = observers
-        shown = Atomic(try session.version.rawValue)
-        let notifier = try CommitNotifier.of(session.database)
-        self.notifier = notifier
-        try notifier.add(self)
-    }
-
-    func noteShown(_ session: WatchedSession) {
-        shown.store(session.place.version.rawValue, ordering: .releasing)
-        // What was watched before goes outside the lock.
-        _ = watching.withLock { watching -> WatchedSession? in
-            let before = watching
-            watching = session
-            return before
-        }
-    }
-
-    // MARK: On the notifier's thread
-
-    func isBehind(_ version: Version) -> Bool { version.rawValue > shown.load(ordering: .acquiring) }
-
-    func newVersion(_ version: Version) {
-        if isBehind(version) { queue.signal() }
-    }
-
-    /// What the session observes, if it is behind a version.
-    func watched(behind version: Version) -> WatchedSession? {
-        guard isBehind(version), let session = watching.withLock({ $0 }), !session.queries.isEmpty else { return nil }
-        return session
-    }
-
-    /// While the session has let go of its file.
-    func pause() {
-        notifier?.remove(self)
-        notifier = nil
-    }
-
-    func goOn() throws(DatabaseError) {
-        guard !isEnded, notifier == nil, let session else { return }
-        let notifier = try CommitNotifier.of(session.database)
-        self.notifier = notifier
-        try notifier.add(self)
-    }
-
-    func end() {
-        guard !isEnded else { return }
-        isEnded = true
-        notifier?.remove(self)
-        notifier = nil
-        writes.end()
-    }
-
-    var hasWork: Bool {
-        guard !isEnded, let session, let observers, !session.isClosed, !session.isInWrite else { return false }
-        if observers.hasWaitingCallbacks || observers.awaitsInitial || writes.pause == 0 { return true }
-        guard let shown = try? session.version, let latest = try? session.latestVersion else { return false }
-        return latest > shown
-    }
-
-    func dispatch(atMost limit: Int) throws(DatabaseError) -> Int {
-        guard !isEnded, let session, let observers, !session.isClosed, !session.isInWrite, !observers.isDelivering
-        else {
-            return 0
-        }
-        _ = try session.refresh(at: .dispatch)
-        let delivered = try observers.run(atMost: limit)
-        return try delivered + writes.run(session, atMost: limit - delivered)
     }
 }

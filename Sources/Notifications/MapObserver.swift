@@ -10,7 +10,14 @@ final class MapObserver: CollectionObserver {
 
     init(_ map: LiveMap, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.map = map
-        try super.init(map.session, filter)
+        try super.init(map, filter)
+    }
+
+    override var memory: any Sendable { oldCount }
+
+    override func remember(_ memory: any Sendable, at version: Version) {
+        super.remember(memory, at: version)
+        oldCount = memory as? Int ?? oldCount
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {

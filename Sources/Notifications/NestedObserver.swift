@@ -7,15 +7,26 @@ import MotteValues
 
 final class NestedObserver: CollectionObserver {
     private let nested: LiveNested
-    private var place: NestedPlace
-    private var oldCount = 0
-    /// Of a map.
-    private var oldKeys: [String] = []
+    private struct Remembered: Sendable {
+        var place: NestedPlace
+        var count = 0
+        /// Of a map.
+        var keys: [String] = []
+    }
+
+    private var old: Remembered
 
     init(_ nested: LiveNested, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.nested = nested
-        place = NestedPlace(path: try nested.path() ?? [])
-        try super.init(nested.session, filter)
+        old = Remembered(place: NestedPlace(path: try nested.path() ?? []))
+        try super.init(nested, filter)
+    }
+
+    override var memory: any Sendable { old }
+
+    override func remember(_ memory: any Sendable, at version: Version) {
+        super.remember(memory, at: version)
+        old = memory as? Remembered ?? old
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
@@ -24,31 +35,31 @@ final class NestedObserver: CollectionObserver {
             changes.isSourceDeleted = true
             return changes
         }
-        place = NestedPlace(path: path)
+        old.place = NestedPlace(path: path)
         try remember()
         return changes
     }
 
     private func remember() throws(DatabaseError) {
-        oldCount = try nested.count()
+        old.count = try nested.count()
         guard nested.isMap else { return }
-        oldKeys = []
-        for index in 0 ..< oldCount { oldKeys.append(String(decoding: try nested.mapKey(at: index), as: UTF8.self)) }
+        old.keys = []
+        for index in 0 ..< old.count { old.keys.append(String(decoding: try nested.mapKey(at: index), as: UTF8.self)) }
     }
 
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
         guard context.moved else { return nil }
         version = context.to
-        guard nested.isValid, let path = try nested.path() else { return ended(oldCount, context) }
+        guard nested.isValid, let path = try nested.path() else { return ended(old.count, context) }
         guard let summary = try context.summary() else { return try restart() }
         let owner = nested.owner.key.rawValue
         let table = summary.table(nested.owner.table)
-        var edits = NestedEdits(ListReplay(count: oldCount), hearsOfInner: filter == nil)
+        var edits = NestedEdits(ListReplay(count: old.count), hearsOfInner: filter == nil)
         for operation in table?.nested(nested.column, owner)?.operations ?? [] {
-            edits.apply(operation, place.path)
-            place.follow(operation)
+            edits.apply(operation, old.place.path)
+            old.place.follow(operation)
         }
-        place = NestedPlace(path: path)
+        old.place = NestedPlace(path: path)
         let modified = try context.changedPositions(nested, filter)
         guard edits.isTouched || !modified.isEmpty else { return nil }
         return nested.isMap ? try mapChanges(edits, modified, context) : try listChanges(edits, modified, context)
@@ -57,8 +68,8 @@ final class NestedObserver: CollectionObserver {
     private func listChanges(
         _ edits: NestedEdits, _ modified: [Int], _ context: DeliveryContext
     ) throws(DatabaseError) -> ChangeSet? {
-        oldCount = try nested.count()
-        guard !edits.replay.isBroken, edits.replay.count == oldCount else {
+        old.count = try nested.count()
+        guard !edits.replay.isBroken, edits.replay.count == old.count else {
             throw .corrupted("the change log of a nested list does not add up to the list")
         }
         return changeSet(edits.replay.difference(modified: modified), context)
@@ -67,20 +78,20 @@ final class NestedObserver: CollectionObserver {
     private func mapChanges(
         _ edits: NestedEdits, _ modified: [Int], _ context: DeliveryContext
     ) throws(DatabaseError) -> ChangeSet? {
-        let before = oldKeys
+        let before = old.keys
         try remember()
         var changes = ChangeSet(.collection, from: context.from, to: context.to)
         var left = 0
         var right = 0
         func isBelow(_ key: String, _ other: String) -> Bool { key.utf8.lexicographicallyPrecedes(other.utf8) }
-        while left < before.count || right < oldKeys.count {
-            if right == oldKeys.count || (left < before.count && isBelow(before[left], oldKeys[right])) {
+        while left < before.count || right < old.keys.count {
+            if right == old.keys.count || (left < before.count && isBelow(before[left], old.keys[right])) {
                 changes.deletions.append(left)
                 changes.keyDeletions.append(before[left])
                 left += 1
-            } else if left == before.count || isBelow(oldKeys[right], before[left]) {
+            } else if left == before.count || isBelow(old.keys[right], before[left]) {
                 changes.insertions.append(right)
-                changes.keyInsertions.append(oldKeys[right])
+                changes.keyInsertions.append(old.keys[right])
                 right += 1
             } else {
                 let isLinked = PositionMap.contains(modified, right)

@@ -15,6 +15,10 @@ final class ObjectObserver: Observer {
         try super.init(object.session, filter)
     }
 
+    override var thing: ObservedThing? {
+        get throws(DatabaseError) { ObservedThing(kind: .object(object.table, object.key)) }
+    }
+
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
         guard context.moved else { return nil }
         version = context.to

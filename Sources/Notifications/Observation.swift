@@ -68,7 +68,7 @@ package final class Observation: @unchecked Sendable {
         if isStopped { return .end }
         if awaitsInitial, !session.isInWrite, !session.isInGroup {
             try prepareInitial()
-            try SessionObservers.known(session)?.showQueue(isInWrite: false)
+            try SessionObservers.known(session)?.showNotifier(isInWrite: false)
         }
         if let changes = take() { return .changes(changes) }
         return isFinished ? .end : .pending
@@ -89,7 +89,7 @@ package final class Observation: @unchecked Sendable {
     /// Computes what the session's last move means for the observer. If it is skipped, its owner knows of the changes
     /// already: they are not told, and those that still wait are told as if they had come after them.
     func prepare(_ context: DeliveryContext, isSkipped: Bool) throws(DatabaseError) {
-        guard !isFinished, !isStopped, let changes = try observer.advance(context) else { return }
+        guard !isFinished, !isStopped, let changes = try observer.move(context) else { return }
         guard isSkipped else { return add(changes) }
         waiting = waiting.map { $0.knowing(changes) }.flatMap { $0.isEmpty && $0.kind != .session ? nil : $0 }
         if changes.isSourceDeleted { isFinished = true }

@@ -1,6 +1,8 @@
 /// What computes the changes of one observed thing: remembers it as it was, and compares when the session moves.
 ///
-/// On the session's thread only. `advance` is called with the session at a committed version and nothing changed in it.
+/// On one thread at a time: that of the session, or for a copy in a frozen session that of the notifier
+/// (`WatchedObserver`). `advance` is called with the session at a committed version and nothing changed in it.
+import CMotteShim
 import MotteLiveObjects
 import MotteStorage
 import MotteValues
@@ -21,8 +23,23 @@ class Observer {
     /// Whether the first delivery tells the state that observation starts from.
     var tellsInitialState: Bool { false }
 
-    /// What the notifier may move on ahead of the session.
-    var watched: WatchedQuery? { nil }
+    /// The query that the notifier may move on ahead of the session.
+    var watchedQuery: WatchedQuery? { nil }
+
+    /// What is observed, for the notifier; nil where only the session can say what changed.
+    var thing: ObservedThing? { get throws(DatabaseError) { nil } }
+
+    /// What is remembered, as a value of no session.
+    var memory: any Sendable { NoMemory() }
+
+    /// Remembers what another observer of the same thing remembers at a version.
+    func remember(_ memory: any Sendable, at version: Version) { self.version = version }
+
+    /// Puts what is known by now into the collection itself, which need not find it out again.
+    func show() {}
+
+    private lazy var slot = PreparedSlot()
+    private var isWatched = false
 
     /// Remembers the present state.
     func initialState() throws(DatabaseError) -> ChangeSet {
@@ -34,4 +51,27 @@ class Observer {
 
     /// What changed since the remembered version, nil for nothing; remembers the present one.
     func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? { nil }
+
+    /// The same, by what the notifier has found out if it was first.
+    final func move(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
+        guard isWatched, context.moved else { return try advance(context) }
+        if let ready = slot.take(from: context.from, to: context.to), version == context.from {
+            session.counters.add(movesTaken: 1)
+            remember(ready.memory, at: ready.to)
+            show()
+            return ready.changes
+        }
+        let start = motte_shim_monotonic_ns()
+        defer { slot.note(nanoseconds: motte_shim_monotonic_ns() &- start) }
+        return try advance(context)
+    }
+
+    /// What the notifier needs to move it on.
+    final func watched() throws(DatabaseError) -> WatchedObserver? {
+        guard let thing = try thing, try session.version == version else { return nil }
+        isWatched = true
+        return WatchedObserver(thing: thing, filter: filter, memory: memory, slot: slot)
+    }
 }
+
+struct NoMemory: Sendable {}

@@ -1,6 +1,7 @@
 /// Observed results: those over a class follow their query (`ObservedQuery`) and share what its observers have worked
 /// out, or the notifier ahead of them (`SharedKeys`). All others, over lists, backlinks and sections, are evaluated
-/// anew when something they depend on changed, and counted in `fullReruns`.
+/// anew when something they depend on changed, and counted in `fullReruns`; ahead of the session like other collections
+/// (`WatchedObserver`).
 import CMotteShim
 import MotteLiveObjects
 import MotteQueryEngine
@@ -25,7 +26,19 @@ final class ResultsObserver: CollectionObserver {
         } else {
             query = nil
         }
-        try super.init(results.session, filter)
+        try super.init(results, filter)
+    }
+
+    override var memory: any Sendable { keys }
+
+    override func remember(_ memory: any Sendable, at version: Version) {
+        super.remember(memory, at: version)
+        keys = memory as? KeyBlocks ?? keys
+    }
+
+    /// Those over a class are the query's.
+    override var thing: ObservedThing? {
+        get throws(DatabaseError) { query == nil ? try super.thing : nil }
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
@@ -54,13 +67,13 @@ final class ResultsObserver: CollectionObserver {
         return shared
     }
 
-    override var watched: WatchedQuery? {
+    override var watchedQuery: WatchedQuery? {
         guard let query, let shared, (try? session.version) == version else { return nil }
         return WatchedQuery(query: query, shared: shared, keys: keys)
     }
 
     /// Saves the collection itself from being evaluated for what is known here.
-    private func show() {
+    override func show() {
         guard let limit = query?.limit else { return results.install(keys) }
         results.install(keys.limited(to: limit))
     }
@@ -125,12 +138,13 @@ final class ResultsObserver: CollectionObserver {
 
 /// A collection of values has no rows whose changes could be followed: its values are compared.
 final class ValuesObserver: CollectionObserver {
-    private let collection: LiveCollection
     private var values: [Value] = []
 
-    init(_ collection: LiveCollection, _ filter: KeyPathFilter?) throws(DatabaseError) {
-        self.collection = collection
-        try super.init(collection.session, filter)
+    override var memory: any Sendable { values }
+
+    override func remember(_ memory: any Sendable, at version: Version) {
+        super.remember(memory, at: version)
+        values = memory as? [Value] ?? values
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
@@ -148,6 +162,10 @@ final class ValuesObserver: CollectionObserver {
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
         guard context.moved else { return nil }
         version = context.to
+        // Keys of a map; results of what is gone are empty.
+        if let elements = collection as? LiveElements, try !elements.owner.exists() {
+            return ended(values.count, context)
+        }
         let linked = try context.changedPositions(ofValues: collection, filter)
         if linked.isEmpty, let results = collection as? LiveResults, let summary = try context.summary(),
             !results.source.isTouched(summary)

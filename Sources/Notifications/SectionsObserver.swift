@@ -16,7 +16,18 @@ final class SectionsObserver: CollectionObserver {
     private var layout = SectionLayout.empty
     /// Changes of the collection that the sections do not show, such as those of other sections than the observed one.
     /// They are part of the next change set, because positions moved with them.
-    private var untold: (base: ChangeSet, from: SectionLayout)?
+    private var untold: Untold?
+
+    private struct Untold: Sendable {
+        let base: ChangeSet
+        let from: SectionLayout
+    }
+
+    private struct Remembered: Sendable {
+        let layout: SectionLayout
+        let untold: Untold?
+        let elements: any Sendable
+    }
 
     init(_ sections: LiveSections, only: SectionLayout.Key?, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.sections = sections
@@ -27,10 +38,36 @@ final class SectionsObserver: CollectionObserver {
         } else {
             keyFilter = nil
         }
-        try super.init(sections.session, filter)
+        try super.init(sections.base, filter)
     }
 
-    override var watched: WatchedQuery? { elements.watched }
+    override var watchedQuery: WatchedQuery? { elements.watchedQuery }
+
+    /// A function is called on the session's thread, with its elements.
+    override var thing: ObservedThing? {
+        get throws(DatabaseError) {
+            guard sections.key.path != nil, sections.isValid, let plan = try sections.base.plan(), !plan.asksFunctions
+            else {
+                return nil
+            }
+            return ObservedThing(kind: .sections(plan, sections.key, only: only))
+        }
+    }
+
+    override var memory: any Sendable { Remembered(layout: layout, untold: untold, elements: elements.memory) }
+
+    override func remember(_ memory: any Sendable, at version: Version) {
+        super.remember(memory, at: version)
+        guard let memory = memory as? Remembered else { return }
+        layout = memory.layout
+        untold = memory.untold
+        elements.remember(memory.elements, at: version)
+    }
+
+    override func show() {
+        elements.show()
+        sections.install(layout)
+    }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
         var changes = try elements.initialState()
@@ -65,7 +102,7 @@ final class SectionsObserver: CollectionObserver {
         let from = untold?.from ?? old
         changes.sectioned = SectionedChanges(
             base: base, from: from, to: layout, only: only, lastIndex: only.flatMap(old.find))
-        untold = changes.isEmpty ? (base, from) : nil
+        untold = changes.isEmpty ? Untold(base: base, from: from) : nil
         return changes.isEmpty ? nil : changes
     }
 

@@ -8,6 +8,7 @@
 ///  4. The first callback that fails ends the round with its error; the others keep what they wait for.
 ///
 /// The initial state is not delivered by begin-write: it would be out of date at once. It comes with the next commit.
+import CMotteShim
 import MotteLiveObjects
 import MotteStorage
 import MotteValues
@@ -33,7 +34,15 @@ package final class SessionObservers: SessionHook {
     /// Only tests choose; observers that were told how share nothing with others.
     package var patching = ResultsPatching.byCost
     /// Set by the delivery queue the session is bound to.
-    var queueBinding: QueueBinding?
+    var queueBinding: QueueBinding? {
+        get { followed as? QueueBinding }
+        set {
+            followed?.end()
+            followed = newValue
+        }
+    }
+    /// For the notifier.
+    private var followed: FollowedSession?
 
     private init(_ session: Session) throws(DatabaseError) {
         self.session = session
@@ -42,7 +51,7 @@ package final class SessionObservers: SessionHook {
     }
 
     deinit {
-        queueBinding?.end()
+        followed?.end()
         keepsHistory?.release()
     }
 
@@ -64,20 +73,20 @@ package final class SessionObservers: SessionHook {
     package func sessionWillClose(_ session: Session) {
         for entry in entries { entry.token?.stop() }
         entries = []
-        queueBinding?.end()
-        queueBinding = nil
+        followed?.end()
+        followed = nil
         keepsHistory?.release()
     }
 
     package func sessionWillLeaveFile(_ session: Session) {
-        queueBinding?.pause()
+        followed?.pause()
         keepsHistory?.release()
         keepsHistory = nil
     }
 
     package func sessionDidReturn(_ session: Session) throws(DatabaseError) {
         keepsHistory = try HistoryClaim(session)
-        try queueBinding?.goOn()
+        try followed?.goOn()
     }
 
     // MARK: Registering
@@ -118,6 +127,7 @@ package final class SessionObservers: SessionHook {
         }
         preparing = true
         defer { preparing = false }
+        let start = motte_shim_monotonic_ns()
         let context = try DeliveryContext(
             session, from: preparedVersion, isOwnCommit: point == .commit, patching)
         let version = context.to
@@ -136,16 +146,29 @@ package final class SessionObservers: SessionHook {
             }
         }
         keepsHistory?.move(to: version)
-        try showQueue(isInWrite: point == .beginWrite)
+        if followed == nil, point == .refresh, context.moved, context.patching == .byCost,
+            motte_shim_monotonic_ns() &- start >= WatchedSession.leastNanoseconds
+        {
+            // Without it, everything goes on as before.
+            followed = try? FollowedSession(session)
+        }
+        try showNotifier(isInWrite: point == .beginWrite)
     }
 
+    package func waitUntilPrepared(_ version: Version) { followed?.waitUntilTold(version) }
+
     /// Tells the notifier what is shown and observed.
-    func showQueue(isInWrite: Bool) throws(DatabaseError) {
-        guard let queueBinding else { return }
-        let watched = isInWrite ? [] : entries.compactMap { entry in
-            entry.token.flatMap { $0.isStopped || $0.awaitsInitial ? nil : $0.observer.watched }
+    func showNotifier(isInWrite: Bool) throws(DatabaseError) {
+        guard let followed else { return }
+        var (queries, observers): ([WatchedQuery], [WatchedObserver]) = ([], [])
+        if !isInWrite {
+            for entry in entries {
+                guard let token = entry.token, !token.isDone, !token.awaitsInitial else { continue }
+                if let query = token.observer.watchedQuery { queries.append(query) }
+                if let observer = try token.observer.watched() { observers.append(observer) }
+            }
         }
-        queueBinding.noteShown(WatchedSession(at: try session.committedSnapshot().trace, watched))
+        followed.noteShown(WatchedSession(at: try session.committedSnapshot().trace, queries, observers))
     }
 
     /// Runs the callbacks that wait, at most that many; answers how many ran.

@@ -8,6 +8,7 @@
  *   R1  there are ROWS entries of each of the last KEPT rounds, by scan and by index, and none of any other
  *   R2  the list is 1 ... k
  *   R3  each entry's text is made from its round and number
+ * Ballast is for those who want large commits; nothing is said about it.
  */
 #ifndef MOTTE_CRASH_H
 #define MOTTE_CRASH_H
@@ -21,7 +22,8 @@ enum { ROWS = 7, KEPT = 5 };
 
 static const char schema_text[] =
     "Journal { id: int key, round: int, rounds: list<int>, last: link<Entry> }\n"
-    "Entry { name: string key, round: int indexed, number: int, journal: link<Journal> }\n";
+    "Entry { name: string key, round: int indexed, number: int, journal: link<Journal> }\n"
+    "Ballast { weight: int }\n";
 
 typedef struct store {
     motte_realm *realm;

@@ -4,8 +4,14 @@
  *   K1  a writer that lives goes on writing: the dead left no lock behind
  *   K2  an observer that lives hears of the newest acknowledged commit
  *   K3  what observers are shown has no smaller round than before
+ *   K5  what an observer is told of a list leads from what it was shown to what it is shown
+ *   K6  a child that an observer forks, its notifier being at work or not, is refused what its parent has opened, and
+ *       opens its own
  * and after every fourth, and at the end, in a new process:
  *   K4  the file is sound (crash.h) and shows every acknowledged round
+ *
+ * Some commits change so many rows that the observers' notifiers compute ahead of them, of a list, an object, sections
+ * and queries, when they are killed.
  *
  * Children are forked, not started: a cycle costs milliseconds. Their words lie in memory that outlives them. The time
  * from a commit to the callback in another process is measured on the way. Prints one line and ends with 0.
@@ -16,6 +22,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,10 +54,34 @@ static unsigned chance(unsigned bound) {
 
 /* ---------------------------------------------------------------------------------------------------- children */
 
+enum { BALLAST = 256 };
+
+/* So many rows that they are the notifier's. */
+static void change_many(store *in) {
+    motte_class ballast;
+    motte_prop weight;
+    MUST(motte_class_find(in->realm, "Ballast", MOTTE_NTS, &ballast));
+    weight = prop_of(in, ballast, "weight");
+    motte_value value = int_value((int64_t)chance(1000));
+    MUST(motte_realm_begin_write(in->realm, -1));
+    for (motte_key key = 0; key < BALLAST; key++) {
+        if (motte_row_exists(in->realm, ballast, key) == MOTTE_OK) {
+            MUST(motte_row_set_many(in->realm, ballast, key, &weight, &value, 1));
+        } else {
+            motte_key made;
+            MUST(motte_row_create(in->realm, ballast, &weight, &value, 1, 0, &made));
+        }
+    }
+}
+
 static void be_writer(const char *file) {
     store in = open_store(file, "full");
     for (;;) {
         int64_t round;
+        if (chance(3) == 0) {
+            change_many(&in);
+            MUST(motte_realm_commit(in.realm, 0, NULL));
+        }
         MUST(write_round(&in, &round));
         if (round < MOST_ROUNDS) words->committed[round] = now();
         for (int64_t known = words->acknowledged; known < round;) {
@@ -83,6 +114,69 @@ static motte_status heard(void *userdata, const motte_changes *changes) {
     return 0;
 }
 
+/* A list as it was told. */
+typedef struct told {
+    motte_coll *list;
+    size_t count;
+} told;
+
+static motte_status heard_of_list(void *userdata, const motte_changes *changes) {
+    told *self = userdata;
+    motte_changes_details details = {.struct_size = sizeof details};
+    size_t count;
+    MUST(motte_changes_info(changes, &details));
+    MUST(motte_coll_count(self->list, &count));
+    if (details.flags & MOTTE_CHANGES_INITIAL) self->count = count;
+    else self->count += details.insertion_count - details.deletion_count;
+    if (self->count != count) _exit(5); /* K5 */
+    return 0;
+}
+
+static motte_status heard_of_more(void *userdata, const motte_changes *changes) {
+    (void)userdata, (void)changes;
+    return 0;
+}
+
+/* So much that the notifier has something to do. */
+static void observe_more(store *in) {
+    static told rounds;
+    motte_value id = int_value(1);
+    motte_token *token;
+    motte_key journal;
+    motte_coll *all;
+    motte_object *object;
+    motte_sections *sections;
+    motte_query *query;
+    if (motte_row_find(in->realm, in->journal_class, &id, &journal) != MOTTE_OK) return;
+    MUST(motte_row_get_coll(in->realm, in->journal_class, journal, in->rounds, &rounds.list));
+    MUST(motte_observe_coll(rounds.list, 0, heard_of_list, &rounds, NULL, &token));
+    MUST(motte_object_at(in->realm, in->journal_class, journal, &object));
+    MUST(motte_observe_object(object, 0, heard_of_more, NULL, NULL, &token));
+    MUST(motte_query_parse(in->realm, in->entry_class, "SORT(number DESC)", MOTTE_NTS, NULL, 0, &query));
+    MUST(motte_query_run(query, &all));
+    MUST(motte_observe_coll(all, 0, heard_of_more, NULL, NULL, &token));
+    MUST(motte_sections_by_path(all, "round", MOTTE_NTS, 0, &sections));
+    MUST(motte_observe_sections(sections, NULL, 0, 0, heard_of_more, NULL, NULL, &token));
+}
+
+/* A child with a thread less than its parent. */
+static void fork_once(store *in, const char *file) {
+    bool advanced;
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (motte_realm_refresh(in->realm, &advanced) != MOTTE_E_FORKED) _exit(6); /* K6 */
+        store own = open_store(file, "full");
+        motte_coll *all;
+        size_t count;
+        MUST(motte_class_all(own.realm, own.entry_class, &all));
+        MUST(motte_coll_count(all, &count));
+        _exit(count % ROWS == 0 ? 0 : 7);
+    }
+    if (waitpid(child, &status, 0) != child || status != 0) _exit(6);
+}
+
 static void be_observer(const char *file, int number) {
     motte_queue *queue;
     motte_token *token;
@@ -93,8 +187,12 @@ static void be_observer(const char *file, int number) {
     observer self = {&in, number};
     MUST(motte_class_all(in.realm, in.journal_class, &all));
     MUST(motte_observe_coll(all, 0, heard, &self, NULL, &token));
+    observe_more(&in);
     MUST(motte_queue_fd(queue, &waiting.fd));
-    while (poll(&waiting, 1, -1) >= 0) MUST(motte_queue_dispatch(queue, 0, NULL));
+    while (poll(&waiting, 1, -1) >= 0) {
+        MUST(motte_queue_dispatch(queue, 0, NULL));
+        if (chance(10) == 0) fork_once(&in, file);
+    }
 }
 
 static pid_t start(const char *file, int number) {

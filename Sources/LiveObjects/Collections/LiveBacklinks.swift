@@ -59,7 +59,7 @@ package final class LiveBacklinks: LiveCollection {
 
     override func resultsSource() throws(DatabaseError) -> ResultsSource { .backlinks(self) }
 
-    override func plan() throws(DatabaseError) -> CollectionPlan? {
+    package override func plan() throws(DatabaseError) -> CollectionPlan? {
         .backlinks(owner.table, owner.key, origin: origin, column)
     }
 

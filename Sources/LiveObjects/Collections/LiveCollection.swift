@@ -82,7 +82,7 @@ package class LiveCollection {
     func resultsSource() throws(DatabaseError) -> ResultsSource { throw notObjects() }
 
     /// What it consists of apart from its session; nil when it is gone.
-    func plan() throws(DatabaseError) -> CollectionPlan? { nil }
+    package func plan() throws(DatabaseError) -> CollectionPlan? { nil }
 
     /// The same collection in the frozen counterpart of its session.
     package func freeze() throws(DatabaseError) -> LiveCollection { self }

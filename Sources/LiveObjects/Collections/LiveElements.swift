@@ -101,7 +101,7 @@ package class LiveElements: LiveCollection {
         return .list(self)
     }
 
-    override func plan() throws(DatabaseError) -> CollectionPlan? { .elements(owner.table, owner.key, column) }
+    package override func plan() throws(DatabaseError) -> CollectionPlan? { .elements(owner.table, owner.key, column) }
 
     package override func freeze() throws(DatabaseError) -> LiveCollection {
         isFrozen ? self : try counterpart(of: try owner.freeze())

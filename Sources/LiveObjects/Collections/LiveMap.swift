@@ -152,7 +152,9 @@ final class LiveMapKeys: LiveElements {
         value.kind == .string ? try map.position(of: value.bytes) : nil
     }
 
-    override func plan() throws(DatabaseError) -> CollectionPlan? { .mapKeys(owner.table, owner.key, map.column) }
+    package override func plan() throws(DatabaseError) -> CollectionPlan? {
+        .mapKeys(owner.table, owner.key, map.column)
+    }
 
     override func counterpart(of owner: LiveObject) throws(DatabaseError) -> LiveElements {
         try owner.map(map.column).mapKeys()

@@ -217,7 +217,7 @@ package final class LiveNested: LiveCollection {
         return .nested(self)
     }
 
-    override func plan() throws(DatabaseError) -> CollectionPlan? {
+    package override func plan() throws(DatabaseError) -> CollectionPlan? {
         try path().map { .nested(owner.table, owner.key, column, $0, isMap: isMap) }
     }
 

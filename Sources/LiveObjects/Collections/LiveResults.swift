@@ -79,7 +79,7 @@ package final class LiveResults: LiveCollection {
     package override func results() throws(DatabaseError) -> LiveResults { self }
     override func resultsSource() throws(DatabaseError) -> ResultsSource { source }
 
-    override func plan() throws(DatabaseError) -> CollectionPlan? {
+    package override func plan() throws(DatabaseError) -> CollectionPlan? {
         try source.plan().map { .results($0, stages, valueStages) }
     }
 

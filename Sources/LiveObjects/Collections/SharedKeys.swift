@@ -156,11 +156,19 @@ package final class SharedKeys: Sendable {
 
     // MARK: What it costs
 
-    /// What the next move may take, by the last ones: the most of them, which counts for less the longer ago it was.
+    /// What the next move may take, by the last ones.
     package var expectedNanoseconds: Int64 { cost.load(ordering: .relaxed) }
 
-    /// That working out the query took so long. Of what two threads note at once one may be lost.
+    /// That working out the query took so long.
     package func note(nanoseconds: Int64) {
-        cost.store(max(nanoseconds, cost.load(ordering: .relaxed) / 4 * 3), ordering: .relaxed)
+        cost.noteExpected(nanoseconds)
+    }
+}
+
+extension Atomic<Int64> {
+    /// Keeps the most of the last times, which counts for less the longer ago it was. Of what two threads note at once
+    /// one may be lost.
+    package func noteExpected(_ nanoseconds: Int64) {
+        store(Swift.max(nanoseconds, load(ordering: .relaxed) / 4 * 3), ordering: .relaxed)
     }
 }

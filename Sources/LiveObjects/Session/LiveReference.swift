@@ -27,9 +27,19 @@ package indirect enum CollectionPlan {
         case fixedValues(FixedValues, PropertyType, Bool)
     }
 
+    /// Whether elements depend on what a function says, which belongs to the thread it was given on.
+    package var asksFunctions: Bool {
+        guard case .results(let source, _, _) = self else { return false }
+        return switch source {
+        case .section(let base, let key, _): key.path == nil || base.asksFunctions
+        case .collection(let base): base.asksFunctions
+        case .table, .fixed, .fixedValues: false
+        }
+    }
+
     /// The collection as a session shows it; nil when what it belongs to is not there. `since` is the version that the
     /// plan was made for: what is nested in a mixed value may have moved.
-    func open(in session: Session, since version: Version) throws(DatabaseError) -> LiveCollection? {
+    package func open(in session: Session, since version: Version) throws(DatabaseError) -> LiveCollection? {
         switch self {
         case .elements(let table, let key, let column):
             return try session.object(table, at: key)?.elements(column)

@@ -403,7 +403,13 @@ package final class Session: @unchecked Sendable {
             throw DatabaseError(
                 .alreadyInWrite, "nobody else can commit while this session writes; commit or cancel first", path: path)
         }
-        return try database.signal().wait(after: try version, timeoutMilliseconds: timeoutMilliseconds) != nil
+        guard
+            let newest = try database.signal().wait(after: try version, timeoutMilliseconds: timeoutMilliseconds)
+        else {
+            return false
+        }
+        hook?.waitUntilPrepared(newest)
+        return true
     }
 
     /// A session that shows this version for good and may be used from every thread. Of a frozen one: itself.
@@ -427,6 +433,11 @@ package final class Session: @unchecked Sendable {
         lastFrozen = made
         lastFrozenVersion = try version
         return made
+    }
+
+    /// A frozen session of no other one, for looking at a version that somebody has got hold of.
+    package static func frozen(_ snapshot: Snapshot, of database: Database) -> Session {
+        Session(SessionOptions(.memory("")), database, snapshot, owner: 0, frozen: FrozenSources(snapshot))
     }
 
     private func makeFrozen() throws(DatabaseError) -> Session {

@@ -18,6 +18,9 @@ package protocol SessionHook: AnyObject {
     /// True while callbacks of this session run: it must not be moved or closed under them.
     var isDelivering: Bool { get }
 
+    /// Before a wait for a change returns: what a version means to observers may be about to be known.
+    func waitUntilPrepared(_ version: Version)
+
     /// What a group committed is not there after all: its flush failed.
     func groupWasLost()
 

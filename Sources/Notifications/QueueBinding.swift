@@ -1,0 +1,51 @@
+/// One session on one queue: it is told of new versions once what it observes was moved on to them, and its writes wait
+/// there for their turn.
+import MotteLiveObjects
+import MotteValues
+
+final class QueueBinding: FollowedSession, @unchecked Sendable {  // @unchecked: as it is above
+    let queue: Unowned
+    private weak var observers: SessionObservers?
+    let writes: QueuedWrites
+
+    /// The queue outlives its bindings or ends them.
+    struct Unowned {
+        weak var queue: DeliveryQueue?
+        func signal() { queue?.signal() }
+    }
+
+    init(_ queue: DeliveryQueue, _ session: Session, _ observers: SessionObservers) throws(DatabaseError) {
+        self.queue = Unowned(queue: queue)
+        self.observers = observers
+        writes = QueuedWrites(self.queue)
+        try super.init(session)
+    }
+
+    override func tell(_ version: Version) {
+        super.tell(version)
+        if isBehind(version) { queue.signal() }
+    }
+
+    override func end() {
+        guard !isEnded else { return }
+        super.end()
+        writes.end()
+    }
+
+    var hasWork: Bool {
+        guard !isEnded, let session, let observers, !session.isClosed, !session.isInWrite else { return false }
+        if observers.hasWaitingCallbacks || observers.awaitsInitial || writes.pause == 0 { return true }
+        guard let shown = try? session.version, let latest = try? session.latestVersion else { return false }
+        return latest > shown
+    }
+
+    func dispatch(atMost limit: Int) throws(DatabaseError) -> Int {
+        guard !isEnded, let session, let observers, !session.isClosed, !session.isInWrite, !observers.isDelivering
+        else {
+            return 0
+        }
+        _ = try session.refresh(at: .dispatch)
+        let delivered = try observers.run(atMost: limit)
+        return try delivered + writes.run(session, atMost: limit - delivered)
+    }
+}
