@@ -8,12 +8,6 @@ import MotteValues
 import TestSupport
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 @Suite struct CompatibilityTests {
     let directory = TemporaryDirectory()
 
@@ -23,36 +17,22 @@ import Testing
         return parts.joined(separator: "/") + "/Compatibility/"
     }()
 
-    static func bytes(_ path: String) throws -> [UInt8] {
-        let file = try #require(fopen(path, "rb"), "\(path)")
-        defer { fclose(file) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        while true {
-            let count = fread(&buffer, 1, buffer.count, file)
-            if count == 0 { return bytes }
-            bytes += buffer[..<count]
-        }
-    }
-
     /// A copy that may be written.
-    func copy(_ format: String, _ name: String = "store") throws -> String {
+    func copy(_ format: String, _ name: String = "store") -> String {
         let path = directory.file(format + ".motte")
-        let file = try #require(fopen(path, "wb"))
-        let bytes = try Self.bytes(Self.folder + format + "/\(name).motte")
-        #expect(fwrite(bytes, 1, bytes.count, file) == bytes.count)
-        fclose(file)
+        let bytes = TemporaryDirectory.read(Self.folder + format + "/\(name).motte")
+        #expect(!bytes.isEmpty && TemporaryDirectory.write(bytes, path))
         return path
     }
 
-    func expected(_ format: String) throws -> [String] {
-        String(decoding: try Self.bytes(Self.folder + format + "/store.txt"), as: UTF8.self)
+    func expected(_ format: String) -> [String] {
+        String(decoding: TemporaryDirectory.read(Self.folder + format + "/store.txt"), as: UTF8.self)
             .split(separator: "\n").map(String.init)
     }
 
     private func compare(_ session: Session, _ format: String) throws {
         let found = try CompatibilityText.lines(session)
-        let expected = try expected(format)
+        let expected = expected(format)
         #expect(found.count == expected.count)
         for (line, wanted) in zip(found, expected) where line != wanted {
             Issue.record("found \(line)\nwanted \(wanted)")
@@ -62,7 +42,7 @@ import Testing
 
     /// All types and long values, in files of both forms.
     @Test(arguments: ["store", "own"]) func filesWithLongValuesAreReadAndWritten(name: String) throws {
-        var options = SessionOptions(path: try copy("1.0-long", name))
+        var options = SessionOptions(path: copy("1.0-long", name))
         options.isDurable = false
         let session = try Session.open(options)
         try compare(session, "1.0-long")
@@ -83,9 +63,42 @@ import Testing
         #expect(try again.database.snapshot().verify().isSound)
     }
 
+    /// Lists with lengths of one and two bytes, declared widths, and clusters of 480 rows and of 1,904.
+    @Test(arguments: [("store", 480), ("own", 1_904)])
+    func filesWithNarrowLengthsAreReadAndWritten(name: String, rows: Int) throws {
+        var options = SessionOptions(path: copy("1.0-packed", name))
+        options.isDurable = false
+        let session = try Session.open(options)
+        try compare(session, "1.0-packed")
+        let header = try session.database.pages.header
+        #expect(header.incompatibleFeatures == FileHeader.packedLengthsFeature && header.rowsPerCluster == rows)
+        #expect(try session.schema.type(named: "Item").property(named: "half")?.width == .bits16)
+        #expect(try session.database.snapshot().verify().isSound)
+        let table = try session.tableKey("Item")
+        func list(_ session: Session, _ key: Int64, _ name: String) throws -> LiveList {
+            let item = try #require(try session.object(table, at: ObjectKey(key)))
+            return try #require(try item.collection(name) as? LiveList)
+        }
+        // One that leaves its tree, one that gets one, one beside them, and rows behind them.
+        try session.inWrite {
+            try list(session, 9, "li").remove(at: 0, count: 650)
+            let texts = try list(session, 11, "ls")
+            for _ in 0 ..< 100 { try texts.append(.string("more")) }
+            try list(session, 12, "lt").append(.timestamp(Timestamp(seconds: 1, nanoseconds: 2)))
+            try session.object(table, at: ObjectKey(13))?.delete()
+            for _ in 0 ..< 500 { try session.add("Many") }
+        }
+        try session.close()
+        let again = try Session.open(options)
+        #expect(try list(again, 9, "li").allValues.last == .int(699 << 20))
+        #expect(try list(again, 11, "ls").allValues.suffix(100).allSatisfy { $0 == .string("more") })
+        #expect(try again.objects("Many").count() == 2_500)
+        #expect(try again.database.snapshot().verify().isSound)
+    }
+
     @Test(arguments: ["1.0"])
     func filesOfEarlierReleasesAreRead(format: String) throws {
-        var options = SessionOptions(path: try copy(format))
+        var options = SessionOptions(path: copy(format))
         options.isReadOnly = true
         let session = try Session.open(options)
         try compare(session, format)
@@ -99,7 +112,7 @@ import Testing
 
     @Test(arguments: ["1.0"])
     func filesOfEarlierReleasesAreWritten(format: String) throws {
-        let path = try copy(format)
+        let path = copy(format)
         var options = SessionOptions(path: path)
         options.isDurable = false
         let session = try Session.open(options)
@@ -144,7 +157,7 @@ import Testing
 
     @Test func olderFilesAreMigrated() throws {
         var options = SessionOptions(
-            path: try copy("1.0"),
+            path: copy("1.0"),
             schema: try SchemaText.parse(
                 "All { id: int key, n: int?, s: string?, li: list<int>, other: list<All> } Many { n: int indexed }"))
         options.schemaVersion = 4

@@ -55,20 +55,10 @@ final class Scratch: Sendable {
         return names.sorted()
     }
 
-    func read(_ name: String = "test.motte") throws -> [UInt8] {
-        let file = try #require(fopen(path(name), "r"))
-        defer { fclose(file) }
-        fseek(file, 0, SEEK_END)
-        var bytes = [UInt8](repeating: 0, count: ftell(file))
-        fseek(file, 0, SEEK_SET)
-        _ = fread(&bytes, 1, bytes.count, file)
-        return bytes
-    }
+    func read(_ name: String = "test.motte") throws -> [UInt8] { TemporaryDirectory.read(path(name)) }
 
     func write(_ bytes: [UInt8], _ name: String = "test.motte") throws {
-        let file = try #require(fopen(path(name), "w"))
-        defer { fclose(file) }
-        #expect(fwrite(bytes, 1, bytes.count, file) == bytes.count)
+        #expect(TemporaryDirectory.write(bytes, path(name)))
     }
 }
 

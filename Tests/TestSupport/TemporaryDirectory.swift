@@ -31,4 +31,22 @@ public final class TemporaryDirectory: Sendable {
     }
 
     public func file(_ name: String = "test.motte") -> String { path + "/" + name }
+
+    /// All of a file; nothing where there is none.
+    public static func read(_ path: String) -> [UInt8] {
+        guard let file = fopen(path, "r") else { return [] }
+        defer { fclose(file) }
+        fseek(file, 0, SEEK_END)
+        var bytes = [UInt8](repeating: 0, count: ftell(file))
+        fseek(file, 0, SEEK_SET)
+        return fread(&bytes, 1, bytes.count, file) == bytes.count ? bytes : []
+    }
+
+    /// Whether all of it could be written.
+    @discardableResult
+    public static func write(_ bytes: [UInt8], _ path: String) -> Bool {
+        guard let file = fopen(path, "w") else { return false }
+        defer { fclose(file) }
+        return fwrite(bytes, 1, bytes.count, file) == bytes.count
+    }
 }

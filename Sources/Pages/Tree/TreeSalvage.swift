@@ -4,7 +4,8 @@
 /// The newest root that is left is walked. Where a node below it is gone, its keys are taken from older leaves that no
 /// longer belong to the tree but are still there: so an entry may come back as it was before, or that was deleted. When
 /// all known roots are gone, that is so for every key. When no slot is readable, the node with the highest version and
-/// level is the root: every commit wrote one.
+/// level is the root: every commit wrote one. Chunks that only a damaged leaf led to are found by their checksums
+/// (`OrphanChunks`); the account of space says which pages belong to the newest version.
 import MotteValues
 
 #if canImport(Glibc)
@@ -53,6 +54,12 @@ struct TreeSalvage {
     private var visited: Set<Int> = []
     /// The tree that is walked is not the newest one: all that it holds may be older.
     private var isOlderTree = false
+    /// The newest slot that can be read, whether its root can or not.
+    private var newest: RootSlot?
+    /// Pages of the newest tree, as far as it could be walked.
+    private var reached: [PageRef] = []
+    /// Keys whose values may be older.
+    private var recovered: Set<[UInt8]> = []
     private(set) var entries: [[UInt8]: [UInt8]] = [:]
     /// Keys without their values.
     fileprivate var lostKeys: [[UInt8]] = []
@@ -95,11 +102,19 @@ struct TreeSalvage {
         leaves.sort { $0.birth > $1.birth }
     }
 
-    mutating func run() throws(DatabaseError) {
+    /// `columns`: of the schema in a catalog record, nil if it cannot be read.
+    mutating func run(_ columns: ([UInt8]) -> [ChunkColumn]?) throws(DatabaseError) {
+        try readTree()
+        if !report.gaps.isEmpty { try adoptOrphans(entries[[KeySpace.catalog]].flatMap(columns) ?? ChunkColumn.guesses) }
+        report.recoveredCount = recovered.count
+    }
+
+    private mutating func readTree() throws(DatabaseError) {
         let slots = try RootSlots.read(disk, image).sorted { $0.isNewer(than: $1) }
         if slots.isEmpty { note(nil, "no root slot can be read") }
         // A slot whose root is gone would only lead to the same older leaves.
         for slot in slots where !slot.tree.isNone && slot.pageCount <= image.pageLimit {
+            if newest == nil { newest = slot }
             if try node(slot.tree, slot.level) != nil {
                 return try walk(slot.tree, slot.level, [], nil)
             }
@@ -134,9 +149,11 @@ struct TreeSalvage {
             return try fillGap(low, high)
         }
         visited.insert(reference.page)
+        if !isOlderTree { reached.append(reference) }
         for index in 0 ..< node.count {
             guard level > 0 else {
-                if try keep(node, index), isOlderTree { report.recoveredCount += 1 }
+                if try keep(node, index), isOlderTree { recovered.insert([UInt8](node.key(index))) }
+                if !isOlderTree, node.hasReference(index) { reached.append(node.reference(index)) }
                 continue
             }
             let end = index + 1 < node.count ? [UInt8](node.key(index + 1)) : high
@@ -175,8 +192,32 @@ struct TreeSalvage {
             for index in 0 ..< leaf.count {
                 let key = [UInt8](leaf.key(index))
                 if entries[key] != nil || !gap.contains(key) { continue }
-                if try keep(leaf, index) { report.recoveredCount += 1 }
+                if try keep(leaf, index) { recovered.insert(key) }
             }
+        }
+    }
+
+    /// Chunks that belong where something is missing, or where there is only an older one.
+    private mutating func adoptOrphans(_ columns: [ChunkColumn]) throws(DatabaseError) {
+        guard image.cipher == nil else { return }
+        var isKnown = [Bool](repeating: false, count: pageCount)
+        func know(_ run: Range<Int>) { for page in run.clamped(to: 0 ..< pageCount) { isKnown[page] = true } }
+        for reference in reached { know(reference.page ..< reference.page + reference.pageCount(image.layout)) }
+        var state: TreeState?
+        do throws(DatabaseError) { state = try newest.map { slot throws(DatabaseError) in try TreeState(reading: slot, image) } } catch {
+            guard error.code == .corrupted else { throw error }
+        }
+        if let map = state?.map {
+            for run in map.free + map.dead.map(\.run) { know(run.start ..< run.end) }
+            know(map.pageCount ..< pageCount)
+        }
+        // A version that was not sealed may have been cut off by a loss of power: then its pages hold what was there before.
+        let isCertain = state != nil && newest?.durable == newest?.version
+        try OrphanChunks(disk, image.layout, columns, isKnown: isKnown).forEach { found in
+            guard report.gaps.contains(where: { $0.contains(found.key) }) else { return }
+            if entries[found.key] != nil, state == nil || !recovered.contains(found.key) { return }
+            entries[found.key] = found.bytes
+            if isCertain { recovered.remove(found.key) } else { recovered.insert(found.key) }
         }
     }
 }
@@ -187,16 +228,16 @@ extension PageStore {
     package static func salvage(
         _ path: String, to target: String, encryptionKey: [UInt8]? = nil
     ) throws(DatabaseError) -> PageSalvageReport {
-        var salvage = try TreeSalvage.read(path, encryptionKey)
+        var salvage = try TreeSalvage.read(path, encryptionKey) { _ in nil }
         salvage.report.entryCount = try salvage.write(to: target, path)
         return salvage.report
     }
 
-    /// The same in memory.
+    /// The same in memory. `columns` reads the schema's record; nil if it cannot.
     package static func openSalvaged(
-        _ path: String, encryptionKey: [UInt8]? = nil
+        _ path: String, encryptionKey: [UInt8]? = nil, columns: ([UInt8]) -> [ChunkColumn]?
     ) throws(DatabaseError) -> (store: PageStore, report: PageSalvageReport) {
-        var salvage = try TreeSalvage.read(path, encryptionKey)
+        var salvage = try TreeSalvage.read(path, encryptionKey, columns)
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.rowsPerCluster = try salvage.header(path).rowsPerCluster
         let store = try PageStore.open(options)
@@ -212,7 +253,9 @@ extension PageStore {
 }
 
 extension TreeSalvage {
-    fileprivate static func read(_ path: String, _ encryptionKey: [UInt8]?) throws(DatabaseError) -> TreeSalvage {
+    fileprivate static func read(
+        _ path: String, _ encryptionKey: [UInt8]?, _ columns: ([UInt8]) -> [ChunkColumn]?
+    ) throws(DatabaseError) -> TreeSalvage {
         let disk = try FileDisk(path, isWritable: false, making: nil)
         defer { disk.close() }
         var best: TreeSalvage?
@@ -226,7 +269,7 @@ extension TreeSalvage {
         guard var salvage = best else {
             throw DatabaseError(.notAMotteFile, "there is no page of a Motte file left in '\(path)'", path: path)
         }
-        try salvage.run()
+        try salvage.run(columns)
         return salvage
     }
 }

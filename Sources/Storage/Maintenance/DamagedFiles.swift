@@ -32,12 +32,24 @@ extension Database {
         }
         guard case .file(let path) = options.location else { throw damage ?? .corrupted("a store in memory") }
         do throws(DatabaseError) {
-            let (store, report) = try PageStore.openSalvaged(path, encryptionKey: options.encryptionKey)
+            let (store, report) = try PageStore.openSalvaged(
+                path, encryptionKey: options.encryptionKey, columns: chunkColumns)
             return DamagedFile(
                 try joined(store), losses: report.problems.map(\.description) + older(report), gaps: report.gaps)
         } catch {
             // Where no page of ours is left, what opening said says more.
             throw error.code == .notAMotteFile ? damage ?? error : error
+        }
+    }
+
+    private static func chunkColumns(_ record: [UInt8]) -> [ChunkColumn]? {
+        guard let catalog = record.withUnsafeBytes({ try? Catalog.decode($0) }) else { return nil }
+        return catalog.tables.flatMap { table in
+            table.columns.map { column in
+                ChunkColumn(
+                    table: table.key.rawValue, column: column.key.rawValue,
+                    kind: column.kind.rawValue | (column.isList ? ChunkColumn.listFlag : 0))
+            }
         }
     }
 

@@ -92,9 +92,11 @@ private struct SalvageWalk {
 
     /// Whether a page of the store is missing that may have been there.
     private func isLost(_ key: [UInt8]) throws(DatabaseError) -> Bool {
-        guard gaps.contains(where: { $0.contains(key) }) else { return false }
+        guard isInGap(key) else { return false }
         return try source.pages.get(key) == nil
     }
+
+    private func isInGap(_ key: [UInt8]) -> Bool { gaps.contains { $0.contains(key) } }
 
     private func checkIsNotLost(
         _ view: TableView, _ column: ColumnKey, _ cluster: Int
@@ -111,7 +113,14 @@ private struct SalvageWalk {
             if try source.pages.get(PageKeys.tableState(table.key)) == nil, try source.hasChunks(table.key) {
                 throw .corrupted("it is missing")
             }
-            return try source.table(table.key)
+            let view = try source.table(table.key)
+            // One from an older page does not know what was added since to chunks that are there.
+            if isInGap(PageKeys.tableState(table.key)),
+                view.directory.state.nextKey < (try source.guessedState(of: table)).nextKey
+            {
+                throw .corrupted("it is older than its chunks")
+            }
+            return view
         } catch {
             report.losses.append(
                 "the state of class \(table.name): \(error.damage); its objects are counted anew")
@@ -297,7 +306,8 @@ extension Snapshot {
         state.tailFirstKey = state.nextKey
         let key = PageKeys.tail(table.key)
         if let tail = try pages.get(key), let directory = try? Tail.decode(tail.bytes, pageKey: key) {
-            state.tailFirstKey = directory.firstKey
+            // An older one may have been folded into chunks since.
+            if directory.firstKey >= state.nextKey { state.tailFirstKey = directory.firstKey }
             state.nextKey = max(state.nextKey, directory.firstKey + Int64(directory.rowCount))
         }
         state.nextKey = min(state.nextKey, TableState.keyLimit)
