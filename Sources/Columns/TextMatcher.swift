@@ -52,14 +52,7 @@ package struct TextMatcher: Sendable {
         case .like: return like(text, pattern, fold)
         case .beginsWith: return size > 0 && text.count >= size && equals(text, 0, pattern, fold)
         case .endsWith: return size > 0 && text.count >= size && equals(text, text.count - size, pattern, fold)
-        case .contains:
-            guard size > 0, text.count >= size else { return false }
-            let first = pattern[0]
-            for start in 0 ... text.count - size {
-                let byte = fold ? TextFolding.lowered(text[start]) : text[start]
-                if byte == first, equals(text, start, pattern, fold) { return true }
-            }
-            return false
+        case .contains: return TextSearch.contains(text, pattern, ignoresCase: fold)
         }
     }
 
@@ -111,7 +104,9 @@ package struct TextMatcher: Sendable {
 
     /// As many bytes as the pattern has, compared as ASCII.
     @inline(__always)
-    func isSame(_ text: UnsafeRawBufferPointer, _ pattern: UnsafeRawBufferPointer) -> Bool {
-        Self.equals(text, 0, pattern, ignoresCase)
+    static func isSame(
+        _ text: UnsafeRawBufferPointer, _ pattern: UnsafeRawBufferPointer, _ ignoresCase: Bool
+    ) -> Bool {
+        equals(text, 0, pattern, ignoresCase)
     }
 }

@@ -1,5 +1,6 @@
-/// CONTAINS over a chunk: the texts lie behind each other, so the heap is searched as one, 16 bytes at a time, for
-/// places where the first and last byte of the pattern are in position; only those are looked at and mapped to rows.
+/// CONTAINS, 16 bytes at a time: only places where the first and last byte of the pattern are in position are looked
+/// at. The texts of a chunk lie behind each other, so they are searched as one and what is found is mapped to rows;
+/// those of a dictionary and long ones are searched one by one.
 ///
 /// With case or diacritics ignored that is right for ASCII texts only. Rows with other bytes are matched again, one by
 /// one.
@@ -16,33 +17,53 @@ enum TextSearch {
         let start = chunk.offset(0), size = chunk.offset(chunk.count) - start
         let text = UnsafeRawBufferPointer(start: heap + start, count: size)
         matcher.pattern.withUnsafeBytes { pattern in
-            search(chunk, text, pattern, matcher, words)
+            var cursor = RowCursor(chunk)
+            search(text, pattern, ignoresCase: matcher.ignoresCase) { place in
+                let (row, end) = cursor.row(at: place)
+                if place &+ pattern.count <= end { Selection.insert(words, row) }
+                return false
+            }
             if !matcher.options.isEmpty, !TextFolding.isASCII(text) { matchWideRows(chunk, matcher, words) }
         }
     }
 
+    /// `ignoresCase`: of ASCII letters; those of the pattern are small.
+    static func contains(
+        _ text: UnsafeRawBufferPointer, _ pattern: UnsafeRawBufferPointer, ignoresCase: Bool
+    ) -> Bool {
+        var isFound = false
+        search(text, pattern, ignoresCase: ignoresCase) { _ in
+            isFound = true
+            return true
+        }
+        return isFound
+    }
+
+    /// Calls `isEnough` with the places of the pattern, in order, until it says so.
+    @inline(__always)
     private static func search(
-        _ chunk: ColumnChunk, _ text: UnsafeRawBufferPointer, _ pattern: UnsafeRawBufferPointer, _ matcher: TextMatcher,
-        _ words: SelectionWords
+        _ text: UnsafeRawBufferPointer, _ pattern: UnsafeRawBufferPointer, ignoresCase: Bool,
+        _ isEnough: (Int) -> Bool
     ) {
-        guard let base = text.baseAddress, text.count >= pattern.count else { return }
+        guard let base = text.baseAddress, !pattern.isEmpty, text.count >= pattern.count else { return }
         let reach = pattern.count - 1, places = text.count - reach
-        let first = Letter(pattern[0], matcher.ignoresCase), last = Letter(pattern[reach], matcher.ignoresCase)
-        var cursor = RowCursor(chunk)
+        let first = Letter(pattern[0], ignoresCase), last = Letter(pattern[reach], ignoresCase)
         var place = 0
         while place &+ 16 <= places {
             let heads = base.loadUnaligned(fromByteOffset: place, as: SIMD16<UInt8>.self)
             let tails = base.loadUnaligned(fromByteOffset: place &+ reach, as: SIMD16<UInt8>.self)
             let halves = unsafeBitCast(first.match(heads) & last.match(tails), to: SIMD2<UInt64>.self)
             if halves[0] | halves[1] != 0 {
-                check(halves[0], place, &cursor, base, pattern, matcher, words)
-                check(halves[1], place &+ 8, &cursor, base, pattern, matcher, words)
+                if check(halves[0], place, base, pattern, ignoresCase, isEnough) { return }
+                if check(halves[1], place &+ 8, base, pattern, ignoresCase, isEnough) { return }
             }
             place &+= 16
         }
         while place < places {
-            if first.matches(base.load(fromByteOffset: place, as: UInt8.self)) {
-                check(0xFF, place, &cursor, base, pattern, matcher, words)
+            if first.matches(base.load(fromByteOffset: place, as: UInt8.self)),
+                check(0xFF, place, base, pattern, ignoresCase, isEnough)
+            {
+                return
             }
             place &+= 1
         }
@@ -51,19 +72,18 @@ enum TextSearch {
     /// Every byte of `lanes` that is set names a place to look at.
     @inline(__always)
     private static func check(
-        _ lanes: UInt64, _ place: Int, _ cursor: inout RowCursor, _ base: UnsafeRawPointer,
-        _ pattern: UnsafeRawBufferPointer, _ matcher: TextMatcher, _ words: SelectionWords
-    ) {
+        _ lanes: UInt64, _ place: Int, _ base: UnsafeRawPointer, _ pattern: UnsafeRawBufferPointer,
+        _ ignoresCase: Bool, _ isEnough: (Int) -> Bool
+    ) -> Bool {
         var rest = lanes
         while rest != 0 {
             let lane = rest.trailingZeroBitCount &>> 3
             rest &= ~(0xFF &<< UInt64(truncatingIfNeeded: lane &* 8))
             let found = place &+ lane
             let text = UnsafeRawBufferPointer(start: base + found, count: pattern.count)
-            guard matcher.isSame(text, pattern) else { continue }
-            let (row, end) = cursor.row(at: found)
-            if found &+ pattern.count <= end { Selection.insert(words, row) }
+            if TextMatcher.isSame(text, pattern, ignoresCase), isEnough(found) { return true }
         }
+        return false
     }
 
     private static func matchWideRows(_ chunk: ColumnChunk, _ matcher: TextMatcher, _ words: SelectionWords) {
