@@ -34,10 +34,11 @@ final class CutRun {
 
     static func open(
         _ disk: any Disk, _ durability: PageStoreOptions.Durability = .full, _ faults: FaultInjection? = nil,
-        sealed: Bool? = nil
+        sealed: Bool? = nil, pageBytes: Int = 4096
     ) throws -> PageStore {
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
+        options.pageBytes = pageBytes
         options.durability = durability
         options.faults = faults
         options.mapSizeBytes = 16 << 20
@@ -53,9 +54,9 @@ final class CutRun {
     }
 
     /// The bytes of a new store, as every run begins with.
-    static func newStore(sealed: Bool = false) throws -> [UInt8] {
+    static func newStore(sealed: Bool = false, pageBytes: Int = 4096) throws -> [UInt8] {
         let disk = MemoryDisk()
-        try open(disk, sealed: sealed).close()
+        try open(disk, sealed: sealed, pageBytes: pageBytes).close()
         return disk.contents
     }
 
@@ -271,6 +272,15 @@ final class CutRun {
         print(
             "note: \(TestScale.times(75)) random runs survive cuts, "
                 + "from seed \(PropertyTest.firstSeed(part: part))")
+    }
+
+    @Test func runsWithLargePagesSurviveRandomCuts() throws {
+        let start = try CutRun.newStore(pageBytes: 16384)
+        #expect(start.count == 5 * 16384)
+        try PropertyTest.run(rounds: 60) { random, comment in
+            let complaint = try randomRun(&random, start)
+            #expect(complaint == nil, "\(comment)")
+        }
     }
 
     /// Without flushes commits may be lost, but what is found is some version, whole.
