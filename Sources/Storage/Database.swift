@@ -115,7 +115,10 @@ package final class Database: Sendable {
         guard newest.version.rawValue - from.rawValue <= 64 else { return nil }
         guard let summary = try changes(from: from, in: newest) else { return nil }
         var touched = TouchedPages()
-        for table in summary.tables { touched.clusters[table.table] = table.touchedBlocks(of: rowsPerCluster) }
+        for table in summary.tables {
+            let state = try TableDirectory.readState(table.table, newest)
+            touched.clusters[table.table] = table.touchedBlocks(of: state.rowsPerCluster(ofFile: rowsPerCluster))
+        }
         // From each record: what came in one commit and went in the next has been in the index nevertheless.
         for part in summary.records.flatMap(\.tables) {
             guard let stored = catalog.table(part.table) else { return nil }

@@ -382,9 +382,10 @@ class Reader:
         need(header[:6] == b"MOTTE\0" and struct.unpack_from("<H", header, 6)[0] == 0x0102, "no header")
         need(crc32c(header[:124]) == struct.unpack_from("<I", header, 124)[0], "the header is damaged")
         features = struct.unpack_from("<Q", header, 16)[0]
-        need(struct.unpack_from("<H", header, 8)[0] == 1 and features & ~3 == 0, "another format")
+        need(struct.unpack_from("<H", header, 8)[0] == 1 and features & ~7 == 0, "another format")
         self.has_long_values = features & 1 == 1
         self.has_packed_lengths = features & 2 == 2
+        self.has_rows_of_tables = features & 4 == 4
         self.rows = struct.unpack_from("<I", header, 12)[0]
         self.version = struct.unpack_from("<Q", header, 88)[0]
         need(self.version == self.pages.slot.version, "header and root differ")
@@ -431,13 +432,15 @@ class Reader:
             return found
         state = self.entries[state_key]
         live, _, tail_start = struct.unpack_from("<qqq", state)
-        need(crc32c(state[:32], state_key) == struct.unpack_from("<I", state, 32)[0], "a state is damaged")
-        for cluster in range(-(-tail_start // self.rows)):
-            count = min(self.rows, tail_start - cluster * self.rows)
+        crc, own_rows = struct.unpack_from("<II", state, 32)
+        need(crc32c(state[:32], state[36:] if own_rows else b"", state_key) == crc, "a state is damaged")
+        rows = own_rows or self.rows
+        for cluster in range(-(-tail_start // rows)):
+            count = min(rows, tail_start - cluster * rows)
             alive = self._alive(table, cluster, count)
             if any(alive):
                 values = {column: self._cluster_chunk(table, column, cluster, count) for column in table.columns}
-                self._add(found, table, cluster * self.rows, alive, values)
+                self._add(found, table, cluster * rows, alive, values)
         self._read_tail(found, table)
         need(len(found) == live, f"{len(found)} objects of {name} instead of {live}")
         return found

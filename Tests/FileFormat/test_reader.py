@@ -175,6 +175,23 @@ def test_a_new_file_says_how_many_rows_a_cluster_has(tmp_path: pathlib.Path) -> 
     assert sum(1 for entry in found.entries if entry[0] == 8) == 1
 
 
+def test_a_class_with_wide_values_has_clusters_of_its_own(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "wide.motte"
+    texts = [f"{number:04}" * 90 for number in range(1_300)]
+    with motte.open(path, schema="Doc { text: string } Plain { n: int }") as db:
+        with db.write():
+            db.insert_columns(db.model("Doc"), {"text": texts})
+            db.insert_columns(db.model("Plain"), {"n": list(range(4_000))})
+
+    found = reader.Reader(str(path))
+
+    assert found.rows == 1_904 and found.has_rows_of_tables
+    assert [row["text"] for row in found.objects("Doc").values()] == texts
+    assert [row["n"] for row in found.objects("Plain").values()] == list(range(4_000))
+    clusters = [entry for entry in found.entries if entry[:9] == b"\4\0\0\0\1\0\0\0\1"]
+    assert len(clusters) == 3
+
+
 def test_a_long_value_that_is_missing_is_noticed(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "long.motte"
     with motte.open(path, schema="Doc { text: string }") as db, db.write():

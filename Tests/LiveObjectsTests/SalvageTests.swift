@@ -32,7 +32,8 @@ import Testing
                     let person = try session.add(
                         "Person",
                         [
-                            "id": .int(Int64(truncatingIfNeeded: random.next())), "name": .string("name \(random.next())"),
+                            "id": .int(Int64(truncatingIfNeeded: random.next())),
+                            "name": .string("name \(random.next())"),
                             "weight": .double(Double(random.next())), "isOld": .bool(index % 2 == 0),
                             "best": .link(dog),
                         ])
@@ -92,7 +93,8 @@ import Testing
                         rest[isNamed ? name : table]?[key], "\(name) \(key), page \(page / 4096): \(losses)")
                     for (property, number) in columns {
                         let content = try #require(
-                            found[isNamed ? property : "column\(number)"], "\(name).\(property), \(page / 4096): \(losses)")
+                            found[isNamed ? property : "column\(number)"],
+                            "\(name).\(property), page \(page / 4096): \(losses)")
                         #expect(Self.isSame(content, try #require(properties[property])), "\(name).\(property) \(key)")
                     }
                 }

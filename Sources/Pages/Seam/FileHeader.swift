@@ -51,14 +51,16 @@ package struct FileHeader: Sendable, Equatable {
     /// Of our own page files: 1,904 values of 2 bytes, their validity bits, the chunk header and the tag of an
     /// encrypted page fill a page, so 4 bytes take two and 8 bytes four.
     package static let defaultRowsPerClusterOfOwnPages = 1_904
-    static let mostRowsPerCluster = 65_536
+    package static let mostRowsPerCluster = 65_536
     private static let magic: [UInt8] = [0x4D, 0x4F, 0x54, 0x54, 0x45, 0x00]
     private static let endiannessMark: UInt16 = 0x0102
     /// There have been long values (key space 0x08), so chunks may refer to them.
     package static let longValuesFeature: UInt64 = 1
     /// There have been lists whose lengths take less than four bytes each.
     package static let packedLengthsFeature: UInt64 = 2
-    private static let knownIncompatible = longValuesFeature | packedLengthsFeature
+    /// There have been tables with a number of rows per cluster of their own.
+    package static let rowsOfTablesFeature: UInt64 = 4
+    private static let knownIncompatible = longValuesFeature | packedLengthsFeature | rowsOfTablesFeature
     private static let knownReadOnlyCompatible: UInt64 = 0
 
     /// The header of a new, empty file.
@@ -186,6 +188,8 @@ package struct FileHeader: Sendable, Equatable {
         // The kind says that it is lists, the width that it is not that of the first files.
         case KeySpace.chunks where value.count >= 3:
             value[0] & 0x40 != 0 && value[2] != 0 ? packedLengthsFeature : 0
+        case KeySpace.tableStates where value.count == 40:
+            value[36...].contains { $0 != 0 } ? rowsOfTablesFeature : 0
         default: 0
         }
     }

@@ -115,8 +115,8 @@ struct OrphanChunks {
         guard (1 ... FileHeader.mostRowsPerCluster).contains(number(head, 0)), number(head, 28) == 0, columns > 0,
             tailHeader + 16 * columns <= head.count
         else { return nil }
-        let ends = (0 ..< columns).map { number(head, tailHeader + 16 * $0 + 4) + number(head, tailHeader + 16 * $0 + 8) }
-        return ends.max().map { ($0 + 7) & ~7 }
+        let entries = (0 ..< columns).map { tailHeader + 16 * $0 }
+        return entries.map { number(head, $0 + 4) + number(head, $0 + 8) }.max().map { ($0 + 7) & ~7 }
     }
 
     private func tailKey(_ bytes: [UInt8]) -> [UInt8]? {

@@ -105,7 +105,9 @@ struct TreeSalvage {
     /// `columns`: of the schema in a catalog record, nil if it cannot be read.
     mutating func run(_ columns: ([UInt8]) -> [ChunkColumn]?) throws(DatabaseError) {
         try readTree()
-        if !report.gaps.isEmpty { try adoptOrphans(entries[[KeySpace.catalog]].flatMap(columns) ?? ChunkColumn.guesses) }
+        if !report.gaps.isEmpty {
+            try adoptOrphans(entries[[KeySpace.catalog]].flatMap(columns) ?? ChunkColumn.guesses)
+        }
         report.recoveredCount = recovered.count
     }
 
@@ -204,14 +206,17 @@ struct TreeSalvage {
         func know(_ run: Range<Int>) { for page in run.clamped(to: 0 ..< pageCount) { isKnown[page] = true } }
         for reference in reached { know(reference.page ..< reference.page + reference.pageCount(image.layout)) }
         var state: TreeState?
-        do throws(DatabaseError) { state = try newest.map { slot throws(DatabaseError) in try TreeState(reading: slot, image) } } catch {
+        do throws(DatabaseError) {
+            if let newest { state = try TreeState(reading: newest, image) }
+        } catch {
             guard error.code == .corrupted else { throw error }
         }
         if let map = state?.map {
             for run in map.free + map.dead.map(\.run) { know(run.start ..< run.end) }
             know(map.pageCount ..< pageCount)
         }
-        // A version that was not sealed may have been cut off by a loss of power: then its pages hold what was there before.
+        // Of a version that was not sealed a loss of power may have kept pages from being written: they hold what was
+        // there before.
         let isCertain = state != nil && newest?.durable == newest?.version
         try OrphanChunks(disk, image.layout, columns, isKnown: isKnown).forEach { found in
             guard report.gaps.contains(where: { $0.contains(found.key) }) else { return }

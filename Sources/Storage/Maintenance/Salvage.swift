@@ -293,15 +293,22 @@ extension Snapshot {
         let prefix = PageKeys.chunks(table.key)
         let cursor = try pages.makeCursor()
         var found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
+        var clusters: [Int64: Int] = [:]
         while found, cursor.key.starts(with: prefix) {
             if cursor.key.count == 13 {
                 let cluster = cursor.key[9 ..< 13].reduce(Int64(0)) { $0 << 8 | Int64($1) }
                 // Only of a chunk that is whole.
                 if let rows = rowCount(cursor.value.bytes, key: cursor.key) {
-                    state.nextKey = max(state.nextKey, cluster * Int64(rowsPerCluster) + Int64(rows))
+                    clusters[cluster] = max(clusters[cluster] ?? 0, rows)
                 }
             }
             found = try cursor.next()
+        }
+        if let last = clusters.keys.max() {
+            // All but the last are full.
+            let full = clusters.filter { $0.key != last }.values.max() ?? rowsPerCluster
+            if full != rowsPerCluster, full <= FileHeader.mostRowsPerCluster { state.ownRowsPerCluster = full }
+            state.nextKey = last * Int64(full) + Int64(clusters[last] ?? 0)
         }
         state.tailFirstKey = state.nextKey
         let key = PageKeys.tail(table.key)

@@ -167,7 +167,6 @@ struct VerificationWalk {
         let view = try source.table(table.key)
         report.objects += view.liveCount
         try checkLiveRows(view)
-        try checkState(view)
         if table.isEmbedded { try checkOwners(view) }
         for (slot, column) in table.columns.enumerated() {
             let name = "\(table.name).\(column.name)"
@@ -192,13 +191,6 @@ struct VerificationWalk {
             }
             step()
             guard stopped == nil else { return }
-        }
-    }
-
-    private mutating func checkState(_ view: TableView) throws(DatabaseError) {
-        guard let record = try source.pages.get(PageKeys.tableState(view.key)) else { return }
-        if record.bytes.suffix(4).contains(where: { $0 != 0 }) {
-            note("the state of class \(view.type.name) has bytes where there are none")
         }
     }
 

@@ -161,4 +161,20 @@ final class DirtyCluster {
     }
 
     var liveCount: Int { live?.liveCount ?? rowCount }
+
+    /// Changing one value writes its chunk anew.
+    private static let largestChunk = 128 << 10
+
+    /// Whether some column's values are such that a chunk of so many rows would be too large for that.
+    func hasWideColumn(ifRows rows: Int) -> Bool {
+        columns.contains { column in
+            let size =
+                switch column?.storage {
+                case .values(let builder): builder.encodedSize()
+                case .lists(let builder): builder.encode(key: UnsafeRawBufferPointer(start: nil, count: 0)).count
+                case .sealed, nil: 0
+                }
+            return size * rows > Self.largestChunk * rowCount
+        }
+    }
 }

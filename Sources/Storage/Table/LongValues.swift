@@ -136,6 +136,18 @@ struct LongValueBalance {
     private var before: [LongTextReference: ColumnKey] = [:]
     private var after: [LongTextReference: ColumnKey] = [:]
 
+    /// What a chunk referred to and refers to: most of it is the same.
+    mutating func replace(_ old: [LongTextReference], _ new: [LongTextReference], _ column: ColumnKey) {
+        var start = 0, oldEnd = old.count, newEnd = new.count
+        while start < min(oldEnd, newEnd), old[start] == new[start] { start += 1 }
+        while oldEnd > start, newEnd > start, old[oldEnd - 1] == new[newEnd - 1] {
+            oldEnd -= 1
+            newEnd -= 1
+        }
+        for reference in old[start ..< oldEnd] { before[reference] = column }
+        for reference in new[start ..< newEnd] { after[reference] = column }
+    }
+
     mutating func remove(_ references: [LongTextReference], _ column: ColumnKey) {
         for reference in references { before[reference] = column }
     }
@@ -204,10 +216,10 @@ extension TableWriter {
                 let isGone = overlay.liveCount == 0 && cluster != tailIndex
                 let changed = overlay.columns[slot].flatMap { $0.isChanged || cluster == tailIndex ? $0 : nil }
                 guard isGone || changed != nil else { continue }
-                if cluster < directory.regularCount {
-                    balance.remove(try directory.longReferences(slot, cluster), column.key)
-                }
-                if !isGone, let changed { balance.add(changed.longReferences, column.key) }
+                let isStored = cluster < directory.regularCount
+                balance.replace(
+                    isStored ? try directory.longReferences(slot, cluster) : [],
+                    isGone ? [] : changed?.longReferences ?? [], column.key)
             }
         }
         for (key, list) in longLists {

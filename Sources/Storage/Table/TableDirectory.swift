@@ -15,10 +15,14 @@ import MotteValues
 
 final class TableDirectory {
     let layout: TableLayout
-    let rowsPerCluster: Int
+    private(set) var rowsPerCluster: Int
+    /// Of tables that have no number of their own.
+    let rowsPerClusterOfFile: Int
     private let counters: Counters
     private var pages: PageSnapshot
-    private(set) var state: TableState
+    private(set) var state: TableState {
+        didSet { rowsPerCluster = state.rowsPerCluster(ofFile: rowsPerClusterOfFile) }
+    }
     private var arena = ChunkArena()
 
     private var columns: [ContiguousArray<ColumnChunk?>]
@@ -30,16 +34,12 @@ final class TableDirectory {
     private var live = KnownLiveRows()
     private var lastList: LongListReader?
 
-    init(_ layout: TableLayout, pages: PageSnapshot, rowsPerCluster: Int, counters: Counters) throws(DatabaseError) {
-        self.layout = layout
-        self.pages = pages
-        self.rowsPerCluster = rowsPerCluster
-        self.counters = counters
-        state = try Self.readState(layout.key, pages)
-        columns = Array(repeating: [], count: layout.columns.count)
-        lists = Array(repeating: [], count: layout.columns.count)
-        longSources = Array(repeating: nil, count: layout.columns.count)
-        longTexts = Array(repeating: [:], count: layout.columns.count)
+    convenience init(
+        _ layout: TableLayout, pages: PageSnapshot, rowsPerCluster: Int, counters: Counters
+    ) throws(DatabaseError) {
+        self.init(
+            layout, pages: pages, rowsPerCluster: rowsPerCluster, counters: counters,
+            state: try Self.readState(layout.key, pages))
     }
 
     /// For a table whose state cannot be read.
@@ -48,7 +48,8 @@ final class TableDirectory {
     ) {
         self.layout = layout
         self.pages = pages
-        self.rowsPerCluster = rowsPerCluster
+        rowsPerClusterOfFile = rowsPerCluster
+        self.rowsPerCluster = state.rowsPerCluster(ofFile: rowsPerCluster)
         self.counters = counters
         self.state = state
         columns = Array(repeating: [], count: layout.columns.count)

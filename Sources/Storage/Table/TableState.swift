@@ -4,13 +4,14 @@
 ///             8  next key          i64   never handed out before; never goes back
 ///            16  tail's first key  i64   rows [tail, next) are in the tail value, all others in clusters
 ///            24  modified in       u64   version of the last commit that touched the table
-///            32  crc32c            u32   over the bytes before it and the page key
-///            36  zero              u32
+///            32  crc32c            u32   of what is before it, what is behind it unless that is zero, the page key
+///            36  rows per cluster  u32   of this table; zero: those of the file
 ///
 /// Invariants:
 ///   T1  0 <= liveCount <= nextKey
 ///   T2  0 <= tailFirstKey <= nextKey
 import CMotteShim
+import MottePages
 import MotteValues
 
 struct TableState {
@@ -18,6 +19,8 @@ struct TableState {
     var nextKey: Int64 = 0
     var tailFirstKey: Int64 = 0
     var modifiedIn: UInt64 = 0
+    /// 0: those of the file. Chosen once, when the first cluster has its 480th row (`TableWriter`).
+    var ownRowsPerCluster = 0
 
     static let encodedSize = 40
     /// Keys keep their top 16 bits zero.
@@ -31,9 +34,10 @@ struct TableState {
         writer.write(nextKey)
         writer.write(tailFirstKey)
         writer.write(modifiedIn)
-        let crc = Self.checksum(writer.bytes, table)
+        let rows = UInt32(ownRowsPerCluster)
+        let crc = Self.checksum(writer.bytes, rows, table)
         writer.write(crc)
-        writer.write(UInt32(0))
+        writer.write(rows)
         return writer.bytes
     }
 
@@ -49,18 +53,27 @@ struct TableState {
         tailFirstKey = try reader.read()
         modifiedIn = try reader.read()
         let stored: UInt32 = try reader.read()
-        guard stored == Self.checksum([UInt8](bytes[0 ..< 32]), table) else {
+        let rows: UInt32 = try reader.read()
+        guard stored == Self.checksum([UInt8](bytes[0 ..< 32]), rows, table) else {
             throw .corrupted("state of table \(table.rawValue) fails its checksum")
         }
-        guard liveCount >= 0, liveCount <= nextKey, tailFirstKey >= 0, tailFirstKey <= nextKey, nextKey <= Self.keyLimit
+        ownRowsPerCluster = Int(rows)
+        guard liveCount >= 0, liveCount <= nextKey, tailFirstKey >= 0, tailFirstKey <= nextKey,
+            nextKey <= Self.keyLimit, ownRowsPerCluster <= FileHeader.mostRowsPerCluster
         else {
             throw .corrupted("state of table \(table.rawValue) contradicts itself")
         }
     }
 
-    private static func checksum(_ body: [UInt8], _ table: TableKey) -> UInt32 {
+    func rowsPerCluster(ofFile rows: Int) -> Int { ownRowsPerCluster > 0 ? ownRowsPerCluster : rows }
+
+    /// Zero adds nothing to it: so it was before tables had numbers of their own.
+    private static func checksum(_ body: [UInt8], _ rows: UInt32, _ table: TableKey) -> UInt32 {
         let key = PageKeys.tableState(table)
-        let crc = body.withUnsafeBytes { motte_shim_crc32c(0, $0.baseAddress, $0.count) }
+        var crc = body.withUnsafeBytes { motte_shim_crc32c(0, $0.baseAddress, $0.count) }
+        if rows != 0 {
+            crc = withUnsafeBytes(of: rows.littleEndian) { motte_shim_crc32c(crc, $0.baseAddress, $0.count) }
+        }
         return key.withUnsafeBytes { motte_shim_crc32c(crc, $0.baseAddress, $0.count) }
     }
 }

@@ -40,7 +40,7 @@ package final class TableView {
     package var type: ObjectType { layout.type }
     package var liveCount: Int { Int((writer?.state ?? directory.state).liveCount) }
     package var nextKey: Int64 { (writer?.state ?? directory.state).nextKey }
-    package var rowsPerCluster: Int { directory.rowsPerCluster }
+    package var rowsPerCluster: Int { writer?.rowsPerCluster ?? directory.rowsPerCluster }
     package var clusterCount: Int { writer?.clusterCount ?? directory.clusterCount }
 
     /// First key of the rows that are in the tail; equal to `nextKey` when there is none.

@@ -18,7 +18,7 @@ final class TableWriter {
     @exclusivity(unchecked) private var openCluster: DirtyCluster?
 
     var layout: TableLayout { directory.layout }
-    var rowsPerCluster: Int { directory.rowsPerCluster }
+    var rowsPerCluster: Int { state.rowsPerCluster(ofFile: directory.rowsPerClusterOfFile) }
 
     /// Where full clusters wait for the commit.
     private let spool: PageSpool
@@ -137,7 +137,7 @@ final class TableWriter {
             try foldTail()
         }
         if let full = openCluster {
-            if full.rowCount < rowsPerCluster { return full }
+            if room(for: full) > 0 { return full }
             seal(full)
         }
         return try openRegularCluster()
@@ -173,7 +173,16 @@ final class TableWriter {
 
     /// How many rows `cluster` still takes before `clusterForAppend` must be asked again.
     func room(in cluster: DirtyCluster) -> Int {
-        (mode == .tail ? tailRowLimit : rowsPerCluster) - cluster.rowCount
+        mode == .tail ? tailRowLimit - cluster.rowCount : room(for: cluster)
+    }
+
+    /// Of a regular cluster that is open. When the first one has as many rows as small clusters have, its values tell
+    /// whether the table gets small ones: both ways it is the same cluster until then.
+    private func room(for cluster: DirtyCluster) -> Int {
+        let rows = rowsPerCluster, small = FileHeader.defaultRowsPerCluster
+        guard cluster.firstKey == 0, rows > small, cluster.rowCount <= small else { return rows - cluster.rowCount }
+        if cluster.rowCount == small, cluster.hasWideColumn(ifRows: rows) { state.ownRowsPerCluster = small }
+        return (cluster.rowCount < small ? small : rowsPerCluster) - cluster.rowCount
     }
 
     private func open(_ cluster: DirtyCluster, at index: Int) -> DirtyCluster {
@@ -211,7 +220,10 @@ final class TableWriter {
     private func openRegularCluster() throws(DatabaseError) -> DirtyCluster {
         assert(tailRowCount == 0)
         let last = regularCount - 1
-        if last >= 0, rowCount(last) < rowsPerCluster { return try openForAppend(last) }
+        if last >= 0, rowCount(last) < rowsPerCluster {
+            let cluster = try openForAppend(last)
+            if room(for: cluster) > 0 { return cluster }
+        }
         return open(emptyCluster(), at: regularCount)
     }
 
@@ -248,7 +260,7 @@ final class TableWriter {
         var row = 0
         while row < rows {
             let target = try openRegularCluster()
-            let count = min(rows - row, rowsPerCluster - target.rowCount)
+            let count = min(rows - row, room(for: target))
             for slot in layout.columns.indices {
                 Self.copyRows(from: tail.columns[slot], row ..< row + count, to: target.columns[slot])
             }
