@@ -96,6 +96,29 @@ import Testing
         #expect(try again.database.snapshot().verify().isSound)
     }
 
+    /// A class whose clusters are smaller than the file's.
+    @Test(arguments: ["store", "own"]) func filesWithRowsOfTablesAreReadAndWritten(name: String) throws {
+        var options = SessionOptions(path: copy("1.0-tables", name))
+        options.isDurable = false
+        let session = try Session.open(options)
+        try compare(session, "1.0-tables")
+        #expect(try session.database.pages.header.incompatibleFeatures == FileHeader.rowsOfTablesFeature)
+        let wide = try session.tableKey("Wide"), narrow = try session.tableKey("Narrow")
+        #expect(try session.committedSnapshot().table(wide).rowsPerCluster == 480)
+        #expect(try session.committedSnapshot().table(narrow).rowsPerCluster == 1_904)
+        #expect(try session.database.snapshot().verify().isSound)
+        try session.inWrite {
+            for id in 5_000 ..< 5_600 { try session.add("Wide", ["id": .int(Int64(id))]) }
+            try session.object(wide, at: ObjectKey(700))?.set("text", to: .string("changed"))
+        }
+        try session.close()
+        let again = try Session.open(options)
+        #expect(try again.object(wide, at: ObjectKey(700))?.get("text") == .string("changed"))
+        #expect(try again.objects("Wide").count() == 1_596)
+        #expect(try again.find(wide, primaryKey: .int(5_599))?.key == ObjectKey(1_600))
+        #expect(try again.database.snapshot().verify().isSound)
+    }
+
     @Test(arguments: ["1.0"])
     func filesOfEarlierReleasesAreRead(format: String) throws {
         var options = SessionOptions(path: copy(format))

@@ -71,14 +71,14 @@ import Testing
         defer { withExtendedLifetime(store) {} }
         let (whole, _) = try salvage(options)
         #expect(whole["Person"]?.count == Self.rows && whole["Dog"]?.count == Self.rows)
-        let path = try options.name
-        let sound = try TemporaryDirectory.read(path)
+        let path = options.name
+        let sound = TemporaryDirectory.read(path)
         var leaves = 0
         for page in stride(from: 4 * 4096, to: sound.count, by: 4096)
         where sound[page + 8 ..< page + 12].elementsEqual("MTND".utf8) && sound[page + 12] == 0 {
             var damaged = sound
             damaged[page + 1000] ^= 1
-            try TemporaryDirectory.write(damaged, path)
+            TemporaryDirectory.write(damaged, path)
             let (rest, losses) = try salvage(options)
             leaves += 1
             // Chunks of less than half a page lie in the leaf and go with it: those of flags, links and the last rows.
@@ -101,7 +101,7 @@ import Testing
             }
         }
         #expect(leaves > (copied ? 0 : 3))
-        try TemporaryDirectory.write(sound, path)
+        TemporaryDirectory.write(sound, path)
     }
 
     private static func isSame(_ found: SalvagedContent, _ wanted: SalvagedContent) -> Bool {
