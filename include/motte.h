@@ -493,7 +493,7 @@ motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
  *                                "none": the system writes when it likes, for scratch data
  *    "rows_per_cluster"  int     rows of a class that a new file stores together, 1 to 65536; unless set, 1904 in page
  *                                files of Motte's own and 480 in others. Fewer make the file larger, and cheaper to
- *                                change one of many texts of some hundred bytes
+ *                                change one of many values. Classes with wide values get 480 where this is more
  *    "schema_version"    int     higher than the file's: the file is migrated; lower: SCHEMA_MISMATCH
  *    "delete_if_migration_needed"  bool  rather an empty file than a migration
  *    "max_live_versions" int     beginning a write is BUSY while more versions than this are shown

@@ -249,6 +249,25 @@ import Testing
         #expect(try open(scratch.path("saved.motte")).check().isEmpty)
     }
 
+    /// Whatever roots and accounts say of pages that are gone.
+    @Test func whatIsLeftOfAFileCutAnywhereIsSalvaged() throws {
+        let scratch = try Scratch()
+        let (bytes, contents) = try soundFile(scratch)
+        var saved = 0
+        for size in stride(from: bytes.count - 4096, to: 0, by: -4096) {
+            #expect(truncate(scratch.path(), off_t(size)) == 0)
+            unlink(scratch.path("saved.motte"))
+            do {
+                _ = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"))
+                let found = try CutRun.contents(try open(scratch.path("saved.motte")).snapshot())
+                saved += found.count { contents[$0.key] == $0.value }
+            } catch let error as DatabaseError {
+                #expect(error.code == .notAMotteFile && size < 16 * 4096, "\(size): \(error)")
+            }
+        }
+        #expect(saved > 0)
+    }
+
     @Test func salvageLosesOnlyWhatIsDamaged() throws {
         let scratch = try Scratch()
         let (bytes, contents) = try soundFile(scratch)

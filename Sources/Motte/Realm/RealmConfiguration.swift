@@ -39,7 +39,8 @@ extension Realm {
         /// Where the files that processes share are put, for a file in a directory that cannot be written.
         public var lockDirectory: URL?
         /// How many objects of a class a new file stores together, 1 to 65,536; nil: 1,904 in page files of Motte,
-        /// 480 in others. Fewer make it larger, and cheaper to change one of many texts of some hundred bytes.
+        /// 480 in others. Fewer make it larger, and cheaper to change one of many values. Classes with wide values get
+        /// 480 where this is more.
         public var rowsPerCluster: Int?
 
         public init(

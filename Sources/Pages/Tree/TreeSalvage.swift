@@ -213,7 +213,8 @@ struct TreeSalvage {
         }
         if let map = state?.map {
             for run in map.free + map.dead.map(\.run) { know(run.start ..< run.end) }
-            know(map.pageCount ..< pageCount)
+            // What is behind its end, where the file is not shorter.
+            know(min(map.pageCount, pageCount) ..< pageCount)
         }
         // Of a version that was not sealed a loss of power may have kept pages from being written: they hold what was
         // there before.

@@ -55,8 +55,8 @@ def open(
     be lost to a power cut, the file stays whole) or "none", for scratch data. Beginning a write raises BusyError while
     more than `max_live_versions` are shown. `lock_directory` is for the files that processes share, the same for
     everybody. `map_size` is the most bytes the file can grow to. `rows_per_cluster`, 1 to 65536, is how many rows of a
-    class a new file stores together; fewer make it larger, and cheaper to change one of many texts of some hundred
-    bytes.
+    class a new file stores together; fewer make it larger, and cheaper to change one of many values. Classes with wide
+    values get 480 where this is more.
     `encryption_key`, 64 bytes, encrypts a new file and opens one that is; another key is a `WrongKeyError`.
     """
     if (path is None) == (in_memory is None):
