@@ -1,9 +1,12 @@
 /// Models as `Codable`: properties in and out under their names. Only unmanaged objects are encoded; a managed one
-/// would drag in everything it reaches.
+/// would drag in everything it reaches. Values are handed to the coder's containers, whose strategies for dates, data
+/// and numbers then apply to them.
 import Foundation
 
 extension Persisted: Decodable where Value: Decodable {
-    public init(from decoder: Decoder) throws { self.init(decoded: try Value(from: decoder)) }
+    public init(from decoder: Decoder) throws {
+        self.init(decoded: try decoder.singleValueContainer().decode(Value.self))
+    }
 }
 
 extension Persisted: Encodable where Value: Encodable {
@@ -17,11 +20,12 @@ extension Persisted: Encodable where Value: Encodable {
                         + "You must explicitly define encode(to:) on your model class to support managed Realm objects."
                 ))
         }
+        var container = encoder.singleValueContainer()
         switch storage {
-        case .value(let value): try value.encode(to: encoder)
-        case .unset: try Value._initial().encode(to: encoder)
-        case .initial(let make): try make().encode(to: encoder)
-        case .origin: try Value._default().encode(to: encoder)
+        case .value(let value): try container.encode(value)
+        case .unset: try container.encode(Value._initial())
+        case .initial(let make): try container.encode(make())
+        case .origin: try container.encode(Value._default())
         }
     }
 }
