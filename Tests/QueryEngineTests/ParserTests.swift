@@ -7,6 +7,7 @@ import Testing
     /// Text and its canonical form.
     static let forms: [(String, String)] = [
         ("a = 1", "a == 1"), ("a == 1", "a == 1"), ("a<>1", "a != 1"), ("a != 1", "a != 1"), ("a<=1", "a <= 1"),
+        ("a =< 1", "a <= 1"), ("a=>1", "a >= 1"),
         ("a >= -1.5e3", "a >= -1500.0"), ("1 < a", "1 < a"), ("a BETWEEN {1, 2}", "a BETWEEN {1, 2}"),
         ("a between 1 and 2 and b", "a BETWEEN {1, 2} AND b == true"), ("a BETWEEN $0", "a BETWEEN $0"),
         ("a BETWEEN $0 AND $1", "a BETWEEN {$0, $1}"), ("a BETWEEN $0 AND b", "a BETWEEN $0 AND b == true"),

@@ -75,7 +75,11 @@ struct Lexer {
         let second = peek(1)
         let equals = UInt8(ascii: "=")
         switch byte {
-        case equals: return take(second == equals ? 2 : 1, .comparison(.equal))
+        case equals:
+            // Two of them are written the other way round, too.
+            if second == UInt8(ascii: ">") { return take(2, .comparison(.greaterOrEqual)) }
+            if second == UInt8(ascii: "<") { return take(2, .comparison(.lessOrEqual)) }
+            return take(second == equals ? 2 : 1, .comparison(.equal))
         case UInt8(ascii: "!"): return second == equals ? take(2, .comparison(.notEqual)) : take(1, .not)
         case UInt8(ascii: "<"):
             if second == equals { return take(2, .comparison(.lessOrEqual)) }
