@@ -20,6 +20,16 @@ class Item: Object {
     @Persisted(originProperty: "parts") var wholes: LinkingObjects<Item>
 }
 
+class Coin: Object {
+    @Persisted var worth: Int
+    override class func propertiesMapping() -> [String: String] { ["worth": "stored_worth"] }
+}
+
+class Purse: Object {
+    @Persisted var coins: List<Coin>
+    @Persisted var byName: Map<String, Coin?>
+}
+
 private let types: [ObjectBase.Type] = [Holder.self, Item.self]
 
 @Suite struct CollectionTests {
@@ -115,6 +125,36 @@ private let types: [ObjectBase.Type] = [Holder.self, Item.self]
         }
         #expect(misuses { holder.numbers.append(1) }.count == 1, "not in a write")
         #expect(misuses { _ = realm.objects(Item.self)[0] }.count == 1)
+    }
+
+    @Test func totalsPassOverNullsOfMaps() throws {
+        let realm = try makeRealm([Train.self, Driver.self, Everything.self, Place.self, Spot.self])
+        let (one, gone) = try realm.write {
+            (realm.create(Everything.self, value: ["int": 4]), realm.create(Everything.self, value: ["int": 9]))
+        }
+        try realm.write {
+            one.friendMap["one"] = one
+            one.friendMap["gone"] = gone
+            one.friendMap["none"] = .some(nil)
+            realm.delete(gone)
+        }
+        let map = one.friendMap
+        #expect(map.count == 3 && map.max(of: \.int) == 4 && map.sum(ofProperty: "int") as Int == 4)
+        #expect(map.min(of: \.double) == 2.5 && map.average(ofProperty: "int") as Double? == 4)
+        #expect(map.sorted(byKeyPath: "int").max(ofProperty: "int") as Int? == 4)
+    }
+
+    @Test func totalsByThePublicName() throws {
+        let unmanaged = Purse()
+        unmanaged.coins.append(objectsIn: [Coin(value: [2]), Coin(value: [5])])
+        unmanaged.byName["a"] = Coin(value: [3])
+        let realm = try makeRealm([Purse.self, Coin.self])
+        let managed = try realm.write { realm.create(Purse.self, value: unmanaged) }
+        for purse in [unmanaged, managed] {
+            #expect(purse.coins.sum(of: \.worth) == 7 && purse.coins.max(ofProperty: "worth") as Int? == 5)
+            #expect(purse.byName.sum(of: \.worth) == 3 && purse.byName.min(ofProperty: "worth") as Int? == 3)
+        }
+        #expect(managed.byName.sorted(by: \.worth).count == 1)
     }
 
     @Test func mapKeysHaveRules() throws {

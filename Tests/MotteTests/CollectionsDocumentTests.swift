@@ -33,6 +33,8 @@ private func size<C: RealmCollection>(_ collection: C) -> Int { collection.count
 private struct Reader {
     var novels: AnyRealmCollection<Novel>
     var totalPages: Int { novels.sum(ofProperty: "pages") }
+
+    init<C: RealmCollection>(_ novels: C) where C.ElementType == Novel { self.novels = AnyRealmCollection(novels) }
 }
 
 @Suite struct CollectionsDocumentTests {
@@ -74,7 +76,7 @@ private struct Reader {
     }
 
     @Test func theErasedTypeForwardsToWhatItHolds() throws {
-        var reader = Reader(novels: AnyRealmCollection(shelf.books))
+        var reader = Reader(shelf.books)
         #expect(reader.totalPages == 1500 && reader.novels.first?.isbn == 1)
         try realm.write { shelf.books.removeLast() }
         #expect(reader.totalPages == 1000, "it stays live")

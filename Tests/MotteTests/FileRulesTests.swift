@@ -32,6 +32,19 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
             Issue.record("opened")
         } catch Realm.Error.fileNotFound {}
         #expect(throws: Realm.Error.self) { try makeRealm(trains) { $0.readOnly = true } }
+        let folder = temporaryURL(), file = temporaryURL()
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try Data("text".utf8).write(to: file)
+        for url in [folder, file.appendingPathComponent("inside.realm")] {
+            do {
+                _ = try makeRealm(trains, url: url)
+                Issue.record("opened")
+            } catch Realm.Error.fileOperationFailed {}
+        }
+        do {
+            _ = try makeRealm(trains, url: file)
+            Issue.record("opened")
+        } catch let error as Realm.Error { #expect(error.code == .invalidDatabase && error.fileURL?.path == file.path) }
         let realm = try fresh()
         try train(realm, 1)
         let copy = temporaryURL()

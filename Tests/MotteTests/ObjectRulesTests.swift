@@ -472,6 +472,10 @@ private let members: [ObjectBase.Type] = [Member.self, Card.self, Stamp.self, Vi
         #expect(_name(for: \Member.name) == "name" && _name(for: \Member.best?.name) == "best.name", "301")
         #expect(_name(for: \Member.best?.card?.code) == "best.card.code" && _name(for: \Member.friends) == "friends")
         #expect(_name(for: \Visit.guests) == "guests" && _name(for: \Visit.earlier) == "earlier")
+        #expect(_name(for: \Member.friends[0].best!.name) == "friends.best.name", "through an element")
+        #expect(_name(for: \Holder.items[3].wholes[0].name) == "items.wholes.name")
+        #expect(_name(for: \Bare.holders[0].held!.list) == "holders.held.list", "declared with let")
+        #expect(_name(for: \Train.spare["k"]!!.boss!.name) == "spare.boss.name", "through a value of a map")
         #expect(_name(for: \Visit.anything) == "anything" && _name(for: \Building.height) == "height")
     }
 

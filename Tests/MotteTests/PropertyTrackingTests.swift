@@ -14,6 +14,7 @@ private class Song: Object {
     @Persisted var tags: MutableSet<String>
     @Persisted var notes: Map<String, Int>
     @Persisted var marks: List<Int>
+    @Persisted var anything: AnyRealmValue
     @Persisted(originProperty: "next") var earlier: LinkingObjects<Song>
 }
 
@@ -126,6 +127,9 @@ private func track<T>(_ read: () -> T) -> Told {
         #expect(heard() == ["covers", "earlier", "marks", "notes", "rated", "tags"])
         try realm.write { _ = realm.create(Song.self, value: ["id": 3]) }
         #expect(heard().count == 7 && told.values.allSatisfy { $0.count == 1 })
+        let mixed = track { song.anything }
+        try realm.write { song.anything = 5 }
+        #expect(mixed.count == 1)
         let again = track { song.marks.count }
         try realm.write { song.marks[0] = 4 }
         #expect(again.count == 1)

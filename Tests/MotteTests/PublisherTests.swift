@@ -194,20 +194,28 @@ final class ToyView: Projection<PublishedToy> {
             toy.parts.changesetPublisher.sink { change in
                 if case .update(_, _, let insertions, _) = change { heard.add("appended \(insertions)") }
             },
+            changesetPublisher(toy.labels).sink { change in
+                if case .update(_, _, let insertions, _) = change { heard.add("inserted by name \(insertions)") }
+            },
+            valuePublisher(toy.labels).sink(
+                receiveCompletion: { _ in }, receiveValue: { if !$0.isEmpty { heard.add("value \($0.count)") } }),
         ]
         try deliver()
         #expect(heard.all == ["labels []"])
 
         try realm.write { toy.labels["a"] = "b" }
         try deliver()
-        #expect(heard.all.dropFirst().sorted() == ["inserted [\"a\"]", "labels [\"a\"]", "map"])
+        #expect(
+            heard.all.dropFirst().sorted() == [
+                "inserted [\"a\"]", "inserted by name [\"a\"]", "labels [\"a\"]", "map", "value 1",
+            ])
 
         try realm.write {
             toy.parts.append(PublishedToy(value: ["id": 2]))
             toy.related.insert(toy)
         }
         try deliver()
-        #expect(heard.all.dropFirst(4).sorted() == ["appended [0]", "list", "set"])
+        #expect(heard.all.dropFirst(6).sorted() == ["appended [0]", "list", "set"])
         for subscription in subscriptions { subscription.cancel() }
     }
 

@@ -441,10 +441,20 @@ package final class Session: @unchecked Sendable {
     }
 
     private func makeFrozen() throws(DatabaseError) -> Session {
-        guard write == nil, group == nil else {
-            throw DatabaseError(
-                .alreadyInWrite, "cannot freeze during a write; commit or cancel first, or freeze before", path: path)
-        }
+        guard write == nil else { throw cannotFreeze() }
+        return try freezeCommitted()
+    }
+
+    private func cannotFreeze() -> DatabaseError {
+        DatabaseError(
+            .alreadyInWrite, "cannot freeze during a write; commit or cancel first, or freeze before", path: path)
+    }
+
+    /// The version that the open write began with, frozen; without a write this one. Not in a group, of which earlier
+    /// writes are not committed yet.
+    package func freezeCommitted() throws(DatabaseError) -> Session {
+        try check()
+        guard group == nil else { throw cannotFreeze() }
         let copy = try committedSnapshot().copy()
         return Session(options, try database, copy, owner: 0, frozen: FrozenSources(copy))
     }

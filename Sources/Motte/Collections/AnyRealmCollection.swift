@@ -8,7 +8,7 @@ public struct AnyRealmCollection<Element: RealmCollectionValue>: RealmCollection
     public let _managed: _CollectionHandle?
     private let elements: () -> [Element]
 
-    public init<C: RealmCollection & _ObjcBridgeable>(_ base: C) where C.Element == Element {
+    public init<C: RealmCollection>(_ base: C) where C.Element == Element {
         _managed = base._managed
         elements = { base._unmanaged }
     }

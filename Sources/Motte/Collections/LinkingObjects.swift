@@ -15,6 +15,7 @@ public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmC
         weak var object: ObjectBase?
         var handle: _CollectionHandle?
         var recordedName: String?
+        var names: KeyPathNames?
     }
     private let place: Place
     private let origin: String
@@ -70,7 +71,11 @@ public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmC
         misuse("inverse links are computed and cannot be set", .invalidInput)
     }
 
-    public static func _recorded(_ names: KeyPathNames) -> LinkingObjects { LinkingObjects(nil) }
+    public static func _recorded(_ names: KeyPathNames) -> LinkingObjects {
+        let objects = LinkingObjects(nil)
+        objects.place.names = names
+        return objects
+    }
 }
 
 extension LinkingObjects: _CollectionValue {
@@ -81,6 +86,7 @@ extension LinkingObjects: _CollectionValue {
         misuse("inverse links are computed and cannot be set", .invalidInput)
     }
     package var _recordedName: String? { place.recordedName }
+    package var _names: KeyPathNames? { place.names }
     package var _isManaged: Bool { place.handle != nil || place.object != nil }
 }
 
@@ -97,8 +103,12 @@ extension LinkingObjects: FieldAccess {
     package static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32) {
         read(pointer)._attach(to: object, column)
     }
-    package static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int) {
-        read(pointer).place.recordedName = name
+    package static func record(
+        at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int, _ names: KeyPathNames
+    ) {
+        let place = read(pointer).place
+        place.recordedName = name
+        place.names = names
     }
     package static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any? { read(pointer) }
     package static func assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Bool {

@@ -17,6 +17,7 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
     }
     private var state: State
     package var _recordedName: String?
+    package var _names: KeyPathNames?
 
     public init() { state = .unmanaged([]) }
     private init(_ handle: _CollectionHandle) { state = .managed(handle) }
@@ -192,6 +193,7 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
     public static var _isCollection: Bool { true }
     public static func _default() -> List { List() }
     public static func _decode(_ stored: _Stored) -> List? { nil }
+    public static func _recorded(_ names: KeyPathNames) -> List { _recording(names) }
     public func _encode(_ encoder: _Encoder) {}
     public static func _convert(_ value: Any?) -> List? {
         guard let value = Dynamic.flattened(value) else { return List() }

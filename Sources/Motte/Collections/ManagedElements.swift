@@ -110,7 +110,7 @@ struct ManagedList {
         guard let object = element._linkedObject else {
             throw DatabaseError(.nullNotAllowed, "Invalid value 'nil': this collection holds no null")
         }
-        try session.checkIsUnmanaged(object)
+        try session.checkIsUnmanaged(object, for: "List")
         return object
     }
 

@@ -24,6 +24,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
     }
     private var state: State
     package var _recordedName: String?
+    package var _names: KeyPathNames?
 
     public init() { state = .unmanaged([:]) }
     package init(handle: _CollectionHandle) { state = .managed(handle) }
@@ -77,7 +78,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
     }
 
     private func value(for key: Key) -> Value? {
-        guard let handle = _managed else { return entries[key] }
+        guard let handle = _managed else { return entries[key] ?? _recordedElement(as: Value.self) }
         return attempt(or: nil) { () throws(DatabaseError) in
             guard let view = try MapAccess.value(key._mapKeyText, handle.live) else { return nil }
             if view.kind == .list || view.kind == .map,
@@ -201,6 +202,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
     public static var _isCollection: Bool { true }
     public static func _default() -> Map { Map() }
     public static func _decode(_ stored: _Stored) -> Map? { nil }
+    public static func _recorded(_ names: KeyPathNames) -> Map { _recording(names) }
     public func _encode(_ encoder: _Encoder) {}
     public static func _convert(_ value: Any?) -> Map? {
         guard let value = Dynamic.flattened(value) else { return Map() }
@@ -315,7 +317,7 @@ enum MapAccess {
         if let map = live as? LiveMap, ManagedList(handle: _CollectionHandle(live, session)).isEmbedded,
             let object = value._linkedObject
         {
-            try session.checkIsUnmanaged(object)
+            try session.checkIsUnmanaged(object, for: "Dictionary")
             let row = try key.withUTF8Bytes { bytes throws(DatabaseError) in try map.embeddedPut(bytes) }
             return try session.fill(object, row, policy: policy)
         }
@@ -337,13 +339,15 @@ enum MapAccess {
 
 extension Map: Encodable where Key: Encodable, Value: Encodable {
     public func encode(to encoder: Encoder) throws {
-        try Dictionary(map { ($0.key._mapKeyText, $0.value) }) { $1 }.encode(to: encoder)
+        // As a dictionary, whose keys are data that a strategy for keys leaves alone.
+        var container = encoder.singleValueContainer()
+        try container.encode(Dictionary(map { ($0.key._mapKeyText, $0.value) }) { $1 })
     }
 }
 
 extension Map: Decodable where Key: Decodable, Value: Decodable {
     public convenience init(from decoder: Decoder) throws {
-        let entries = try [String: Value](from: decoder)
+        let entries = try decoder.singleValueContainer().decode([String: Value].self)
         self.init(unmanaged: Dictionary(entries.map { (Key(_mapKeyText: $0.key), $0.value) }) { $1 })
     }
 }

@@ -16,6 +16,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
     }
     private var state: State
     package var _recordedName: String?
+    package var _names: KeyPathNames?
 
     public init() { state = .unmanaged([], []) }
     private init(_ handle: _CollectionHandle) { state = .managed(handle) }
@@ -176,6 +177,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
     public static var _isCollection: Bool { true }
     public static func _default() -> MutableSet { MutableSet() }
     public static func _decode(_ stored: _Stored) -> MutableSet? { nil }
+    public static func _recorded(_ names: KeyPathNames) -> MutableSet { _recording(names) }
     public func _encode(_ encoder: _Encoder) {}
     public static func _convert(_ value: Any?) -> MutableSet? {
         guard let value = Dynamic.flattened(value) else { return MutableSet() }

@@ -50,6 +50,8 @@ package protocol _CollectionValue {
     func _assign(_ value: Any, policy: MotteLiveObjects.UpdatePolicy)
     /// Its name, in a prototype that turns key paths into names.
     var _recordedName: String? { get }
+    /// Where names are noted, in such a prototype.
+    var _names: KeyPathNames? { get }
     func _text(depth: Int) -> String
     var _isManaged: Bool { get }
 }
@@ -182,7 +184,8 @@ extension RealmCollection {
     }
 
     func _outOfBounds(_ index: Int, _ count: Int) -> Element {
-        misuse("Index \(index) is out of bounds (must be less than \(count)).", .invalidInput)
+        if let element = (self as? any _CollectionValue)?._recordedElement(as: Element.self) { return element }
+        misuse(ManagedList.outOfBounds(index, count).message, .invalidInput)
         return Element._default()
     }
 

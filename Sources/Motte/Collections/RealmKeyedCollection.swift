@@ -92,17 +92,22 @@ extension Map {
         _values.distinct(by: keyPaths)
     }
 
+    /// What a property of the values is called in the store.
+    private func _columnName(_ name: String) -> String {
+        _managed == nil ? name : _CollectionTotals.columnName(name, of: Value._shape)
+    }
+
     public func min<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
-        _CollectionTotals.value(of: _managed, values, .min, property)
+        _CollectionTotals.value(of: _managed, values, .min, _columnName(property))
     }
     public func max<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
-        _CollectionTotals.value(of: _managed, values, .max, property)
+        _CollectionTotals.value(of: _managed, values, .max, _columnName(property))
     }
     public func sum<T: _HasPersistedType>(ofProperty property: String) -> T where T.PersistedType: AddableType {
-        _CollectionTotals.value(of: _managed, values, .sum, property) ?? T._default()
+        _CollectionTotals.value(of: _managed, values, .sum, _columnName(property)) ?? T._default()
     }
     public func average<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: AddableType {
-        _CollectionTotals.value(of: _managed, values, .average, property)
+        _CollectionTotals.value(of: _managed, values, .average, _columnName(property))
     }
 }
 

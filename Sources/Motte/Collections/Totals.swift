@@ -5,6 +5,12 @@ import MotteSchemaModel
 import MotteValues
 
 package enum _CollectionTotals {
+    /// What a property of the elements is called in the store.
+    static func columnName(_ name: String, of shape: _Shape) -> String {
+        guard let type = shape.target else { return name }
+        return ClassFields.of(type).field(named: name)?.columnName ?? name
+    }
+
     /// nil of nothing.
     static func value<T: _HasPersistedType>(
         of handle: _CollectionHandle?, _ unmanaged: @autoclosure () -> [some RealmCollectionValue],
@@ -25,7 +31,10 @@ package enum _CollectionTotals {
         guard let target = live.target, let type = try live.session.schema[target] else {
             throw DatabaseError(.wrongType, "a collection of values has no property '\(property)'")
         }
-        let declared = try type.requiredProperty(named: property)
+        guard let declared = type.property(named: property) else {
+            throw DatabaseError(
+                .unknownProperty, "Invalid property name '\(property)': \(type.name) has none", className: type.name)
+        }
         guard let column = declared.columnKey else {
             throw DatabaseError(.wrongType, "there is no total of '\(property)', which is computed")
         }
@@ -68,8 +77,11 @@ package enum _CollectionTotals {
             var values: [Value] = []
             for element in elements {
                 let value: Any? =
-                    property == nil || property == "self"
-                    ? element._dynamic : element._linkedObject?.value(forKey: property ?? "")
+                    if let property, property != "self" {
+                        element._linkedObject.flatMap { $0.value(forKey: publicName(property, of: $0)) }
+                    } else {
+                        element._dynamic
+                    }
                 if let stored = Dynamic.storedValue(value), !stored.isNull { values.append(stored) }
             }
             switch operation {
@@ -87,6 +99,12 @@ package enum _CollectionTotals {
                 default: return .null
                 }
             }
+        }
+
+        /// Key paths become the names of columns, which are what managed objects are asked for.
+        private static func publicName(_ name: String, of object: ObjectBase) -> String {
+            let fields = ClassFields.of(type(of: object))
+            return fields.field(named: name) == nil ? fields.field(inColumn: name)?.name ?? name : name
         }
 
         private static func sum(_ values: [Value]) throws(DatabaseError) -> Value {
@@ -134,8 +152,7 @@ extension RealmCollection {
 
     /// What a property is called in the store.
     func _columnName(_ name: String) -> String {
-        guard let type = Element._shape.target, _managed != nil else { return name }
-        return ClassFields.of(type).field(named: name)?.columnName ?? name
+        _managed == nil ? name : _CollectionTotals.columnName(name, of: Element._shape)
     }
 }
 

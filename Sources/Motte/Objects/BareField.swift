@@ -5,6 +5,7 @@ import MotteValues
 
 package protocol BareField: FieldAccess, _Persistable, _CollectionValue, AnyObject {
     var _recordedName: String? { get set }
+    var _names: KeyPathNames? { get set }
 }
 
 extension BareField {
@@ -22,8 +23,12 @@ extension BareField {
     package static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32) {
         read(pointer)._attach(to: object, column)
     }
-    package static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int) {
-        read(pointer)._recordedName = name
+    package static func record(
+        at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int, _ names: KeyPathNames
+    ) {
+        let collection = read(pointer)
+        collection._recordedName = name
+        collection._names = names
     }
     package static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any? { read(pointer) }
     package static func assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Bool {
@@ -37,4 +42,20 @@ extension BareField {
         at pointer: UnsafeMutableRawPointer, of object: ObjectBase
     ) -> (any _CollectionValue)? { read(pointer) }
     package static func keepsUnmanagedCollection(at pointer: UnsafeMutableRawPointer) -> Bool { true }
+
+    static func _recording(_ names: KeyPathNames) -> Self {
+        let collection = _default()
+        collection._names = names
+        return collection
+    }
+}
+
+extension _CollectionValue {
+    /// What a key path that goes on behind an element reads, in a prototype that turns key paths into names.
+    func _recordedElement<Element: _HasPersistedType>(as type: Element.Type) -> Element? {
+        guard let names = _names else { return nil }
+        // Declared with `let` it was not asked when it was read.
+        if let name = _recordedName, names.names.last != name { names.add(name) }
+        return Element._recorded(names)
+    }
 }

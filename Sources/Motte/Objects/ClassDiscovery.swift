@@ -28,18 +28,13 @@ enum ClassDiscovery {
 
     private static let byName = Locked<[String: ObjectBase.Type]>([:])
 
-    /// The class of that name in the store; nil when the program has none.
+    /// The class of that name in the store, for realms of all the program's classes; nil when there is none.
     static func type(named name: String) -> ObjectBase.Type? {
         if let known = byName.withLock({ $0[name] }) { return known }
-        guard let found = objectTypes().first(where: { $0.className() == name }) else { return nil }
+        let found = objectTypes().first { $0.shouldIncludeInDefaultSchema() && $0.className() == name }
+        guard let found else { return nil }
         byName.withLock { $0[name] = found }
         return found
-    }
-
-    /// Classes that a configuration names: also those that discovery cannot see, such as generic ones. Of several with
-    /// one name in the store, the last that was named counts.
-    static func remember(_ types: [ObjectBase.Type]) {
-        byName.withLock { known in for type in types { known[type.className()] = type } }
     }
 
     /// The start of the runtime's description of an image: version, base, two reserved words, then (start, size) of

@@ -39,7 +39,7 @@ extension ObjectBase {
         let prototype = Self()
         prototype.recorder = names
         for (index, field) in ClassFields.of(Self.self).fields.enumerated() {
-            field.access.record(at: field.pointer(in: prototype), field.columnName, index)
+            field.access.record(at: field.pointer(in: prototype), field.columnName, index, names)
         }
         return prototype
     }

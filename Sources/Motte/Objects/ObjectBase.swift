@@ -49,8 +49,8 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     public final var isInvalidated: Bool { live.map { !$0.isValid } ?? false }
     public final var isFrozen: Bool { session?.session.isFrozen ?? false }
     public final var objectSchema: ObjectSchema {
-        if let live, let type = try? live.type { return ObjectSchema(type) }
-        return ObjectSchema(ClassFields.objectType(type(of: self)))
+        if self is DynamicObject, let live, let type = try? live.type { return ObjectSchema(type, in: session) }
+        return ObjectSchema(declaredBy: type(of: self))
     }
 
     open var description: String { ObjectText.text(of: self) }
@@ -143,7 +143,7 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     open class func propertiesMapping() -> [String: String] { [:] }
     open class func _realmIgnoreClass() -> Bool { false }
     open class func shouldIncludeInDefaultSchema() -> Bool { !_realmIgnoreClass() }
-    public class func sharedSchema() -> ObjectSchema? { ObjectSchema(ClassFields.objectType(self)) }
+    public class func sharedSchema() -> ObjectSchema? { ObjectSchema(declaredBy: self) }
 
     // MARK: Access by wrappers
 

@@ -174,7 +174,9 @@ extension Persisted: FieldAccess {
         }
     }
 
-    package static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int) {
+    package static func record(
+        at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int, _ names: KeyPathNames
+    ) {
         place(pointer).pointee.column = recording
         place(pointer).pointee.options = UInt32(field)
     }
@@ -233,7 +235,8 @@ package protocol FieldAccess {
     static func declaration(at pointer: UnsafeMutableRawPointer) -> (options: FieldOptions, origin: String?)
     /// Makes the field one of a managed object.
     static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32)
-    static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int)
+    /// Makes the field note that it is read, as field number `field`.
+    static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int, _ names: KeyPathNames)
     static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any?
     /// False when the value does not fit.
     static func assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Bool

@@ -58,7 +58,9 @@ extension RealmProperty: FieldAccess {
         if let session = object.session, let live = object.live { read(pointer).row = (session, live) }
         read(pointer).column = column
     }
-    package static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int) {
+    package static func record(
+        at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int, _ names: KeyPathNames
+    ) {
         read(pointer).recordedName = name
     }
     package static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any? {
@@ -82,13 +84,16 @@ extension RealmProperty: FieldAccess {
 }
 
 extension RealmProperty: Encodable where Value: Encodable {
-    public func encode(to encoder: Encoder) throws { try value.encode(to: encoder) }
+    public func encode(to encoder: Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(value)
+    }
 }
 
 extension RealmProperty: Decodable where Value: Decodable {
     public convenience init(from decoder: Decoder) throws {
         self.init()
-        stored = try Value(from: decoder)
+        stored = try decoder.singleValueContainer().decode(Value.self)
     }
 }
 
@@ -128,8 +133,10 @@ extension RealmOptional: FieldAccess {
     package static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32) {
         inside(pointer) { Property.bind(at: $0, to: object, column) }
     }
-    package static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int) {
-        inside(pointer) { Property.record(at: $0, name, field) }
+    package static func record(
+        at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int, _ names: KeyPathNames
+    ) {
+        inside(pointer) { Property.record(at: $0, name, field, names) }
     }
     package static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any? {
         inside(pointer) { Property.value(at: $0, of: object) }

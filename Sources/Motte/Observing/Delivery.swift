@@ -53,6 +53,18 @@ package final class DeliveryPlace: @unchecked Sendable {
         if case .thread = confinement { runLoop = RunLoop.current } else { runLoop = nil }
     }
 
+    /// Answers what takes it back, where that would not run by itself.
+    func runWhenItTurns(_ body: @escaping @Sendable () -> Void) -> (() -> Void)? {
+        guard let runLoop else {
+            if case .main = confinement { return MainTurn.run(body) }
+            confinement.run(body)
+            return nil
+        }
+        let timer = Timer(timeInterval: 0, repeats: false) { _ in body() }
+        runLoop.add(timer, forMode: .default)
+        return { timer.invalidate() }
+    }
+
     func run(_ body: @escaping @Sendable () -> Void) {
         if let runLoop {
             // A timer wakes the loop; a block alone would wait for its next turn.
@@ -63,11 +75,65 @@ package final class DeliveryPlace: @unchecked Sendable {
     }
 }
 
+/// What waits for the main queue to turn, which a program may never let it: one block there, however many realms are
+/// opened and closed meanwhile.
+private enum MainTurn {
+    private struct Waiting {
+        var last = 0
+        var bodies: [Int: @Sendable () -> Void] = [:]
+        var isAsked = false
+    }
+    private static let waiting = Locked(Waiting())
+
+    /// Answers what takes it back.
+    static func run(_ body: @escaping @Sendable () -> Void) -> () -> Void {
+        let (id, isAsked) = waiting.withLock { waiting in
+            defer { waiting.isAsked = true }
+            waiting.last += 1
+            waiting.bodies[waiting.last] = body
+            return (waiting.last, waiting.isAsked)
+        }
+        if !isAsked { DispatchQueue.main.async(execute: turn) }
+        return { waiting.withLock { $0.bodies[id] = nil } }
+    }
+
+    @Sendable private static func turn() {
+        let bodies = waiting.withLock { waiting in
+            defer { (waiting.bodies, waiting.isAsked) = ([:], false) }
+            return waiting.bodies
+        }
+        for body in bodies.values { body() }
+    }
+}
+
 extension RealmSession {
     /// From now on this realm's run loop, queue or actor delivers.
     func startDelivery() throws(DatabaseError) {
         guard delivery == nil, !session.isFrozen else { return }
         delivery = try RealmDelivery(self)
+    }
+
+    /// Realms move to newer versions by themselves, observed or not, where something turns. A thread whose run loop
+    /// does not is not told of commits, and costs those who write nothing.
+    func startDeliveryWhenItsPlaceTurns() {
+        guard delivery == nil, !session.isFrozen, !configuration.readOnly else { return }
+        deliveryStart?()
+        deliveryStart = place.runWhenItTurns { [weak self] in
+            guard let self else { return }
+            deliveryStart = nil
+            isDeliveryDue = true
+            startDueDelivery()
+            // What was committed before it listened.
+            delivery?.dispatch()
+        }
+    }
+
+    /// Not within a write, after which this is called.
+    func startDueDelivery() {
+        guard isDeliveryDue, !session.isClosed, !session.isInWrite, !session.isInGroup else { return }
+        isDeliveryDue = false
+        // Without it the realm is refreshed by hand; whoever observes hears why.
+        try? startDelivery()
     }
 
     /// There is a newer version that a realm without autorefresh does not move to by itself.

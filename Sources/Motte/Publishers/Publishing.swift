@@ -177,6 +177,10 @@ public func valuePublisher<C: RealmCollection & RealmSubscribable>(
     _ collection: C, keyPaths: [String]? = nil
 ) -> RealmPublishers.Value<C> { RealmPublishers.Value(collection, keyPaths) }
 
+public func valuePublisher<Key: _MapKey, Value: RealmCollectionValue>(
+    _ map: Map<Key, Value>, keyPaths: [String]? = nil
+) -> RealmPublishers.Value<Map<Key, Value>> { RealmPublishers.Value(map, keyPaths) }
+
 /// What `observe` is told of the object; finished when it is deleted.
 public func changesetPublisher<T: ObjectBase & ThreadConfined & RealmSubscribable>(
     _ object: T, keyPaths: [String]? = nil
@@ -201,6 +205,10 @@ public func changesetPublisher<P: ProjectionObservable & RealmSubscribable>(
 public func changesetPublisher<C: RealmCollection & RealmSubscribable>(
     _ collection: C, keyPaths: [String]? = nil
 ) -> RealmPublishers.CollectionChangeset<C> { collection.changesetPublisher(keyPaths: keyPaths) }
+
+public func changesetPublisher<Key: _MapKey, Value: RealmCollectionValue>(
+    _ map: Map<Key, Value>, keyPaths: [String]? = nil
+) -> RealmPublishers.MapChangeset<Map<Key, Value>> { map.changesetPublisher(keyPaths: keyPaths) }
 
 extension Realm {
     /// Void for every version that the realm moves to.

@@ -1,6 +1,7 @@
 /// Query text with its arguments as programs give them: what the engine's query language has no place for.
 ///
-/// `%K` stands for an argument that is a key path. `place IN %@` with a shape asks what `place GEOWITHIN %@` does.
+/// `%K` stands for an argument that is a key path, or in brackets for the `#any` of collections in mixed values.
+/// `place IN %@` with a shape asks what `place GEOWITHIN %@` does.
 import MotteLiveObjects
 import MotteQueryEngine
 import MotteValues
@@ -57,7 +58,8 @@ package struct FilterFormat {
                     throw DatabaseError(
                         .queryArgument, "%K in the filter '\(format)' wants the name of a property")
                 }
-                text += path
+                // What stands for every key and index, which no property is called.
+                text += path == "#any" ? "*" : path
             } else {
                 if character == "%" { place += 1 }
                 if "'\"`".contains(character) { quote = character }

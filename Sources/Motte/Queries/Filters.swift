@@ -56,7 +56,13 @@ extension RealmCollection {
     package func _sorted(_ descriptors: [SortDescriptor]) -> Results<Element> {
         _derived { live throws(DatabaseError) in
             if descriptors.isEmpty { return try live.results() }
-            return try live.sorted(by: descriptors.map { (_columnPath($0.keyPath), $0.ascending) })
+            do throws(DatabaseError) {
+                return try live.sorted(by: descriptors.map { (_columnPath($0.keyPath), $0.ascending) })
+            } catch {
+                guard error.code == .queryInvalid || error.code == .unknownProperty else { throw error }
+                let paths = descriptors.map { "'\($0.keyPath)'" }.joined(separator: ", ")
+                throw DatabaseError(error.code, "Cannot sort on key path \(paths): \(error.message)")
+            }
         }
     }
 

@@ -34,10 +34,7 @@ extension Realm {
         }
 
         package init(_ error: DatabaseError, path: String? = nil) {
-            // As RealmSwift begins it.
-            let message =
-                error.code == .wrongThread ? "Realm accessed from incorrect thread: \(error.message)" : error.message
-            self.init(Self.code(error.code), message, path: error.details.path ?? path)
+            self.init(Self.code(error.code), ErrorTexts.message(error), path: error.details.path ?? path)
         }
 
         public var errorDescription: String? { message }

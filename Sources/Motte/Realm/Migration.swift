@@ -13,14 +13,10 @@ public final class Migration {
     private let engine: MotteLiveObjects.Migration
     private let old: RealmSession
     private let new: RealmSession
-    /// Names of the classes that the program declares.
-    private let declared: Set<String>
-
     private init(_ engine: MotteLiveObjects.Migration, _ configuration: Realm.Configuration) {
         self.engine = engine
         old = RealmSession(engine.old, configuration)
         new = RealmSession(engine.new, configuration)
-        declared = Set(RealmOpening.declaredTypes(configuration).map { $0.className() })
     }
 
     static func run(
@@ -43,12 +39,9 @@ public final class Migration {
         }
     }
 
-    public var oldSchema: Schema { Schema(of: (try? engine.old.schema) ?? .empty) }
+    public var oldSchema: Schema { Schema(of: (try? engine.old.schema) ?? .empty, in: old) }
     /// What the program declares; the file may have more classes, which stay as they are.
-    public var newSchema: Schema {
-        let all = Schema(of: (try? engine.new.schema) ?? .empty)
-        return Schema(all.objectSchema.filter { declared.contains($0.className) })
-    }
+    public var newSchema: Schema { new.declaredSchema }
 
     /// Every object of a class as it was and as it becomes; nil where a side does not have the class. A class that
     /// neither side has is passed over.

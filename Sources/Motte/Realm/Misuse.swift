@@ -15,11 +15,18 @@ extension Realm {
     /// index out of range does. A handler that returns lets the program go on: nothing was changed, and what was read
     /// is a default value, a new unmanaged object or nil. Tests install one to see the message, servers to log it.
     public static var misuseHandler: @Sendable (Misuse) -> Void {
-        get { handler.withLock { $0 } }
-        set { handler.withLock { $0 = newValue } }
+        get { handler.withLock { $0 }.call }
+        set {
+            let new = Handler(call: newValue)
+            handler.withLock { $0 = new }
+        }
     }
 
-    private static let handler = Locked<@Sendable (Misuse) -> Void>({ preconditionFailure($0.message) })
+    /// Goes in and out of the lock as a whole: a function by itself would be wrapped once more every time.
+    private struct Handler {
+        let call: @Sendable (Misuse) -> Void
+    }
+    private static let handler = Locked(Handler { preconditionFailure($0.message) })
 }
 
 /// Reports a broken rule.

@@ -329,6 +329,7 @@ extension RealmSession {
         }
         for call in ended { call() }
         asyncWrites.isRunning = false
+        startDueDelivery()
         if asyncWrites.hasWaiting { schedule(afterMilliseconds: 0) }
     }
 

@@ -51,6 +51,7 @@ extension Realm {
         }
         try core.makeDurable()
         core.tracking?.writeHasEnded(core)
+        core.startDueDelivery()
     }
 
     public func cancelWrite() {
@@ -58,6 +59,7 @@ extension Realm {
             return misuse("Can't cancel a non-existing write transaction", .invalidInput)
         }
         attempt { () throws(DatabaseError) in try core.session.cancel() }
+        core.startDueDelivery()
     }
 
     // MARK: Adding
@@ -170,7 +172,7 @@ extension RealmSession {
     package func dynamicCreated(
         _ typeName: String, _ value: Any, policy: Policy
     ) throws(DatabaseError) -> DynamicObject {
-        if let type = ClassDiscovery.type(named: typeName), binding(for: type) != nil {
+        if let type = swiftType(named: typeName), binding(for: type) != nil {
             let object = try created(type, value, policy: policy)
             guard let live = object.live else { throw DatabaseError(.internal, "a created object is not managed") }
             return self.object(live, as: DynamicObject.self)

@@ -86,9 +86,8 @@ public struct Realm: Equatable {
 
     // MARK: About itself
 
-    public var schema: Schema {
-        Schema(of: attempt(or: .empty) { () throws(DatabaseError) in try core.session.schema })
-    }
+    /// The classes that the program declares for it; the file may have more.
+    public var schema: Schema { core.declaredSchema }
     public var configuration: Configuration { core.configuration }
     /// Whether there is no object of any class in it.
     public var isEmpty: Bool {
@@ -126,7 +125,7 @@ public struct Realm: Equatable {
         do { try core.invalidate() } catch { misuse(error) }
     }
 
-    /// This version for good, for any thread.
+    /// This version for good, for any thread; in a write transaction the one that it began with.
     public func freeze() -> Realm {
         Realm(attempt(or: core) { () throws(DatabaseError) in try core.frozen() })
     }
@@ -217,7 +216,15 @@ extension ObjectBase {
         if session.session.isFrozen { return self }
         return attempt(or: self) { () throws(DatabaseError) in
             let frozen = try session.frozen()
-            return frozen.object(try live.requireMoved(to: frozen.session), as: Self.self)
+            guard let moved = try live.moved(to: frozen.session) else {
+                guard live.isValid else {
+                    throw DatabaseError(.objectDeleted, "this object has been deleted or invalidated")
+                }
+                throw DatabaseError(
+                    .invalidArgument,
+                    "Cannot freeze an object in the same write transaction as it was created in.")
+            }
+            return frozen.object(moved, as: Self.self)
         }
     }
 
@@ -229,13 +236,5 @@ extension ObjectBase {
             guard let live = try thawed.session.object(live.table, at: live.key) else { return nil }
             return thawed.object(live, as: Self.self)
         }
-    }
-}
-
-extension LiveObject {
-    /// The same object in another session of the file.
-    func requireMoved(to session: Session) throws(DatabaseError) -> LiveObject {
-        if let moved = try moved(to: session) { return moved }
-        throw DatabaseError(.objectDeleted, "this object has been deleted or invalidated")
     }
 }

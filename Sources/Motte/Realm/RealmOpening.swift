@@ -39,12 +39,13 @@ package enum RealmOpening {
             sessions = sessions.filter { $0.value.session != nil }
             sessions[key] = entry
         }
+        made.startDeliveryWhenItsPlaceTurns()
         return made
     }
 
     static func openSession(_ configuration: Realm.Configuration, _ confinement: Confinement) throws -> Session {
         let name = try checkedName(configuration)
-        return try translating(configuration.fileURL?.path) {
+        return try translatingOpening(configuration.fileURL?.path) {
             let session = try Session.open(try options(configuration, name), confinement: confinement.engine)
             if let passed = try session.database.pages.firstWarning() {
                 Logger.write(.warn, .storage) { "\(name): \(passed)" }
@@ -58,7 +59,7 @@ package enum RealmOpening {
     package static func prepare(_ configuration: Realm.Configuration) throws -> Session {
         let name = try checkedName(configuration)
         makeDefaultFolder(configuration)
-        return try translating(configuration.fileURL?.path) {
+        return try translatingOpening(configuration.fileURL?.path) {
             // Nobody but its only owner uses it.
             try Session.open(
                 try options(configuration, name), confinement: .custom(name: "nobody", isHere: { true }))
@@ -69,7 +70,6 @@ package enum RealmOpening {
         _ configuration: Realm.Configuration, _ name: String
     ) throws -> SessionOptions {
         let types = declaredTypes(configuration)
-        ClassDiscovery.remember(types)
         let schema = try declaredSchema(types)
         var options =
             configuration.inMemoryIdentifier != nil
@@ -103,6 +103,25 @@ package enum RealmOpening {
     }
 
     // MARK: Checks
+
+    /// A folder in place of the file, or a file in place of a folder, is an operation that fails, as in RealmSwift.
+    private static func translatingOpening<T>(_ path: String?, _ body: () throws -> T) throws -> T {
+        do { return try translating(path, body) } catch let error as Realm.Error {
+            guard let path, error.code == .invalidDatabase || error.code == .fileNotFound else { throw error }
+            var isFolder: ObjCBool = false
+            let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+            let isMisplaced = exists ? isFolder.boolValue : hasFileInPlaceOfFolder(path)
+            throw isMisplaced ? Realm.Error(.fileOperationFailed, error.message, path: path) : error
+        }
+    }
+
+    private static func hasFileInPlaceOfFolder(_ path: String) -> Bool {
+        var folder = URL(fileURLWithPath: path)
+        var isFolder: ObjCBool = false
+        repeat { folder.deleteLastPathComponent() }
+        while folder.path != "/" && !FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder)
+        return folder.path != "/" && !isFolder.boolValue
+    }
 
     private static func checkedName(_ configuration: Realm.Configuration) throws -> String {
         guard let name = configuration.name else {

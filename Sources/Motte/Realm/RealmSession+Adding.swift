@@ -17,7 +17,7 @@ extension RealmSession {
         guard !(object is EmbeddedObject) else {
             throw DatabaseError(
                 .invalidArgument,
-                "an embedded object is added by assigning it to a property or putting it into a list or map",
+                "Embedded objects cannot be created directly: assign one to a property or put it into a list or map",
                 className: type(of: object).className())
         }
         let binding = try requireBinding(for: type(of: object))
@@ -167,10 +167,13 @@ extension RealmSession {
         return schema[className]?.isEmbedded ?? false
     }
 
-    func checkIsUnmanaged(_ object: ObjectBase) throws(DatabaseError) {
+    /// `collection` is what it is added to; nil for a property of one object.
+    func checkIsUnmanaged(_ object: ObjectBase, for collection: String? = nil) throws(DatabaseError) {
         guard object.live == nil else {
             throw DatabaseError(
-                .invalidArgument, "Cannot set a link to an existing managed embedded object: it has a parent already")
+                .invalidArgument,
+                collection.map { "Cannot add an existing managed embedded object to a \($0)." }
+                    ?? "Cannot set a link to an existing managed embedded object: it has a parent already")
         }
     }
 
@@ -346,7 +349,7 @@ extension RealmSession {
     ) throws(DatabaseError) -> ObjectBase? {
         guard let value = Dynamic.flattened(value) else { return nil }
         if let object = value as? ObjectBase { return object }
-        guard let name = property.target, let type = ClassDiscovery.type(named: name) else {
+        guard let name = property.target, let type = swiftType(named: name) else {
             throw DatabaseError(
                 .wrongType, "Invalid value '\(Dynamic.text(value))' for property '\(property.name)'",
                 propertyName: property.name)

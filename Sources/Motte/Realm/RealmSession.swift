@@ -113,7 +113,13 @@ package final class RealmSession: @unchecked Sendable {
     private var encoders: [_Encoder] = []
     private var tablesWithPrimaryKeys: Set<TableKey>?
     private weak var lastFrozen: RealmSession?
+    /// nil where the configuration does not say which classes there are, or nobody has asked.
+    private let declaredTypes = Locked<[String: ObjectBase.Type]?>(nil)
     package var delivery: RealmDelivery?
+    /// Takes back what waits for the place to turn for the first time.
+    var deliveryStart: (() -> Void)?
+    /// Its place has turned, while it was writing.
+    var isDeliveryDue = false
     /// Queued writes of this realm, and what was begun on behalf of them.
     package var asyncWrites = AsyncWrites()
     package var autorefresh = true
@@ -134,7 +140,10 @@ package final class RealmSession: @unchecked Sendable {
         place = DeliveryPlace(confinement)
     }
 
-    deinit { delivery?.end() }
+    deinit {
+        deliveryStart?()
+        delivery?.end()
+    }
 
     // MARK: Classes
 
@@ -192,7 +201,18 @@ package final class RealmSession: @unchecked Sendable {
     /// The program's class for a table, if it has one.
     func swiftType(of table: TableKey) -> ObjectBase.Type? {
         guard let name = try? session.schema[table]?.name else { return nil }
-        return ClassDiscovery.type(named: name)
+        return swiftType(named: name)
+    }
+
+    /// Of those that the realm is opened with: several classes may be stored under one name, such as those of different
+    /// versions of a program.
+    func swiftType(named name: String) -> ObjectBase.Type? {
+        guard let types = configuration.objectTypes else { return ClassDiscovery.type(named: name) }
+        return declaredTypes.withLock { known in
+            let found = known ?? Dictionary(types.map { ($0.className(), $0) }) { $1 }
+            known = found
+            return found[name]
+        }
     }
 
     /// Whether objects of both are the same stored ones: one session, or one version of one file.
@@ -290,22 +310,25 @@ package final class RealmSession: @unchecked Sendable {
         endAsyncWrites()
         delivery?.end()
         delivery = nil
+        isDeliveryDue = false
         // Before the old one is closed, with which a store in memory might go.
         let next = try RealmOpening.openSession(configuration, confinement)
         tracking = nil
         _ = try session.close()
         session = next
         forgetClasses()
+        startDeliveryWhenItsPlaceTurns()
     }
 
     package func frozen() throws(DatabaseError) -> RealmSession {
         if session.isFrozen { return self }
-        if let known = lastFrozen, !known.session.isClosed, try known.session.version == session.version,
-            !session.isInWrite
+        // In a write that is the version it began with.
+        if let known = lastFrozen, !known.session.isClosed, !session.isInGroup,
+            try known.session.version == session.version
         {
             return known
         }
-        let made = RealmSession(try session.freeze(), configuration)
+        let made = RealmSession(try session.freezeCommitted(), configuration)
         lastFrozen = made
         return made
     }

@@ -125,12 +125,20 @@ public struct ObjectSchema: Sendable {
     public var isAsymmetric: Bool { false }
 
     /// With the names that the program's class, if it has one, gives to its properties.
-    package init(_ type: ObjectType) {
-        let known = ClassDiscovery.type(named: type.name)
+    package init(_ type: ObjectType, in session: RealmSession?) {
+        let known = session?.swiftType(named: type.name)
         let fields = known.map { ClassFields.of($0).fields } ?? []
         let names = fields.map { ($0.columnName, $0.name) }
         self.init(
             type, objectClass: known ?? DynamicObject.self,
+            names: Dictionary(names, uniquingKeysWith: { first, _ in first }))
+    }
+
+    /// As the program declares it, whatever order the file has its properties in.
+    package init(declaredBy type: ObjectBase.Type) {
+        let names = ClassFields.of(type).fields.map { ($0.columnName, $0.name) }
+        self.init(
+            ClassFields.objectType(type), objectClass: type,
             names: Dictionary(names, uniquingKeysWith: { first, _ in first }))
     }
 
@@ -163,14 +171,24 @@ extension ObjectSchema: CustomStringConvertible, Equatable {
     }
 }
 
-/// All classes of a file.
+/// The classes that a program declares, or those of a file before a migration.
 public struct Schema: Sendable {
     public let objectSchema: [ObjectSchema]
 
     package init(_ objectSchema: [ObjectSchema]) { self.objectSchema = objectSchema }
-    package init(of schema: MotteSchemaModel.Schema) { self.init(schema.objectTypes.map { ObjectSchema($0) }) }
+    package init(of schema: MotteSchemaModel.Schema, in session: RealmSession) {
+        self.init(schema.objectTypes.map { ObjectSchema($0, in: session) })
+    }
 
     public subscript(name: String) -> ObjectSchema? { objectSchema.first { $0.className == name } }
+}
+
+extension RealmSession {
+    /// What the program declares for this realm, by name.
+    var declaredSchema: Schema {
+        let types = RealmOpening.declaredTypes(configuration)
+        return Schema(types.map { ObjectSchema(declaredBy: $0) }.sorted { $0.className < $1.className })
+    }
 }
 
 extension Schema: CustomStringConvertible, Equatable {

@@ -118,6 +118,7 @@ public enum AnyRealmValue: _Persistable, RealmCollectionValue, _ObjcBridgeable, 
         guard let live = object.live, let session = object.session else { return .none }
         return attempt(or: .none) { () throws(DatabaseError) in
             let view = try live.get(ColumnKey(column))
+            if ReadTracking.isOn { session.noteRead(live, column, view) }
             if view.kind == .list || view.kind == .map, let nested = try live.nested(ColumnKey(column)) {
                 return AnyRealmValue(nested, session)
             }
