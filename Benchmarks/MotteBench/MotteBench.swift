@@ -5,6 +5,7 @@
 ///                [--cluster 480]
 ///     MotteBench --growth 1000000
 ///     MotteBench --groups 1000
+///     MotteBench --pairs 400          small commits of own pages and of SQLite in turns
 ///     MotteBench --memory 10000000    peaks of memory of large writes
 ///     MotteBench --all                the workloads, then memory, growth and groups
 import Glibc
@@ -16,6 +17,7 @@ import Glibc
         var only: String?
         var commits: Int?
         var groups: Int?
+        var pairs: Int?
         var memoryRows: Int?
         var rowsPerCluster: Int?
         var isEverything = false
@@ -28,6 +30,7 @@ import Glibc
             case "--rounds": rounds = arguments.next().flatMap { Int($0) } ?? rounds
             case "--growth": commits = arguments.next().flatMap { Int($0) } ?? 100_000
             case "--groups": groups = arguments.next().flatMap { Int($0) } ?? 1_000
+            case "--pairs": pairs = arguments.next().flatMap { Int($0) } ?? 400
             case "--memory": memoryRows = arguments.next().flatMap { Int($0) }
             case "--all": isEverything = true
             case "--cluster": rowsPerCluster = arguments.next().flatMap { Int($0) }
@@ -40,6 +43,7 @@ import Glibc
                 print("                  [--workloads W1,W2] [--cluster 480]     (rows a cluster of Motte's files)")
                 print("       MotteBench --growth 1000000     (commits)")
                 print("       MotteBench --groups 1000        (writes of each measurement)")
+                print("       MotteBench --pairs 400          (commits, own pages and SQLite in turns)")
                 print("       MotteBench --memory 10000000 [--only motte|own]")
                 print("       MotteBench --all [--rows 1000000] [--rounds 3]")
                 exit(option == "--help" ? 0 : 2)
@@ -49,6 +53,7 @@ import Glibc
             if isLoadPeak { return try printPeakOfLoad(rows: rows, only ?? "motte") }
             if let commits { return try FileGrowth.run(commits: commits) }
             if let groups { return try GroupCommits.run(writes: groups) }
+            if let pairs { return try CommitPairs(rows: rows, commits: pairs).run(rounds: rounds) }
             if let memoryRows { return try MemoryBench(rows: memoryRows).run(only: only) }
             try run(rows: rows, rounds: rounds, only: only, workloads, rowsPerCluster: rowsPerCluster)
             if isEverything {
@@ -74,7 +79,9 @@ import Glibc
         var peaks: [String: [String: [Double]]] = [:]
         var answers: [String: [String: String]] = [:]
         for round in 1 ... rounds {
-            for (key, make) in makers(rowsPerCluster) where only == nil || only == key {
+            // In turns: who comes first finds fresh memory, and who comes last what all others have left.
+            let order = round % 2 == 1 ? makers(rowsPerCluster) : makers(rowsPerCluster).reversed()
+            for (key, make) in order where only == nil || only == key {
                 let engine = make()
                 print("round \(round): \(engine.name)")
                 let folder = try makeFolder()

@@ -1,8 +1,8 @@
 /// Bounds-checked little-endian decoding of bytes that come from a file: short or absurd input is an error.
 package struct ByteReader {
-    private let bytes: UnsafeRawBufferPointer
+    @usableFromInline let bytes: UnsafeRawBufferPointer
     private let what: String
-    package private(set) var offset = 0
+    @usableFromInline var place = 0
 
     /// `what` names the thing that is being read, for the error.
     package init(_ bytes: UnsafeRawBufferPointer, of what: String) {
@@ -10,19 +10,24 @@ package struct ByteReader {
         self.what = what
     }
 
-    package var remaining: Int { bytes.count - offset }
+    package var offset: Int { place }
+    @inlinable package var remaining: Int { bytes.count - place }
 
-    package mutating func read<T: FixedWidthInteger>(_ type: T.Type = T.self) throws(DatabaseError) -> T {
+    @inlinable package mutating func read<T: FixedWidthInteger>(
+        _ type: T.Type = T.self
+    ) throws(DatabaseError) -> T {
         let size = MemoryLayout<T>.size
-        guard remaining >= size else { throw .corrupted("\(what) is too short") }
-        defer { offset += size }
-        return T(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: T.self))
+        guard remaining >= size else { throw tooShort }
+        defer { place += size }
+        return T(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: T.self))
     }
 
+    @usableFromInline var tooShort: DatabaseError { .corrupted("\(what) is too short") }
+
     package mutating func readRaw(_ count: Int) throws(DatabaseError) -> UnsafeRawBufferPointer {
-        guard count >= 0, remaining >= count else { throw .corrupted("\(what) is too short") }
-        defer { offset += count }
-        return UnsafeRawBufferPointer(rebasing: bytes[offset ..< offset + count])
+        guard count >= 0, remaining >= count else { throw tooShort }
+        defer { place += count }
+        return UnsafeRawBufferPointer(rebasing: bytes[place ..< place + count])
     }
 
     package mutating func readRun() throws(DatabaseError) -> UnsafeRawBufferPointer {

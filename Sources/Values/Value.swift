@@ -100,7 +100,8 @@ extension String {
 }
 
 extension Array where Element == UInt8 {
-    package func withBytes<Result, Failure: Error>(
+    /// Inlined into its callers: the closure and its two types are not worth asking the runtime for.
+    @inlinable package func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var outcome: Swift.Result<Result, Failure>?

@@ -41,6 +41,8 @@ struct TreeWriter {
         var hasEmitted = false
 
         var count: Int { items.count - head }
+        /// Nothing has come since the last flush.
+        var isFresh: Bool { items.isEmpty && oldCount == 0 && addedCount == 0 }
     }
 
     struct Freed {
@@ -158,13 +160,18 @@ struct TreeWriter {
 
     /// Children without changes go on as they are, unless the row before them needs filling up.
     private mutating func pass(_ node: TreeNode, _ children: Range<Int>, _ level: Int) throws(DatabaseError) {
+        guard !children.isEmpty else { return }
+        var isSettled = rows[..<level].allSatisfy(\.isFresh)
         for child in children {
             let reference = node.reference(child)
-            if isUnderfull(level - 1) {
-                try rewrite(reference, level - 1, UnsafeBufferPointer(start: nil, count: 0))
-                continue
+            if !isSettled {
+                if isUnderfull(level - 1) {
+                    try rewrite(reference, level - 1, UnsafeBufferPointer(start: nil, count: 0))
+                    continue
+                }
+                for lower in 0 ..< level { try flush(lower) }
+                isSettled = true
             }
-            for lower in 0 ..< level { try flush(lower) }
             let key = node.key(child)
             guard let start = key.baseAddress else { continue }
             let item = Item(

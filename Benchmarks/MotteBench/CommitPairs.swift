@@ -1,0 +1,83 @@
+/// Small durable commits of our own pages and of SQLite in turns of a few, so that both meet the same machine: W3, W3i
+/// and W3t after loading and building the index, then W3 again after W13 and W14. Prints medians, their ratio, and what
+/// of each commit was the processor's time.
+import Glibc
+
+struct CommitPairs {
+    let rows: Int
+    let commits: Int
+
+    /// Commits of one before the other's turn: few, and yet most of them find what the one before left in the caches.
+    private static let turn = 20
+
+    private struct Times {
+        var clock: [Double] = []
+        var processor: [Double] = []
+    }
+
+    func run(rounds: Int) throws {
+        let data = PersonData(count: rows)
+        print("\(rows) objects, \(commits) commits of each in turns; medians, µs, the processor's part in brackets")
+        var ratios: [String: [Double]] = [:]
+        for round in 1 ... rounds {
+            let folder = try makeFolder()
+            defer { removeFolder(folder) }
+            let engines: [any Engine] = [MotteEngine(.own), SQLiteEngine()]
+            for engine in engines {
+                _ = try engine.load(data, in: folder)
+                try engine.indexCities()
+            }
+            var next = rows
+            func insert(_ name: String) throws {
+                let first = next
+                try measure(name, round, engines, &ratios) { try $0.commitOne(id: Int64(first + $1), data) }
+                next += commits
+            }
+            try insert("W3")
+            var random = SplitMix(state: 17)
+            let ids = (0 ..< commits).map { _ in Int64(random.below(rows)) }
+            try measure("W3i", round, engines, &ratios) { try $0.updateAges(ids: [ids[$1]]) }
+            let names = ids.indices.map { Array(data.names[(ids.count + $0) % rows]) }
+            try measure("W3t", round, engines, &ratios) { try $0.rename(id: ids[$1], to: names[$1]) }
+            let changed = (0 ..< rows / 10).map { _ in Int64(random.below(rows)) }
+            let gone = Set((0 ..< rows / 10).map { _ in Int64(random.below(rows)) }).sorted()
+            for engine in engines {
+                try engine.updateAges(ids: changed)
+                try engine.delete(ids: gone)
+            }
+            try insert("W3a")
+            for engine in engines { engine.close() }
+        }
+        for (name, ratios) in ratios.sorted(by: { $0.key < $1.key }) {
+            print("\(name): median ratio \(MotteBench.short(median(ratios)))")
+        }
+    }
+
+    private func measure(
+        _ name: String, _ round: Int, _ engines: [any Engine], _ ratios: inout [String: [Double]],
+        _ commit: (any Engine, Int) throws -> Void
+    ) throws {
+        var times = engines.map { _ in Times() }
+        for first in stride(from: 0, to: commits, by: CommitPairs.turn) {
+            for (number, engine) in engines.enumerated() {
+                for index in first ..< min(first + CommitPairs.turn, commits) {
+                    let processor = processorSeconds()
+                    times[number].clock.append(try seconds { try commit(engine, index) } * 1e6)
+                    times[number].processor.append((processorSeconds() - processor) * 1e6)
+                }
+            }
+        }
+        let cells = zip(engines, times).map { engine, times in
+            "\(engine.name) \(MotteBench.short(median(times.clock))) (\(MotteBench.short(median(times.processor))))"
+        }
+        let ratio = median(times[0].clock) / median(times[1].clock)
+        ratios[name, default: []].append(ratio)
+        print("round \(round) \(name)  \(cells.joined(separator: "  "))  \(MotteBench.short(ratio))x")
+    }
+
+    private func processorSeconds() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}
