@@ -58,6 +58,7 @@ struct CommitPairs {
         _ commit: (any Engine, Int) throws -> Void
     ) throws {
         var times = engines.map { _ in Times() }
+        let before = try engines[0].writeCounts()
         for first in stride(from: 0, to: commits, by: CommitPairs.turn) {
             for (number, engine) in engines.enumerated() {
                 for index in first ..< min(first + CommitPairs.turn, commits) {
@@ -72,7 +73,12 @@ struct CommitPairs {
         }
         let ratio = median(times[0].clock) / median(times[1].clock)
         ratios[name, default: []].append(ratio)
-        print("round \(round) \(name)  \(cells.joined(separator: "  "))  \(MotteBench.short(ratio))x")
+        var calls = ""
+        if let before, let after = try engines[0].writeCounts() {
+            calls = "  \(MotteBench.short(Double(after.calls - before.calls) / Double(commits))) writes,"
+                + " \(MotteBench.short(Double(after.bytes - before.bytes) / Double(commits) / 1e3)) KB"
+        }
+        print("round \(round) \(name)  \(cells.joined(separator: "  "))  \(MotteBench.short(ratio))x\(calls)")
     }
 
     private func processorSeconds() -> Double {

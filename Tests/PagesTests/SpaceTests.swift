@@ -25,6 +25,28 @@ import Testing
         #expect(try test.store.check().isEmpty)
     }
 
+    /// Values that stay among those that every commit replaces would leave free space in pieces, and commits with it.
+    @Test func valuesThatStayDoNotSplitTheSpaceOfSmallCommits() throws {
+        let test = try TestStore(.own)
+        var random = SeededRandom(seed: 1)
+        try test.commit((0 ..< 400).map { ("k\($0)", value(4000, $0)) })
+        func commit(_ round: Int) throws {
+            try test.commit([("a", value(3000, round)), ("b", value(2500, round))] + [
+                ("k\(random.below(400))", value(4000, round))
+            ])
+        }
+        for round in 0 ..< 600 { try commit(round) }
+        let before = try test.store.statistics()
+        for round in 0 ..< 400 { try commit(round) }
+        let after = try test.store.statistics()
+
+        // One for what dies with the next commit, one for the value that stays, one for the root; seldom another.
+        let writes = Double(after.writeCallCount - before.writeCallCount) / 400
+        #expect(writes < 3.3)
+        #expect(after.pageCount <= before.pageCount + 20)
+        #expect(try test.store.check().isEmpty)
+    }
+
     /// What a process remembers of pages goes when nobody can need them, not only when it closes the file.
     @Test func memoryOfFreePagesIsGivenBack() throws {
         let scratch = try Scratch()

@@ -1,4 +1,8 @@
 /// Hands out pages of one commit, side by side where free space allows it, so that a commit is few writes.
+///
+/// What a small commit writes mostly dies with the next one, and then leaves a free run for the one after it. A page
+/// among them that stays would split that run; so values that will stay go to the smallest place that they fit in,
+/// which is usually one that another of their kind has left.
 import MotteValues
 
 struct PageAllocator {
@@ -10,6 +14,9 @@ struct PageAllocator {
     /// How many pages to look for in one piece.
     private let wish: Int
     private let path: String
+    /// Values that were set apart so far; each is a write of its own.
+    private var apartCount = 0
+    private static let mostApart = 2
 
     init(_ image: PageImage, _ map: SpaceMap, wishing wish: Int, _ path: String) {
         self.image = image
@@ -28,12 +35,27 @@ struct PageAllocator {
         let page = current.start
         current.start += count
         current.count -= count
+        note(page, count)
+        return page
+    }
+
+    /// For a value that stays when those around it go.
+    mutating func allocateApart(_ count: Int) throws(DatabaseError) -> Int {
+        guard wish <= SpaceMap.smallWish, apartCount < PageAllocator.mostApart else { return try allocate(count) }
+        apartCount += 1
+        let run = map.takeSmallest(count)
+        guard map.pageCount <= image.pageLimit else { throw full }
+        image.beginBuilding(run)
+        note(run.start, count)
+        return run.start
+    }
+
+    private mutating func note(_ page: Int, _ count: Int) {
         if let last = used.last, last.end == page {
             used[used.count - 1].count += count
         } else {
             used.append(PageRun(start: page, count: count))
         }
-        return page
     }
 
     /// Ends allocating: what was looked out but not used is free.

@@ -109,6 +109,34 @@ struct SpaceMap {
     /// Free pages that a small file may have before it stops growing for the sake of runs.
     private static let slackPages = 16
 
+    /// Up to so many pages are a small commit, and are worth more of the file's length to have in one run: it takes two
+    /// such runs in turns.
+    static let smallWish = 40
+
+    /// Free pages above which the file does not grow for the sake of runs.
+    private func slack(_ wish: Int) -> Int {
+        max(SpaceMap.slackPages, pageCount / (wish <= SpaceMap.smallWish ? 8 : 16))
+    }
+
+    /// Takes pages from the smallest free run that has as many, else from the end of the file.
+    mutating func takeSmallest(_ count: Int) -> PageRun {
+        var best = -1
+        for index in free.indices where free[index].count >= count {
+            if best < 0 || free[index].count < free[best].count { best = index }
+            if free[index].count == count { break }
+        }
+        guard best >= 0 else { return take(atLeast: count, atMost: count, wishing: count) }
+        let run = PageRun(start: free[best].start, count: count)
+        if free[best].count == count {
+            free.remove(at: best)
+        } else {
+            free[best].start += count
+            free[best].count -= count
+        }
+        freePageCount -= count
+        return run
+    }
+
     /// Takes up to `most` pages, at least `least`, from the lowest free run that has as many as wished for. If there is
     /// none, from the end of the file as long as little of it is free: then pages lie side by side, and what is free in
     /// small pieces grows together as its neighbours die. Else from the longest run.
@@ -122,7 +150,7 @@ struct SpaceMap {
             if free[index].count >= least, longest < 0 || free[index].count > free[longest].count { longest = index }
         }
         let isWhole = longest >= 0 && free[longest].count >= max(wish, least)
-        guard longest >= 0, isWhole || freePageCount >= max(SpaceMap.slackPages, pageCount / 16) else {
+        guard longest >= 0, isWhole || freePageCount >= slack(wish) else {
             // A free run at the very end is the beginning of what is needed.
             if let last = free.last, last.end == pageCount, least > last.count {
                 free.removeLast()

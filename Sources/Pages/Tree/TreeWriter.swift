@@ -71,6 +71,8 @@ struct TreeWriter {
     /// More pages than this are written before the commit ends, and their memory is given back: nobody asks for what is
     /// in an extent while nodes are built.
     private static let mostWaiting = 4096
+    /// Versions.
+    private static let longStay: UInt64 = 32
 
     init(_ image: PageImage, _ allocator: PageAllocator, version: UInt64) {
         self.image = image
@@ -161,23 +163,30 @@ struct TreeWriter {
     /// Children without changes go on as they are, unless the row before them needs filling up.
     private mutating func pass(_ node: TreeNode, _ children: Range<Int>, _ level: Int) throws(DatabaseError) {
         guard !children.isEmpty else { return }
-        var isSettled = rows[..<level].allSatisfy(\.isFresh)
-        for child in children {
-            let reference = node.reference(child)
-            if !isSettled {
-                if isUnderfull(level - 1) {
-                    try rewrite(reference, level - 1, UnsafeBufferPointer(start: nil, count: 0))
-                    continue
-                }
-                for lower in 0 ..< level { try flush(lower) }
-                isSettled = true
+        var first = children.lowerBound
+        if !rows[..<level].allSatisfy(\.isFresh) {
+            while first < children.upperBound, isUnderfull(level - 1) {
+                try rewrite(node.reference(first), level - 1, UnsafeBufferPointer(start: nil, count: 0))
+                first += 1
             }
-            let key = node.key(child)
-            guard let start = key.baseAddress else { continue }
-            let item = Item(
-                key: start, keyCount: key.count, value: nil, valueCount: 0, reference: reference, isUntouched: true)
-            add(item, level, isNew: false)
+            guard first < children.upperBound else { return }
+            for lower in 0 ..< level { try flush(lower) }
         }
+        // A commit of one object passes all other children of the root: taken out of the row, the array is in place.
+        var items = rows[level].items
+        rows[level].items = []
+        items.reserveCapacity(items.count + children.upperBound - first)
+        var bytes = 0
+        for child in first ..< children.upperBound {
+            var item = TreeWriter.item(node, child)
+            item.isUntouched = true
+            bytes += item.cost
+            items.append(item)
+        }
+        rows[level].items = items
+        rows[level].bytes += bytes
+        rows[level].addedCount += children.upperBound - first
+        if rows[level].newCount > 0 { rows[level].isMixed = true }
     }
 
     /// Index of the first change at or above `key`.
@@ -211,11 +220,13 @@ struct TreeWriter {
             }
             let isThere =
                 place < leaf.count && old == place && ValueOrdering.compareBytes(leaf.key(place), change.key) == 0
+            var stays = false
             if isThere {
+                stays = hasStayed(leaf, place)
                 drop(leaf, place)
                 old += 1
             }
-            if !change.isDelete { try insert(change, isReplacing: isThere) }
+            if !change.isDelete { try insert(change, isReplacing: isThere, stays: stays) }
         }
         while old < leaf.count {
             keep(leaf, old)
@@ -248,13 +259,20 @@ struct TreeWriter {
         if !item.isInline { free(item.reference, level: 0) }
     }
 
-    private mutating func insert(_ change: PageBatch.Entry, isReplacing: Bool = false) throws(DatabaseError) {
+    /// Whether an extent was there for long before this version replaces it: then the new one will probably be, too.
+    private func hasStayed(_ leaf: TreeNode, _ index: Int) -> Bool {
+        leaf.hasReference(index) && version - min(leaf.reference(index).birth, version) >= TreeWriter.longStay
+    }
+
+    private mutating func insert(
+        _ change: PageBatch.Entry, isReplacing: Bool = false, stays: Bool = false
+    ) throws(DatabaseError) {
         entryDelta += 1
         var item = Item(
             key: change.start, keyCount: Int(change.keyCount), value: change.start + Int(change.keyCount),
             valueCount: change.valueCount, reference: .none, isUntouched: false)
         if change.valueCount > largestInline || item.cost * 2 > capacity {
-            item.reference = try writeExtent(change.value)
+            item.reference = try writeExtent(change.value, stays: stays)
             extentDelta += item.reference.pageCount(layout)
         }
         add(item, 0, isNew: !isReplacing)
@@ -262,8 +280,12 @@ struct TreeWriter {
     }
 
     /// Puts bytes on pages of their own.
-    mutating func writeExtent(_ value: UnsafeRawBufferPointer) throws(DatabaseError) -> PageRef {
-        let reference = fillExtent(try allocator.allocate(layout.pageCount(value.count)), value)
+    mutating func writeExtent(
+        _ value: UnsafeRawBufferPointer, stays: Bool = false
+    ) throws(DatabaseError) -> PageRef {
+        let count = layout.pageCount(value.count)
+        let page = stays ? try allocator.allocateApart(count) : try allocator.allocate(count)
+        let reference = fillExtent(page, value)
         let run = PageRun(start: reference.page, count: reference.pageCount(layout))
         if let last = waiting.last, last.end == run.start {
             waiting[waiting.count - 1].count += run.count
