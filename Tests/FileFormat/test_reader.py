@@ -203,6 +203,26 @@ def test_a_long_value_that_is_missing_is_noticed(tmp_path: pathlib.Path) -> None
         found.objects("Doc")
 
 
+KEPT = pathlib.Path(__file__).parent.parent / "Compatibility"
+
+
+@pytest.mark.parametrize("form", ["1.0-long", "1.0-packed", "1.0-tables"])
+def test_files_of_earlier_releases(form: str) -> None:
+    found = reader.Reader(str(KEPT / form / "own.motte"))
+
+    name = ""
+    wanted: dict[str, list[int]] = {}
+    for line in (KEPT / form / "store.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("class "):
+            name = line.split()[1].rstrip(":")
+            wanted[name] = []
+        else:
+            wanted[name].append(int(line.split()[0][1:]))
+    assert {table.name: list(found.objects(table.name)) for table in found.tables} == wanted
+    assert (found.has_long_values, found.has_packed_lengths, found.has_rows_of_tables) == tuple(
+        form == f"1.0-{feature}" for feature in ("long", "packed", "tables"))
+
+
 def test_nothing_is_read_with_another_key_or_from_damaged_pages(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "people.motte"
     fill(path, KEY)

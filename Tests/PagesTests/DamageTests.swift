@@ -135,6 +135,52 @@ import Testing
         #expect(problems.first?.page == place / 4096)
     }
 
+    /// What a fault of our own would leave: each page is what its reference says, only the whole is not right.
+    @Test(arguments: ["T5", "T6", "T7", "S3"]) func checkNamesInvariantsThatDoNotHold(invariant: String) throws {
+        let scratch = try Scratch()
+        var (bytes, _) = try soundFile(scratch)
+        let slots = [4096, 8192, 12288].filter { place in bytes[place ..< place + 4096].contains { $0 != 0 } }
+        // Of leaves of the newest version, by the places of their entries.
+        func entries(_ page: Int) -> [(key: Int, reference: Int?)] {
+            var entries: [(key: Int, reference: Int?)] = []
+            for index in 0 ..< Int(bytes[page + 14]) {
+                let low = Int(bytes[page + 32 + 2 * index]), high = Int(bytes[page + 33 + 2 * index])
+                let key = page + low + high * 256 + 4
+                let isReference = bytes[key - 1] == 0xFF
+                entries.append((key, isReference ? key + Int(bytes[key - 4]) : nil))
+            }
+            return entries
+        }
+        var leaves: [Int] = []
+        for page in stride(from: 4 * 4096, to: bytes.count, by: 4096) {
+            let isNode = bytes[page + 8 ..< page + 12].elementsEqual("MTND".utf8)
+            if isNode, bytes[page + 12] == 0, bytes[page + 24] == 6 { leaves.append(page) }
+        }
+        switch invariant {
+        case "T5":
+            // Not the first leaf, whose keys may be as small as they like.
+            let leaf = try #require(leaves.last { bytes[entries($0)[0].key] == UInt8(ascii: "k") })
+            let place = entries(leaf)[0].key
+            bytes[place] = UInt8(ascii: "a")
+            HostileFile.resign(&bytes, from: leaf)
+        case "T6":
+            let leaf = try #require(leaves.first { entries($0).count { $0.reference != nil } > 1 })
+            let references = entries(leaf).compactMap(\.reference)
+            for offset in 0 ..< 24 { bytes[references[1] + offset] = bytes[references[0] + offset] }
+            HostileFile.resign(&bytes, from: leaf)
+        case "T7": for slot in slots { bytes[slot + 112] &+= 1 }
+        default:
+            for slot in slots { bytes[slot + 32] &+= 1 }
+            bytes += [UInt8](repeating: 0, count: 4096)
+        }
+        for slot in slots { HostileFile.sealSlot(&bytes, slot) }
+        try scratch.write(bytes)
+
+        let problems = try open(scratch.path()) { $0.readOnly = true }.check().map(\.description)
+
+        #expect(problems.contains { $0.contains("(\(invariant))") }, "\(problems)")
+    }
+
     @Test func nodesOfSomebodyElseAreCheckedBeforeUse() throws {
         let scratch = try Scratch()
         let (bytes, contents) = try soundFile(scratch)
@@ -337,7 +383,7 @@ enum HostileFile {
         }
     }
 
-    private static func sealSlot(_ bytes: inout [UInt8], _ slot: Int) {
+    static func sealSlot(_ bytes: inout [UInt8], _ slot: Int) {
         bytes.replaceSubrange(slot ..< slot + 8, with: checksum(Array(bytes[slot + 8 ..< slot + 4096])))
     }
 
