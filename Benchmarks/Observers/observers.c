@@ -687,6 +687,8 @@ int main(int count, char **arguments) {
     char path[] = "/tmp/motte-observers-XXXXXX", file[64];
     if (!mkdtemp(path)) return 2;
     snprintf(file, sizeof file, "%s/file", path);
+    /* What it costs where it is computed; `handed` says who does. */
+    versions_are_limited = strcmp(what, "latency") != 0;
     if (!strcmp(what, "delivery")) delivery(number ? number : 1000000);
     else if (!strcmp(what, "bulk")) bulk(number ? number : 1000000);
     else if (!strcmp(what, "many")) many(number ? number : 100000);

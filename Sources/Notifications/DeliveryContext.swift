@@ -104,13 +104,9 @@ final class DeliveryContext {
         if filter.paths.isEmpty { return [] }
         if let known = cachedTouched[filter.identity] { return known[table] ?? [] }
         var keys: [TableKey: [Int64]] = [:]
-        for path in filter.paths {
-            // Without a copy of what one path leads to alone.
-            keys.merge(try touched(by: path)) { $0 + $1 }
-        }
-        let made = keys.mapValues(\.ascending)
-        cachedTouched[filter.identity] = made
-        return made[table] ?? []
+        for path in filter.paths { keys.merge(try touched(by: path)) { RowChanges.union([$0, $1]) } }
+        cachedTouched[filter.identity] = keys
+        return keys[table] ?? []
     }
 
     /// Keys of the table's rows that changed or that reach something that changed, ascending.

@@ -1,7 +1,7 @@
 /// Which elements of an object's collection changed in what they link to, by position.
 ///
 /// Looked for from the changes: for each object that changed, whether the collection links to it is one look into an
-/// index. The elements are walked only when one of them does, or when more changed than there are elements.
+/// index. The elements are walked only when one of them does, or when that is cheaper than so many looks.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
@@ -20,7 +20,7 @@ extension DeliveryContext {
         let modified = try linked(
             try modified(target, filter), in: target, elements.owner, elements.column, isMixed: false, atMost: count)
         if modified.isEmpty { return [] }
-        if let set = elements as? LiveSet {
+        if let set = elements as? LiveSet, isCheaper(toLookFor: modified.count, than: count) {
             var positions: [Int] = []
             for key in modified {
                 if let index = try set.index(of: ObjectKey(key)) { positions.append(index) }
@@ -28,8 +28,14 @@ extension DeliveryContext {
             return positions.sorted()
         }
         let keys = try elements.keys()
-        return keys.indices.filter { RowChanges.contains(modified, keys[$0]) }
+        guard let mask = KeyMask(modified, mostBits: 64 &* (count &+ modified.count &+ 1_024)) else {
+            return keys.indices.filter { RowChanges.contains(modified, keys[$0]) }
+        }
+        return keys.indices.filter { mask.contains(keys[$0]) }
     }
+
+    /// A look into an index, or into a set, takes as long as walking over some hundred elements.
+    private func isCheaper(toLookFor keys: Int, than count: Int) -> Bool { keys &* 100 < count }
 
     /// The same in a list or map inside a mixed value.
     func changedPositions(_ nested: LiveNested, _ filter: KeyPathFilter?) throws(DatabaseError) -> [Int] {
@@ -74,7 +80,7 @@ extension DeliveryContext {
     private func linked(
         _ keys: [Int64], in target: TableKey, _ owner: LiveObject, _ column: ColumnKey, isMixed: Bool, atMost count: Int
     ) throws(DatabaseError) -> [Int64] {
-        guard !keys.isEmpty, keys.count < count else { return keys }
+        guard !keys.isEmpty, isCheaper(toLookFor: keys.count, than: count) else { return keys }
         let view = try source.table(target)
         return try keys.filtered { key throws(DatabaseError) in
             try view.isLinked(from: owner.table, column, owner.key, isMixed: isMixed, to: ObjectKey(key))

@@ -176,10 +176,14 @@ final class ObservedQuery: Sendable {
         _ old: OrderedKeys, _ movable: [Int64], _ modified: [Int64], _ executor: Executor,
         in previous: RunContext, _ former: Executor, _ context: DeliveryContext
     ) throws(DatabaseError) -> ResultsPatch {
-        let positions = try places(of: movable, in: old, previous, former)
+        let mayDiffer = { (key: Int64) in RowChanges.contains(movable, key) }
+        func placeBefore(_ key: Int64) throws(DatabaseError) -> Int {
+            try executor.place(of: key, in: former, among: old.count, { old[$0] }, mayDiffer: mayDiffer)
+        }
+        let positions = try places(of: movable, in: old, previous, placeBefore)
         let patch = SortedPatch(
             ranks: positions.map { ResultsPatch.lowerBound(movable, old[$0], from: 0) }, positions: positions,
-            changed: try places(of: RowChanges.subtracting(movable, from: modified), in: old, previous, former),
+            changed: try places(of: RowChanges.subtracting(movable, from: modified), in: old, previous, placeBefore),
             isModified: RowChanges.flags(movable, in: modified))
         let incoming = try executor.ordered(try matching(movable, executor, context))
         let others = patch.others(old)
@@ -198,12 +202,12 @@ final class ObservedQuery: Sendable {
 
     /// Ascending positions of those of some rows that are in sorted results of the version that is read.
     private func places(
-        of keys: [Int64], in old: OrderedKeys, _ run: RunContext, _ executor: Executor
+        of keys: [Int64], in old: OrderedKeys, _ run: RunContext, _ placeOf: (Int64) throws(DatabaseError) -> Int
     ) throws(DatabaseError) -> [Int] {
         let view = try run.table(target)
         var places: [Int] = []
         for key in keys where try view.locate(ObjectKey(key)) != nil {
-            let place = try executor.place(of: key, among: old.count) { old[$0] }
+            let place = try placeOf(key)
             if place < old.count, old[place] == key { places.append(place) }
         }
         return places.sorted()

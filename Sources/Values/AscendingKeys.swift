@@ -1,8 +1,14 @@
 /// Keys as most of the engine wants them: ascending, each once.
 extension [Int64] {
     package var isStrictlyAscending: Bool {
-        for index in indices.dropFirst() where self[index - 1] >= self[index] { return false }
-        return true
+        withUnsafeBufferPointer { keys in
+            var index = 1
+            while index < keys.count {
+                if keys[index &- 1] >= keys[index] { return false }
+                index &+= 1
+            }
+            return true
+        }
     }
 
     /// Sorted and without repeats; itself, without a copy, where it is that already.

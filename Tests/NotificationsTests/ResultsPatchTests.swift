@@ -104,6 +104,38 @@ import Testing
         }
     }
 
+    /// Over many groups of blocks, which split, empty and fill again.
+    @Test func groupsOfBlocksAreAnArray() throws {
+        try PropertyTest.run(rounds: 6) { random, comment in
+            var keys = (0 ..< Int64(random.below(300_000))).map { $0 * 3 }
+            var blocks = OrderedKeys(keys)
+            for _ in 0 ..< 8 {
+                let before = (keys, blocks)
+                let first = random.below(keys.count + 1)
+                let removed = first ..< min(keys.count, first + random.pick([0, 1, 3_000, 200_000]))
+                keys.removeSubrange(removed)
+                let gap = random.below(keys.count + 1)
+                let added = (0 ..< random.pick([0, 1, 3_000, 200_000])).map { _ in Int64(random.below(1_000)) }
+                keys.insert(contentsOf: added, at: gap)
+                blocks = blocks.editing(
+                    removals: Array(removed), insertions: added.enumerated().map { (gap + $0.offset, $0.element) })
+                #expect(blocks.all == keys && blocks.count == keys.count, "\(comment)")
+                #expect(before.1.all == before.0, "\(comment)")
+                for _ in 0 ..< 9 where !keys.isEmpty {
+                    let position = random.below(keys.count)
+                    #expect(blocks[position] == keys[position], "\(comment)")
+                }
+                var starts: [Int] = []
+                var walked = 0
+                blocks.forEachBlock { start, keys in
+                    starts.append(start - walked)
+                    walked += keys.count
+                }
+                #expect(walked == keys.count && starts.allSatisfy { $0 == 0 }, "\(comment)")
+            }
+        }
+    }
+
     /// Runs, bits and offsets in turn, as keys come and go; far apart and side by side; copies stay what they were.
     @Test func setsOfKeysAreSortedArrays() throws {
         try PropertyTest.run(rounds: 8) { random, comment in
@@ -139,6 +171,8 @@ import Testing
                 }
                 #expect(places == wanted.map { ResultsPatch.lowerBound(keys, $0, from: 0) }, "\(comment)")
                 #expect(there == wanted.filter(members.contains), "\(comment)")
+                let positions = wanted.indices.filter { members.contains(wanted[$0]) }.map { places[$0] }
+                #expect(set.positions(of: wanted) == positions, "\(comment)")
             }
         }
     }

@@ -184,12 +184,56 @@ package struct KeySet: Sendable {
 
     /// Of those of some ascending keys that are in it.
     package func positions(of keys: [Int64]) -> [Int] {
-        var positions: [Int] = []
-        positions.reserveCapacity(min(keys.count, count))
-        forEachPlace(of: keys) { _, position, isThere in
-            if isThere { positions.append(position) }
+        [Int](unsafeUninitializedCapacity: min(keys.count, count)) { positions, found in
+            keys.withUnsafeBufferPointer { keys in
+                withUnsafeTemporaryAllocation(of: UInt64.self, capacity: Self.words) { bits in
+                    guard let bits = bits.baseAddress else { return }
+                    bits.initialize(repeating: 0, count: Self.words)
+                    var block = 0
+                    var next = 0
+                    while next < keys.count {
+                        let base = keys[next] >> Self.shift
+                        var end = next
+                        while end < keys.count, keys[end] >> Self.shift == base { end &+= 1 }
+                        block = self.block(reaching: base, from: block)
+                        if block < blocks.count, blocks[block].base == base {
+                            appendPositions(of: keys[next ..< end], in: block, bits, positions, &found)
+                        }
+                        next = end
+                    }
+                }
+            }
         }
-        return positions
+    }
+
+    /// `keys` could all be in one block; `bits` is room for it.
+    private func appendPositions(
+        of keys: Slice<UnsafeBufferPointer<Int64>>, in block: Int, _ bits: UnsafeMutablePointer<UInt64>,
+        _ positions: UnsafeMutableBufferPointer<Int>, _ found: inout Int
+    ) {
+        let start = starts[block]
+        if blocks[block].count == Self.most {
+            let first = blocks[block].base << Self.shift &- Int64(start)
+            for key in keys {
+                positions[found] = Int(truncatingIfNeeded: key &- first)
+                found &+= 1
+            }
+            return
+        }
+        blocks[block].unpack(bits)
+        var word = 0
+        var below = start
+        for key in keys {
+            let offset = Int(truncatingIfNeeded: key) & (Self.most - 1)
+            while word < offset >> 6 {
+                below &+= bits[word].nonzeroBitCount
+                word &+= 1
+            }
+            let bit: UInt64 = 1 << UInt64(offset & 63)
+            guard bits[word] & bit != 0 else { continue }
+            positions[found] = below &+ (bits[word] & (bit &- 1)).nonzeroBitCount
+            found &+= 1
+        }
     }
 
     /// Without some of its keys and with others, both ascending.

@@ -1,66 +1,64 @@
 /// The keys of sorted results in their order, so that a few of them come and go at the cost of the blocks they are in,
 /// and copies share what did not change: whoever shows an older version keeps it without a copy.
 ///
-/// A block holds up to 2,048 keys. An edit copies the blocks it touches and the list of blocks, a thousandth of all.
+///     groups of up to 64 blocks of up to 2,048 keys
+///
+/// An edit copies the blocks it touches, the lists of blocks of their groups, and the list of groups. Two levels,
+/// because copying a list counts references to everything in it, each in a line of memory that nobody else looks at.
 import MotteValues
 
 package struct OrderedKeys: Sendable {
-    private static let mostKeys = 2_048
-    private static let filledKeys = 1_536
+    private static let mostBlocks = 64
+    private static let filledBlocks = 32
 
     /// None is empty.
-    private var blocks: [[Int64]]
-    /// The position of each block's first key.
+    private var groups: [KeyGroup]
+    /// The position of each group's first key.
     private var starts: [Int]
     package private(set) var count: Int
 
     package init(_ keys: [Int64]) {
-        blocks = []
+        groups = []
         starts = []
         count = keys.count
         var first = 0
         while first < keys.count {
-            let end = min(first + Self.filledKeys, keys.count)
-            blocks.append(Array(keys[first ..< end]))
+            let end = min(first + Self.filledBlocks * KeyGroup.filledKeys, keys.count)
+            groups.append(KeyGroup(keys[first ..< end]))
             starts.append(first)
             first = end
         }
     }
 
     /// As one array, which costs a copy.
-    package var all: [Int64] {
-        var keys: [Int64] = []
-        keys.reserveCapacity(count)
-        for block in blocks { keys.append(contentsOf: block) }
-        return keys
-    }
+    package var all: [Int64] { prefix(count) }
 
     package func prefix(_ limit: Int) -> [Int64] {
         var keys: [Int64] = []
-        for block in blocks where keys.count < limit { keys.append(contentsOf: block.prefix(limit - keys.count)) }
+        keys.reserveCapacity(min(limit, count))
+        for group in groups {
+            for block in group.blocks where keys.count < limit {
+                keys.append(contentsOf: block.prefix(limit - keys.count))
+            }
+        }
         return keys
     }
 
     /// `position` is below the count.
     package subscript(position: Int) -> Int64 {
-        let block = self.block(of: position)
-        return blocks[block][position - starts[block]]
-    }
-
-    /// The last block that begins at or before a position.
-    private func block(of position: Int) -> Int {
-        var low = 0
-        var high = starts.count
-        while low < high {
-            let middle = (low + high) / 2
-            if starts[middle] <= position { low = middle + 1 } else { high = middle }
-        }
-        return max(0, low - 1)
+        let group = starts.last(upTo: position)
+        return groups[group][position - starts[group]]
     }
 
     /// Each with the position of its first key.
     package func forEachBlock(_ body: (Int, UnsafeBufferPointer<Int64>) -> Void) {
-        for (index, block) in blocks.enumerated() { block.withUnsafeBufferPointer { body(starts[index], $0) } }
+        var start = 0
+        for group in groups {
+            for block in group.blocks {
+                block.withUnsafeBufferPointer { body(start, $0) }
+                start += block.count
+            }
+        }
     }
 
     /// Without the keys at `removals`, old positions, and with `insertions`, new positions; both ascend.
@@ -74,7 +72,103 @@ package struct OrderedKeys: Sendable {
     private mutating func remove(_ removals: [Int]) {
         var next = 0
         while next < removals.count {
-            let block = self.block(of: removals[next])
+            let group = starts.last(upTo: removals[next])
+            let start = starts[group]
+            let end = start + groups[group].count
+            var inside: [Int] = []
+            while next < removals.count, removals[next] < end {
+                inside.append(removals[next] - start)
+                next += 1
+            }
+            groups[group].remove(inside)
+        }
+        settle()
+    }
+
+    private mutating func insert(_ insertions: [(position: Int, key: Int64)]) {
+        if groups.isEmpty {
+            self = OrderedKeys(insertions.map(\.key))
+            return
+        }
+        var next = 0
+        while next < insertions.count {
+            // The gap between the keys that are there, before any is put in.
+            let group = starts.last(upTo: insertions[next].position - next)
+            let start = starts[group]
+            let isLast = group == groups.count - 1
+            var inside: [(gap: Int, key: Int64)] = []
+            while next < insertions.count {
+                let gap = insertions[next].position - next - start
+                guard gap < groups[group].count || isLast else { break }
+                inside.append((gap, insertions[next].key))
+                next += 1
+            }
+            groups[group].insert(inside)
+        }
+        settle()
+    }
+
+    /// Splits groups that are too large, drops empty ones and counts anew.
+    private mutating func settle() {
+        if groups.contains(where: { $0.count == 0 || $0.blocks.count > Self.mostBlocks }) {
+            groups = groups.flatMap { $0.count == 0 ? [] : $0.split(above: Self.mostBlocks, into: Self.filledBlocks) }
+        }
+        starts.removeAll(keepingCapacity: true)
+        count = 0
+        for group in groups {
+            starts.append(count)
+            count += group.count
+        }
+    }
+}
+
+/// Neighbouring blocks of keys.
+private struct KeyGroup: Sendable {
+    static let filledKeys = 1_536
+    private static let mostKeys = 2_048
+
+    /// None is empty.
+    private(set) var blocks: [[Int64]]
+    /// The position of each block's first key.
+    private var starts: [Int]
+    private(set) var count: Int
+
+    init(_ keys: ArraySlice<Int64>) {
+        blocks = []
+        starts = []
+        count = keys.count
+        var first = keys.startIndex
+        while first < keys.endIndex {
+            let end = min(first + Self.filledKeys, keys.endIndex)
+            blocks.append(Array(keys[first ..< end]))
+            starts.append(first - keys.startIndex)
+            first = end
+        }
+    }
+
+    private init(_ blocks: ArraySlice<[Int64]>) {
+        self.blocks = Array(blocks)
+        starts = []
+        count = 0
+        countAnew()
+    }
+
+    subscript(position: Int) -> Int64 {
+        let block = starts.last(upTo: position)
+        return blocks[block][position - starts[block]]
+    }
+
+    func split(above most: Int, into filled: Int) -> [KeyGroup] {
+        guard blocks.count > most else { return [self] }
+        return stride(from: 0, to: blocks.count, by: filled).map {
+            KeyGroup(blocks[$0 ..< min($0 + filled, blocks.count)])
+        }
+    }
+
+    mutating func remove(_ removals: [Int]) {
+        var next = 0
+        while next < removals.count {
+            let block = starts.last(upTo: removals[next])
             let start = starts[block]
             let old = blocks[block]
             var kept: [Int64] = []
@@ -91,15 +185,15 @@ package struct OrderedKeys: Sendable {
         settle()
     }
 
-    private mutating func insert(_ insertions: [(position: Int, key: Int64)]) {
+    /// Gaps are those between the keys that are there.
+    mutating func insert(_ insertions: [(gap: Int, key: Int64)]) {
         if blocks.isEmpty {
-            self = OrderedKeys(insertions.map(\.key))
+            self = KeyGroup(insertions.map(\.key)[...])
             return
         }
         var next = 0
         while next < insertions.count {
-            // The gap between the keys that are there, before any is put in.
-            let block = self.block(of: insertions[next].position - next)
+            let block = starts.last(upTo: insertions[next].gap)
             let start = starts[block]
             let old = blocks[block]
             let isLast = block == blocks.count - 1
@@ -107,7 +201,7 @@ package struct OrderedKeys: Sendable {
             merged.reserveCapacity(old.count + 8)
             var from = 0
             while next < insertions.count {
-                let gap = insertions[next].position - next - start
+                let gap = insertions[next].gap - start
                 guard gap < old.count || isLast else { break }
                 merged.append(contentsOf: old[from ..< gap])
                 merged.append(insertions[next].key)
@@ -135,11 +229,28 @@ package struct OrderedKeys: Sendable {
             }
             blocks = settled
         }
+        countAnew()
+    }
+
+    private mutating func countAnew() {
         starts.removeAll(keepingCapacity: true)
         count = 0
         for block in blocks {
             starts.append(count)
             count += block.count
         }
+    }
+}
+
+extension [Int] {
+    /// Of ascending positions, the index of the last one that is not above a position.
+    fileprivate func last(upTo position: Int) -> Int {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle] <= position { low = middle + 1 } else { high = middle }
+        }
+        return Swift.max(0, low - 1)
     }
 }

@@ -23,6 +23,14 @@ extension Executor {
     package func place(of key: Int64, among count: Int, _ keyAt: (Int) -> Int64) throws(DatabaseError) -> Int {
         try sortOrder().place(of: key, among: count, keyAt)
     }
+
+    /// The same for a key as it was in an older version, which `former` reads. Those of the others that may be other
+    /// than they were are read there, all the rest here, where what is read is at hand.
+    package func place(
+        of key: Int64, in former: Executor, among count: Int, _ keyAt: (Int) -> Int64, mayDiffer: (Int64) -> Bool
+    ) throws(DatabaseError) -> Int {
+        try sortOrder().place(of: key, in: try former.sortOrder(), among: count, keyAt, mayDiffer)
+    }
 }
 
 extension SortOrder {
@@ -56,6 +64,22 @@ extension SortOrder {
         return try place(of: key, entries[0], from: 0, to: count, keyAt)
     }
 
+    func place(
+        of key: Int64, in former: SortOrder, among count: Int, _ keyAt: (Int) -> Int64, _ mayDiffer: (Int64) -> Bool
+    ) throws(DatabaseError) -> Int {
+        var entries = [SortEntry(position: 0)]
+        try former.fill(&entries, [key])
+        var low = 0, high = count
+        while low < high {
+            let middle = (low + high) / 2
+            let other = keyAt(middle)
+            let probed = mayDiffer(other) ? former : self
+            // What is level at first is compared where both are as they were.
+            if try former.isBefore(other, key, entries[0], probedBy: probed) { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
     @inline(__always)
     private func place(
         of key: Int64, _ entry: SortEntry, from start: Int, to end: Int, _ keyAt: (Int) -> Int64
@@ -71,7 +95,14 @@ extension SortOrder {
     /// Most objects are told apart by the first piece of their value, which `entry` has of `key`.
     @inline(__always)
     private func isBefore(_ other: Int64, _ key: Int64, _ entry: SortEntry) throws(DatabaseError) -> Bool {
-        guard let first = levels.first else { return other < key }
+        try isBefore(other, key, entry, probedBy: self)
+    }
+
+    @inline(__always)
+    private func isBefore(
+        _ other: Int64, _ key: Int64, _ entry: SortEntry, probedBy probed: SortOrder
+    ) throws(DatabaseError) -> Bool {
+        guard let first = probed.levels.first else { return other < key }
         var probe = SortEntry(position: 0)
         try first.fillFirst(&probe, other)
         if !probe.isLevel(entry) { return probe.isBefore(entry) }
