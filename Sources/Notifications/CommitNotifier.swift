@@ -64,6 +64,11 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
             guard state.thread == nil else { return 0 }
             let run = Run(database) { [weak self] in self?.state.withLock { $0.sessions } ?? [] }
             var thread = pthread_t()
+            // The host's signals are for its own threads; the new one begins with the mask of this one.
+            var every = sigset_t(), kept = sigset_t()
+            sigfillset(&every)
+            pthread_sigmask(SIG_BLOCK, &every, &kept)
+            defer { pthread_sigmask(SIG_SETMASK, &kept, nil) }
             let failure = pthread_create(&thread, nil, { argument in
                 CommitNotifier.loop(argument)
                 return nil
@@ -106,10 +111,6 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         guard let argument else { return }
         let run = Unmanaged<Run>.fromOpaque(argument).takeRetainedValue()
         defer { run.hasEnded.store(true, ordering: .releasing) }
-        // The host's signals are for its own threads.
-        var signals = sigset_t()
-        sigfillset(&signals)
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
         guard var seen = try? run.database.latestVersion(), let signal = try? run.database.signal() else { return }
         let preparation = MovePreparation(run.database, ending: run.ending)
         var isBehind = preparation.tell(run.sessions(), seen, isCalm: true)
