@@ -272,6 +272,107 @@ import Testing
         }
     }
 
+    /// Each file has a notifier, one queue hears of all.
+    @Test(arguments: TestStore.Kind.allCases)
+    func manyFilesAreFollowedAtOnce(kind: TestStore.Kind) throws {
+        let stores = try (0 ..< 16).map { _ in try open(kind, rows: 260) }
+        let queue = try DeliveryQueue()
+        let query = "rank >= 20 SORT(rank ASC)"
+        var (sessions, tokens): ([Session], [Observation]) = ([], [])
+        var results: [LiveCollection] = []
+        for store in stores {
+            let session = try store.open()
+            try queue.bind(session)
+            let found = try session.objects("Node").filter(query)
+            sessions.append(session)
+            results.append(found)
+            for _ in 0 ..< 2 { tokens.append(try found.observe { _ in }) }
+            tokens.append(try session.objects("Node").object(at: 0).map { try $0.observe { _ in } } ?? tokens[0])
+        }
+        try queue.dispatch()
+        // Four commits each.
+        let last = try sessions.map { Version(try $0.version.rawValue + 4) }
+        let writer = ThreadRun {
+            for round in 1 ..< 5 {
+                for store in stores { try Self.changeMany(store.open(), round * 7) }
+            }
+        }
+        for (session, last) in zip(sessions, last) {
+            while try session.version < last { if try queue.wait(timeoutMilliseconds: -1) { try queue.dispatch() } }
+        }
+        try writer.join()
+        for (session, found) in zip(sessions, results) {
+            try SessionObservers.of(session).patching = .anew
+            #expect(try found.allKeys == session.objects("Node").filter("\(query) LIMIT(100000)").allKeys)
+            #expect(!found.isFrozen)
+        }
+        // In any order, while others go on.
+        for session in sessions.shuffled() { try session.close() }
+        withExtendedLifetime(tokens) {}
+    }
+
+    /// No callback begins after its token was stopped, by whatever thread.
+    @Test func tokensAreStoppedFromAnyThread() throws {
+        let store = try open(.memory, rows: 20)
+        let session = try store.open()
+        let queue = try DeliveryQueue()
+        try queue.bind(session)
+        let wrong = Atomic<Int>(0)
+        for round in 0 ..< 100 {
+            let isStopped = Flag()
+            let token = try session.objects("Node").observe { _ in
+                if isStopped.value.load(ordering: .acquiring) { wrong.add(1, ordering: .relaxed) }
+            }
+            try queue.dispatch()
+            let stopping = ThreadRun {
+                token.stop()
+                isStopped.value.store(true, ordering: .releasing)
+            }
+            for step in 0 ..< 3 {
+                try session.inWrite { try session.add("Node", ["id": .int(Int64(1_000 + round * 10 + step))]) }
+                try queue.dispatch()
+            }
+            try stopping.join()
+            try session.inWrite { try session.objects("Node").object(at: 0)?.set("rank", to: .int(Int64(round))) }
+            #expect(token.isStopped)
+        }
+        #expect(wrong.load(ordering: .relaxed) == 0)
+        #expect(try SessionObservers.of(session).tokenCount == 0)
+        try session.close()
+    }
+
+    private final class Flag: Sendable {
+        let value = Atomic<Bool>(false)
+    }
+
+    /// A session without a queue is followed once it was seen that it takes long to find out what others changed.
+    @Test(arguments: TestStore.Kind.allCases)
+    func sessionsWithoutAQueueAreFollowedToo(kind: TestStore.Kind) throws {
+        let store = try open(kind)
+        let session = try store.open()
+        let found = try Self.queries.map { try session.objects("Node").filter($0) }
+        let tokens = try found.map { try $0.observe() }
+        for token in tokens { _ = try token.pull() }
+        let counters = session.counters
+        let before = counters.read().movesTaken
+        // The notifier may be late however long it is given, so that this takes as many rounds as it takes.
+        var round = 0
+        while counters.read().movesTaken == before {
+            round += 1
+            let number = round
+            try onAnotherThread { try Self.changeMany(store.open(), number) }
+            #expect(try session.waitForChange(timeoutMilliseconds: -1))
+            if round > 3 { usleep(useconds_t(min(round, 100) * 1_000)) }
+            try session.refresh()
+            let fresh = try store.open()
+            for (index, query) in Self.queries.enumerated() {
+                _ = try tokens[index].pull()
+                #expect(try found[index].allKeys == fresh.objects("Node").filter(query).allKeys, "\(query)")
+            }
+        }
+        try session.close()
+    }
+
     /// Versions that only the notifier looks at are not counted against anybody: it does not look where they count.
     @Test func aLimitOfVersionsIsTheSessions() throws {
         let store = try open(.file)

@@ -226,6 +226,54 @@ static void calling(void) {
     close_world(&w);
 }
 
+typedef struct adopter {
+    world *w;
+    motte_coll *results;
+    motte_token *inner;
+    int calls, inner_calls, inner_initial;
+} adopter;
+
+static motte_status hear_inside(void *userdata, const motte_changes *changes) {
+    adopter *a = userdata;
+    motte_changes_details details = {.struct_size = sizeof details};
+    MUST(motte_changes_info(changes, &details));
+    a->inner_calls++;
+    if (details.flags & MOTTE_CHANGES_INITIAL) a->inner_initial++;
+    return MOTTE_OK;
+}
+
+/* Observes and writes, once. */
+static motte_status adopt(void *userdata, const motte_changes *changes) {
+    adopter *a = userdata;
+    (void)changes;
+    if (a->calls++ != 1) return MOTTE_OK;
+    MUST(motte_observe_coll(a->results, 0, hear_inside, a, NULL, &a->inner));
+    CHECK(a->inner_calls == 0);
+    add(a->w->realm, a->w->item, a->w->id, 2);
+    CHECK(a->calls == 2);
+    return MOTTE_OK;
+}
+
+/* A callback that writes leads to another round, one that observes is not called in this one for the new token. */
+static void writing_inside(void) {
+    world w = open_world("writing inside");
+    adopter a = {&w, w.all, NULL, 0, 0, 0};
+    motte_token *token;
+    bool advanced;
+    MUST(motte_observe_coll(w.all, 0, adopt, &a, NULL, &token));
+    MUST(motte_realm_refresh(w.realm, &advanced));
+    CHECK(a.calls == 1);
+    add(w.realm, w.item, w.id, 1);
+    CHECK(a.calls == 3);
+    MUST(motte_realm_refresh(w.realm, &advanced));
+    CHECK(a.inner_initial == 1);
+    add(w.realm, w.item, w.id, 3);
+    CHECK(a.calls == 4 && a.inner_calls == 2);
+    motte_token_release(&token);
+    motte_token_release(&a.inner);
+    close_world(&w);
+}
+
 static void freeing(void) {
     world w = open_world("freeing");
     listener l;
@@ -388,6 +436,7 @@ static void finalizing(void) {
 int main(void) {
     pulling();
     calling();
+    writing_inside();
     freeing();
     queueing();
     finalizing();

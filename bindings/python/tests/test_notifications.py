@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import select
 import subprocess
 import sys
@@ -154,6 +155,36 @@ def test_callbacks_may_stop_themselves_and_read(db: motte.Database) -> None:
     assert seen == [0]
 
 
+def test_callbacks_may_write_and_observe(db: motte.Database) -> None:
+    people, dogs = db.objects(Person), db.objects(Dog)
+    heard: list[tuple[str, list[int]]] = []
+    more: list[motte.Observation] = []
+
+    def note_dog(change: motte.Changes) -> None:
+        heard.append(("dogs", change.insertions))
+
+    def adopt(change: motte.Changes) -> None:
+        heard.append(("people", change.insertions))
+        if not change.insertions or more:
+            return
+        # Not called in this round: it begins with the state after it.
+        more.append(dogs.observe(note_dog))
+        with db.write():
+            db.add(Dog(name="Rex"))
+        assert len(dogs) == 1
+
+    observation = people.observe(adopt)
+    db.dispatch()
+    with db.write():
+        db.add(Person(name="Ada"))
+    db.dispatch()
+    with db.write():
+        db.add(Dog(name="Bel"))
+    assert heard == [("people", []), ("people", [0]), ("dogs", []), ("dogs", [1])]
+    for each in [observation, *more]:
+        each.stop()
+
+
 def test_dispatch_inside_a_callback_is_refused(db: motte.Database) -> None:
     raised: list[BaseException] = []
 
@@ -247,6 +278,30 @@ def test_asyncio(opened: Opener) -> None:
 
     one, other = asyncio.run(main())
     assert sum(one, []) == [0, 1] == sum(other, [])
+
+
+def test_asyncio_needs_no_thread_for_each_observer(opened: Opener) -> None:
+    db = opened()
+
+    def threads() -> int:
+        return len(os.listdir("/proc/self/task"))
+
+    async def first(results: motte.Results[Any]) -> None:
+        async for change in results.changes(timeout=20):
+            if change.insertions:
+                return
+
+    async def main(count: int) -> int:
+        watching = [asyncio.ensure_future(first(db.objects(Person).where(f"age > {age}"))) for age in range(count)]
+        await asyncio.sleep(0.05)
+        most = threads()
+        with opened() as own, own.write():
+            own.add(Person(name="Ada", age=1000))
+        await asyncio.gather(*watching)
+        return max(most, threads())
+
+    one = asyncio.run(main(1))
+    assert asyncio.run(main(60)) == one
 
 
 def test_async_streams_end(db: motte.Database) -> None:
