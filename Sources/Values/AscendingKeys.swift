@@ -2,10 +2,22 @@
 extension [Int64] {
     package var isStrictlyAscending: Bool {
         withUnsafeBufferPointer { keys in
-            var index = 1
-            while index < keys.count {
-                if keys[index &- 1] >= keys[index] { return false }
-                index &+= 1
+            var next = 1
+            while next < keys.count {
+                let end = Swift.min(next &+ 256, keys.count)
+                // Without a jump for each key. No difference overflows where none of the keys is negative.
+                var signs: Int64 = keys[next &- 1]
+                var rises: Int64 = -1
+                for index in next ..< end {
+                    signs |= keys[index]
+                    rises &= keys[index &- 1] &- keys[index]
+                }
+                if signs < 0 {
+                    for index in next ..< end where keys[index &- 1] >= keys[index] { return false }
+                } else if rises >= 0 {
+                    return false
+                }
+                next = end
             }
             return true
         }

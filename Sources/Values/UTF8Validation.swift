@@ -8,6 +8,7 @@ package enum UTF8Validation {
         while index < count {
             let first = bytes[index]
             if first < 0x80 {
+                if index + 8 > count, isShortASCII(base + index, count - index) { return true }
                 let isRun = index + 8 <= count && isASCII(base.loadUnaligned(fromByteOffset: index, as: UInt64.self))
                 index += isRun ? 8 : 1
                 continue
@@ -31,6 +32,15 @@ package enum UTF8Validation {
             index += length
         }
         return true
+    }
+
+    /// Less than eight bytes.
+    @inline(__always)
+    private static func isShortASCII(_ start: UnsafeRawPointer, _ count: Int) -> Bool {
+        var all: UInt32 = count & 4 != 0 ? start.loadUnaligned(as: UInt32.self) : 0
+        if count & 2 != 0 { all |= UInt32(start.loadUnaligned(fromByteOffset: count & 4, as: UInt16.self)) }
+        if count & 1 != 0 { all |= UInt32(start.load(fromByteOffset: count & 6, as: UInt8.self)) }
+        return all & 0x8080_8080 == 0
     }
 
     @inline(__always)

@@ -193,11 +193,11 @@ package struct KeySet: Sendable {
                     var next = 0
                     while next < keys.count {
                         let base = keys[next] >> Self.shift
-                        var end = next
-                        while end < keys.count, keys[end] >> Self.shift == base { end &+= 1 }
+                        let end = Self.end(of: base, in: keys, from: next)
                         block = self.block(reaching: base, from: block)
                         if block < blocks.count, blocks[block].base == base {
-                            appendPositions(of: keys[next ..< end], in: block, bits, positions, &found)
+                            let here = UnsafeBufferPointer(rebasing: keys[next ..< end])
+                            appendPositions(of: here, in: block, bits, positions, &found)
                         }
                         next = end
                     }
@@ -206,18 +206,30 @@ package struct KeySet: Sendable {
         }
     }
 
+    /// The first index behind `start` whose key is beyond a block.
+    private static func end(of base: Int64, in keys: UnsafeBufferPointer<Int64>, from start: Int) -> Int {
+        var low = start + 1
+        var high = min(start + most, keys.count)
+        // Often all that could be are there.
+        if keys[high - 1] >> shift == base { return high }
+        while low < high {
+            let middle = (low + high) / 2
+            if keys[middle] >> shift == base { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
     /// `keys` could all be in one block; `bits` is room for it.
     private func appendPositions(
-        of keys: Slice<UnsafeBufferPointer<Int64>>, in block: Int, _ bits: UnsafeMutablePointer<UInt64>,
+        of keys: UnsafeBufferPointer<Int64>, in block: Int, _ bits: UnsafeMutablePointer<UInt64>,
         _ positions: UnsafeMutableBufferPointer<Int>, _ found: inout Int
     ) {
         let start = starts[block]
         if blocks[block].count == Self.most {
             let first = blocks[block].base << Self.shift &- Int64(start)
-            for key in keys {
-                positions[found] = Int(truncatingIfNeeded: key &- first)
-                found &+= 1
-            }
+            let output = UnsafeMutableBufferPointer(rebasing: positions[found...])
+            for index in 0 ..< keys.count { output[index] = Int(truncatingIfNeeded: keys[index] &- first) }
+            found &+= keys.count
             return
         }
         blocks[block].unpack(bits)

@@ -170,6 +170,7 @@ package struct ChangeRecord: Sendable {
     }
 
     /// The next of a series of ascending keys, written as its distance from the lowest possible one.
+    @inline(__always)
     private static func readKey(_ reader: inout LogReader, after next: inout Int64) throws(DatabaseError) -> Int64 {
         let key = next + (try reader.position())
         guard key < 1 << 62 else { throw tooLarge() }
@@ -190,13 +191,7 @@ package struct ChangeRecord: Sendable {
         // Walked once so that reading one later cannot fail on good memory.
         let images = try reader.run(reader.remaining)
         var walk = LogReader(images)
-        var starts: [Int] = []
-        starts.reserveCapacity(count)
-        for _ in 0 ..< count {
-            starts.append(walk.offset)
-            try LoggedValue.pass(&walk)
-            try LoggedValue.pass(&walk)
-        }
+        let starts = try LoggedValue.passPairs(count, &walk)
         guard walk.remaining == 0 else { throw .corrupted("a change record has values without keys") }
         return (table, Column(column: column, keys: keys, images: [UInt8](images), starts: starts))
     }

@@ -38,13 +38,15 @@ struct LogReader {
 
     private static func tooShort() -> DatabaseError { .corrupted("a change record is too short") }
 
+    @inline(__always)
     mutating func byte() throws(DatabaseError) -> UInt8 {
         guard offset < bytes.count else { throw Self.tooShort() }
-        defer { offset += 1 }
+        defer { offset &+= 1 }
         return bytes[offset]
     }
 
     /// The next byte, which stays there; 0 at the end.
+    @inline(__always)
     func peek() -> UInt8 { offset < bytes.count ? bytes[offset] : 0 }
 
     mutating func u16() throws(DatabaseError) -> UInt16 { UInt16(truncatingIfNeeded: try fixed(2)) }
@@ -59,7 +61,17 @@ struct LogReader {
         return value
     }
 
+    @inline(__always)
     mutating func varint() throws(DatabaseError) -> UInt64 {
+        let first = peek()
+        guard first < 0x80, remaining > 0 else { return try longVarint() }
+        offset &+= 1
+        return UInt64(first)
+    }
+
+    /// Of any length.
+    @inline(never)
+    private mutating func longVarint() throws(DatabaseError) -> UInt64 {
         var value: UInt64 = 0
         var shift: UInt64 = 0
         while true {
@@ -78,6 +90,7 @@ struct LogReader {
     }
 
     /// An object key, a position or a length: never negative and never near the limits of arithmetic.
+    @inline(__always)
     mutating func position() throws(DatabaseError) -> Int64 {
         let value = try varint()
         guard value < 1 << 62 else { throw .corrupted("a change record has a position that is too large") }
@@ -91,9 +104,10 @@ struct LogReader {
         return Int(value)
     }
 
+    @inline(__always)
     mutating func run(_ count: Int) throws(DatabaseError) -> UnsafeRawBufferPointer {
         guard count >= 0, count <= remaining else { throw Self.tooShort() }
-        defer { offset += count }
+        defer { offset &+= count }
         return UnsafeRawBufferPointer(rebasing: bytes[offset ..< offset + count])
     }
 }

@@ -90,17 +90,40 @@ package enum LoggedValue: Hashable, Sendable {
         }
     }
 
-    /// Checks the next value without making it.
-    static func pass(_ reader: inout LogReader) throws(DatabaseError) {
-        let kind = reader.peek()
-        if kind == UInt8(truncatingIfNeeded: ValueKind.string.rawValue) {
-            _ = try reader.byte()
-            guard UTF8Validation.isValid(try readContent(&reader)) else { throw notText() }
-        } else if kind == UInt8(truncatingIfNeeded: ValueKind.data.rawValue) {
-            _ = try reader.byte()
-            _ = try readContent(&reader)
-        } else {
-            _ = try read(&reader)
+    /// Checks the values of `count` keys, two of each, without making them; answers where each key's begin.
+    static func passPairs(_ count: Int, _ reader: inout LogReader) throws(DatabaseError) -> [Int] {
+        let passing = Passing()
+        var starts: [Int] = []
+        starts.reserveCapacity(count)
+        for _ in 0 ..< count {
+            starts.append(reader.offset)
+            try passing.pass(&reader)
+            try passing.pass(&reader)
+        }
+        return starts
+    }
+
+    /// The kinds that commits of many changes are made of, as they are written.
+    private struct Passing {
+        let int = UInt8(truncatingIfNeeded: ValueKind.int.rawValue)
+        let string = UInt8(truncatingIfNeeded: ValueKind.string.rawValue)
+        let data = UInt8(truncatingIfNeeded: ValueKind.data.rawValue)
+
+        @inline(__always)
+        func pass(_ reader: inout LogReader) throws(DatabaseError) {
+            let kind = reader.peek()
+            if kind == string {
+                _ = try reader.byte()
+                guard UTF8Validation.isValid(try readContent(&reader)) else { throw notText() }
+            } else if kind == int {
+                _ = try reader.byte()
+                _ = try reader.varint()
+            } else if kind == data {
+                _ = try reader.byte()
+                _ = try readContent(&reader)
+            } else {
+                _ = try read(&reader)
+            }
         }
     }
 
@@ -119,6 +142,7 @@ package enum LoggedValue: Hashable, Sendable {
         return ObjectLink(table: TableKey(UInt32(table)), key: ObjectKey(try reader.zigzag()))
     }
 
+    @inline(__always)
     private static func readContent(_ reader: inout LogReader) throws(DatabaseError) -> UnsafeRawBufferPointer {
         let count = try reader.position()
         return try reader.run(Int(count))

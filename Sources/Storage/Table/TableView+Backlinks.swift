@@ -27,6 +27,7 @@ extension TableView {
     ) throws(DatabaseError) {
         // Links of a cluster in its first half, and the keys of rows that link to one of the mask's in the other.
         let most = rowsPerCluster
+        let known = found.count
         let buffer = UnsafeMutablePointer<Int64>.allocate(capacity: 2 &* most)
         defer { buffer.deallocate() }
         for index in 0 ..< clusterCount {
@@ -36,17 +37,29 @@ extension TableView {
             guard count <= most else { throw .corrupted("a cluster has more rows than it may") }
             try chunk(slot: slot, index).decodeLinks(0 ..< count, into: buffer)
             var hits = 0
-            for row in 0 ..< count {
-                buffer[most &+ hits] = rows.firstKey &+ Int64(row)
-                hits &+= mask.contains(buffer[row]) && isLive(row, rows.liveWords) ? 1 : 0
+            if let words = rows.liveWords {
+                for row in 0 ..< count {
+                    buffer[most &+ hits] = rows.firstKey &+ Int64(row)
+                    hits &+= mask.contains(buffer[row]) && isLive(row, words) ? 1 : 0
+                }
+            } else {
+                for row in 0 ..< count {
+                    buffer[most &+ hits] = rows.firstKey &+ Int64(row)
+                    hits &+= mask.contains(buffer[row]) ? 1 : 0
+                }
+            }
+            let all = found.count &+ hits
+            if all > found.capacity {
+                // As many as there will be if the rest is like the rows so far.
+                let expected = known &+ (all &- known) / (index &+ 1) &* clusterCount
+                found.reserveCapacity(max(expected, 2 &* all))
             }
             found.append(contentsOf: UnsafeBufferPointer(start: buffer + most, count: hits))
         }
     }
 
     @inline(__always)
-    private func isLive(_ row: Int, _ words: [UInt64]?) -> Bool {
-        guard let words else { return true }
-        return words[row >> 6] & (1 << UInt64(row & 63)) != 0
+    private func isLive(_ row: Int, _ words: [UInt64]) -> Bool {
+        words[row >> 6] & (1 << UInt64(row & 63)) != 0
     }
 }
