@@ -899,15 +899,16 @@ typedef struct motte_reader {
  *  Thread: owner. Result: -. Optional: out_deleted. Errors: NOT_IN_WRITE. */
 motte_status motte_realm_delete_all(motte_realm *realm, uint64_t *out_deleted);
 
-/** Writes what the realm shows to a new file without free space and with a history of its own, while others go on. It
- *  has the same key, if any. A file that exists is never replaced.
- *  Thread: owner. Result: -. Errors: ALREADY_IN_WRITE, FILE_NOT_FOUND, PERMISSION_DENIED, DISK_FULL, CALLBACK. */
+/** Writes what the realm shows to a new file without free space and with a history of its own, while others go on: in a
+ *  write with the changes made so far. It has the same key, if any. A file that exists is never replaced. REENTRANT in
+ *  a migration.
+ *  Thread: owner. Result: -. Errors: REENTRANT, FILE_NOT_FOUND, PERMISSION_DENIED, DISK_FULL, CALLBACK. */
 motte_status motte_realm_copy(const motte_realm *realm, const char *path, size_t path_size, motte_progress_fn progress,
                               void *userdata, motte_free_fn free_userdata);
 
 /** The same, to a file that is encrypted with `key`, 64 bytes, whatever the realm's own is; size 0: one that is not.
  *  So keys are changed.
- *  Thread: owner. Result: -. Errors: ALREADY_IN_WRITE, FILE_NOT_FOUND, PERMISSION_DENIED, DISK_FULL, CALLBACK,
+ *  Thread: owner. Result: -. Errors: REENTRANT, FILE_NOT_FOUND, PERMISSION_DENIED, DISK_FULL, CALLBACK,
  *  UNSUPPORTED. */
 motte_status motte_realm_copy_with_key(const motte_realm *realm, const char *path, size_t path_size, const uint8_t *key,
                                        size_t key_size, motte_progress_fn progress, void *userdata,

@@ -27,6 +27,16 @@ extension WriteTransaction {
         return batch
     }
 
+    /// What the file would show if this were committed now. The changes are held in memory twice meanwhile.
+    package func pagesWithChanges() throws(DatabaseError) -> PageSnapshot {
+        try requireOpen()
+        guard hasChanges else { return base.pages }
+        // Encoding may give rows another place in memory.
+        noteChange()
+        let next = Version(base.version.rawValue + 1)
+        return try base.pages.with(try makeBatch(for: next), as: next)
+    }
+
     private func encode(_ writer: TableWriter, _ version: Version, into batch: inout PageBatch) throws(DatabaseError) {
         var tail = try encodedTail(writer)
         if let bytes = tail, bytes.count > Tail.sizeLimit {

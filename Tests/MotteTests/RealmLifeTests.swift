@@ -165,6 +165,23 @@ enum VersionTwo {
         #expect(Realm.fileExists(for: configuration))
     }
 
+    @Test func copiesOfAWriteHoldWhatIsNotCommitted() throws {
+        let realm = try makeRealm([Counter.self])
+        try realm.write { realm.create(Counter.self, value: ["id": 1, "value": 1]) }
+        let (copy, second) = (temporaryURL(), temporaryURL())
+        realm.beginWrite()
+        realm.create(Counter.self, value: ["id": 2, "value": 2])
+        realm.object(ofType: Counter.self, forPrimaryKey: 1)?.value = 5
+        try realm.writeCopy(toFile: copy)
+        realm.create(Counter.self, value: ["id": 3])
+        try realm.writeCopy(toFile: second, encryptionKey: Data(repeating: 7, count: 64))
+        realm.cancelWrite()
+        #expect(realm.objects(Counter.self).map(\.value) == [1])
+        #expect(try makeRealm([Counter.self], url: copy).objects(Counter.self).map(\.value).sorted() == [2, 5])
+        let sealed = try makeRealm([Counter.self], url: second) { $0.encryptionKey = Data(repeating: 7, count: 64) }
+        #expect(sealed.objects(Counter.self).count == 3)
+    }
+
     @Test func encryptedFiles() throws {
         let (key, other) = (Data(repeating: 7, count: 64), Data(repeating: 8, count: 64))
         let url = temporaryURL()

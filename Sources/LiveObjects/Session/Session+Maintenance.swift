@@ -4,18 +4,21 @@ import MotteStorage
 import MotteValues
 
 extension Session {
-    /// Writes what the session shows to a new file without free space, in the same form and with the same key unless
-    /// others are named; others go on writing meanwhile.
+    /// Writes what the session shows, in a write with its changes so far, to a new file without free space, in the same
+    /// form and with the same key unless others are named; others go on meanwhile.
     package func copy(
         to path: String, as pager: DatabaseOptions.Pager? = nil, encryption: CopyEncryption = .same,
         progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) {
         let snapshot = try committedSnapshot()
-        guard !isInWrite, !isInGroup else {
-            throw DatabaseError(
-                .alreadyInWrite, "a copy shows what is committed; commit or cancel this write first", path: path)
+        try checkIsNotMigrating("copy the file")
+        guard let write else {
+            return try database.copy(snapshot.pages, to: path, as: pager, encryption: encryption, progress: progress)
         }
-        try database.copy(snapshot, to: path, as: pager, encryption: encryption, progress: progress)
+        for place in nestedPlaces { try place.nested?.writeWillEnd() }
+        forgetTables()
+        try database.copy(
+            try write.pagesWithChanges(), to: path, as: pager, encryption: encryption, progress: progress)
     }
 
     /// Rewrites a file that nobody has open.

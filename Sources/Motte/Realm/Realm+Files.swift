@@ -5,8 +5,8 @@ import MotteStorage
 import MotteValues
 
 extension Realm {
-    /// A compacted copy of what the realm shows, encrypted with the key if there is one. An existing destination is an
-    /// error.
+    /// A compacted copy of what the realm shows, within a write also of what is not committed yet, encrypted with the
+    /// key if there is one. An existing destination is an error.
     public func writeCopy(toFile fileURL: URL, encryptionKey: Data? = nil) throws {
         var configuration = Configuration(fileURL: fileURL)
         configuration.encryptionKey = encryptionKey

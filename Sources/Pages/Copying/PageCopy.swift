@@ -143,6 +143,7 @@ enum PageCopy {
             }
             return .own(encryptionKey: key)
         }
+        let snapshot = (snapshot as? LayeredSnapshot)?.bottom ?? snapshot
         var wanted = pager
         if wanted == nil, snapshot is TreeSnapshot { wanted = .own }
         if wanted == nil, snapshot is LMDBSnapshot { wanted = .lmdb }
@@ -198,7 +199,9 @@ extension PageStore {
     ) throws(DatabaseError) {
         // The header as that version has it.
         guard let record = try snapshot.get(FileHeader.key) else { throw .corrupted("the header record is missing") }
-        let header = try FileHeader(decoding: record.bytes, path: path)
+        var header = try FileHeader(decoding: record.bytes, path: path)
+        // Of what is not in the file yet the header knows nothing.
+        header.version = snapshot.version
         let statistics = try self.statistics()
         guard access(path, F_OK) != 0 else { throw PageCopy.exists(path) }
         let temporary = "\(path).copying-\(getpid())-\(UInt32.random(in: 0 ... .max))"
@@ -210,9 +213,10 @@ extension PageStore {
             }
         if let key { try PageCipher.checkKey(key) }
         let form = try PageCopy.form(of: snapshot, pager, key)
+        let bytes = statistics.fileBytes + ((snapshot as? LayeredSnapshot)?.layerBytes ?? 0)
         try PageCopy.write(
-            snapshot, header, entries: statistics.entryCount, bytes: statistics.fileBytes, to: temporary,
-            as: form, mode: 0o644, progress: progress)
+            snapshot, header, entries: statistics.entryCount, bytes: bytes, to: temporary, as: form, mode: 0o644,
+            progress: progress)
         try PageCopy.name(temporary, path)
     }
 

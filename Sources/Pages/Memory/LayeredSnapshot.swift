@@ -1,5 +1,5 @@
 /// A version with changes in memory on top of it that the file does not have yet, read as if it had: what a member of a
-/// group of writes shows until the group is in the file (`PageGroup`).
+/// group of writes shows until the group is in the file (`PageGroup`), and what is copied out of an open write.
 ///
 /// Bytes of the layer are never stable: in the file they will lie elsewhere.
 import MotteValues
@@ -14,6 +14,15 @@ final class LayeredSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked:
         super.init(version: version)
     }
 
+    /// The version in the file that this and what lies between are on top of.
+    var bottom: PageSnapshot { (base as? LayeredSnapshot)?.bottom ?? base }
+
+    /// Bytes of all layers.
+    var layerBytes: Int {
+        let bytes = changes.blocks.reduce(0) { $0 + $1.reduce(0) { $0 + $1.key.count + $1.value.count } }
+        return bytes + ((base as? LayeredSnapshot)?.layerBytes ?? 0)
+    }
+
     override func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
         if let place = changes.firstPlace(atOrAfter: key) {
             let entry = changes.entry(at: place)
@@ -25,6 +34,16 @@ final class LayeredSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked:
     }
 
     override func makeCursor() throws(DatabaseError) -> PageCursor { LayeredCursor(self, try base.makeCursor()) }
+}
+
+extension PageSnapshot {
+    /// This version with changes that no file has, as `version`.
+    package func with(_ batch: borrowing PageBatch, as version: Version) throws(DatabaseError) -> PageSnapshot {
+        if let refusal = batch.refusal { throw refusal }
+        var changes = MemoryTree()
+        changes.apply(batch.effectiveEntries(), rememberingDeletions: true)
+        return LayeredSnapshot(self, changes, version)
+    }
 }
 
 /// Finds each next place in both maps anew and takes the nearer one; the layer's where both have the key.

@@ -8,13 +8,13 @@ package typealias CopyEncryption = MottePages.CopyEncryption
 package typealias CompactionOutcome = MottePages.CompactionOutcome
 
 extension Database {
-    /// Writes what `snapshot` shows to a new file without free space, in the source's form and with its key unless
-    /// others are named. Writers go on meanwhile.
+    /// Writes what `pages` show to a new file without free space, in the source's form and with its key unless others
+    /// are named. Writers go on meanwhile.
     package func copy(
-        _ snapshot: Snapshot, to path: String, as pager: DatabaseOptions.Pager? = nil,
+        _ pages: PageSnapshot, to path: String, as pager: DatabaseOptions.Pager? = nil,
         encryption: CopyEncryption = .same, progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) {
-        try pages.copy(snapshot.pages, to: path, as: pager, encryption: encryption, progress: progress)
+        try self.pages.copy(pages, to: path, as: pager, encryption: encryption, progress: progress)
     }
 
     /// Rewrites a file that nobody has open; `.busy` if somebody has. nil when `decide` did not want it.

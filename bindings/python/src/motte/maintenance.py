@@ -115,7 +115,7 @@ class Maintenance:
 
     def copy_to(self, path: Path, *, progress: Optional[Progress] = None,
                 encryption_key: Union[bytes, Literal["same"], None] = "same") -> None:
-        """Writes what is shown to a new file without free space, while others go on writing.
+        """Writes what is shown to a new file without free space, in a write with its changes so far; others go on.
 
         Its key is that of this file unless another `encryption_key` is given; with None it is not encrypted."""
         if isinstance(encryption_key, str):
