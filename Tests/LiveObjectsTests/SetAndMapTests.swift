@@ -141,6 +141,66 @@ let boxSchema = """
         #expect(code { _ = try mine.count() } == .objectDeleted)
     }
 
+    @Test func mapsOfObjectsAreReadInBulkWithTheirNulls() throws {
+        let session = try TestStore(schema: """
+            Box { id: int key, best: map<Thing> }
+            Thing { rank: int, name: string, code: uuid, other: link<Thing>, any: mixed }
+            """).open()
+        let best = try map(box(session), "best")
+        let type = try session.schema.type(named: "Thing")
+        func column(_ name: String) -> ColumnKey? { type.property(named: name)?.columnKey }
+        // Nulls first, last, beside each other, and between rows that lie beside each other.
+        let ranks: [Int64?] = [nil, 1, 2, nil, nil, 3, 4, nil]
+        try session.inWrite {
+            for (index, rank) in ranks.enumerated() {
+                let thing = try rank.map { try session.add("Thing", ["rank": .int($0), "name": .string("n\($0)")]) }
+                if let thing { try thing.set("other", to: .link(thing)) }
+                _ = try best.put("k\(index)", thing.map { .link($0) } ?? .null)
+            }
+        }
+        // Results leave nulls out.
+        for (collection, ranks) in [(best, ranks), (try best.results(), ranks.filter { $0 != nil })]
+            as [(LiveCollection, [Int64?])]
+        {
+            for first in 0 ... ranks.count {
+                let expected = Array(ranks[first...].prefix(6))
+                var ints = [Int64](repeating: -7, count: 8)
+                var validity: [UInt8] = [0xAA, 0xAA]
+                func present(_ index: Int) -> Bool { (validity[index >> 3] >> UInt8(index & 7)) & 1 == 1 }
+                let got = try collection.readInts(
+                    column("rank"), first: first, count: 6, into: &ints, validity: &validity)
+                #expect(got == expected.count)
+                #expect((0 ..< got).map { present($0) ? ints[$0] : nil } == expected)
+                var values = [ValueView](repeating: .null, count: 12)
+                let columns = [column("name"), column("any")]
+                #expect(
+                    try collection.readValues(
+                        columns, first: first, count: 6, into: &values, rowStride: 2, columnStride: 1) == got)
+                #expect(
+                    (0 ..< got).map { values[2 * $0].owned } == expected.map { $0.map { .string("n\($0)") } ?? .null })
+                var texts = [UnsafeRawBufferPointer](repeating: .init(start: nil, count: 0), count: 6)
+                #expect(try collection.readBytes(column("name"), first: first, count: 6, into: &texts) == got)
+                #expect((0 ..< got).map { texts[$0].baseAddress == nil } == expected.map { $0 == nil })
+                for linked in [column("other"), nil] {
+                    validity = [0xAA, 0xAA]
+                    #expect(
+                        try collection.readLinks(linked, first: first, count: 6, into: &ints, validity: &validity)
+                            == got)
+                    #expect((0 ..< got).map { present($0) } == expected.map { $0 != nil })
+                    #expect((0 ..< got).map { ints[$0] < 0 } == expected.map { $0 == nil })
+                }
+                var bytes = [UInt8](repeating: 7, count: 96)
+                #expect(
+                    try collection.readFixed(
+                        column("code"), width: 16, first: first, count: 6, into: &bytes, validity: &validity) == got)
+                #expect((0 ..< got).map { present($0) } == expected.map { $0 != nil })
+            }
+            #expect(try collection.aggregate(.sum, column("rank")) == .int(10))
+            #expect(try collection.aggregate(.count, column("rank")) == .int(4))
+            #expect(try collection.aggregate(.average, column("rank")) == .double(2.5))
+        }
+    }
+
     @Test(arguments: TestStore.Kind.allCases)
     func maps195BehaveLikeDictionaries(kind: TestStore.Kind) throws {
         try PropertyTest.run(rounds: kind == .file ? 3 : 12) { random, comment in

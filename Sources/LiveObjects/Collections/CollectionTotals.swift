@@ -36,14 +36,7 @@ extension LiveCollection {
         }
         if let column, type != .mixed, type != .decimal, let total = try vectorized(operation, column) { return total }
         var total = Total(type)
-        if let target, let column, isElementNullable {
-            // Of a map, whose nulls are no rows.
-            let keys = try keys().filter { $0 >= 0 }
-            var reader = RunReader(try session.table(target), column)
-            try reader.read(keys, from: 0, to: keys.count) { chunk, rows, _ in total.add(chunk, rows, operation) }
-        } else {
-            try forEachRun(column, from: 0, limit: .max) { chunk, rows, _ in total.add(chunk, rows, operation) }
-        }
+        try forEachRun(column, from: 0, limit: .max) { chunk, rows, _ in total.add(chunk, rows, operation) }
         return try total.result(operation, name)
     }
 

@@ -91,7 +91,10 @@ extension LiveCollection {
     ) throws(DatabaseError) -> Int {
         guard column != nil else {
             let got = try readKeys(first: first, count: count, into: output)
-            if let validity { Self.markPresent(validity, got) }
+            if let validity {
+                Self.markPresent(validity, got)
+                for index in 0 ..< got where output[index] < 0 { Self.markNull(validity, index) }
+            }
             return got
         }
         return try read(column, [.link], first, count, validity) { chunk, rows, base in
@@ -202,14 +205,15 @@ extension LiveCollection {
             let base = position - first
             try copy(chunk, rows, base)
             if let validity, chunk.hasNulls {
-                for row in rows where chunk.isNull(row) {
-                    let bit = base + row - rows.lowerBound
-                    validity[bit >> 3] &= ~(1 << UInt8(bit & 7))
-                }
+                for row in rows where chunk.isNull(row) { Self.markNull(validity, base + row - rows.lowerBound) }
             }
             got = base + rows.count
         }
         return got
+    }
+
+    private static func markNull(_ validity: UnsafeMutablePointer<UInt8>, _ index: Int) {
+        validity[index >> 3] &= ~(1 << UInt8(index & 7))
     }
 
     private static func markPresent(_ validity: UnsafeMutablePointer<UInt8>, _ count: Int) {

@@ -34,13 +34,20 @@ struct RunReader {
         }
     }
 
-    /// Any keys; one that is not live is `.objectDeleted`.
+    /// Any keys; one that is not live is `.objectDeleted`, a negative one an element that is null.
     mutating func read(
         _ keys: [Int64], from first: Int, to end: Int,
         _ body: (ColumnChunk, Range<Int>, Int) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
         var position = first
         while position < end {
+            guard keys[position] >= 0 else {
+                var length = 1
+                while position + length < end, keys[position + length] < 0 { length += 1 }
+                try readNulls(length, position, body)
+                position += length
+                continue
+            }
             let slot = try seek(keys[position])
             guard let chunk else { return }
             // As long as the next element is the next row of the same cluster.
@@ -51,6 +58,19 @@ struct RunReader {
             }
             try body(chunk, slot ..< slot + length, position)
             position += length
+        }
+    }
+
+    /// Of elements that are no rows, which maps have: a chunk of the column's kind with nothing but nulls.
+    private func readNulls(
+        _ count: Int, _ position: Int, _ body: (ColumnChunk, Range<Int>, Int) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        let kind = view.layout.columns[try view.layout.slot(column)].kind
+        let nulls = ChunkBuilder(kind: kind, nullable: true, capacity: count)
+        for _ in 0 ..< count { nulls.append(.null) }
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        try nulls.encode(key: none).withBytes { bytes throws(DatabaseError) in
+            try body(try ColumnChunk(validating: bytes, kind: kind, key: none), 0 ..< count, position)
         }
     }
 
