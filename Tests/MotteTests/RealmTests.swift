@@ -93,6 +93,8 @@ class Owner: Object {
         #expect(realm.objects(Owner.self).where { $0.dogs.count == 5 && $0.isHappy }.count == 1)
         #expect(dogs.sorted(byKeyPath: "age", ascending: false).first?.id == 20)
         #expect(dogs.sum(ofProperty: "age") as Int == 210 && dogs.average(ofProperty: "age") == 10.5)
+        // As an integer it is rounded toward zero.
+        #expect(dogs.average(ofProperty: "age") as Int? == 10 && dogs.average(ofProperty: "age") as Int8? == 10)
         #expect(
             dogs.max(ofProperty: "age") as Int? == 20 && dogs.filter("age > 99").min(ofProperty: "age") as Int? == nil)
         #expect(dogs.index(of: dogs[4]) == 4)

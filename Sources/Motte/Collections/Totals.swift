@@ -11,7 +11,7 @@ package enum _CollectionTotals {
         return ClassFields.of(type).field(named: name)?.columnName ?? name
     }
 
-    /// nil of nothing.
+    /// nil of nothing. An average asked for as an integer is rounded toward zero.
     static func value<T: _HasPersistedType>(
         of handle: _CollectionHandle?, _ unmanaged: @autoclosure () -> [some RealmCollectionValue],
         _ operation: AggregateOperation, _ property: String?
@@ -21,6 +21,11 @@ package enum _CollectionTotals {
             return try total(handle.live, operation, property)
         }
         if outcome.isNull { return nil }
+        if operation == .average, T._shape.type == .int, case .double(let average) = outcome,
+            let whole = Int64(exactly: average.rounded(.towardZero))
+        {
+            return T._decode(_Stored(.int(whole), handle?.session))
+        }
         return outcome.withView { T._decode(_Stored($0, handle?.session)) }
     }
 
