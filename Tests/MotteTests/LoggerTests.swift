@@ -4,11 +4,15 @@ import Motte
 import Testing
 
 @Suite(.serialized) struct LoggerTests {
-    /// Messages as they arrive, from any thread.
+    /// Messages as they arrive, from any thread: those of the test, beside which other tests open realms.
     final class Heard: @unchecked Sendable {  // @unchecked: 'lines' is only touched holding 'lock'
         private let lock = NSLock()
         private var lines: [String] = []
-        func add(_ line: String) { lock.withLock { lines.append(line) } }
+        private let isOfTest: @Sendable (String) -> Bool
+        init(_ isOfTest: @escaping @Sendable (String) -> Bool = { !$0.contains("version") }) {
+            self.isOfTest = isOfTest
+        }
+        func add(_ line: String) { if isOfTest(line) { lock.withLock { lines.append(line) } } }
         var all: [String] { lock.withLock { lines } }
     }
 
@@ -91,5 +95,44 @@ import Testing
         }
 
         #expect(heard.all == ["Realm.Storage.Query: read"])
+    }
+
+    final class LoggedItem: Object {
+        @Persisted(primaryKey: true) var id: Int
+        override class func _realmObjectName() -> String? { "LoggedItem" }
+        override class func shouldIncludeInDefaultSchema() -> Bool { false }
+    }
+
+    final class LoggedItemLater: Object {
+        @Persisted(primaryKey: true) var id: Int
+        @Persisted var note: String?
+        override class func _realmObjectName() -> String? { "LoggedItem" }
+        override class func shouldIncludeInDefaultSchema() -> Bool { false }
+    }
+
+    @Test func openingsAreTold() throws {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("logged-\(UUID().uuidString).motte")
+        defer { try? FileManager.default.removeItem(at: url) }
+        let heard = Heard { $0.contains(url.path) }
+        let logger = Logger(logFunction: { level, category, message in heard.add("\(level) \(category) \(message)") })
+        var failure: (any Error)?
+        withLogger(logger) {
+            Logger.setLogLevel(.all)
+            do {
+                var configuration = Realm.Configuration(fileURL: url, objectTypes: [LoggedItem.self])
+                try autoreleasepool { try Realm(configuration: configuration).invalidate() }
+                configuration.objectTypes = [LoggedItemLater.self]
+                configuration.schemaVersion = 3
+                try autoreleasepool { try Realm(configuration: configuration).invalidate() }
+                configuration.shouldCompactOnLaunch = { _, _ in true }
+                try autoreleasepool { try Realm(configuration: configuration).invalidate() }
+            } catch { failure = error }
+        }
+        #expect(failure == nil)
+        let lines = heard.all.map { $0.replacingOccurrences(of: url.path, with: "F") }
+        #expect(lines.contains { $0.hasPrefix("Debug Realm.Storage F: new file with schema version 0") })
+        #expect(lines.contains { $0.hasPrefix("Info Realm.Storage F: migration from schema version 0 to 3") })
+        #expect(lines.contains { $0.hasPrefix("Info Realm.Storage F: compacted from ") })
+        #expect(lines.contains { $0.hasPrefix("Debug Realm.Storage F: opened at version ") })
     }
 }

@@ -3,6 +3,14 @@ import MotteSchemaModel
 import MotteStorage
 import MotteValues
 
+/// What opening does to a file.
+package enum OpeningNote: Sendable {
+    case compacted(CompactionOutcome)
+    /// The schema that the file was given; not told where it had all that is declared.
+    case schema(SchemaPlan)
+    case opened(Version)
+}
+
 struct SessionOpening {
     let options: SessionOptions
 
@@ -18,11 +26,13 @@ struct SessionOpening {
             if options.isReadOnly || options.isImmutable {
                 try snapshot.showForReading(declared)
             } else {
-                _ = try database.reconcile(request(declared, database), on: snapshot)
+                let plan = try database.reconcile(request(declared, database), on: snapshot)
+                if plan.action != .nothing { options.openingNote?(.schema(plan)) }
             }
         }
         snapshot.reliance =
             declared.map { SchemaReliance(declared: $0, in: snapshot.schema) } ?? SchemaReliance.all
+        options.openingNote?(.opened(snapshot.version))
         return (database, snapshot)
     }
 
@@ -45,7 +55,8 @@ struct SessionOpening {
         if let seed = options.seedPath { try Database.copySeed(seed, to: path, encryptionKey: options.encryptionKey) }
         guard let wants = options.compactOnLaunch else { return }
         do throws(DatabaseError) {
-            _ = try Database.compact(options.databaseOptions, decide: wants)
+            let outcome = try Database.compact(options.databaseOptions, decide: wants)
+            if let outcome { options.openingNote?(.compacted(outcome)) }
         } catch {
             // Not there yet, or in use by somebody: then it is not launched, only joined.
             guard error.code == .fileNotFound || error.code == .busy else { throw error }

@@ -44,6 +44,8 @@ package struct SessionOptions: Sendable {
     package var seedPath: String?
     /// Asked when the file is opened and nobody else has it open: size of the file and bytes in use; true compacts it.
     package var compactOnLaunch: (@Sendable (_ totalBytes: Int, _ usedBytes: Int) throws(DatabaseError) -> Bool)?
+    /// Told what opening does to the file.
+    package var openingNote: (@Sendable (OpeningNote) -> Void)?
     /// Only of a new file.
     package var rowsPerCluster: Int?
 
@@ -58,6 +60,7 @@ package struct SessionOptions: Sendable {
         migration.progress = nil
         firstOpen = nil
         compactOnLaunch = nil
+        openingNote = nil
     }
 
     package init(path: String, schema: Schema? = nil) { self.init(.file(path), schema: schema) }

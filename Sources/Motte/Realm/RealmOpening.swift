@@ -86,10 +86,25 @@ package enum RealmOpening {
         options.lockDirectory = configuration.lockDirectory?.path
         options.maximumLiveVersions = configuration.maximumNumberOfActiveVersions.map { Int(clamping: $0) }
         if !configuration.isDurable { options.durability = .relaxed }
+        options.openingNote = { note(name, $0) }
         options.migration.step = { (step) throws(DatabaseError) in
             try Migration.run(step, configuration)
         }
         return options
+    }
+
+    /// Changes that take long, or take something away, are for everybody who operates the program to know of.
+    private static func note(_ name: String, _ note: OpeningNote) {
+        switch note {
+        case .compacted(let outcome):
+            Logger.write(.info, .storage) {
+                "\(name): compacted from \(outcome.bytesBefore) to \(outcome.bytesAfter) bytes"
+            }
+        case .schema(let plan):
+            let takesAway = plan.action == .migrate || plan.action == .reset
+            Logger.write(takesAway ? .info : .debug, .storage) { "\(name): \(plan.text)" }
+        case .opened(let version): Logger.write(.debug, .storage) { "\(name): opened at version \(version.rawValue)" }
+        }
     }
 
     static func declaredTypes(_ configuration: Realm.Configuration) -> [ObjectBase.Type] {
