@@ -62,7 +62,7 @@ mkdir -p "$work/swift/Sources/Consumer"
 sed -e "s#@MOTTE_URL@#file://$work/motte#" -e "s#@MOTTE_VERSION@#$version#" Tests/Consumers/swift/Package.swift.in \
     > "$work/swift/Package.swift"
 { echo "import RealmSwift"; python3 scripts/readme-example.py swift; } > "$work/swift/Sources/Consumer/main.swift"
-cp -r examples/swift/Sources/Kennel Tests/Consumers/swift/AsyncMain "$work/swift/Sources/"
+cp -r examples/swift/Sources/Kennel Tests/Consumers/swift/*/ "$work/swift/Sources/"
 # The scratch folder is kept between runs; what is built is the clone.
 (cd "$work/swift" && swift run -j "$jobs" --scratch-path "$root/.build-consumer" Consumer > "$work/swift.log" 2>&1) \
     || { tail -n 40 "$work/swift.log"; fail "the Swift consumer does not build and run"; }
@@ -79,6 +79,21 @@ say "Swift example"
     || { tail -n 40 "$work/async-main.log"; fail "the program with an asynchronous main function does not run"; }
 grep -q "^seen by the main actor: 40, written" "$work/async-main.log" || fail "it prints something else"
 say "realms of the main actor in a program with an asynchronous main function"
+
+# Programs in Swift 6 mode as they are written for RealmSwift, and what each says at its end.
+while read -r name expected; do
+    (cd "$work/swift" \
+        && swift run -j "$jobs" --scratch-path "$root/.build-consumer" "$name" > "$work/$name.log" 2>&1) \
+        || { tail -n 40 "$work/$name.log"; fail "$name does not build and run"; }
+    grep -q "$expected" "$work/$name.log" || { tail "$work/$name.log"; fail "$name prints something else"; }
+done <<'PROGRAMS'
+ActorToDos ^left:
+ViewModel ^5 \["Ada", "Bob", "Cid", "Dee", "queue"\]
+ChangeStreams ^true apple
+OrderServer ^missing
+ActorCounter ^3 3 3 true
+PROGRAMS
+say "programs with actors, tasks and streams in Swift 6 mode"
 
 # ------------------------------------------------------------------------------------------------ wheel
 .venv/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \

@@ -213,6 +213,7 @@ private let ships: [ObjectBase.Type] = [Ship.self, Ferry.self]
         let cargo = ThreadSafeReference(to: pair[0].cargo), marks = ThreadSafeReference(to: pair[0].marks)
         let rates = ThreadSafeReference(to: pair[0].rates)
         let erased = ThreadSafeReference(to: AnyRealmCollection(realm.objects(Ship.self)))
+        let inWrite = ThreadSafeReference(to: pair[0])
         let configuration = realm.configuration
         try inAThread {
             let realm = try Realm(configuration: configuration)
@@ -220,6 +221,8 @@ private let ships: [ObjectBase.Type] = [Ship.self, Ferry.self]
             #expect(realm.resolve(sisters)?.map(\.name) == ["a"])
             #expect(realm.resolve(cargo).map { Array($0) } == ["x", "y"] && realm.resolve(marks)?.sum() == 6)
             #expect(realm.resolve(rates)?["r"] == 7 && realm.resolve(erased)?.count == 3)
+            try realm.write { realm.resolve(inWrite)?.name = "renamed" }
+            #expect(realm.objects(Ship.self).contains { $0.name == "renamed" })
         }
     }
 

@@ -214,7 +214,9 @@ extension RealmCollection {
 
     // MARK: Versions
 
-    public func freeze() -> Self {
+    public func freeze() -> sending Self { frozenForSending(frozen()) }
+
+    private func frozen() -> Self {
         guard let handle = _managed else {
             misuse("Unmanaged collections cannot be frozen.", .invalidInput)
             return self

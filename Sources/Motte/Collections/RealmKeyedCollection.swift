@@ -41,7 +41,9 @@ extension Map {
     public var isEmpty: Bool { count == 0 }
     public var description: String { _text(depth: 0) }
 
-    public func freeze() -> Map {
+    public func freeze() -> sending Map { frozenForSending(frozen()) }
+
+    private func frozen() -> Map {
         guard let handle = _managed else {
             misuse("Unmanaged collections cannot be frozen.", .invalidInput)
             return self

@@ -36,7 +36,7 @@ public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCo
     public var realm: Realm? { source.realm }
     public var isInvalidated: Bool { source.isInvalidated }
     public var isFrozen: Bool { source.isFrozen }
-    public func freeze() -> Self { ProjectedCollection(source.frozen()) }
+    public func freeze() -> sending Self { frozenForSending(ProjectedCollection(source.frozen())) }
     public func thaw() -> Self? { source.thawed().map { ProjectedCollection($0) } }
 
     public var startIndex: Int { 0 }

@@ -37,7 +37,7 @@ open class Projection<Root: ObjectBase & RealmCollectionValue & ThreadConfined>:
     public var realm: Realm? { rootObject.realm }
     public var isInvalidated: Bool { rootObject.isInvalidated }
     public var isFrozen: Bool { rootObject.isFrozen }
-    public func freeze() -> Self { Self(projecting: rootObject.freeze()) }
+    public func freeze() -> sending Self { frozenForSending(Self(projecting: rootObject.freeze())) }
     public func thaw() -> Self? { rootObject.thaw().map { Self(projecting: $0) } }
 
     public static func == (left: Projection, right: Projection) -> Bool { left.rootObject == right.rootObject }

@@ -27,8 +27,8 @@ public protocol ThreadConfined {
     var realm: Realm? { get }
     var isInvalidated: Bool { get }
     var isFrozen: Bool { get }
-    /// The same at the version its realm shows now, for any thread.
-    func freeze() -> Self
+    /// The same at the version its realm shows now, for any thread: what is returned may be sent to another actor.
+    func freeze() -> sending Self
     /// The live counterpart of something frozen, on this thread; nil if it is gone.
     func thaw() -> Self?
 }
@@ -126,16 +126,16 @@ public struct Realm: Equatable {
     }
 
     /// This version for good, for any thread; in a write transaction the one that it began with.
-    public func freeze() -> Realm {
-        Realm(attempt(or: core) { () throws(DatabaseError) in try core.frozen() })
+    public func freeze() -> sending Realm {
+        frozenForSending(Realm(attempt(or: core) { () throws(DatabaseError) in try core.frozen() }))
     }
 
     /// The live realm of this thread for a frozen one.
     public func thaw() -> Realm { Realm(core.thawed() ?? core) }
 
-    public func freeze<T: ObjectBase>(_ object: T) -> T { object._frozen() }
+    public func freeze<T: ObjectBase>(_ object: T) -> sending T { frozenForSending(object._frozen()) }
     public func thaw<T: ObjectBase>(_ object: T) -> T? { object._thawed() }
-    public func freeze<C: RealmCollection>(_ collection: C) -> C { collection.freeze() }
+    public func freeze<C: RealmCollection>(_ collection: C) -> sending C { collection.freeze() }
     public func thaw<C: RealmCollection>(_ collection: C) -> C? { collection.thaw() }
 
     // MARK: Reading
@@ -205,8 +205,15 @@ extension RealmSession {
 
 // MARK: Freezing objects
 
+/// What is frozen belongs nowhere, which the compiler cannot see.
+func frozenForSending<T>(_ frozen: T) -> sending T {
+    // What it shares with other frozen things may be read by every thread.
+    nonisolated(unsafe) let frozen = frozen
+    return frozen
+}
+
 extension ThreadConfined where Self: ObjectBase {
-    public func freeze() -> Self { _frozen() }
+    public func freeze() -> sending Self { frozenForSending(_frozen()) }
     public func thaw() -> Self? { _thawed() }
 }
 

@@ -106,14 +106,8 @@ protocol HandedOver {
 }
 
 extension Realm {
-    /// What a reference refers to, here; nil if it was deleted. A reference can be resolved once.
-    public func resolve<T: ThreadConfined>(_ reference: ThreadSafeReference<T>) -> T? {
-        guard !core.session.isInWrite else {
-            misuse("Cannot resolve a thread safe reference from within a write transaction")
-            return nil
-        }
-        return reference.resolve(in: core)
-    }
+    /// What a reference refers to, here, within a write too; nil if it was deleted. A reference can be resolved once.
+    public func resolve<T: ThreadConfined>(_ reference: ThreadSafeReference<T>) -> T? { reference.resolve(in: core) }
 }
 
 /// A variable or argument whose value may be read in any place: each read hands the value over to the reader's realm.

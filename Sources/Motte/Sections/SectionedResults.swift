@@ -75,8 +75,9 @@ extension RealmSectionedResult {
     public func index(after index: Int) -> Int { index + 1 }
     public func index(before index: Int) -> Int { index - 1 }
 
-    public func freeze() -> Self {
-        isFrozen ? self : Self._make(_Sections(_sections.base.freeze(), _sections.keyOf), _onlyKey)
+    public func freeze() -> sending Self {
+        frozenForSending(
+            isFrozen ? self : Self._make(_Sections(_sections.base.freeze(), _sections.keyOf), _onlyKey))
     }
     public func thaw() -> Self? {
         guard isFrozen else { return self }
