@@ -1876,8 +1876,9 @@ motte_status motte_observe_section(const motte_sections *sections, const motte_v
  *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
 motte_status motte_token_next(motte_token *token, motte_changes **out_changes);
 
-/** Ends the observation: no call of the callback after this. UNCHANGED if it had ended. motte_release() does it too.
- *  Thread: owner. Result: -. */
+/** Ends the observation: no call of the callback begins after this; on another thread than the owner's one that has
+ *  begun may still run. UNCHANGED if it had ended. motte_release() does it too.
+ *  Thread: any. Result: -. */
 motte_status motte_token_stop(motte_token *token);
 
 /* ---------------------------------------------------------------------------------------------------- changes

@@ -10,7 +10,7 @@ final class ChangesBox: Box {
     private let values: [motte_prop: (old: KeptValue, new: KeptValue)]
     let props: [motte_prop]
     /// Of a map: what was deleted, inserted and modified, by MOTTE_CHANGES_DELETIONS - 1 and so on.
-    private let keys: [[KeptValue]]
+    private let keys: [KeptTexts]
 
     init(_ changes: ChangeSet, _ table: TableKey?) {
         self.changes = changes
@@ -24,9 +24,7 @@ final class ChangesBox: Box {
         }
         self.props = props
         self.values = values
-        keys = [changes.keyDeletions, changes.keyInsertions, changes.keyModifications].map {
-            $0.map { KeptValue(.string($0)) }
-        }
+        keys = [changes.keyDeletions, changes.keyInsertions, changes.keyModifications].map(KeptTexts.init)
         super.init(kind: .changes)
     }
 
@@ -70,7 +68,7 @@ final class ChangesBox: Box {
         guard part >= 1, part <= keys.count else {
             throw DatabaseError(.invalidArgument, "\(part) is no part of a change set")
         }
-        return keys[Int(part) - 1].map { ValueView($0.value).cString }
+        return keys[Int(part) - 1].texts
     }
 
     func value(of prop: motte_prop) -> (old: motte_value, new: motte_value)? {
@@ -100,6 +98,29 @@ final class KeptValue {
     }
 
     deinit { bytes?.deallocate() }
+}
+
+/// Texts whose bytes stay where they are, side by side, for as long as it lives.
+private final class KeptTexts {
+    let texts: [motte_str]
+    private let bytes: UnsafeMutableRawBufferPointer
+
+    init(_ owned: [String]) {
+        // A byte more, so that the empty text among them has a place as well.
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: owned.reduce(1) { $0 + $1.utf8.count }, alignment: 1)
+        var place = 0
+        texts = owned.map { text in
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[place...])
+            let size = text.utf8.count
+            rest.copyBytes(from: text.utf8)
+            place += size
+            return motte_str(data: UnsafePointer(rest.baseAddress?.assumingMemoryBound(to: CChar.self)), size: size)
+        }
+        bytes = buffer
+    }
+
+    deinit { bytes.deallocate() }
 }
 
 extension Handles {

@@ -161,7 +161,11 @@ public func motte_token_next(
 public func motte_token_stop(_ token: OpaquePointer?) -> motte_status {
     boundary { () throws(DatabaseError) in
         let token = try Handles.any(token, .token, as: TokenBox.self)
-        try token.box.session.check()
+        do throws(DatabaseError) {
+            try token.box.session.check()
+        } catch {
+            guard error.code == .wrongThread else { throw error }
+        }
         return token.box.stop() ? .ok : .unchanged
     }
 }

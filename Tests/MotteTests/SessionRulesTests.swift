@@ -204,6 +204,13 @@ private let notes: [ObjectBase.Type] = [Note.self]
         token.invalidate()
     }
 
+    /// CRC-32C, as a file's head ends with.
+    private func checksum(_ bytes: [UInt8]) -> UInt32 {
+        ~bytes.reduce(~UInt32(0)) { crc, byte in
+            (0 ..< 8).reduce(crc ^ UInt32(byte)) { crc, _ in crc >> 1 ^ (crc & 1 == 1 ? 0x82F6_3B78 : 0) }
+        }
+    }
+
     @Test func rule278UnknownFilesAreNotOpened() throws {
         let url = temporaryURL()
         try Data("T-DB of another kind".utf8 + [UInt8](repeating: 7, count: 8_192)).write(to: url)
@@ -212,9 +219,16 @@ private let notes: [ObjectBase.Type] = [Note.self]
         // A file of a form to come says so.
         let file = try inAThread { try #require(fresh().configuration.fileURL) }
         let handle = try FileHandle(forUpdating: file)
-        for meta in [UInt64(0), UInt64(sysconf(Int32(_SC_PAGESIZE)))] {
-            try handle.seek(toOffset: meta + 20)
-            try handle.write(contentsOf: Data([9]))
+        var head = [UInt8](try #require(try handle.read(upToCount: 60)))
+        if head.starts(with: "MOTTEDB".utf8) {
+            head[8] = 9
+            try handle.seek(toOffset: 0)
+            try handle.write(contentsOf: head + withUnsafeBytes(of: checksum(head).littleEndian) { Array($0) })
+        } else {  // Under LMDB.
+            for meta in [UInt64(0), UInt64(sysconf(Int32(_SC_PAGESIZE)))] {
+                try handle.seek(toOffset: meta + 20)
+                try handle.write(contentsOf: Data([9]))
+            }
         }
         try handle.close()
         do {

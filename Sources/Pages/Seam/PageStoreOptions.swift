@@ -10,8 +10,8 @@ package struct PageStoreOptions: Sendable {
     package enum Durability: Sendable {
         /// A commit that returned survives a power cut.
         case full
-        /// What a commit wrote is flushed before the page that makes it visible is written, and that page is left to
-        /// the system: a power cut can lose the last commits, but what is there is whole.
+        /// A power cut can lose the last commits, but what is there is whole. Our own pager flushes every five seconds
+        /// at most; LMDB what a commit wrote, but not the page that makes it visible.
         case relaxed
         /// Nothing is flushed: a commit that returned survives the death of the process, but a power cut can lose
         /// later commits and damage the file. For data that can be made again.

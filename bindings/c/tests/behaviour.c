@@ -867,6 +867,7 @@ static void warnings(void) {
     int slot, round, broken;
     if (!mkdtemp(path)) exit(2);
     snprintf(file, sizeof file, "%s/x.motte", path);
+    /* LMDB has no slots. */
     setenv("MOTTE_PAGER", "own", 1);
     for (round = 0; round < 2; round++) {
         MUST(motte_open(file, schema_text, &realm));

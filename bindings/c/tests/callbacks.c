@@ -433,6 +433,35 @@ static void finalizing(void) {
     close_world(&w);
 }
 
+static void *stop_elsewhere(void *token) {
+    return (void *)(intptr_t)motte_token_stop(token);
+}
+
+/* Observations are ended from every thread, also while the owner commits. */
+static void stopping(void) {
+    world w = open_world("stopping");
+    int round;
+    for (round = 0; round < 50; round++) {
+        listener l;
+        pthread_t thread;
+        void *outcome = NULL;
+        int calls;
+        memset(&l, 0, sizeof l);
+        MUST(motte_observe_coll(w.all, 0, hear, &l, freed, &l.token));
+        if (pthread_create(&thread, NULL, stop_elsewhere, l.token) != 0) exit(2);
+        add(w.realm, w.item, w.id, 1000 + 2 * round);
+        pthread_join(thread, &outcome);
+        CHECK((intptr_t)outcome == MOTTE_OK && l.freed == 1);
+        calls = l.calls;
+        add(w.realm, w.item, w.id, 1001 + 2 * round);
+        CHECK(l.calls == calls);
+        STATUS(MOTTE_UNCHANGED, motte_token_stop(l.token));
+        motte_changes_release(&l.kept);
+        motte_token_release(&l.token);
+    }
+    close_world(&w);
+}
+
 int main(void) {
     pulling();
     calling();
@@ -440,5 +469,6 @@ int main(void) {
     freeing();
     queueing();
     finalizing();
+    stopping();
     return check_summary();
 }

@@ -42,8 +42,8 @@ static motte_realm *open_of(motte_config *config) {
 }
 
 /* A file with `count` persons. */
-static motte_realm *filled(const char *name, int count) {
-    motte_config *config = config_of(name, people, 0);
+static motte_realm *filled(const char *path, int count) {
+    motte_config *config = config_of(path, people, 0);
     motte_realm *realm = open_of(config);
     motte_class cls;
     motte_prop prop;
@@ -53,8 +53,10 @@ static motte_realm *filled(const char *name, int count) {
     for (int i = 0; i < count; i++) {
         motte_value key = {MOTTE_TYPE_INT, 0, {.integer = i}};
         motte_object *object;
+        char name[24];
+        snprintf(name, sizeof name, "somebody %d", i);
         MUST(motte_object_create(realm, cls, &key, 0, &object));
-        MUST(motte_object_set_string(object, prop, "somebody", MOTTE_NTS));
+        MUST(motte_object_set_string(object, prop, name, MOTTE_NTS));
         motte_release(object);
     }
     MUST(motte_realm_commit(realm, 0, NULL));
@@ -360,7 +362,7 @@ static void migrations(void) {
 }
 
 static void deleting_and_reports(void) {
-    motte_realm *realm = filled("gone.motte", 5);
+    motte_realm *realm = filled("gone.motte", 2000);
     motte_config *config = config_of("gone.motte", NULL, 0), *memory;
     motte_report *report;
     motte_report_details details = {.struct_size = sizeof details};
@@ -368,7 +370,7 @@ static void deleting_and_reports(void) {
     size_t count;
     MUST(motte_realm_verify(realm, NULL, NULL, NULL, &report));
     MUST(motte_report_info(report, &details));
-    CHECK(details.object_count == 5 && details.class_count == 1 && details.flags == MOTTE_REPORT_SOUND);
+    CHECK(details.object_count == 2000 && details.class_count == 1 && details.flags == MOTTE_REPORT_SOUND);
     MUST(motte_report_problems(report, texts, 4, &count));
     CHECK(count == 0);
     motte_release(report);
@@ -376,7 +378,8 @@ static void deleting_and_reports(void) {
     motte_release(realm);
     STATUS(MOTTE_OK, motte_file_exists(config));
 
-    /* A byte in the middle of a chunk: named by a verification, survived by a salvage. */
+    /* A byte in the middle of a chunk: named by a verification, survived by a salvage. (Of few objects all lies in one
+     * page with the header, without which nothing is opened.) */
     FILE *file = fopen(path_of("gone.motte"), "r+b");
     char *bytes;
     long size;
@@ -385,8 +388,8 @@ static void deleting_and_reports(void) {
     bytes = malloc((size_t)size);
     rewind(file);
     if (!bytes || fread(bytes, 1, (size_t)size, file) != (size_t)size) exit(2);
-    for (long i = 0; i + 8 < size; i++) {
-        if (memcmp(bytes + i, "somebody", 8) == 0) {
+    for (long i = 0; i + 13 < size; i++) {
+        if (memcmp(bytes + i, "somebody 1000", 13) == 0) {
             fseek(file, i, SEEK_SET);
             fputc('S', file);
         }
@@ -397,12 +400,16 @@ static void deleting_and_reports(void) {
     MUST(motte_realm_verify(realm, NULL, NULL, NULL, &report));
     MUST(motte_report_info(report, &details));
     MUST(motte_report_problems(report, texts, 4, &count));
-    CHECK(details.flags == 0 && details.problem_count > 0 && count >= 1 && strstr(texts[0].data, "Person") != NULL);
+    CHECK(details.flags == 0 && details.problem_count > 0 && count >= 1);
+    /* The page comes first, where pages have checksums. */
+    bool is_named = false;
+    for (size_t i = 0; i < count && i < 4; i++) is_named |= strstr(texts[i].data, "Person") != NULL;
+    CHECK(is_named);
     motte_release(report);
     motte_release(realm);
     MUST(motte_file_salvage(config, path_of("rest"), MOTTE_NTS, NULL, NULL, NULL, NULL, &report));
     MUST(motte_report_info(report, &details));
-    CHECK(details.object_count == 5 && details.problem_count > 0 && is_there("rest"));
+    CHECK(details.object_count == 2000 && details.problem_count > 0 && is_there("rest"));
     motte_release(report);
 
     STATUS(MOTTE_OK, motte_file_delete(config));

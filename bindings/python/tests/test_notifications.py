@@ -225,6 +225,29 @@ def test_other_threads_are_heard(opened: Opener) -> None:
     observation.stop()
 
 
+def test_any_thread_stops_an_observation(opened: Opener) -> None:
+    db = opened()
+    heard: list[motte.Changes] = []
+    observation = db.objects(Person).observe(heard.append)
+    db.dispatch()
+    failures: list[BaseException] = []
+
+    def stop() -> None:
+        try:
+            observation.stop()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    thread.join()
+    count = len(heard)
+    with db.write():
+        db.add(Person(name="Ada"))
+    db.dispatch()
+    assert failures == [] and len(heard) == count == 1
+
+
 WRITER = """
     import sys, motte
     class Person(motte.Model):

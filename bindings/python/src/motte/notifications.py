@@ -115,7 +115,7 @@ class Observation:
         self._token = token
 
     def stop(self) -> None:
-        """No call after this. Stopping twice is fine."""
+        """No call begins after this, from whatever thread it is said. Stopping twice is fine."""
         self._token.stop()
 
     def __enter__(self) -> Observation:
