@@ -83,6 +83,25 @@ import Testing
         for (text, expected) in Self.found { #expect(try world.keys("Item", text) == expected, "\(text)") }
     }
 
+    /// Below null there is null where one value is asked for, and nothing where all are: behind null links too.
+    @Test func behindANullLinkIsWhatIsBelowNull() throws {
+        let world = try QueryWorld("Item { id: int key, any: mixed, to: link<Item> }", rowsPerCluster: 3)
+        try world.begin()
+        for id in 0 ..< 4 { try world.create("Item", ["id": .value(.int(Int64(id)))]) }
+        try world.set("Item", 0, "any", .value(.map([MapEntry(key: "k", value: .list([.int(7)]))])))
+        try world.set("Item", 2, "to", .value(try world.link("Item", 1)))
+        try world.set("Item", 3, "to", .value(try world.link("Item", 0)))
+        try world.commit()
+        for (text, expected) in [
+            ("ALL to.any['k'][*] == 7", [3]), ("ALL to.any['k'][*] == null", [0, 1, 2]),
+            ("ALL to.any[*] == 7", [0, 1, 2]),
+            ("NONE to.any['k'][*] == 7", [0, 1, 2]), ("ANY to.any['k'][*] == 7", [3]), ("ANY to.any[*][*] == 7", [3]),
+            ("ANY to.any['k'][*] == null", [0, 1, 2]), ("to.any['k'] == null", [0, 1, 2]),
+        ] as [(String, [Int64])] {
+            #expect(try world.keys("Item", text) == expected, "\(text)")
+        }
+    }
+
     @Test func keysAndPlacesCanBeArguments() throws {
         let world = try Self.world()
         #expect(try world.keys("Item", "any[$0] == $1", [.string("k"), .int(7)]) == [6])

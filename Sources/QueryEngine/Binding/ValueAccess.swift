@@ -57,7 +57,8 @@ package struct ValueAccess: Sendable {
 extension ValueAccess {
     /// Whether a null link on the way passes: as if there were null where it leads.
     func nullPasses(_ test: ColumnTest) -> Bool {
-        if isMany { return false }
+        // A collection behind a null link has no elements; below null there may be one null, or nothing.
+        if case .everything = start { return false }
         var passes = false
         forEach(below: .null) {
             passes = test.holds($0)
