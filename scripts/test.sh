@@ -163,6 +163,10 @@ PYTHON
 told() {
     local reason='✘|error:|Fatal error|WARNING: ThreadSanitizer|ERROR: AddressSanitizer|SUMMARY: |signal code|FAILED'
     { grep -aE "$reason" "$1" || tail -n 8 "$1"; } | cut -c1-240 | tail -n 12
+    # Who did what, of the first thing that a sanitizer found.
+    local lines='^ *#[0-9]+ |  [A-Z].* (of size|by) '
+    grep -aE -m 1 -A 45 "(WARNING: Thread|ERROR: Address)Sanitizer" "$1" | grep -aE "$lines" |
+        cut -c1-240 | head -n 30 || true
 }
 
 stages=("$@")

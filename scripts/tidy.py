@@ -162,6 +162,8 @@ BANNED = [
     (r"\bas!", "as! ends the caller's process, use as? or a type that needs no cast"),
     (r"@unchecked\b", "@unchecked without its thread rule, say who may touch what in a comment"),
     (r"nonisolated\(unsafe\)", "nonisolated(unsafe) without its thread rule, say it in a comment"),
+    (r"\bunsafeUninitializedCapacity:",
+     "an array without room is written to where all empty arrays of the process lie, a race; say why it has some"),
     (r"\bunsafelyUnwrapped\b", "unsafelyUnwrapped without the reason why it is never nil, say it in a comment"),
     (r"(?<=[\w)\]])!(?!=)(?=[\s.,)\]\[;:}(]|$)", "force unwrap, use guard let or say in a comment why it is never nil"),
 ]

@@ -124,6 +124,7 @@ package final class ChunkBuilder {
 
     package func encode(key: UnsafeRawBufferPointer) -> [UInt8] {
         let encoder = ChunkEncoder(buffers.pointee)
+        // Every chunk has a header.
         return [UInt8](unsafeUninitializedCapacity: encoder.size) { output, used in
             guard let base = output.baseAddress else { return }
             encoder.write(to: UnsafeMutableRawPointer(base), key: key)

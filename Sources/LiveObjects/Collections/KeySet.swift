@@ -184,7 +184,9 @@ package struct KeySet: Sendable {
 
     /// Of those of some ascending keys that are in it.
     package func positions(of keys: [Int64]) -> [Int] {
-        [Int](unsafeUninitializedCapacity: min(keys.count, count)) { positions, found in
+        guard !keys.isEmpty, count > 0 else { return [] }
+        // Room for one at least.
+        return [Int](unsafeUninitializedCapacity: min(keys.count, count)) { positions, found in
             keys.withUnsafeBufferPointer { keys in
                 withUnsafeTemporaryAllocation(of: UInt64.self, capacity: Self.words) { bits in
                     guard let bits = bits.baseAddress else { return }

@@ -73,6 +73,7 @@ package struct PageBatch: ~Copyable {
     /// The entries that count: sorted, and of several for one key only the last.
     borrowing func effectiveEntries() -> [Entry] {
         if isAscending { return entries }
+        // Entries that do not ascend are two at least.
         var order = [Int32](unsafeUninitializedCapacity: entries.count) { buffer, count in
             for i in 0 ..< entries.count { buffer.initializeElement(at: i, to: Int32(truncatingIfNeeded: i)) }
             count = entries.count

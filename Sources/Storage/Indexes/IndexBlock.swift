@@ -153,6 +153,7 @@ struct IndexBlock {
     func applying(_ edits: [Edit], pageKey: [UInt8]) -> [UInt8] {
         let newCount = edits.reduce(count) { $0 + ($1.added == nil ? -1 : 1) }
         let size = size(count: newCount)
+        // Every block has a header.
         return [UInt8](unsafeUninitializedCapacity: size) { buffer, initialized in
             let raw = UnsafeMutableRawBufferPointer(buffer)
             raw.copyMemory(from: UnsafeRawBufferPointer(start: values - Self.headerSize, count: Self.headerSize))

@@ -96,6 +96,7 @@ struct IndexBlockEncoder {
         let shape = Shape(entries)
         let baseValue = entries.first?.value ?? 0
         let size = IndexBlock.size(count: entries.count, valueWidth: shape.valueWidth, keyWidth: shape.keyWidth)
+        // Every block has a header.
         return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             let raw = UnsafeMutableRawBufferPointer(buffer)
             raw.storeBytes(of: IndexBlock.kind, toByteOffset: 0, as: UInt8.self)

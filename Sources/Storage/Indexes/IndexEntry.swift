@@ -52,7 +52,9 @@ enum IndexEntries {
     static func merging(
         _ left: ContiguousArray<IndexEntry>, _ right: ContiguousArray<IndexEntry>
     ) -> ContiguousArray<IndexEntry> {
-        ContiguousArray(unsafeUninitializedCapacity: left.count + right.count) { output, count in
+        if left.isEmpty { return right }
+        // Room for those on the left.
+        return ContiguousArray(unsafeUninitializedCapacity: left.count + right.count) { output, count in
             var i = 0, j = 0
             while i < left.count, j < right.count {
                 if right[j] < left[i] {
@@ -96,7 +98,9 @@ enum IndexEntries {
         adds: UnsafeBufferPointer<IndexEntry>, removes: UnsafeBufferPointer<IndexEntry>,
         to entries: ContiguousArray<IndexEntry>
     ) -> ContiguousArray<IndexEntry> {
-        ContiguousArray(unsafeUninitializedCapacity: entries.count + adds.count) { output, count in
+        if entries.isEmpty, adds.isEmpty { return [] }
+        // Room for one at least.
+        return ContiguousArray(unsafeUninitializedCapacity: entries.count + adds.count) { output, count in
             var i = 0, j = 0, k = 0
             while i < entries.count || j < adds.count {
                 let entry: IndexEntry

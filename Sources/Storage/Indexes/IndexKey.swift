@@ -30,6 +30,7 @@ struct IndexSpace: Hashable {
     }
 
     func pageKey(_ bound: IndexEntry) -> [UInt8] {
+        // Every key has this size.
         [UInt8](unsafeUninitializedCapacity: Self.pageKeySize) { buffer, count in
             let raw = UnsafeMutableRawBufferPointer(buffer)
             raw.storeBytes(of: Self.keySpace, toByteOffset: 0, as: UInt8.self)

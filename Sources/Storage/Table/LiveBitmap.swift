@@ -75,6 +75,7 @@ struct LiveBitmap {
         let first = 16
         let count = (rowCount + 63) / 64
         guard bytes.count - first >= count * 8 else { throw .corrupted("a live bitmap ends too early") }
+        // Some row lives, so there is a word.
         let words = [UInt64](unsafeUninitializedCapacity: count) { words, initialized in
             for word in 0 ..< count {
                 let stored = bytes.loadUnaligned(fromByteOffset: first + word * 8, as: UInt64.self)
