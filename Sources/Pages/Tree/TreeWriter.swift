@@ -63,14 +63,7 @@ struct TreeWriter {
     private(set) var branchDelta = 0
     private(set) var leafDelta = 0
     private(set) var extentDelta = 0
-    /// Extents that are built and wait to be written, neighbours as one run.
-    private var waiting: [PageRun] = []
-    private var waitingCount = 0
-    /// What did not wait for the end of the commit.
-    private(set) var writtenEarly: [PageRun] = []
-    /// More pages than this are written before the commit ends, and their memory is given back: nobody asks for what is
-    /// in an extent while nodes are built.
-    private static let mostWaiting = 4096
+    private var early = EarlyExtents()
     /// Versions.
     private static let longStay: UInt64 = 32
 
@@ -286,43 +279,12 @@ struct TreeWriter {
         let count = layout.pageCount(value.count)
         let page = stays ? try allocator.allocateApart(count) : try allocator.allocate(count)
         let reference = fillExtent(page, value)
-        let run = PageRun(start: reference.page, count: reference.pageCount(layout))
-        if let last = waiting.last, last.end == run.start {
-            waiting[waiting.count - 1].count += run.count
-        } else {
-            waiting.append(run)
-        }
-        waitingCount += run.count
-        if waitingCount > TreeWriter.mostWaiting { try writeEarly() }
+        try early.add(PageRun(start: reference.page, count: reference.pageCount(layout)), in: image)
         return reference
     }
 
-    /// On pages that no version reaches: if the commit fails, nothing has changed.
-    private mutating func writeEarly() throws(DatabaseError) {
-        try image.writeExtents(waiting)
-        for run in waiting { image.giveBackMemory(of: run) }
-        writtenEarly += waiting
-        waiting = []
-        waitingCount = 0
-    }
-
     /// What is built and not in the file yet.
-    var unwrittenRuns: [PageRun] {
-        let runs = allocator.sortedRuns
-        guard !writtenEarly.isEmpty else { return runs }
-        var unwritten: [PageRun] = []
-        var early = writtenEarly.sorted { $0.start < $1.start }[...]
-        for run in runs {
-            var start = run.start
-            while let next = early.first, next.start < run.end {
-                if start < next.start { unwritten.append(PageRun(start: start, count: next.start - start)) }
-                start = next.end
-                early.removeFirst()
-            }
-            if start < run.end { unwritten.append(PageRun(start: start, count: run.end - start)) }
-        }
-        return unwritten
-    }
+    var unwrittenRuns: [PageRun] { early.unwritten(of: allocator.sortedRuns) }
 
     func fillExtent(_ page: Int, _ value: UnsafeRawBufferPointer) -> PageRef {
         let count = layout.pageCount(value.count)
