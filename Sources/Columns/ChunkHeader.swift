@@ -76,3 +76,10 @@ struct ChunkHeader {
         return motte_shim_crc32c(crc, key.baseAddress, key.count)
     }
 }
+
+extension ColumnKind {
+    /// What the first byte of a chunk says that nobody has told of; nil when it is none.
+    package static func ofChunk(_ first: UInt8) -> (kind: ColumnKind, isList: Bool)? {
+        ColumnKind(rawValue: first & ~ChunkHeader.listFlag).map { ($0, first & ChunkHeader.listFlag != 0) }
+    }
+}

@@ -187,7 +187,7 @@ package struct FileHeader: Sendable, Equatable {
         case KeySpace.longValues: longValuesFeature
         // The kind says that it is lists, the width that it is not that of the first files.
         case KeySpace.chunks where value.count >= 3:
-            value[0] & 0x40 != 0 && value[2] != 0 ? packedLengthsFeature : 0
+            value[0] & ChunkMark.list != 0 && value[2] != 0 ? packedLengthsFeature : 0
         case KeySpace.tableStates where value.count == 40:
             value[36...].contains { $0 != 0 } ? rowsOfTablesFeature : 0
         default: 0

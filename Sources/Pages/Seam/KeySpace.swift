@@ -14,3 +14,9 @@ package enum KeySpace {
     /// Keys are 1 to 511 bytes (LMDB's limit, kept by every store).
     package static let longestKey = 511
 }
+
+/// The little that this floor knows of chunks' bytes; the rest is `ChunkHeader`'s, which is not below it.
+package enum ChunkMark {
+    /// In the first byte of chunks of lists, sets and maps; the other bits are the kind of their elements.
+    package static let list: UInt8 = 0x40
+}

@@ -18,9 +18,6 @@ package struct ChunkColumn {
         self.kind = kind
     }
 
-    /// Of lists, sets and maps, in the first byte.
-    package static let listFlag: UInt8 = 0x40
-
     /// What to try where no schema is left. With more of them a chance hit would be no rarity.
     static let guesses = (1 ... 32).flatMap { table in
         (1 ... 64).map { ChunkColumn(table: table, column: $0, kind: nil) }
@@ -83,7 +80,7 @@ struct OrphanChunks {
 
     /// Of bytes that look like the beginning of a chunk.
     private static func chunkSize(_ head: [UInt8]) -> Int? {
-        let kind = head[0] & 0x3F
+        let kind = head[0] & ~ChunkMark.list
         guard head[0] < 0x80, (1 ... 11).contains(kind) || kind == 14, head[1] <= 1, [0, 1, 2, 4, 8].contains(head[2]),
             head[3] < 8, (1 ... FileHeader.mostRowsPerCluster).contains(number(head, 4)), head[8] & 7 == 0
         else { return nil }

@@ -48,7 +48,7 @@ extension Database {
             table.columns.map { column in
                 ChunkColumn(
                     table: table.key.rawValue, column: column.key.rawValue,
-                    kind: column.kind.rawValue | (column.isList ? ChunkColumn.listFlag : 0))
+                    kind: column.kind.rawValue | (column.isList ? ChunkMark.list : 0))
             }
         }
     }

@@ -269,10 +269,10 @@ private struct SalvageWalk {
 
 extension Snapshot {
     private func rowCount(_ bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer) -> Int? {
-        guard let first = bytes.first, let kind = ColumnKind(rawValue: first & 0x3F) else { return nil }
+        guard let (kind, isList) = bytes.first.flatMap(ColumnKind.ofChunk) else { return nil }
         let source = StoredLongValues(TableKey(0), ColumnKey(0), pages)
         var texts: LongTexts?
-        if first & 0x40 != 0 {
+        if isList {
             return
                 (try? ListChunk(validating: bytes, elementKind: kind, key: key, long: source, keeping: &texts))?.count
         }
@@ -331,10 +331,10 @@ extension Catalog {
             bytes[offset ..< offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
         }
         func add(_ table: UInt32, _ column: UInt32, _ chunk: UnsafeRawBufferPointer) {
-            guard let first = chunk.first, let kind = ColumnKind(rawValue: first & 0x3F), table < Catalog.keyLimit,
+            guard let found = chunk.first.flatMap(ColumnKind.ofChunk), table < Catalog.keyLimit,
                 column < StoredTable.columnKeyLimit
             else { return }
-            tables[table, default: [:]][column] = (kind, first & 0x40 != 0)
+            tables[table, default: [:]][column] = found
         }
         let cursor = try pages.makeCursor()
         var found = try PageKeys.catalog.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
