@@ -3,7 +3,7 @@
 
 static const char schema_text[] =
     "Person { id: int key, marks: set<int>, friends: set<Person>, scores: map<int>, extra: mixed, home: link<Place>, "
-    "places: list<Place>, by: map<Place> } embedded Place { city: string }";
+    "places: list<Place>, by: map<Place>, mates: map<Person> } embedded Place { city: string }";
 
 typedef struct world {
     motte_realm *realm;
@@ -165,6 +165,59 @@ static void maps(void) {
     close_world(&w);
 }
 
+static void maps_of_objects(void) {
+    world w = open_world("maps_of_objects");
+    motte_prop id = motte_prop_named(w.realm, w.person, "id");
+    motte_coll *mates = coll_of(&w, "mates"), *results, *colls[2];
+    motte_object *bo;
+    motte_value key = motte_int(4), value = motte_null();
+    motte_key ada_key, bo_key, keys[4];
+    int64_t ids[4];
+    uint8_t validity = 0xFF;
+    size_t count, i;
+    MUST(motte_object_create(w.realm, w.person, &key, 0, &bo));
+    MUST(motte_object_id(w.ada, NULL, &ada_key));
+    MUST(motte_object_id(bo, NULL, &bo_key));
+    /* Nulls first, last and between. */
+    MUST(motte_map_put(mates, MOTTE_LIT("a"), &value, NULL));
+    MUST(motte_map_put(mates, MOTTE_LIT("c"), &value, NULL));
+    value = motte_link_to(w.ada);
+    MUST(motte_map_put(mates, MOTTE_LIT("b"), &value, NULL));
+    value = motte_link_to(bo);
+    MUST(motte_map_put(mates, MOTTE_LIT("d"), &value, NULL));
+    for (i = 0; i < 2; i++) {
+        STATUS(MOTTE_OK, motte_read_ints(mates, id, 0, 4, ids, &validity, &count));
+        CHECK(count == 4 && validity == 0x0A);
+        CHECK(ids[0] == 0 && ids[1] == 1 && ids[2] == 0 && ids[3] == 4);
+        STATUS(MOTTE_OK, motte_read_links(mates, MOTTE_PROP_SELF, 0, 4, keys, &validity, &count));
+        CHECK(count == 4 && validity == 0x0A && keys[0] == -1 && keys[1] == ada_key && keys[3] == bo_key);
+        STATUS(MOTTE_OK, motte_read_ints(mates, id, 2, 4, ids, &validity, &count));
+        CHECK(count == 2 && (validity & 3) == 2 && ids[1] == 4);
+        /* A commit later the same. */
+        if (i == 0) MUST(motte_realm_commit(w.realm, 0, NULL));
+    }
+    /* Results leave nulls out, totals of both pass over them. */
+    MUST(motte_coll_to_results(mates, &results));
+    STATUS(MOTTE_OK, motte_read_ints(results, id, 0, 4, ids, &validity, &count));
+    CHECK(count == 2 && (validity & 3) == 3 && ids[0] == 1 && ids[1] == 4);
+    colls[0] = mates;
+    colls[1] = results;
+    for (i = 0; i < 2; i++) {
+        STATUS(MOTTE_OK, motte_coll_aggregate(colls[i], MOTTE_AGGREGATE_SUM, id, &value));
+        CHECK(value.type == MOTTE_TYPE_INT && value.as.integer == 5);
+        STATUS(MOTTE_OK, motte_coll_aggregate(colls[i], MOTTE_AGGREGATE_MIN, id, &value));
+        CHECK(value.as.integer == 1);
+        STATUS(MOTTE_OK, motte_coll_aggregate(colls[i], MOTTE_AGGREGATE_COUNT, id, &value));
+        CHECK(value.as.integer == 2);
+        STATUS(MOTTE_OK, motte_coll_aggregate(colls[i], MOTTE_AGGREGATE_AVG, id, &value));
+        CHECK(value.type == MOTTE_TYPE_DOUBLE && value.as.real == 2.5);
+    }
+    motte_coll_release(&results);
+    motte_coll_release(&mates);
+    motte_object_release(&bo);
+    close_world(&w);
+}
+
 static void nested(void) {
     world w = open_world("nested");
     motte_prop extra = motte_prop_named(w.realm, w.person, "extra");
@@ -259,6 +312,7 @@ int main(void) {
     classes();
     sets();
     maps();
+    maps_of_objects();
     nested();
     embedded();
     return check_summary();

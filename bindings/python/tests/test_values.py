@@ -181,6 +181,23 @@ def test_maps(db: motte.Database) -> None:
     assert item.scores == {"only": 1}
 
 
+def test_totals_and_columns_of_maps_of_objects_pass_over_none(db: motte.Database) -> None:
+    with db.write():
+        one = db.add(Item(id=ONE, price=Decimal(3), marks={1}))
+        two = db.add(Item(id=TWO, price=Decimal(4)))
+        one.friends = {"a": None, "b": one, "c": None, "d": two, "e": None}
+        values = one.friends.results()
+        assert list(one.friends.values()) == [None, one, None, two, None]
+        assert list(values) == values.column() == [one, two] and values.column("id") == [ONE, TWO]
+        assert values.column("price") == [3, 4] and values.column("level") == [None, None]
+    assert values.sum("price") == 7 and values.average("price") == 3.5 and values.max("price") == 4
+    assert values.count_present("price") == 2 and values.count_present("level") == 0
+    assert one.friends.where("price > 3").column("id") == [TWO]
+    with db.write():
+        db.delete(two)
+    assert one.friends["d"] is None and values.column("id") == [ONE] and values.sum("price") == 3
+
+
 def test_maps_tell_of_keys(db: motte.Database) -> None:
     with db.write():
         item = db.add(Item(id=ONE, scores={"a": Decimal(1), "b": Decimal(2)}))
