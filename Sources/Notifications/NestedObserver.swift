@@ -6,7 +6,6 @@ import MotteStorage
 import MotteValues
 
 final class NestedObserver: CollectionObserver {
-    private let nested: LiveNested
     private struct Remembered: Sendable {
         var place: NestedPlace
         var count = 0
@@ -14,6 +13,7 @@ final class NestedObserver: CollectionObserver {
         var keys: [String] = []
     }
 
+    private let nested: LiveNested
     private var old: Remembered
 
     init(_ nested: LiveNested, _ filter: KeyPathFilter?) throws(DatabaseError) {
