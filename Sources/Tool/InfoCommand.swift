@@ -31,19 +31,22 @@ struct InfoCommand: ParsableCommand {
             // This very command is one of them.
             let readers = try pages.readers().map { "\($0.processID)" }
             printLine("readers   \(readers.count), processes \(Set(readers).sorted().joined(separator: ", "))")
-            try printClasses(session)
+            try printClasses(session, rowsPerCluster: header.rowsPerCluster)
             if counters { printCounters(session) }
         }
     }
 
-    private func printClasses(_ session: Session) throws {
+    private func printClasses(_ session: Session, rowsPerCluster: Int) throws {
         for type in try session.schema.objectTypes {
-            guard let table = type.tableKey else { continue }
-            let count = try session.table(table).liveCount
+            guard let table = try type.tableKey.map(session.table) else { continue }
+            // Classes with wide values have fewer than the file says.
+            let own = table.rowsPerCluster
+            let rows = own == rowsPerCluster ? "" : ", \(own) rows a cluster"
             let indexed = type.properties.filter(\.hasIndex).map(\.name)
             let indexes = indexed.isEmpty ? "" : "  indexed: \(indexed.joined(separator: ", "))"
             let kind = type.isEmbedded ? "embedded  " : "class     "
-            printLine("\(kind)\(type.name): \(count) objects, \(type.properties.count) properties\(indexes)")
+            printLine(
+                "\(kind)\(type.name): \(table.liveCount) objects, \(type.properties.count) properties\(rows)\(indexes)")
         }
     }
 

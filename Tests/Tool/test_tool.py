@@ -38,6 +38,19 @@ def test_schema_is_inferred(people: pathlib.Path) -> None:
         assert word in information
 
 
+def test_info_says_where_clusters_are_smaller(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setenv("MOTTE_PAGER", "own")
+    file = tmp_path / "rows.motte"
+    for name, text in [("Wide", "long " * 100), ("Narrow", "")]:
+        rows = "".join(f"{number},{number:05}{text}\n" for number in range(600))
+        (tmp_path / "rows.csv").write_text("id,text\n" + rows)
+        motte("import", file, name, tmp_path / "rows.csv", "--key", "id")
+    information = motte("info", file)
+    assert re.search(r"^format .*, 1904 rows a cluster$", information, re.MULTILINE)
+    assert "Wide: 600 objects, 2 properties, 480 rows a cluster  indexed: id\n" in information
+    assert "Narrow: 600 objects, 2 properties  indexed: id\n" in information
+
+
 def test_queries(people: pathlib.Path) -> None:
     assert motte("query", people, "Person", "age > 30").splitlines() == [
         "id  name  age  when", "1   Ada   36   2013-01-01T10:00:00Z"]
