@@ -415,8 +415,9 @@ motte_status motte_clone(const void *handle, void **out_handle);
 
 /** The immutable counterpart of a realm, object or collection at its current version: it never changes and may be used
  *  from every thread. Of a frozen thing: another handle to it. The version stays on disk until all its handles are
- *  released, so do not hoard them.
- *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, OBJECT_DELETED, OUT_OF_HANDLES. */
+ *  released, so do not hoard them. Within a write it shows the state that the write began with; what the write made is
+ *  INVALID_ARGUMENT. Queued writes that ran before and wait for their flush are flushed. REENTRANT in a migration.
+ *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, REENTRANT, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_freeze(const void *handle, void **out_handle);
 
 /** 1 if both are live handles to the same realm, the same object, or the same collection, else 0.

@@ -89,7 +89,9 @@ public func motte_sections_by_callback(
         let key = SectionKey { (collection, index) throws(DatabaseError) in
             var key = motte_value()
             var owned = Value.null
-            try lend(CollectionBox(collection, core)) { (collection) throws(DatabaseError) in
+            // Freezing within a write asks for the keys of what is frozen.
+            let itsCore = collection.session === core.session ? core : RealmCore(collection.session)
+            try lend(CollectionBox(collection, itsCore)) { (collection) throws(DatabaseError) in
                 try bridge.call { callback($0, collection, index, &key) }
                 owned = try ValueView.checked(key).owned
             }

@@ -358,6 +358,7 @@ final class EvolvingStore {
                 #expect(code { try migration.new.cancel() } == .reentrant)
                 #expect(code { try migration.new.close() } == .reentrant)
                 #expect(code { try migration.new.refresh() } == .alreadyInWrite)
+                #expect(code { _ = try migration.new.freeze() } == .reentrant)
                 let made = try migration.new.add("Person", ["name": .string("late")])
                 kept.withLock { $0 = Kept(object: made, session: migration.old) }
             }

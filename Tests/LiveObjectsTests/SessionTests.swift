@@ -101,7 +101,6 @@ func code(_ body: () throws -> Void) -> ErrorCode? {
         try session.beginWrite()
         #expect(code { try session.beginWrite() } == .alreadyInWrite)
         #expect(code { try session.refresh() } == .alreadyInWrite)
-        #expect(code { _ = try session.freeze() } == .alreadyInWrite)
         #expect(code { _ = try session.waitForChange(timeoutMilliseconds: 0) } == .alreadyInWrite)
         let ada = try session.create(person, primaryKey: .int(1)).object
         #expect(code { _ = try session.create(person, primaryKey: .int(1)) } == .duplicatePrimaryKey)

@@ -104,7 +104,6 @@ extension Session {
             #expect(try !other.refresh() && !session.refresh())
         }
         #expect(recorder.texts == ["initial"])
-        #expect(errorCode { _ = try session.freeze() } == .alreadyInWrite)
         #expect(errorCode { try other.beginWrite(timeoutMilliseconds: 0) } == .timeout)
         #expect(try session.endGroup() == nil)
         #expect(recorder.texts == ["initial", "+[4]", "+[5]", "-[0] +[5]"])
@@ -190,6 +189,57 @@ extension Session {
         #expect(made.prefix(3).allSatisfy { !$0.isSame(as: made[3]) })
         #expect(try database.latestVersion().rawValue == version.rawValue + 3)
         withExtendedLifetime(token) {}
+    }
+
+    /// What is frozen goes to others, so it must be durable.
+    @Test func freezingFlushesTheWritesBefore() throws {
+        let (store, session, people) = try open()
+        let other = try store.open()
+        let recorder = Recorder()
+        let token = try people.observe { recorder.sets.append($0) }
+        try session.refresh()
+        let before = try session.version.rawValue
+        try session.beginGroup()
+        try session.inWrite { try session.add("Person", ["id": .int(10)]) }
+        try session.beginWrite()
+        let new = try session.add("Person", ["id": .int(11)])
+        #expect(try other.latestVersion.rawValue == before)
+        let frozen = try session.freeze()
+        #expect(try frozen.version.rawValue == before + 1 && frozen.objects("Person").count() == 5)
+        #expect(try people.freeze().count() == 5 && people.count() == 6)
+        #expect(errorCode { _ = try new.freeze() } == .invalidArgument)
+        #expect(try other.latestVersion.rawValue == before + 1)
+        try session.commit()
+        #expect(try new.freeze().get("id") == .int(11) && other.latestVersion.rawValue == before + 2)
+        try session.beginWrite()
+        try session.add("Person", ["id": .int(12)])
+        try session.cancel()
+        try session.inWrite { try session.add("Person", ["id": .int(13)]) }
+        #expect(recorder.texts == ["initial"])
+        #expect(try session.endGroup() == nil)
+        #expect(recorder.texts == ["initial", "+[4]", "+[5]", "+[6]"])
+        #expect(try frozen.objects("Person").count() == 5 && people.freeze().count() == 7)
+        #expect(try other.refresh() && other.objects("Person").count() == 7)
+        withExtendedLifetime(token) {}
+    }
+
+    @Test func aFreezeThatCannotFlushEndsTheGroupWithIt() throws {
+        let (database, faults, session) = try failing()
+        try session.inWrite { try session.add("Person", ["id": .int(1)]) }
+        let people = try session.objects("Person")
+        let version = try session.version
+        try session.beginGroup()
+        try session.inWrite { try session.add("Person", ["id": .int(2)]) }
+        let kept = try people.freeze()
+        try session.inWrite { try session.add("Person", ["id": .int(3)]) }
+        faults.failCommit(1)
+        try session.beginWrite()
+        #expect(errorCode { _ = try people.freeze() } == .diskFull && session.isInWrite)
+        try session.cancel()
+        #expect(errorCode { try session.endGroup() } == .diskFull)
+        // What was frozen before stays, and what was not is not there.
+        #expect(try session.version.rawValue == version.rawValue + 1 && people.count() == 2 && kept.count() == 2)
+        #expect(try people.freeze().count() == 2 && database.latestVersion().rawValue == version.rawValue + 1)
     }
 
     @Test func referencesOfAGroupWaitForItsFlush() throws {

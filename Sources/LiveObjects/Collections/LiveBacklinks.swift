@@ -63,7 +63,8 @@ package final class LiveBacklinks: LiveCollection {
         .backlinks(owner.table, owner.key, origin: origin, column)
     }
 
-    package override func freeze() throws(DatabaseError) -> LiveCollection {
-        isFrozen ? self : try owner.freeze().backlinks(origin: origin, column)
+    package override func frozen(in frozen: Session) throws(DatabaseError) -> LiveCollection {
+        guard try owner.exists() else { throw owner.deleted(try owner.type) }
+        return try owner.frozen(in: frozen).backlinks(origin: origin, column)
     }
 }

@@ -84,8 +84,13 @@ package class LiveCollection {
     /// What it consists of apart from its session; nil when it is gone.
     package func plan() throws(DatabaseError) -> CollectionPlan? { nil }
 
-    /// The same collection in the frozen counterpart of its session.
-    package func freeze() throws(DatabaseError) -> LiveCollection { self }
+    /// The same collection in the frozen counterpart of its session, within a write as it was before that.
+    package final func freeze() throws(DatabaseError) -> LiveCollection {
+        isFrozen ? self : try frozen(in: try session.sharedFrozen())
+    }
+
+    /// The same collection in `frozen`, the frozen counterpart of its session.
+    package func frozen(in frozen: Session) throws(DatabaseError) -> LiveCollection { self }
 
     // MARK: Elements
 

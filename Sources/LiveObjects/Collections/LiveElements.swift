@@ -103,8 +103,9 @@ package class LiveElements: LiveCollection {
 
     package override func plan() throws(DatabaseError) -> CollectionPlan? { .elements(owner.table, owner.key, column) }
 
-    package override func freeze() throws(DatabaseError) -> LiveCollection {
-        isFrozen ? self : try counterpart(of: try owner.freeze())
+    package override func frozen(in frozen: Session) throws(DatabaseError) -> LiveCollection {
+        guard try owner.exists() else { throw owner.deleted(try owner.type) }
+        return try counterpart(of: try owner.frozen(in: frozen))
     }
 
     /// The same property of the same object in another session.

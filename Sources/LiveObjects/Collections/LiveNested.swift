@@ -18,8 +18,9 @@ package final class LiveNested: LiveCollection {
     /// The write whose edits have been followed, up to `followed`.
     private var writeSerial: UInt32 = 0
     private var followed = 0
-    /// The write it was opened in, 0 for none.
+    /// The write it was opened in, 0 for none, and how many edits that had made by then.
     private let birth: UInt32
+    private let editsBeforeBirth: Int
 
     package var owner: LiveObject { root.owner }
     package var column: ColumnKey { root.column }
@@ -61,6 +62,7 @@ package final class LiveNested: LiveCollection {
         } else {
             birth = 0
         }
+        editsBeforeBirth = followed
         super.init(
             session, isMap ? .nestedMap : .nestedList, elementType: .mixed, isElementNullable: true, target: nil)
         if !session.isFrozen { session.follow(self) }
@@ -221,18 +223,25 @@ package final class LiveNested: LiveCollection {
         try path().map { .nested(owner.table, owner.key, column, $0, isMap: isMap) }
     }
 
-    package override func freeze() throws(DatabaseError) -> LiveCollection {
-        isFrozen ? self : try frozen(in: try session.sharedFrozen())
-    }
-
-    func frozen(in frozen: Session) throws(DatabaseError) -> LiveNested {
+    package override func frozen(in frozen: Session) throws(DatabaseError) -> LiveNested {
         _ = try document()
-        let owner = LiveObject(session: frozen, table: owner.table, key: owner.key, birth: 0)
-        let root = NestedRoot(owner: owner, column: column, collection: root.collection)
-        guard let same = try LiveNested.open(root, place.path) else {
-            throw DatabaseError(.internal, "a frozen version lacks what the live one has")
+        let root = NestedRoot(owner: try owner.frozen(in: frozen), column: column, collection: root.collection)
+        guard let path = pathBeforeWrite, let same = try LiveNested.open(root, path), same.isMap == isMap else {
+            throw DatabaseError(
+                .invalidArgument,
+                "cannot freeze a list or map within the write that made it or changed what it is in before it was "
+                    + "looked up; freeze the object")
         }
         return same
+    }
+
+    /// Where it was when the open write began, if there is one; nil where that cannot be told.
+    private var pathBeforeWrite: NestedPath? {
+        guard let write = session.write else { return place.path }
+        let isKnown =
+            birth != writeSerial
+            || !write.nestedJournal[..<editsBeforeBirth].contains { $0.isFor(owner.table, column, owner.key) }
+        return isKnown ? committed.path : nil
     }
 
     // MARK: Changing

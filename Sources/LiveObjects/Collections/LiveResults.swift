@@ -83,10 +83,8 @@ package final class LiveResults: LiveCollection {
         try source.plan().map { .results($0, stages, valueStages) }
     }
 
-    package override func freeze() throws(DatabaseError) -> LiveCollection {
-        if isFrozen { return self }
-        let frozen = try session.sharedFrozen()
-        return LiveResults(frozen, source: try source.frozen(in: frozen), stages: stages, valueStages: valueStages)
+    package override func frozen(in frozen: Session) throws(DatabaseError) -> LiveCollection {
+        LiveResults(frozen, source: try source.frozen(in: frozen), stages: stages, valueStages: valueStages)
     }
 
     /// The same results through another session of the file, for when their own has ended. What belonged to an object

@@ -123,11 +123,15 @@ package final class LiveSections {
     // MARK: Elsewhere
 
     package func freeze() throws(DatabaseError) -> LiveSections {
-        if base.isFrozen { return self }
-        let frozen = LiveSections(try base.freeze(), by: key)
+        base.isFrozen ? self : try frozen(in: try session.sharedFrozen())
+    }
+
+    /// The same sections in `frozen`, the frozen counterpart of their session.
+    func frozen(in frozen: Session) throws(DatabaseError) -> LiveSections {
+        let same = LiveSections(try base.frozen(in: frozen), by: key)
         // A function belongs to the session's thread, which this still is.
-        if key.path == nil { frozen.install(try layout()) }
-        return frozen
+        if key.path == nil { same.install(session.isInWrite ? try same.layout() : try layout()) }
+        return same
     }
 
     package func moved(to other: Session) throws(DatabaseError) -> LiveSections? {

@@ -135,15 +135,14 @@ package enum ResultsSource {
         case .table, .fixed, .fixedValues:
             return self
         case .list(let list):
-            let owner = LiveObject(session: session, table: list.owner.table, key: list.owner.key, birth: 0)
-            return .list(try list.counterpart(of: owner))
+            return .list(try list.counterpart(of: try list.owner.frozen(in: session)))
         case .nested(let nested):
             return .nested(try nested.frozen(in: session))
         case .backlinks(let backlinks):
-            let owner = LiveObject(session: session, table: backlinks.owner.table, key: backlinks.owner.key, birth: 0)
+            let owner = try backlinks.owner.frozen(in: session)
             return .backlinks(try owner.backlinks(origin: backlinks.origin, backlinks.column))
         case .section(let section):
-            return .section(LiveSection(try section.sections.freeze(), section.key))
+            return .section(LiveSection(try section.sections.frozen(in: session), section.key))
         }
     }
 }

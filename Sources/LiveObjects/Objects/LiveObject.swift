@@ -131,11 +131,22 @@ package struct LiveObject {
             .objectDeleted, "this \(type.name) has been deleted; check isValid before reading it", className: type.name)
     }
 
-    /// The same object in the frozen counterpart of its session.
+    /// The same object in the frozen counterpart of its session, within a write as it was before that.
     package func freeze() throws(DatabaseError) -> LiveObject {
-        let frozen = try session.sharedFrozen()
         guard try exists() else { throw deleted(try type) }
-        return LiveObject(session: frozen, table: table, key: key, birth: 0)
+        return try frozen(in: try session.sharedFrozen())
+    }
+
+    /// The same object in `frozen`, the frozen counterpart of its session.
+    package func frozen(in frozen: Session) throws(DatabaseError) -> LiveObject {
+        let same = LiveObject(session: frozen, table: table, key: key, birth: 0)
+        if session.isInWrite, try !same.exists(), try exists() {
+            throw DatabaseError(
+                .invalidArgument,
+                "cannot freeze an object within the write that made it; what is frozen shows the state before",
+                className: try type.name)
+        }
+        return same
     }
 
     /// The same row seen through the same session. An object of a cancelled write is not the later one with its key;

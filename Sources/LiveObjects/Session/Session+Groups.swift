@@ -9,7 +9,7 @@
 /// Until the flush nobody hears of any of it: no observer, no other session, no reference. After it the observers of
 /// this session are told of each write by itself, in order, as if each had just been committed; others see the newest
 /// version, as they do when commits come faster than they look. Reading between the writes shows what is committed so
-/// far; it is meant to be short.
+/// far; it is meant to be short. What is frozen goes to others, so freezing flushes what is committed so far.
 ///
 /// Asynchronous writes of every face are made of this: collect what was asked for, run it in a group where the session
 /// belongs until `isGroupFull`, end the group, and then complete each with its own result.

@@ -412,11 +412,18 @@ package final class Session: @unchecked Sendable {
         return true
     }
 
-    /// A session that shows this version for good and may be used from every thread. Of a frozen one: itself.
+    /// A session that shows this version for good, within a write the one that this began with, and may be used from
+    /// every thread. Of a frozen one: itself.
     package func freeze() throws(DatabaseError) -> Session {
         try check()
         if isFrozen { return self }
-        return try makeFrozen()
+        try checkIsNotMigrating("freeze")
+        // Others may rely on what they read there, so it must not be what a power cut or a full disk takes back.
+        try group?.pages.flush()
+        let copy = try committedSnapshot().copy()
+        // Where that fails, it is read from memory.
+        if let group { try? database.settle(copy, group.pages) }
+        return Session(options, try database, copy, owner: 0, frozen: FrozenSources(copy))
     }
 
     /// The frozen session that frozen objects and collections of this version share, so that any number of them costs
@@ -424,12 +431,10 @@ package final class Session: @unchecked Sendable {
     func sharedFrozen() throws(DatabaseError) -> Session {
         try check()
         if isFrozen { return self }
-        if write == nil, group == nil, let known = lastFrozen, !known.isClosed, let snapshot,
-            lastFrozenVersion == snapshot.version
-        {
+        if let known = lastFrozen, !known.isClosed, let snapshot, lastFrozenVersion == snapshot.version {
             return known
         }
-        let made = try makeFrozen()
+        let made = try freeze()
         lastFrozen = made
         lastFrozenVersion = try version
         return made
@@ -438,24 +443,5 @@ package final class Session: @unchecked Sendable {
     /// A frozen session of no other one, for looking at a version that somebody has got hold of.
     package static func frozen(_ snapshot: Snapshot, of database: Database) -> Session {
         Session(SessionOptions(.memory("")), database, snapshot, owner: 0, frozen: FrozenSources(snapshot))
-    }
-
-    private func makeFrozen() throws(DatabaseError) -> Session {
-        guard write == nil else { throw cannotFreeze() }
-        return try freezeCommitted()
-    }
-
-    private func cannotFreeze() -> DatabaseError {
-        DatabaseError(
-            .alreadyInWrite, "cannot freeze during a write; commit or cancel first, or freeze before", path: path)
-    }
-
-    /// The version that the open write began with, frozen; without a write this one. Not in a group, of which earlier
-    /// writes are not committed yet.
-    package func freezeCommitted() throws(DatabaseError) -> Session {
-        try check()
-        guard group == nil else { throw cannotFreeze() }
-        let copy = try committedSnapshot().copy()
-        return Session(options, try database, copy, owner: 0, frozen: FrozenSources(copy))
     }
 }

@@ -224,8 +224,8 @@ extension RealmCollection {
         if handle.live.isFrozen { return self }
         return attempt(or: self) { () throws(DatabaseError) in
             let frozen = try handle.session.frozen()
-            guard let live = try handle.live.moved(to: frozen.session) else { throw Self._gone }
-            return Self._collection(_CollectionHandle(live, frozen))
+            guard handle.live.isValid else { throw Self._gone }
+            return Self._collection(_CollectionHandle(try handle.live.frozen(in: frozen.session), frozen))
         }
     }
 

@@ -51,8 +51,8 @@ extension Map {
         if handle.live.isFrozen { return self }
         return attempt(or: self) { () throws(DatabaseError) in
             let frozen = try handle.session.frozen()
-            guard let live = try handle.live.moved(to: frozen.session) else { throw Results<Value>._gone }
-            return Map(handle: _CollectionHandle(live, frozen))
+            guard handle.live.isValid else { throw Results<Value>._gone }
+            return Map(handle: _CollectionHandle(try handle.live.frozen(in: frozen.session), frozen))
         }
     }
 

@@ -19,6 +19,8 @@ enum ErrorTexts {
         case .frozen where message.hasPrefix("cannot modify"):
             return "Attempting to modify a frozen object - call thaw on the Object instance first"
         case .notInWrite: return "Cannot modify managed objects outside of a write transaction"
+        case .invalidArgument where message.hasPrefix("cannot freeze an object"):
+            return "Cannot freeze an object in the same write transaction as it was created in"
         case .alreadyInWrite where message.hasPrefix("this session"):
             return "The Realm is already in a write transaction"
         case .primaryKeyIsFixed: return "Primary key can't be changed after an object is inserted"

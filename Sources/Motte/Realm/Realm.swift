@@ -223,15 +223,10 @@ extension ObjectBase {
         if session.session.isFrozen { return self }
         return attempt(or: self) { () throws(DatabaseError) in
             let frozen = try session.frozen()
-            guard let moved = try live.moved(to: frozen.session) else {
-                guard live.isValid else {
-                    throw DatabaseError(.objectDeleted, "this object has been deleted or invalidated")
-                }
-                throw DatabaseError(
-                    .invalidArgument,
-                    "Cannot freeze an object in the same write transaction as it was created in.")
+            guard live.isValid else {
+                throw DatabaseError(.objectDeleted, "this object has been deleted or invalidated")
             }
-            return frozen.object(moved, as: Self.self)
+            return frozen.object(try live.frozen(in: frozen.session), as: Self.self)
         }
     }
 

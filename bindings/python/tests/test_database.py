@@ -4,6 +4,7 @@ from __future__ import annotations
 import gc
 import os
 import pathlib
+import stat
 import subprocess
 import sys
 import textwrap
@@ -15,7 +16,6 @@ from typing import Any, Optional
 import pytest
 
 import motte
-import stat
 from conftest import CLASSES, Dog, Person
 from motte import errors
 
@@ -233,6 +233,24 @@ def test_frozen_things_never_change_and_know_no_thread(opened: Opener) -> None:
     db.close()
     assert frozen_ada.age == 36
     frozen.close()
+
+
+def test_freezing_within_a_write_shows_what_was_before(db: motte.Database) -> None:
+    with db.write():
+        ada = db.add(Person(name="Ada", age=36, tags=["x"]))
+    people = db.objects(Person)
+    with db.write():
+        ada.age = 37
+        ada.tags.append("y")
+        new = db.add(Person(name="Bo"))
+        frozen, frozen_ada, tags = db.freeze(), ada.freeze(), ada.tags.freeze()
+        assert frozen_ada.age == 36 and ada.age == 37 and list(tags) == ["x"] and len(people.freeze()) == 1
+        assert db.freeze() is frozen and len(frozen.objects(Person)) == 1 and len(people) == 2
+        assert [section.key for section in people.sectioned(lambda person: person.age).freeze()] == [36]
+        for refused in (new.freeze, new.tags.freeze):
+            with pytest.raises(errors.InvalidArgumentError):
+                refused()
+    assert new.freeze().name == "Bo" and ada.freeze().age == 37 and frozen_ada.age == 36
 
 
 def test_another_thread_is_refused(db: motte.Database) -> None:

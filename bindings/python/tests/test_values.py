@@ -178,7 +178,13 @@ def test_maps(db: motte.Database) -> None:
         with pytest.raises(KeyError):
             del item.scores["z"]
         item.scores = {"only": Decimal(1)}
-    assert item.scores == {"only": 1}
+    frozen = item.scores.freeze()
+    with db.write():
+        item.scores["more"] = Decimal(2)
+        assert item.scores.freeze() == frozen == {"only": 1}
+        with pytest.raises(motte.errors.FrozenError):
+            frozen["x"] = Decimal(1)
+    assert item.scores == {"only": 1, "more": 2} and frozen == {"only": 1}
 
 
 def test_totals_and_columns_of_maps_of_objects_pass_over_none(db: motte.Database) -> None:

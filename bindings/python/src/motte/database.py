@@ -168,7 +168,8 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
                 return False
 
     def freeze(self) -> Database:
-        """The database as it is now, for ever and for every thread. Its version stays on disk as long as it lives."""
+        """The database as it is now, for ever and for every thread; within a write as it was before that. Its version
+        stays on disk as long as it lives."""
         if self._live is not None:
             return self
         frozen = None if self._frozen is None else self._frozen()

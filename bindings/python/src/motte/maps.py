@@ -130,6 +130,10 @@ class Map(MutableMapping[str, V]):
         """The values that match, live; see Collection.where()."""
         return self.results().where(condition, *arguments)
 
+    def freeze(self) -> Map[V]:
+        """As it is now, for ever and for every thread; within a write as it was before that."""
+        return Map(self._database.freeze(), self._coll.freeze(), self._type, self._enum)
+
     # -------------------------------------------------------------------------------------------- observing
 
     def observe(

@@ -241,9 +241,11 @@ class Model:
         return object_changes(self, timeout, paths)
 
     def freeze(self) -> Self:
-        """The object as it is now, for ever and for every thread."""
+        """The object as it is now, for ever and for every thread; within a write as it was before that."""
         row = self._stored_row("freeze")
         frozen: Self = row.database.freeze()._object(row.class_id, self._live_key())
+        if row.database.in_write and not frozen.is_valid:
+            raise errors.InvalidArgumentError("cannot freeze an object within the write that made it")
         return frozen
 
     def to_dict(self) -> dict[str, Any]:

@@ -203,7 +203,7 @@ class Collection(Sequence[T], Generic[T]):
         return self._results(self._coll.snapshot())
 
     def freeze(self) -> Results[T]:
-        """As it is now, for ever and for every thread."""
+        """As it is now, for ever and for every thread; within a write as it was before that."""
         return Results(self._database.freeze(), self._coll.freeze(), self._type, self._enum)
 
     def _results(self, coll: Coll) -> Results[T]:

@@ -92,7 +92,7 @@ class Sections(Sequence[Section[T]], Generic[T]):
         return self._native.locate(position)
 
     def freeze(self) -> Sections[T]:
-        """As they are now, for ever and for every thread."""
+        """As they are now, for ever and for every thread; within a write as they were before that."""
         return Sections(self._collection.freeze(), self._by, self._first_letter)
 
     # -------------------------------------------------------------------------------------------- observing
