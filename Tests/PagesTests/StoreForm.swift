@@ -13,13 +13,12 @@ import Testing
 #endif
 
 enum StoreForm: String, CaseIterable, CustomTestStringConvertible {
-    /// Under LMDB; in memory; in our own page file; the same, encrypted; the same pager on a disk in memory, with
-    /// larger pages.
-    case file, memory, own, sealed, disk
+    /// Under LMDB; in memory; in our own page file, without a journal; the same, encrypted; with a journal from the
+    /// first commit on, as larger files have one; the same pager on a disk in memory, with larger pages.
+    case file, memory, own, sealed, journaled, disk
     var testDescription: String { rawValue }
-    static let files: [StoreForm] = [.file, .own, .sealed]
-    var hasFile: Bool { self == .file || self == .own || self == .sealed }
-
+    static let files: [StoreForm] = [.file, .own, .sealed, .journaled]
+    var hasFile: Bool { StoreForm.files.contains(self) }
 }
 
 /// A directory that goes away with its last user.
@@ -67,6 +66,8 @@ struct TestStore {
     let scratch: Scratch
     let store: PageStore
     static let key = [UInt8](repeating: 0x5A, count: 63) + [1]
+    /// Full after a few commits.
+    static let journalPages = 8
 
     /// For opening a file of any form again.
     static func options(_ path: String) throws -> PageStoreOptions {
@@ -79,12 +80,13 @@ struct TestStore {
         scratch = try Scratch()
         var options: PageStoreOptions
         switch form {
-        case .file, .own, .sealed: options = PageStoreOptions(location: .file(scratch.path()))
+        case .file, .own, .sealed, .journaled: options = PageStoreOptions(location: .file(scratch.path()))
         case .memory, .disk: options = PageStoreOptions(location: .memory(identifier: nil))
         }
         if form == .disk { options.disk = MemoryDisk() }
         options.pager = form == .file ? .lmdb : .own
         if form == .disk { options.pageBytes = 16384 }
+        options.journalPages = form == .journaled ? TestStore.journalPages : 0
         if form == .sealed { options.encryptionKey = TestStore.key }
         options.faults = faults
         // Tests check contents, not the disk; flushing has a test of its own.

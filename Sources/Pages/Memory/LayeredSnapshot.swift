@@ -24,16 +24,13 @@ final class LayeredSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked:
     }
 
     override func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
-        if let place = changes.firstPlace(atOrAfter: key) {
-            let entry = changes.entry(at: place)
-            if ValueOrdering.compareBytes(entry.key, key) == 0 {
-                return entry.isDeletion ? nil : PageBytes(bytes: entry.value, isStable: false)
-            }
+        if let entry = changes.entry(for: key) {
+            return entry.isDeletion ? nil : PageBytes(bytes: entry.value, isStable: false)
         }
         return try base.get(key)
     }
 
-    override func makeCursor() throws(DatabaseError) -> PageCursor { LayeredCursor(self, try base.makeCursor()) }
+    override func makeCursor() throws(DatabaseError) -> PageCursor { LayeredCursor(changes, try base.makeCursor()) }
 }
 
 extension PageSnapshot {
@@ -43,98 +40,5 @@ extension PageSnapshot {
         var changes = MemoryTree()
         changes.apply(batch.effectiveEntries(), rememberingDeletions: true)
         return LayeredSnapshot(self, changes, version)
-    }
-}
-
-/// Finds each next place in both maps anew and takes the nearer one; the layer's where both have the key.
-final class LayeredCursor: PageCursor {
-    private let snapshot: LayeredSnapshot
-    private let base: PageCursor
-
-    init(_ snapshot: LayeredSnapshot, _ base: PageCursor) {
-        self.snapshot = snapshot
-        self.base = base
-    }
-
-    override func seek(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
-        try forward(try base.seek(key), snapshot.changes.firstPlace(atOrAfter: key))
-    }
-
-    override func seekLast(atMost key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
-        guard !key.isEmpty else { return false }
-        let changes = snapshot.changes
-        var place = changes.place(before: key)
-        if let found = changes.firstPlace(atOrAfter: key),
-            ValueOrdering.compareBytes(changes.entry(at: found).key, key) == 0
-        {
-            place = found
-        }
-        return try back(try base.seekLast(atMost: key), place)
-    }
-
-    override func next() throws(DatabaseError) -> Bool {
-        guard !key.isEmpty else { return false }
-        return try forward(try moveBase(after: key), place(after: key))
-    }
-
-    override func previous() throws(DatabaseError) -> Bool {
-        guard !key.isEmpty else { return false }
-        return try back(try moveBase(before: key), snapshot.changes.place(before: key))
-    }
-
-    private func place(after key: UnsafeRawBufferPointer) -> MemoryTree.Place? {
-        let changes = snapshot.changes
-        guard let found = changes.firstPlace(atOrAfter: key) else { return nil }
-        return ValueOrdering.compareBytes(changes.entry(at: found).key, key) == 0 ? changes.place(after: found) : found
-    }
-
-    private func moveBase(after key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
-        guard try base.seek(key) else { return false }
-        return ValueOrdering.compareBytes(base.key, key) == 0 ? try base.next() : true
-    }
-
-    private func moveBase(before key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
-        guard try base.seekLast(atMost: key) else { return false }
-        return ValueOrdering.compareBytes(base.key, key) == 0 ? try base.previous() : true
-    }
-
-    private func forward(_ isInBase: Bool, _ place: MemoryTree.Place?) throws(DatabaseError) -> Bool {
-        var isInBase = isInBase
-        var place = place
-        while let found = place {
-            let entry = snapshot.changes.entry(at: found)
-            let order = isInBase ? ValueOrdering.compareBytes(base.key, entry.key) : 1
-            if order < 0 { break }
-            if !entry.isDeletion { return show(entry) }
-            if order == 0 { isInBase = try base.next() }
-            place = snapshot.changes.place(after: found)
-        }
-        return isInBase ? showBase() : false
-    }
-
-    private func back(_ isInBase: Bool, _ place: MemoryTree.Place?) throws(DatabaseError) -> Bool {
-        var isInBase = isInBase
-        var place = place
-        while let found = place {
-            let entry = snapshot.changes.entry(at: found)
-            let order = isInBase ? ValueOrdering.compareBytes(base.key, entry.key) : -1
-            if order > 0 { break }
-            if !entry.isDeletion { return show(entry) }
-            if order == 0 { isInBase = try base.previous() }
-            place = snapshot.changes.place(before: found)
-        }
-        return isInBase ? showBase() : false
-    }
-
-    private func show(_ entry: MemoryEntry) -> Bool {
-        key = entry.key
-        value = PageBytes(bytes: entry.value, isStable: false)
-        return true
-    }
-
-    private func showBase() -> Bool {
-        key = base.key
-        value = base.value
-        return true
     }
 }

@@ -97,6 +97,12 @@ struct MemoryTree: Sendable {
 
     func entry(at place: Place) -> MemoryEntry { blocks[place.block][place.entry] }
 
+    func entry(for key: UnsafeRawBufferPointer) -> MemoryEntry? {
+        guard let place = firstPlace(atOrAfter: key) else { return nil }
+        let entry = entry(at: place)
+        return ValueOrdering.compareBytes(entry.key, key) == 0 ? entry : nil
+    }
+
     func place(before key: UnsafeRawBufferPointer) -> Place? {
         firstPlace(atOrAfter: key).map { place(before: $0) } ?? lastPlace
     }

@@ -60,7 +60,12 @@ package struct FileHeader: Sendable, Equatable {
     package static let packedLengthsFeature: UInt64 = 2
     /// There have been tables with a number of rows per cluster of their own.
     package static let rowsOfTablesFeature: UInt64 = 4
-    private static let knownIncompatible = longValuesFeature | packedLengthsFeature | rowsOfTablesFeature
+    /// There has been a journal.
+    package static let journalFeature: UInt64 = 8
+    private static let knownIncompatible =
+        longValuesFeature | packedLengthsFeature | rowsOfTablesFeature | journalFeature
+    /// What entries of a commit tell of.
+    private static let featuresOfEntries = longValuesFeature | packedLengthsFeature | rowsOfTablesFeature
     private static let knownReadOnlyCompatible: UInt64 = 0
 
     /// The header of a new, empty file.
@@ -171,7 +176,7 @@ package struct FileHeader: Sendable, Equatable {
     /// The same file after a commit of these entries.
     func advanced(to version: Version, by entries: [PageBatch.Entry]) -> FileHeader {
         var next = self
-        if incompatibleFeatures & FileHeader.knownIncompatible != FileHeader.knownIncompatible {
+        if incompatibleFeatures & FileHeader.featuresOfEntries != FileHeader.featuresOfEntries {
             for entry in entries where !entry.isDelete {
                 next.incompatibleFeatures |= FileHeader.features(key: entry.key, value: entry.value)
             }

@@ -64,10 +64,10 @@ package struct PageBatch: ~Copyable {
         key.withUnsafeBytes { add($0, UnsafeRawBufferPointer(start: nil, count: 0), isDelete: true) }
     }
 
-    /// Puts what lies in a spool that outlives the batch, without copying it.
+    /// Puts or deletes what lies in a spool that outlives the batch, without copying it.
     package mutating func put(_ spooled: SpooledEntry) {
         guard refusal == nil, mayAdd(spooled.keyCount, spooled.valueCount) else { return }
-        append(spooled.start, spooled.keyCount, spooled.valueCount, isDelete: false)
+        append(spooled.start, spooled.keyCount, spooled.valueCount, isDelete: spooled.isDelete)
     }
 
     /// The entries that count: sorted, and of several for one key only the last.

@@ -57,6 +57,9 @@ package struct PageStoreOptions: Sendable {
     package var mayUseSpoolFile = true
     /// How long to wait for another process that is opening the same file.
     package var openTimeoutMilliseconds: Int64 = 10_000
+    /// Pages of the journal of our own pager, for a journal that is made while this is open; 0: none. nil: the
+    /// environment variable MOTTE_JOURNAL_PAGES, else as suits the file's size.
+    package var journalPages: Int?
     /// For tests: lets chosen commits fail.
     package var faults: FaultInjection?
 

@@ -13,9 +13,11 @@ package struct PassedOver: Sendable, Equatable, CustomStringConvertible {
     var unreadable: [Int] = []
     /// Those, and those of versions that are not whole.
     var slots: [Int] = []
+    /// How many versions have left something behind the last whole record of the journal.
+    var strayRecordCount = 0
 
     /// More than a cut during one commit leaves.
-    package var isDamage: Bool { slots.count > 1 }
+    package var isDamage: Bool { slots.count + strayRecordCount > 1 }
 
     package static func == (left: PassedOver, right: PassedOver) -> Bool { left.description == right.description }
 

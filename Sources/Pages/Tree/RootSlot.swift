@@ -6,8 +6,11 @@
 ///      14  u16 bytes of the space log in this page     128  u64 leaf pages   136  u64 pages of extents
 ///      16  u64 version                                 144  u64 sequence number
 ///      24  u64 durable version when this was written   152  u32 bytes of the space log's pages so far
-///      32  u64 page count: where the file ends         156  u32 zero
+///      32  u64 page count: where the file ends         156  u32 bytes of the journal's part, 0 or 48
 ///      40  PageRef  root node, or zero                 160  the newest part of the space log
+///
+/// Where the file has a journal, the number at 156 is 48, and what `JournalPlace` says stands at 160, before the log;
+/// else it is zero.
 ///
 /// A slot counts when its checksum is right and every page born after its durable version, as far as it reaches any, is
 /// sound: references carry checksums, so the walk over just these proves the commit whole. A commit that was flushed
@@ -33,11 +36,15 @@ struct RootSlot: Equatable {
     var extentPageCount = 0
     var sequence: UInt64 = 0
     var log: [UInt8] = []
+    /// Where small commits on top of this root are; nil where the file has none.
+    var journal: JournalPlace?
     /// Which slot it was read from, or is written to.
     var slot = 0
 
     static let magic: UInt32 = 0x5452_544D  // "MTRT", little-endian
-    static let logOffset = 160
+    private static let fixedBytes = 160
+    /// Where the newest part of the space log begins.
+    var logOffset: Int { RootSlot.fixedBytes + (journal == nil ? 0 : JournalPlace.encodedCount) }
 
     func encoded(pageBytes: Int) -> [UInt8] {
         var page = [UInt8](repeating: 0, count: pageBytes)
@@ -61,8 +68,13 @@ struct RootSlot: Equatable {
             base.storeBytes(of: UInt16(log.count).littleEndian, toByteOffset: 14, as: UInt16.self)
             base.storeBytes(of: UInt32(logPageBytes).littleEndian, toByteOffset: 152, as: UInt32.self)
             store(sequence, 144)
+            if let journal {
+                base.storeBytes(
+                    of: UInt32(JournalPlace.encodedCount).littleEndian, toByteOffset: 156, as: UInt32.self)
+                journal.store(at: base + RootSlot.fixedBytes)
+            }
             log.withUnsafeBytes { bytes in
-                UnsafeMutableRawBufferPointer(rebasing: page[RootSlot.logOffset...]).copyMemory(from: bytes)
+                UnsafeMutableRawBufferPointer(rebasing: page[logOffset...]).copyMemory(from: bytes)
             }
             store(motte_shim_page_checksum(base + 8, pageBytes - 8), 0)
         }
@@ -92,20 +104,23 @@ struct RootSlot: Equatable {
         self.slot = slot
         // A sound checksum does not make a number sensible: files may come from anywhere.
         let counts = [word(32), word(112), word(120), word(128), word(136)]
+        let journalBytes = Int(UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 156, as: UInt32.self)))
+        let logOffset = RootSlot.fixedBytes + journalBytes
         guard counts.allSatisfy({ $0 < 1 << 44 }), level < TreeFormat.mostLevels, durable <= version,
-            RootSlot.logOffset + half(14) <= page.count
+            journalBytes == 0 || journalBytes == JournalPlace.encodedCount, logOffset + half(14) <= page.count
         else { return nil }
+        if journalBytes > 0 { journal = JournalPlace(at: base + RootSlot.fixedBytes) }
         pageCount = Int(counts[0])
         entryCount = Int(counts[1])
         branchPageCount = Int(counts[2])
         leafPageCount = Int(counts[3])
         extentPageCount = Int(counts[4])
-        log = Array(page[RootSlot.logOffset ..< RootSlot.logOffset + half(14)])
+        log = Array(page[logOffset ..< logOffset + half(14)])
         let references = [tree, checkpoint, logPage].filter { !$0.isNone }
         guard pageCount >= TreeFormat.firstPage, tree.byteCount == 0,
             references.allSatisfy({
                 $0.page >= TreeFormat.firstPage && $0.page + $0.pageCount(layout) <= pageCount
-            })
+            }), journal?.isWithin(pageCount) ?? true
         else { return nil }
     }
 

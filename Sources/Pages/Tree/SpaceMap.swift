@@ -32,6 +32,23 @@ struct SpaceMap {
     /// How many runs a checkpoint would list.
     var runCount: Int { free.count + pending.count + held.values.reduce(0) { $0 + $1.count } }
 
+    /// Pages that may be free as soon as somebody looks, or that the file may be shorter by.
+    var pagesToGain: Int {
+        var end = pageCount
+        var last = free.count - 1
+        while true {
+            if last >= 0, free[last].end == end {
+                end = free[last].start
+                last -= 1
+            } else if let dead = pending.first(where: { $0.run.end == end && $0.run.count > 0 }) {
+                end = dead.run.start
+            } else {
+                break
+            }
+        }
+        return max(pageCount - end, pending.reduce(0) { $0 + $1.run.count })
+    }
+
     mutating func die(_ run: PageRun, birth: UInt64, death: UInt64) {
         pending.append(Dead(run: run, birth: birth, death: death))
     }

@@ -1,10 +1,14 @@
 /// Looks at everything a page file has and says what is wrong with it: the slots, each node and value below the newest
-/// root, keys across nodes, and the account of space against the pages that are really in use.
+/// root, keys across nodes, the records of the journal, and the account of space against the pages that are really in
+/// use.
 ///
 /// Invariants of the whole, besides those of nodes (T1 to T4) and of the account (S1, S2):
 ///   T5  keys of a node lie within what its parent says
 ///   T6  no page is reached twice
 ///   T7  the slot's counts are right
+///   J1  the journal's records are whole up to the version that is shown, and the one of a sealed version is the one
+///       that was sealed
+///   J2  keys of a record ascend, the header's first, and behind its entries there is nothing but its end
 ///   S3  every page is reached, or free, or died in a version that is known; none is two of these
 import MotteValues
 
@@ -17,14 +21,17 @@ package struct PageProblem: Sendable, Equatable, CustomStringConvertible {
 struct TreeCheck {
     private let image: PageImage
     private let root: RootSlot
+    /// The version that is looked at, of the root or of a record behind it.
+    private let shown: UInt64
     private(set) var problems: [PageProblem] = []
     private var owner: [UInt8]
     private var counts = (entries: 0, branches: 0, leaves: 0, extents: 0)
     private static let mostProblems = 1000
 
-    init(_ image: PageImage, _ root: RootSlot) {
+    init(_ image: PageImage, _ root: RootSlot, shown: UInt64) {
         self.image = image
         self.root = root
+        self.shown = shown
         owner = [UInt8](repeating: 0, count: root.pageCount)
     }
 
@@ -37,6 +44,7 @@ struct TreeCheck {
             // With a damaged node the rest cannot be counted.
             if problems.isEmpty { note(nil, "its root counts other numbers of entries or pages than there are (T7)") }
         }
+        if let journal = root.journal, claim(journal.run) { try visit(journal) }
         if isQuiet { try checkSpace() }
     }
 
@@ -45,12 +53,15 @@ struct TreeCheck {
     }
 
     private mutating func claim(_ reference: PageRef) -> Bool {
-        let end = reference.page + reference.pageCount(image.layout)
-        guard reference.page >= TreeFormat.firstPage, end <= root.pageCount else {
-            note(reference.page, "page \(reference.page) is used but lies outside the file's \(root.pageCount) pages")
+        claim(PageRun(start: reference.page, count: reference.pageCount(image.layout)))
+    }
+
+    private mutating func claim(_ run: PageRun) -> Bool {
+        guard run.start >= TreeFormat.firstPage, run.end <= root.pageCount else {
+            note(run.start, "page \(run.start) is used but lies outside the file's \(root.pageCount) pages")
             return false
         }
-        for page in reference.page ..< end {
+        for page in run.start ..< run.end {
             if owner[page] != 0 { note(page, "page \(page) is used twice (T6)") }
             owner[page] = 1
         }
@@ -100,6 +111,35 @@ struct TreeCheck {
         } catch {
             try noteDamage(reference, error)
             return nil
+        }
+    }
+
+    private mutating func visit(_ journal: JournalPlace) throws(DatabaseError) {
+        var state = JournalState(root)
+        try state.readOn(journal, image.disk, pageBytes: image.pageBytes, through: shown)
+        let end = journal.run.start + state.usedPages
+        if state.version < shown {
+            note(end, "page \(end) should begin a record of the journal, which ends before version \(shown) (J1)")
+        } else if state.version == journal.sealed, state.chain != journal.sealedChain {
+            note(journal.run.start, "the journal of page \(journal.run.start) is not the one that was sealed (J1)")
+        }
+        let count = state.usedPages * image.pageBytes
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
+        defer { buffer.deallocate() }
+        guard count > 0, try image.disk.read(buffer, at: journal.run.start * image.pageBytes) == count else { return }
+        var offset = 0
+        while offset < count {
+            let rest = UnsafeRawBufferPointer(rebasing: buffer[offset...])
+            guard let record = JournalRecord(at: rest, salt: journal.salt, pageBytes: image.pageBytes) else { return }
+            let bytes = UnsafeRawBufferPointer(rebasing: rest[..<(record.pageCount * image.pageBytes)])
+            if !record.isTidy(bytes) {
+                let page = journal.run.start + offset / image.pageBytes
+                note(
+                    page,
+                    "the record of the journal at page \(page) has more than its entries, or in another order (J2)"
+                )
+            }
+            offset += bytes.count
         }
     }
 

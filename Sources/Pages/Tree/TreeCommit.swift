@@ -22,6 +22,15 @@ struct TreeCommit {
     /// Free pages in a row whose memory is worth a system call; fewer are soon used again.
     private static let fewestToForget = 256
 
+    /// What becomes of the journal.
+    struct JournalWish {
+        /// Its records are in the entries of this commit, or it is not to be gone on with.
+        var isDone: Bool
+        /// Pages of a new one; 0: none.
+        var pageCount: Int
+        var salt: UInt64
+    }
+
     let pages: TreePages
     let image: PageImage
     let version: UInt64
@@ -29,9 +38,13 @@ struct TreeCommit {
 
     /// The state and the slot of the next version.
     private(set) var next: TreeState
+    /// Pages of a journal that this commit makes.
+    private(set) var newJournal: PageRun?
 
     /// Takes the state's map, so that it is nobody else's.
-    init(_ pages: TreePages, _ state: inout TreeState, _ version: UInt64, byteCount: Int) {
+    init(
+        _ pages: TreePages, _ state: inout TreeState, _ version: UInt64, byteCount: Int, _ journal: JournalWish
+    ) {
         self.pages = pages
         self.version = version
         image = pages.image
@@ -42,10 +55,24 @@ struct TreeCommit {
             image.giveBackMemory(of: run)
         }
         map.dropEnd()
+        // Before nodes and values take pieces of the run that the journal before the last one has left.
+        if journal.pageCount > 0 {
+            let count = journal.pageCount
+            let run = map.take(atLeast: count, atMost: count, wishing: count)
+            newJournal = run
+            next.root.journal = JournalPlace(run: run, birth: version, salt: journal.salt)
+        } else if journal.isDone {
+            next.root.journal = nil
+        } else {
+            // Not begun, so it serves the new root as well.
+            next.root.journal?.sealed = 0
+            next.root.journal?.sealedChain = 0
+        }
         // Commits in a row resemble each other; a run that is longer than needed would hardly ever be free.
         let few = max(state.likelyPageCount, state.root.level + 3)
         let wish = min(1024, byteCount / image.pageBytes + min(few, TreeCommit.mostLikelyPages))
         writer = TreeWriter(image, PageAllocator(image, map, wishing: wish, pages.path), version: version)
+        if journal.isDone, let old = state.root.journal { writer.free(old.run, birth: old.birth) }
     }
 
     mutating func build(_ changes: [PageBatch.Entry], _ header: FileHeader) throws(DatabaseError) {
@@ -91,7 +118,7 @@ struct TreeCommit {
     // MARK: The account of space.
 
     private mutating func account() throws(DatabaseError) {
-        let room = image.pageBytes - image.layout.slotTagBytes - RootSlot.logOffset
+        let room = image.pageBytes - image.layout.slotTagBytes - next.root.logOffset
         // What died is sorted first: nodes of one commit lie side by side and take one step of the record.
         let record = self.record(writer.freed)
         if record.isComplete, next.root.log.count + record.bytes.count <= room {
@@ -118,7 +145,16 @@ struct TreeCommit {
 
     private func record(_ freed: [TreeWriter.Freed]) -> SpaceLog {
         var record = SpaceLog(version)
-        for run in runs { record.take(run) }
+        // Ascending.
+        var before = newJournal
+        for run in runs {
+            if let journal = before, journal.start < run.start {
+                record.take(journal)
+                before = nil
+            }
+            record.take(run)
+        }
+        if let before { record.take(before) }
         for dead in TreeCommit.merged(freed) { record.die(dead.run, birth: dead.birth) }
         return record
     }

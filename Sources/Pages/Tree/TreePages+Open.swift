@@ -100,9 +100,9 @@ extension TreePages {
             let image = try PageImage(
                 disk, pageBytes: head.pageBytes, cipher, byteCount: try LMDBPages.chosenMapSize(options),
                 atLeast: size)
-            let (root, passedOver, header) = try newestRootAndHeader(disk, image, sidecar)
+            let (newest, passedOver, header) = try newestVersionAndHeader(disk, image, sidecar)
             guard header.fileUUID == head.uuid, header.pageBytes == head.pageBytes,
-                header.version.rawValue == root.version
+                header.version.rawValue == newest.version
             else { throw .corrupted("its header record belongs to another file") }
             guard !header.isReadOnlyForUs || options.readOnly || options.immutable else {
                 throw DatabaseError(
@@ -112,7 +112,7 @@ extension TreePages {
             let versions = try RootSlots.versions(disk, image)
             return TreePages(
                 Parts(
-                    disk: disk, image: image, root: root, passedOver: passedOver, header: header, byteCount: size,
+                    disk: disk, image: image, newest: newest, passedOver: passedOver, header: header, byteCount: size,
                     slotVersions: versions, sidecar: sidecar, identity: identity, isWritable: isWritable), options)
         } catch {
             disk.close()
@@ -128,15 +128,15 @@ extension TreePages {
     }
 
     /// The header is read without a pin, so others may commit over it; then there is a newer one.
-    private static func newestRootAndHeader(
+    private static func newestVersionAndHeader(
         _ disk: any Disk, _ image: PageImage, _ sidecar: Sidecar?
-    ) throws(DatabaseError) -> (RootSlot, PassedOver?, FileHeader) {
+    ) throws(DatabaseError) -> (TreeVersion, PassedOver?, FileHeader) {
         while true {
-            let (root, passedOver) = try newestRoot(disk, image, sidecar)
+            let (newest, passedOver) = try newestVersion(disk, image, sidecar)
             do throws(DatabaseError) {
-                return (root, passedOver, try FileHeader(reading: root, image, disk.path))
+                return (newest, passedOver, try FileHeader(reading: newest, image, disk.path))
             } catch {
-                guard error.code == .corrupted, let sidecar, sidecar.makeSignal().published.rawValue > root.version
+                guard error.code == .corrupted, let sidecar, sidecar.makeSignal().published.rawValue > newest.version
                 else { throw error }
             }
         }
@@ -144,20 +144,23 @@ extension TreePages {
 
     /// Where others are at work the newest root is the one they announced; it is whole, and would not hold still for a
     /// walk. Where nobody is, the file has to say itself what it holds.
-    private static func newestRoot(
+    private static func newestVersion(
         _ disk: any Disk, _ image: PageImage, _ sidecar: Sidecar?
-    ) throws(DatabaseError) -> (RootSlot, PassedOver?) {
+    ) throws(DatabaseError) -> (TreeVersion, PassedOver?) {
         if let sidecar, sidecar.otherSlots().contains(where: { sidecar.isAlive($0) }) {
             let signal = sidecar.makeSignal()
             for _ in 0 ..< 10_000 {
                 let published = signal.published.rawValue
                 let slots = try RootSlots.read(disk, image).filter { $0.version <= published }
-                if let newest = slots.max(by: { $1.isNewer(than: $0) }), newest.version == published {
-                    return (newest, nil)
-                }
+                guard let root = slots.max(by: { $1.isNewer(than: $0) }) else { continue }
+                var newest = TreeVersion(root)
+                if try newest.readOn(disk, image, through: published) { return (newest, nil) }
             }
         }
-        return try RootSlots.choose(disk, image)
+        let (root, passedOver) = try RootSlots.choose(disk, image)
+        var newest = TreeVersion(root)
+        _ = try newest.readOn(disk, image, through: .max)
+        return (newest, try newest.checkEnd(passedOver, disk, image))
     }
 
     // MARK: New files.
@@ -222,8 +225,14 @@ extension TreePages {
 }
 
 extension FileHeader {
-    /// The header record below a root.
-    init(reading root: RootSlot, _ image: PageImage, _ path: String) throws(DatabaseError) {
+    /// The header record of a version.
+    init(reading version: TreeVersion, _ image: PageImage, _ path: String) throws(DatabaseError) {
+        let inJournal = FileHeader.key.withUnsafeBytes { version.journal.changes.entry(for: $0) }
+        if let inJournal, !inJournal.isDeletion {
+            try self.init(decoding: inJournal.value, path: path)
+            return
+        }
+        let root = version.root
         var reference = root.tree
         guard !reference.isNone else { throw .corrupted("the header record is missing") }
         for level in stride(from: root.level, to: 0, by: -1) {

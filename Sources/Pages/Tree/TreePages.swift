@@ -15,11 +15,12 @@ final class TreePages: SharedPages, @unchecked Sendable {
     let identity: FileIdentity?
     let durability: PageStoreOptions.Durability
     let passedOver: PassedOver?
+    let journalPages: Int?
     private let sidecar: Sidecar?
     private let isWritable: Bool
     private let lock = Lock()
-    /// The newest root that may be shown.
-    private var known: RootSlot
+    /// The newest version that may be shown.
+    private(set) var known: TreeVersion
     private weak var current: TreeSnapshot?
     private var hasWarned = false
     private var writtenBytes = 0
@@ -27,11 +28,11 @@ final class TreePages: SharedPages, @unchecked Sendable {
     private var flushCount = 0
 
     // The writer's part.
-    private var state: TreeState?
+    private(set) var state: TreeState?
     /// The version in each slot, as last seen or written.
-    private var slotVersions: [UInt64]
+    private(set) var slotVersions: [UInt64]
     /// Slots that opening passed over and that are not written anew yet.
-    private var brokenSlots: [Int]
+    private(set) var brokenSlots: [Int]
     /// The newest version known to be on the disk for good; without a sidecar, else it is in there.
     private var ownDurable: UInt64?
     private var isPoisoned = false
@@ -46,7 +47,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
     struct Parts {
         var disk: any Disk
         var image: PageImage
-        var root: RootSlot
+        var newest: TreeVersion
         var passedOver: PassedOver?
         var header: FileHeader
         var byteCount: Int
@@ -60,7 +61,8 @@ final class TreePages: SharedPages, @unchecked Sendable {
     init(_ parts: Parts, _ options: PageStoreOptions) {
         disk = parts.disk
         image = parts.image
-        known = parts.root
+        known = parts.newest
+        journalPages = options.journalPages ?? TreePages.journalPagesOfEnvironment()
         passedOver = parts.passedOver
         brokenSlots = parts.passedOver?.slots ?? []
         slotVersions = parts.slotVersions
@@ -107,13 +109,15 @@ final class TreePages: SharedPages, @unchecked Sendable {
         }
     }
 
-    override func snapshot() throws(DatabaseError) -> PageSnapshot {
+    override func snapshot() throws(DatabaseError) -> TreeSnapshot {
         try checkProcess()
         lock.lock()
         defer { lock.unlock() }
         while true {
             try refresh()
-            if let current, current.root.tree == known.tree, current.root.version == known.version { return current }
+            if let current, current.version.rawValue == known.version, current.root.tree == known.root.tree {
+                return current
+            }
             let pin = pins.claim(known.version)
             // Whoever published in between may not have seen the pin; see `PagePins`.
             if sidecar != nil, signal.published.rawValue > known.version {
@@ -142,9 +146,14 @@ final class TreePages: SharedPages, @unchecked Sendable {
             if known.version >= published { return }
             // Slots beyond the published version belong to a commit that is not flushed yet.
             let slots = try RootSlots.read(disk, image).filter { $0.version <= published }
-            guard let newest = slots.max(by: { $1.isNewer(than: $0) }), newest.version > known.version else { continue }
-            try checkSize(newest)
-            known = newest
+            guard let newest = slots.max(by: { $1.isNewer(than: $0) }) else { continue }
+            var next = known
+            if newest.version != known.root.version {
+                try checkSize(newest)
+                next = TreeVersion(newest)
+            }
+            // Not there if a newer root was announced meanwhile, whose commit may have used these pages.
+            if try next.readOn(disk, image, through: published) { known = next }
         }
         throw .corrupted("version \(signal.published.rawValue) is announced but not there")
     }
@@ -180,14 +189,19 @@ final class TreePages: SharedPages, @unchecked Sendable {
         lock.lock()
         defer { lock.unlock() }
         guard sidecar != nil else { return Version(known.version) }
+        try refresh()
         slotVersions = try RootSlots.versions(disk, image)
-        if !isPoisoned, slotVersions.max() != known.version {
+        if !isPoisoned, slotVersions.max() != known.root.version {
             let slots = try RootSlots.read(disk, image)
             if let newest = slots.max(by: { $1.isNewer(than: $0) }), newest.version > known.version {
                 try checkSize(newest)
-                let isPublished = newest.version <= signal.published.rawValue
-                if isPublished { known = newest } else if try RootSlots.isWhole(newest, image, disk) { known = newest }
+                if try RootSlots.isWhole(newest, image, disk) { known = TreeVersion(newest) }
             }
+        }
+        // The same of a record, which is there once it was flushed.
+        if let durable, durable > known.version {
+            var next = known
+            if try next.readOn(disk, image, through: durable) { known = next }
         }
         return Version(known.version)
     }
@@ -201,13 +215,49 @@ final class TreePages: SharedPages, @unchecked Sendable {
                 "an earlier commit to '\(path)' failed half-way; close it everywhere and open it again", path: path)
         }
         lock.lock()
-        let root = known
+        let known = known
         lock.unlock()
-        try checkFollows(version, Version(root.version))
-        try makeDurable(root)
-        let header = try newestHeader(root).advanced(to: version, by: entries)
+        try checkFollows(version, Version(known.version))
+        try makeDurable(known.version)
+        var header = try newestHeader(known).advanced(to: version, by: entries)
+        if let record = record(entries, header, byteCount, after: known) {
+            try append(record, to: known.root)
+            cachedHeader = header
+            return
+        }
+        let journal = try journalWish(known, entries, byteCount)
+        if journal.pageCount > 0 { header.incompatibleFeatures |= FileHeader.journalFeature }
+        if known.journal.isEmpty {
+            try commit(entries, byteCount, header, journal, after: known)
+        } else {
+            let all = known.journal.batch(before: entries)
+            try commit(all.effectiveEntries(), all.byteCount, header, journal, after: known)
+        }
+        cachedHeader = header
+    }
+
+    private func append(_ record: borrowing PreparedRecord, to root: RootSlot) throws(DatabaseError) {
+        do throws(DatabaseError) {
+            try disk.write(record.bytes, at: record.offset)
+            count(record.bytes.count, calls: 1, flushes: 0)
+            if durability == .full { try flush(poisoning: nil) }
+        } catch {
+            poison(at: record.offset)
+            throw error
+        }
+        if durability == .full { durable = record.next.version }
+        lock.lock()
+        known.journal = record.next
+        lock.unlock()
+    }
+
+    private func commit(
+        _ entries: [PageBatch.Entry], _ byteCount: Int, _ header: FileHeader, _ journal: TreeCommit.JournalWish,
+        after known: TreeVersion
+    ) throws(DatabaseError) {
+        let root = known.root
         var state = try takeState(root)
-        var commit = TreeCommit(self, &state, version.rawValue, byteCount: byteCount)
+        var commit = TreeCommit(self, &state, header.version.rawValue, byteCount: byteCount, journal)
         do throws(DatabaseError) {
             try commit.build(entries, header)
             try write(&commit, after: root)
@@ -215,16 +265,15 @@ final class TreePages: SharedPages, @unchecked Sendable {
             commit.abandon()
             throw error
         }
-        cachedHeader = header
         self.state = commit.next
         lock.lock()
-        known = commit.next.root
+        self.known = TreeVersion(commit.next.root)
         lock.unlock()
         giveBackEnd(commit.next.root, after: root)
     }
 
-    private func newestHeader(_ root: RootSlot) throws(DatabaseError) -> FileHeader {
-        if let cachedHeader, cachedHeader.version.rawValue == root.version, state != nil { return cachedHeader }
+    private func newestHeader(_ known: TreeVersion) throws(DatabaseError) -> FileHeader {
+        if let cachedHeader, cachedHeader.version.rawValue == known.version { return cachedHeader }
         return try header
     }
 
@@ -242,6 +291,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         let runs = commit.unwrittenRuns
         try image.write(runs)
         count(commit.pageCount * image.pageBytes, calls: runs.count, flushes: 0)
+        if let journal = commit.newJournal { try extendFile(to: journal) }
         let isLarge = durability == .full && commit.pageCount > TreeCommit.mostPagesInOneFlush
         if isLarge { try flush(poisoning: nil) }
         commit.place(in: freeSlot(root), durable: isLarge ? commit.version : durable ?? 0)
@@ -263,8 +313,10 @@ final class TreePages: SharedPages, @unchecked Sendable {
 
     /// Neither the newest root nor the last durable one is ever written over.
     private func freeSlot(_ root: RootSlot) -> Int {
+        let durable = durable ?? 0
+        let durableRoot = durable < root.version ? slotVersions.filter { $0 <= durable }.max() : nil
         let candidates = (0 ..< TreeFormat.slotCount).filter {
-            $0 != root.slot && (slotVersions[$0] != durable || durable == root.version)
+            $0 != root.slot && slotVersions[$0] != durableRoot
         }
         // What was passed over goes first.
         func age(_ slot: Int) -> UInt64 { brokenSlots.contains(slot) ? 0 : slotVersions[slot] }
@@ -298,17 +350,26 @@ final class TreePages: SharedPages, @unchecked Sendable {
     private func poison(_ slot: RootSlot?) {
         isPoisoned = true
         guard let slot else { return }
+        if void(at: (TreeFormat.firstSlotPage + slot.slot) * image.pageBytes) { slotVersions[slot.slot] = 0 }
+    }
+
+    private func poison(at offset: Int) {
+        isPoisoned = true
+        _ = void(at: offset)
+    }
+
+    private func void(at offset: Int) -> Bool {
         // So that other processes, and this one when it opens the file again, do not find what was never acknowledged.
         let void = [UInt8](repeating: 0, count: image.pageBytes)
         do throws(DatabaseError) {
             try void.withBytes { bytes throws(DatabaseError) in
-                try disk.write(bytes, at: (TreeFormat.firstSlotPage + slot.slot) * image.pageBytes)
+                try disk.write(bytes, at: offset)
             }
+            return true
         } catch {
             // The disk takes nothing any more. Whether the commit counts is then decided when the file is opened.
-            return
+            return false
         }
-        slotVersions[slot.slot] = 0
     }
 
     /// Pages at the end that no version needs leave the file, once that is worth a system call. A failure costs space.
@@ -342,19 +403,19 @@ final class TreePages: SharedPages, @unchecked Sendable {
     }
 
     /// Before a commit: the version it builds on is on the disk for good, so that its pages alone decide what counts.
-    private func makeDurable(_ root: RootSlot) throws(DatabaseError) {
-        let isKnown = durable == root.version
+    private func makeDurable(_ version: UInt64) throws(DatabaseError) {
+        let isKnown = durable == version
         if isKnown || durability == .none { return }
-        if durability == .relaxed, durable != nil, lastFlush.remaining(atMost: 1) > 0 { return }
+        if durability == .relaxed, let durable, durable <= version, lastFlush.remaining(atMost: 1) > 0 { return }
         try flush(poisoning: nil)
-        durable = root.version
+        durable = version
         lastFlush = Deadline(milliseconds: TreePages.relaxedFlushMilliseconds)
     }
 
     /// Says in a second slot that the newest version is whole: if it is found otherwise later, that is damage. The
     /// slot before it stays, so nothing is at stake; and a file in use by others is left alone.
     private func seal() {
-        guard canWrite, !isPoisoned, known.durable != known.version else { return }
+        guard canWrite, !isPoisoned, !known.isSealed else { return }
         do throws(DatabaseError) {
             if let sidecar {
                 guard try sidecar.lockForWriting(Deadline(milliseconds: 0), nil) else { return }
@@ -362,9 +423,11 @@ final class TreePages: SharedPages, @unchecked Sendable {
             defer { sidecar?.unlockForWriting() }
             guard try newestVersionForWriter().rawValue == known.version else { return }
             try makeDurableForSealing()
-            var slot = known
-            slot.slot = freeSlot(known)
+            var slot = known.root
+            slot.slot = freeSlot(known.root)
             slot.durable = slot.version
+            slot.journal?.sealed = known.version
+            slot.journal?.sealedChain = known.journal.chain
             slot.sequence += 1
             try putSlot(slot)
         } catch {
@@ -388,11 +451,12 @@ final class TreePages: SharedPages, @unchecked Sendable {
     override func statistics() throws(DatabaseError) -> PageStatistics {
         let version = try newestVersion()
         lock.lock()
-        let root = known
+        let root = known.root
         let (writtenBytes, writeCallCount, flushCount) = (writtenBytes, writeCallCount, flushCount)
         lock.unlock()
         var statistics = PageStatistics(
-            version: version, entryCount: root.entryCount, pageBytes: image.pageBytes, pageCount: root.pageCount,
+            version: version, entryCount: try snapshot().entryCount(), pageBytes: image.pageBytes,
+            pageCount: root.pageCount,
             branchPageCount: root.branchPageCount, leafPageCount: root.leafPageCount,
             overflowPageCount: root.extentPageCount, treeDepth: root.tree.isNone ? 0 : root.level + 1,
             fileBytes: try disk.byteCount(), mapSizeBytes: image.pageLimit * image.pageBytes,
@@ -425,8 +489,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         let writing = canWrite ? try lockForWriting(Deadline(milliseconds: 10_000), nil) : nil
         defer { writing?.release() }
         let snapshot = try snapshot()
-        guard let snapshot = snapshot as? TreeSnapshot else { return [] }
-        var check = TreeCheck(image, snapshot.root)
+        var check = TreeCheck(image, snapshot.root, shown: snapshot.version.rawValue)
         try check.run(isQuiet: writing != nil)
         return check.problems
     }

@@ -1,20 +1,23 @@
-/// A version of the tree: a root, and the pin that keeps what it reaches from being overwritten. Reading takes no lock:
-/// nodes never change, and the image says with one load whether a page is there.
+/// A version of the tree: a root, what its journal changes in it, and the pin that keeps what it reaches from being
+/// overwritten. Reading takes no lock: nodes never change, and the image says with one load whether a page is there.
 import MotteValues
 
 final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: never changes
     let pages: TreePages
     let root: RootSlot
+    /// Copies of what the journal says, above the tree.
+    let changes: MemoryTree
     let image: PageImage
     private let pin: PagePins.Pin
 
     /// Takes over the pin and a user count of `pages`.
-    init(_ root: RootSlot, _ pin: PagePins.Pin, _ pages: TreePages) {
+    init(_ version: TreeVersion, _ pin: PagePins.Pin, _ pages: TreePages) {
         self.pages = pages
-        self.root = root
+        root = version.root
+        changes = version.journal.changes
         self.pin = pin
         image = pages.image
-        super.init(version: Version(root.version))
+        super.init(version: Version(version.version))
     }
 
     deinit {
@@ -26,7 +29,15 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
 
     override func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
         try pages.checkProcess()
-        guard !key.isEmpty, !root.tree.isNone else { return nil }
+        guard !key.isEmpty else { return nil }
+        if changes.entryCount > 0, let entry = changes.entry(for: key) {
+            return entry.isDeletion ? nil : PageBytes(bytes: entry.value, isStable: false)
+        }
+        return try valueInTree(key)
+    }
+
+    private func valueInTree(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
+        guard !root.tree.isNone else { return nil }
         var reference = root.tree
         var level = root.level
         while level > 0 {
@@ -41,7 +52,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
     }
 
     override func pageProblems() throws(DatabaseError) -> [PageProblem] {
-        var check = TreeCheck(image, root)
+        var check = TreeCheck(image, root, shown: version.rawValue)
         try check.run(isQuiet: false)
         return check.problems
     }
@@ -50,7 +61,19 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
 
     override func makeCursor() throws(DatabaseError) -> PageCursor {
         try pages.checkProcess()
-        return TreeCursor(self)
+        return changes.entryCount > 0 ? LayeredCursor(changes, TreeCursor(self)) : TreeCursor(self)
+    }
+
+    /// Of this version; the root counts those of its tree.
+    func entryCount() throws(DatabaseError) -> Int {
+        var count = root.entryCount
+        for block in changes.blocks {
+            for entry in block {
+                if try valueInTree(entry.key) != nil { count -= 1 }
+                if !entry.isDeletion { count += 1 }
+            }
+        }
+        return count
     }
 
     @inline(__always)

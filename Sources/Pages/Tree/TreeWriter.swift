@@ -318,6 +318,8 @@ struct TreeWriter {
             Freed(run: PageRun(start: reference.page, count: reference.pageCount(layout)), birth: reference.birth))
     }
 
+    mutating func free(_ run: PageRun, birth: UInt64) { freed.append(Freed(run: run, birth: birth)) }
+
     // MARK: Up.
 
     private mutating func add(_ item: Item, _ level: Int, isNew: Bool) {

@@ -1,0 +1,174 @@
+/// What the newest version has beyond its root: the records of the journal so far, taken together in memory, and where
+/// the next one goes. A value: each snapshot keeps the changes that it shows.
+import MotteValues
+
+struct JournalState {
+    /// Of the last record; the root's, while there is none.
+    private(set) var version: UInt64
+    /// Pages of the journal that have records.
+    private(set) var usedPages = 0
+    /// What the next record names as the one before it.
+    private(set) var chain: UInt64
+    /// Above what the root's tree says.
+    private(set) var changes = MemoryTree()
+    /// Pages behind may hold records that were never acknowledged, or were lost together with what came before them:
+    /// then nothing is added, and the next commit takes it all into the tree.
+    var mayGrow = true
+
+    /// A root, before its journal was looked at.
+    init(_ root: RootSlot) {
+        version = root.version
+        chain = root.version
+    }
+
+    var isEmpty: Bool { usedPages == 0 }
+
+    private static let fewPages = 16
+    private static let manyPages = 128
+
+    /// After a record of this process.
+    mutating func add(_ entries: [PageBatch.Entry], _ version: UInt64, pages: Int, _ checksum: UInt64) {
+        changes.apply(entries, rememberingDeletions: true)
+        usedPages += pages
+        chain = checksum
+        self.version = version
+    }
+
+    /// Reads on from the last record known, up to a version. Ends where the next one is missing, or is not whole.
+    mutating func readOn(
+        _ place: JournalPlace, _ disk: any Disk, pageBytes: Int, through limit: UInt64
+    ) throws(DatabaseError) {
+        var wanted = JournalState.fewPages
+        while usedPages < place.run.count, version < limit {
+            let count = min(wanted, place.run.count - usedPages)
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count * pageBytes, alignment: 16)
+            defer { buffer.deallocate() }
+            let read = try disk.read(buffer, at: (place.run.start + usedPages) * pageBytes) / pageBytes
+            let pages = UnsafeRawBufferPointer(rebasing: buffer[..<(read * pageBytes)])
+            if take(pages, place.salt, pageBytes, through: limit) {
+                wanted = min(wanted * 2, JournalState.manyPages)
+                continue
+            }
+            // It may be longer than what was read.
+            guard read == count, count < place.run.count - usedPages,
+                let likely = JournalRecord.likelyPageCount(pages, salt: place.salt, pageBytes: pageBytes),
+                likely > count
+            else { return }
+            wanted = likely
+        }
+    }
+
+    /// False when not even one record begins there.
+    private mutating func take(
+        _ pages: UnsafeRawBufferPointer, _ salt: UInt64, _ pageBytes: Int, through limit: UInt64
+    ) -> Bool {
+        var batch = PageBatch()
+        var offset = 0
+        while offset < pages.count, version < limit {
+            let rest = UnsafeRawBufferPointer(rebasing: pages[offset...])
+            guard let record = JournalRecord(at: rest, salt: salt, pageBytes: pageBytes), record.version > version,
+                record.version <= limit, JournalRecord.follows(chain, rest),
+                let entries = JournalRecord.entries(in: rest)
+            else { break }
+            for entry in entries { batch.put(entry) }
+            version = record.version
+            chain = record.checksum
+            usedPages += record.pageCount
+            offset += record.pageCount * pageBytes
+        }
+        changes.apply(batch.effectiveEntries(), rememberingDeletions: true)
+        return offset > 0
+    }
+
+    /// Later versions of which something lies behind the last record, as a commit leaves it that was cut short.
+    func strayVersions(
+        _ place: JournalPlace, _ disk: any Disk, pageBytes: Int
+    ) throws(DatabaseError) -> Set<UInt64> {
+        var strays: Set<UInt64> = []
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: JournalState.manyPages * pageBytes, alignment: 16)
+        defer { buffer.deallocate() }
+        var page = usedPages
+        while page < place.run.count {
+            let count = min(JournalState.manyPages, place.run.count - page)
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count * pageBytes)])
+            let read = try disk.read(part, at: (place.run.start + page) * pageBytes) / pageBytes
+            for index in 0 ..< read {
+                let bytes = UnsafeRawBufferPointer(rebasing: part[index * pageBytes ..< (index + 1) * pageBytes])
+                let found = JournalRecord.trace(in: bytes, salt: place.salt)
+                if let found, found > version { strays.insert(found) }
+            }
+            page += count
+        }
+        return strays
+    }
+
+    /// What has to go into the tree together with a commit's own entries, which win. The batch points into both.
+    func batch(before entries: [PageBatch.Entry]) -> PageBatch {
+        var batch = PageBatch()
+        for block in changes.blocks {
+            for entry in block where !entry.key.elementsEqual(FileHeader.key) {
+                if entry.isDeletion { batch.delete(entry.key) } else { batch.put(entry.key, entry.value) }
+            }
+        }
+        for entry in entries {
+            batch.put(
+                SpooledEntry(
+                    start: entry.start, keyCount: Int(entry.keyCount), valueCount: entry.valueCount,
+                    isDelete: entry.isDelete))
+        }
+        return batch
+    }
+}
+
+/// A version: a root, and what its journal says beyond it.
+struct TreeVersion {
+    var root: RootSlot
+    var journal: JournalState
+
+    var version: UInt64 { journal.version }
+
+    /// A root without a look at its journal.
+    init(_ root: RootSlot) {
+        self.root = root
+        journal = JournalState(root)
+    }
+
+    /// Its slot says that nothing of it may be missing.
+    var isSealed: Bool {
+        guard let journal = root.journal else { return root.durable == version }
+        return root.durable == root.version && journal.sealed == version
+    }
+
+    /// Reads the journal up to a version. False when it does not reach so far.
+    mutating func readOn(_ disk: any Disk, _ image: PageImage, through limit: UInt64) throws(DatabaseError) -> Bool {
+        if let place = root.journal {
+            try journal.readOn(place, disk, pageBytes: image.pageBytes, through: limit)
+        }
+        return journal.version >= limit
+    }
+}
+
+extension TreeVersion {
+    /// After reading to the end, where nobody else has the file open: whether what a slot promised is there, and
+    /// whether something behind it was meant to be.
+    mutating func checkEnd(
+        _ passedOver: PassedOver?, _ disk: any Disk, _ image: PageImage
+    ) throws(DatabaseError) -> PassedOver? {
+        guard let place = root.journal else { return passedOver }
+        if place.sealed == version, place.sealedChain == journal.chain { return passedOver }
+        guard place.sealed < version else {
+            throw .corrupted(
+                "its journal is damaged: of version \(place.sealed), which was complete, it has only what is up to"
+                    + " \(version)")
+        }
+        let strays = try journal.strayVersions(place, disk, pageBytes: image.pageBytes)
+        guard let stray = strays.max() else { return passedOver }
+        journal.mayGrow = false
+        var passedOver = passedOver ?? PassedOver(opened: Version(version))
+        passedOver.opened = Version(version)
+        passedOver.strayRecordCount = strays.count
+        if passedOver.newer == nil { passedOver.newer = (Version(stray), "its record in the journal is not whole") }
+        return passedOver
+    }
+}

@@ -1,0 +1,116 @@
+/// Small commits: one record behind the last one, in one write, with one flush. What is small, and when a file gets a
+/// journal at all.
+import CMotteShim
+import MotteValues
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+extension TreePages {
+    static func journalPagesOfEnvironment() -> Int? {
+        getenv("MOTTE_JOURNAL_PAGES").flatMap { Int(String(cString: $0)) }.flatMap { $0 >= 0 ? $0 : nil }
+    }
+
+    /// A record of more pages goes into the tree.
+    private static let mostRecordPages = 16
+    /// More entries than commits of single objects have: what they leave in the tree is worth looking after.
+    private static let mostRecordEntries = 64
+    /// Fewer pages are soon full.
+    private static let leastJournalPages = 16
+    private static let mostJournalPages = 128
+    /// A journal is this part of the file at most.
+    private static let journalShare = 16
+    /// So many pages, and this part of the file, are worth a commit that looks after them.
+    private static let pagesWorthFreeing = 256
+    private static let shareWorthFreeing = 8
+
+    /// What becomes of the journal in a commit that goes into the tree. Only who writes little gets one.
+    func journalWish(
+        _ known: TreeVersion, _ entries: [PageBatch.Entry], _ byteCount: Int
+    ) throws(DatabaseError) -> TreeCommit.JournalWish {
+        let isSmall = isSmall(entries, byteCount)
+        // One that is not begun stays, unless it keeps the file long while others make it shorter.
+        let isAtEnd = known.root.journal.map { $0.run.end == known.root.pageCount } ?? false
+        let isDone = !known.journal.isEmpty || !known.journal.mayGrow || (isAtEnd && !isSmall)
+        var count = 0
+        if image.cipher == nil, isSmall, known.root.journal == nil || isDone {
+            count = min(TreePages.mostJournalPages, known.root.pageCount / TreePages.journalShare)
+            if count < TreePages.leastJournalPages { count = 0 }
+            if let journalPages { count = min(journalPages, JournalPlace.mostPages) }
+        }
+        var salt: UInt64 = 0
+        if count > 0 {
+            let status = withUnsafeMutableBytes(of: &salt) { motte_shim_random($0.baseAddress, $0.count) }
+            guard status == 0 else {
+                throw DatabaseError(.inputOutput, "the system gave no random numbers", systemError: status)
+            }
+        }
+        return TreeCommit.JournalWish(isDone: isDone, pageCount: count, salt: salt)
+    }
+
+    private func isSmall(_ entries: [PageBatch.Entry], _ byteCount: Int) -> Bool {
+        byteCount <= TreePages.mostRecordPages * image.pageBytes && entries.count <= TreePages.mostRecordEntries
+    }
+
+    /// The record of a commit, ready to be written; nil where it has to go into the tree.
+    func record(
+        _ entries: [PageBatch.Entry], _ header: FileHeader, _ byteCount: Int, after known: TreeVersion
+    ) -> PreparedRecord? {
+        let worth = max(TreePages.pagesWorthFreeing, known.root.pageCount / TreePages.shareWorthFreeing)
+        guard let place = known.root.journal, known.journal.mayGrow,
+            isSmall(entries, byteCount),
+            (state?.map.pagesToGain ?? 0) < worth,
+            // A slot that was passed over must not become one of the versions before: it is written over first.
+            brokenSlots.isEmpty, slotVersions.allSatisfy({ $0 <= known.root.version })
+        else { return nil }
+        return PreparedRecord(entries, header, place, known.journal, pageBytes: image.pageBytes)
+    }
+
+    /// Nothing of what a journal's pages held before is looked at, but the file has to be so long.
+    func extendFile(to run: PageRun) throws(DatabaseError) {
+        // Another process may have made it shorter.
+        let start = max(run.start * image.pageBytes, try disk.byteCount())
+        let count = run.end * image.pageBytes - start
+        guard count > 0 else { return }
+        let zeros = [UInt8](repeating: 0, count: count)
+        try zeros.withBytes { bytes throws(DatabaseError) in try disk.write(bytes, at: start) }
+    }
+}
+
+/// A record's pages, and what the journal is once they are written.
+struct PreparedRecord: ~Copyable {
+    private let buffer: UnsafeMutableRawBufferPointer
+    /// Where in the file they go.
+    let offset: Int
+    let next: JournalState
+
+    /// nil where the journal has no room for it.
+    init?(
+        _ changes: [PageBatch.Entry], _ header: FileHeader, _ place: JournalPlace, _ journal: JournalState,
+        pageBytes: Int
+    ) {
+        // The header record belongs to every commit, and before all other keys.
+        var batch = PageBatch()
+        batch.put(FileHeader.key, header.encoded())
+        let entries = batch.entries + changes
+        let count = JournalRecord.pageCount(JournalRecord.byteCount(entries), pageBytes: pageBytes)
+        guard journal.usedPages + count <= place.run.count else { return nil }
+        buffer = .allocate(byteCount: count * pageBytes, alignment: 16)
+        offset = (place.run.start + journal.usedPages) * pageBytes
+        let version = header.version.rawValue
+        let checksum = JournalRecord.encode(entries, version, place.salt, after: journal.chain, to: buffer)
+        var next = journal
+        next.add(entries, version, pages: count, checksum)
+        self.next = next
+        withExtendedLifetime(batch.count) {}
+    }
+
+    deinit {
+        buffer.deallocate()
+    }
+
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(buffer) }
+}
