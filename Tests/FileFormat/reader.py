@@ -117,12 +117,24 @@ class Reference(NamedTuple):
                          int.from_bytes(places[6:], "little"), int.from_bytes(count, "little"))
 
 
+class Journal(NamedTuple):
+    """The part of a root slot that says where small commits on top of it are."""
+
+    page: int
+    birth: int
+    pages: int
+    salt: int
+    sealed: int
+    sealed_checksum: int
+
+
 class Slot(NamedTuple):
     version: int
     sequence: int
     durable: int
     level: int
     tree: Reference
+    journal: Optional[Journal]
 
 
 class Pages:
@@ -145,6 +157,12 @@ class Pages:
             need(key is None, "the file is not encrypted")
         self.slot = self._choose()
         self.entries = dict(self._walk(self.slot.tree, self.slot.level)) if self.slot.tree.page else {}
+        # Of the root and of the records behind it.
+        self.version = self.slot.version
+        # The newest version that the journal has something of, if that is not whole.
+        self.broken_version: Optional[int] = None
+        if self.slot.journal:
+            self._apply(self.slot.journal)
 
     def _pages(self, page: int, count: int) -> bytes:
         run = self.file[page * self.page_bytes:(page + count) * self.page_bytes]
@@ -164,10 +182,71 @@ class Pages:
                 continue
             version, durable = struct.unpack_from("<QQ", run, 16)
             yield Slot(version, struct.unpack_from("<Q", run, 144)[0], durable,
-                       struct.unpack_from("<H", run, 12)[0], Reference.read(run, 40))
+                       struct.unpack_from("<H", run, 12)[0], Reference.read(run, 40), self._journal(run))
+
+    def _journal(self, run: bytes) -> Optional[Journal]:
+        size = struct.unpack_from("<I", run, 156)[0]
+        need(size == 0 or size == 48 and not self.cipher, "a root slot has a part that is not known")
+        if size == 0:
+            return None
+        page, birth, pages, zero, salt, sealed, checksum = struct.unpack_from("<QQIIQQQ", run, 160)
+        need(zero == 0, "a root slot says something unknown of its journal")
+        return Journal(page, birth, pages, salt, sealed, checksum) if pages else None
+
+    def _apply(self, journal: Journal) -> None:
+        """Changes the entries by the records that are whole."""
+        before = self.slot.version
+        if journal.sealed == self.version:
+            need(before == journal.sealed_checksum, "the journal is not the one that was sealed")
+        page, end = journal.page, journal.page + journal.pages
+        while record := self._record(journal, page, end, before):
+            self._change(record)
+            before, self.version = struct.unpack_from("<Q8xQ", record)
+            if journal.sealed == self.version:
+                need(before == journal.sealed_checksum, "the journal is not the one that was sealed")
+            page += -(-(len(record) + 16) // self.page_bytes)
+        need(journal.sealed <= self.version, f"the journal is sealed at {journal.sealed} and ends at {self.version}")
+        for behind in range(page, end):
+            run = self._pages(behind, 1)
+            ends = [struct.unpack_from("<QQ", run, self.page_bytes - 16)]
+            if run[8:12] == b"MTJR":
+                ends.append((struct.unpack_from("<Q", run, 24)[0], struct.unpack_from("<Q", run, 16)[0]))
+            for salt, version in ends:
+                if salt == journal.salt and version > max(self.version, self.broken_version or 0):
+                    self.broken_version = version
+
+    def _record(self, journal: Journal, page: int, end: int, before: int) -> Optional[bytes]:
+        if page >= end:
+            return None
+        checksum, magic, size, version, salt, chain = struct.unpack_from("<Q4sIQQQ", self._pages(page, 1))
+        count = -(-(size + 16) // self.page_bytes)
+        if magic != b"MTJR" or salt != journal.salt or size < 48 or page + count > end:
+            return None
+        run = self._pages(page, count)
+        if page_checksum(run[8:size]) != checksum or version <= self.version or chain != before:
+            return None
+        return run[:size]
+
+    def _change(self, record: bytes) -> None:
+        count, zero = struct.unpack_from("<II", record, 40)
+        need(zero == 0, "a record of the journal says something unknown")
+        at, last = 48, b""
+        for _ in range(count):
+            key_bytes, is_deletion, value_bytes = struct.unpack_from("<HHI", record, at)
+            end = at + 8 + key_bytes + value_bytes
+            key, value = record[at + 8:at + 8 + key_bytes], record[at + 8 + key_bytes:end]
+            at = end + -end % 8
+            need(key > last and at <= len(record) and not any(record[end:at]), "a record's entries are out of order")
+            need(is_deletion <= 1 and not (is_deletion and value), "a record has an entry of another kind")
+            last = key
+            if is_deletion:
+                self.entries.pop(key, None)
+            else:
+                self.entries[key] = value
+        need(at == len(record), "a record is longer than its entries")
 
     def _choose(self) -> Slot:
-        for slot in sorted(self._slots(), reverse=True):
+        for slot in sorted(self._slots(), key=lambda slot: (slot.version, slot.sequence), reverse=True):
             if slot.durable == slot.version:
                 return slot
             try:
@@ -382,13 +461,15 @@ class Reader:
         need(header[:6] == b"MOTTE\0" and struct.unpack_from("<H", header, 6)[0] == 0x0102, "no header")
         need(crc32c(header[:124]) == struct.unpack_from("<I", header, 124)[0], "the header is damaged")
         features = struct.unpack_from("<Q", header, 16)[0]
-        need(struct.unpack_from("<H", header, 8)[0] == 1 and features & ~7 == 0, "another format")
+        need(struct.unpack_from("<H", header, 8)[0] == 1 and features & ~15 == 0, "another format")
         self.has_long_values = features & 1 == 1
         self.has_packed_lengths = features & 2 == 2
         self.has_rows_of_tables = features & 4 == 4
+        self.has_journals = features & 8 == 8
+        need(self.has_journals or self.pages.slot.journal is None, "a journal in a file that has none")
         self.rows = struct.unpack_from("<I", header, 12)[0]
         self.version = struct.unpack_from("<Q", header, 88)[0]
-        need(self.version == self.pages.slot.version, "header and root differ")
+        need(self.version == self.pages.version, "header and root differ")
         self.tables = self._catalog() if b"\1" in self.entries else []
 
     def _catalog(self) -> list[Table]:
