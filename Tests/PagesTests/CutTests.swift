@@ -18,29 +18,37 @@ typealias Contents = [String: [UInt8]]
 final class CutRun {
     var disk: SimulatedDisk
     private(set) var store: PageStore?
-    private(set) var models: [UInt64: Contents] = [0: [:]]
-    private(set) var acknowledged: [(operation: Int, version: UInt64)] = [(0, 0)]
+    private(set) var models: [UInt64: Contents]
+    private(set) var acknowledged: [(operation: Int, version: UInt64)]
     private let durability: PageStoreOptions.Durability
     private let faults: FaultInjection?
+    private let journalPages: Int?
 
     init(
-        _ disk: SimulatedDisk, _ durability: PageStoreOptions.Durability = .full, faults: FaultInjection? = nil
+        _ disk: SimulatedDisk, _ durability: PageStoreOptions.Durability = .full, faults: FaultInjection? = nil,
+        journalPages: Int? = nil
     ) throws {
         self.disk = disk
         self.durability = durability
         self.faults = faults
-        store = try CutRun.open(disk, durability, faults)
+        self.journalPages = journalPages
+        let store = try CutRun.open(disk, durability, faults, journalPages: journalPages)
+        self.store = store
+        let snapshot = try store.snapshot()
+        models = [snapshot.version.rawValue: try CutRun.contents(snapshot)]
+        acknowledged = [(disk.operations.count, snapshot.version.rawValue)]
     }
 
     static func open(
         _ disk: any Disk, _ durability: PageStoreOptions.Durability = .full, _ faults: FaultInjection? = nil,
-        sealed: Bool? = nil, pageBytes: Int = 4096
+        sealed: Bool? = nil, pageBytes: Int = 4096, journalPages: Int? = nil
     ) throws -> PageStore {
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
         options.pageBytes = pageBytes
         options.durability = durability
         options.faults = faults
+        options.journalPages = journalPages
         options.mapSizeBytes = 16 << 20
         let isSealed = try sealed ?? CutRun.isSealed(disk)
         if isSealed { options.encryptionKey = TestStore.key }
@@ -53,10 +61,14 @@ final class CutRun {
         return try withUnsafeMutableBytes(of: &cipher) { try disk.read($0, at: 16) == 1 && $0[0] != 0 }
     }
 
-    /// The bytes of a new store, as every run begins with.
-    static func newStore(sealed: Bool = false, pageBytes: Int = 4096) throws -> [UInt8] {
+    /// The bytes of a new store, as every run begins with. With journal pages it has a journal.
+    static func newStore(
+        sealed: Bool = false, pageBytes: Int = 4096, journalPages: Int? = nil
+    ) throws -> [UInt8] {
         let disk = MemoryDisk()
-        try open(disk, sealed: sealed, pageBytes: pageBytes).close()
+        let store = try open(disk, sealed: sealed, pageBytes: pageBytes, journalPages: journalPages)
+        if journalPages != nil { try store.commitNext([("first", [9])]) }
+        store.close()
         return disk.contents
     }
 
@@ -94,7 +106,7 @@ final class CutRun {
 
     func reopen() throws {
         store?.close()
-        store = try CutRun.open(disk, durability, faults)
+        store = try CutRun.open(disk, durability, faults, journalPages: journalPages)
     }
 
     func close() {
@@ -106,7 +118,8 @@ final class CutRun {
     func complaint(_ bytes: [UInt8], cutAt end: Int, goesOn: Bool = true) -> String? {
         let least = durability == .full ? acknowledged.last { $0.operation <= end }?.version ?? 0 : 0
         do {
-            let store = try CutRun.open(MemoryDisk(bytes))
+            let disk = MemoryDisk(bytes)
+            let store = try CutRun.open(disk, journalPages: journalPages)
             defer { store.close() }
             let snapshot = try store.snapshot()
             let version = snapshot.version.rawValue
@@ -116,14 +129,29 @@ final class CutRun {
             let problems = try store.check()
             if let problem = problems.first { return "version \(version): \(problem)" }
             guard goesOn else { return nil }
-            try store.commitNext([("after", [1])])
-            if let problem = try store.check().first { return "after version \(version): \(problem)" }
-            return try store.snapshot().value("after") == [1] ? nil : "a commit after the cut is not there"
+            return try goOn(store, disk, model, version)
         } catch let error as DatabaseError {
             return "\(error.code): \(error.message)"
         } catch {
             return "\(error)"
         }
+    }
+
+    /// The next commits build on what was found, and none of what the cut left comes to count with them.
+    private func goOn(
+        _ store: PageStore, _ disk: MemoryDisk, _ model: Contents, _ version: UInt64
+    ) throws -> String? {
+        var model = model
+        for number in 0 ..< (journalPages == nil ? 1 : 3) {
+            model["after"] = [UInt8(number)]
+            try store.commitNext([("after", [UInt8(number)])])
+            if let problem = try store.check().first { return "after version \(version): \(problem)" }
+            guard try CutRun.holds(store.snapshot(), model) else { return "a commit after the cut is not there" }
+        }
+        guard journalPages != nil else { return nil }
+        let again = try CutRun.open(MemoryDisk(disk.contents), journalPages: journalPages)
+        defer { again.close() }
+        return try CutRun.holds(again.snapshot(), model) ? nil : "opened again it is not what was committed"
     }
 
     /// Whether this is what it holds; without copying, because it is asked most.
@@ -165,8 +193,9 @@ final class CutRun {
         [],
     ]
 
-    @Test func everyCutOfEveryShortSequence() throws {
-        let start = try CutRun.newStore()
+    /// Without a journal, and with one that is full after one commit, or many.
+    @Test(arguments: [nil, 3, 12]) func everyCutOfEveryShortSequence(journalPages: Int?) throws {
+        let start = try CutRun.newStore(journalPages: journalPages)
         let letters = CutTests.alphabet.count
         var cuts = 0
         // Under a sanitizer the longest sequences take longer than they are worth.
@@ -179,7 +208,7 @@ final class CutRun {
                     sequence.append(rest % letters)
                     rest /= letters
                 }
-                let run = try CutRun(SimulatedDisk(start))
+                let run = try CutRun(SimulatedDisk(start), journalPages: journalPages)
                 for letter in sequence {
                     // The empty letter is closing and opening again.
                     if CutTests.alphabet[letter].isEmpty {
@@ -202,7 +231,8 @@ final class CutRun {
                 run.close()
             }
         }
-        #expect(cuts > (isSlow ? 300 : 3000))
+        // Commits with a journal make fewer calls.
+        #expect(cuts > (isSlow ? 100 : journalPages == nil ? 3000 : 1000))
         print("note: \(cuts) cuts of every short sequence of commits survived")
     }
 
@@ -229,11 +259,11 @@ final class CutRun {
     /// Answers what went wrong, if anything.
     func randomRun(
         _ random: inout SeededRandom, _ start: [UInt8], _ durability: PageStoreOptions.Durability = .full,
-        faults: FaultInjection? = nil, ignoringFlushes: Bool = false
+        faults: FaultInjection? = nil, ignoring: SimulatedDisk.Flushes = .none, journalPages: Int? = nil
     ) throws -> String? {
         let disk = SimulatedDisk(start)
-        disk.ignoresFlushes = ignoringFlushes
-        let run = try CutRun(disk, durability, faults: faults)
+        disk.ignored = ignoring
+        let run = try CutRun(disk, durability, faults: faults, journalPages: journalPages)
         defer { run.close() }
         var pinned: [(snapshot: PageSnapshot, contents: Contents)] = []
         // Few runs are long: what goes wrong goes wrong early, and of many short ones there can be more.
@@ -274,6 +304,19 @@ final class CutRun {
                 + "from seed \(PropertyTest.firstSeed(part: part))")
     }
 
+    /// With journals that are full after one commit, or many.
+    @Test(arguments: 0 ..< 4) func journaledRunsSurviveRandomCuts(part: Int) throws {
+        let starts = try [2, 4, 9, 30].map { (pages: $0, start: try CutRun.newStore(journalPages: $0)) }
+        try PropertyTest.run(rounds: 75, part: part) { random, comment in
+            let (pages, start) = random.pick(starts)
+            let complaint = try randomRun(&random, start, journalPages: pages)
+            if let complaint { Issue.record("\(complaint); \(pages) pages of journal; \(comment)") }
+        }
+        print(
+            "note: \(TestScale.times(75)) random journaled runs survive cuts, "
+                + "from seed \(PropertyTest.firstSeed(part: part))")
+    }
+
     @Test func runsWithLargePagesSurviveRandomCuts() throws {
         let start = try CutRun.newStore(pageBytes: 16384)
         #expect(start.count == 5 * 16384)
@@ -284,10 +327,10 @@ final class CutRun {
     }
 
     /// Without flushes commits may be lost, but what is found is some version, whole.
-    @Test func relaxedRunsSurviveRandomCutsAsSomeVersion() throws {
-        let start = try CutRun.newStore()
+    @Test(arguments: [nil, 3, 16]) func relaxedRunsSurviveRandomCutsAsSomeVersion(journalPages: Int?) throws {
+        let start = try CutRun.newStore(journalPages: journalPages)
         try PropertyTest.run(rounds: 60) { random, comment in
-            let complaint = try randomRun(&random, start, .relaxed)
+            let complaint = try randomRun(&random, start, .relaxed, journalPages: journalPages)
             #expect(complaint == nil, "\(comment)")
         }
     }
@@ -295,18 +338,27 @@ final class CutRun {
     @Test func aMissingFlushIsFound() throws {
         let start = try CutRun.newStore()
         var random = SeededRandom(seed: 1)
-        let found = try (0 ..< 60).contains { _ in try randomRun(&random, start, ignoringFlushes: true) != nil }
+        let found = try (0 ..< 60).contains { _ in try randomRun(&random, start, ignoring: .all) != nil }
         #expect(found)
     }
 
-    @Test func aPageUsedAgainTooEarlyIsFound() throws {
-        let start = try CutRun.newStore()
+    @Test func aRecordOfTheJournalWithoutItsFlushIsFound() throws {
+        let start = try CutRun.newStore(journalPages: 30)
+        var random = SeededRandom(seed: 1)
+        let found = try (0 ..< 60).contains { _ in
+            try randomRun(&random, start, ignoring: .behindOneWrite, journalPages: 30) != nil
+        }
+        #expect(found)
+    }
+
+    @Test(arguments: [nil, 3]) func aPageUsedAgainTooEarlyIsFound(journalPages: Int?) throws {
+        let start = try CutRun.newStore(journalPages: journalPages)
         var random = SeededRandom(seed: 1)
         let faults = FaultInjection(reusesPagesTooEarly: true)
         var found = false
         for _ in 0 ..< 60 where !found {
             do {
-                found = try randomRun(&random, start, faults: faults) != nil
+                found = try randomRun(&random, start, faults: faults, journalPages: journalPages) != nil
             } catch is DatabaseError {
                 // Damaged before the cut.
                 found = true
@@ -317,16 +369,16 @@ final class CutRun {
 
     /// Each call of a commit fails in each way: the store goes on or says that it must be opened anew, and either way
     /// what was acknowledged is there.
-    @Test func failingCallsLoseNothing() throws {
-        let start = try CutRun.newStore()
+    @Test(arguments: [nil, 8]) func failingCallsLoseNothing(journalPages: Int?) throws {
+        let start = try CutRun.newStore(journalPages: journalPages)
         var failures = 0
         var refusals = 0
         for fault in SimulatedDisk.Fault.allCases {
             for call in 0 ..< 14 {
                 let disk = SimulatedDisk(start)
                 disk.failing = (call, fault)
-                let run = try CutRun(disk)
-                for letter in [1, 4, 3, 0] {
+                let run = try CutRun(disk, journalPages: journalPages)
+                for letter in [1, 0, 4, 3, 0] {
                     do {
                         try run.commit(CutTests.alphabet[letter])
                     } catch let error as DatabaseError {

@@ -334,7 +334,7 @@ import Testing
 }
 
 /// A disk of which one byte is not what it was.
-private final class FlippingDisk: Disk, @unchecked Sendable {  // @unchecked: one test, one thread
+final class FlippingDisk: Disk, @unchecked Sendable {  // @unchecked: one test, one thread
     let path = ":flipping:"
     private let bytes: [UInt8]
     var flip = (position: 0, mask: UInt8(0))
@@ -387,7 +387,7 @@ enum HostileFile {
         bytes.replaceSubrange(slot ..< slot + 8, with: checksum(Array(bytes[slot + 8 ..< slot + 4096])))
     }
 
-    private static func checksum(_ bytes: [UInt8]) -> [UInt8] {
+    static func checksum(_ bytes: [UInt8]) -> [UInt8] {
         let sum = motte_shim_page_checksum(bytes, bytes.count)
         return (0 ..< 8).map { UInt8(truncatingIfNeeded: sum >> (8 * UInt64($0))) }
     }

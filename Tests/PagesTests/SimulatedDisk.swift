@@ -23,11 +23,18 @@ final class SimulatedDisk: Disk, @unchecked Sendable {  // @unchecked: one test,
     let start: [UInt8]
     private(set) var bytes: [UInt8]
     private(set) var operations: [Operation] = []
-    /// A disk that says yes and does nothing.
-    var ignoresFlushes = false
+    /// Flushes to which the disk says yes and does nothing.
+    enum Flushes {
+        case none, all
+        /// Those that follow one write and no more, as those of a journal's records do.
+        case behindOneWrite
+    }
+
+    var ignored = Flushes.none
     /// Fails the call with this number, counted from 0 over writes, resizes and flushes.
     var failing: (call: Int, fault: Fault)?
     private(set) var callCount = 0
+    private var callsSinceFlush = 0
 
     init(_ start: [UInt8] = []) {
         self.start = start
@@ -60,7 +67,8 @@ final class SimulatedDisk: Disk, @unchecked Sendable {  // @unchecked: one test,
 
     func flush() throws(DatabaseError) {
         if nextFault() != nil { throw DatabaseError(.inputOutput, "the test's disk did not flush") }
-        if !ignoresFlushes { operations.append(.flush) }
+        if !isIgnored { operations.append(.flush) }
+        callsSinceFlush = 0
     }
 
     private func nextFault() -> Fault? {
@@ -68,7 +76,16 @@ final class SimulatedDisk: Disk, @unchecked Sendable {  // @unchecked: one test,
         return failing.flatMap { $0.call == callCount ? $0.fault : nil }
     }
 
+    private var isIgnored: Bool {
+        switch ignored {
+        case .none: false
+        case .all: true
+        case .behindOneWrite: callsSinceFlush == 1
+        }
+    }
+
     private func record(_ operation: Operation) {
+        callsSinceFlush += 1
         operations.append(operation)
         SimulatedDisk.apply(operation, to: &bytes)
     }

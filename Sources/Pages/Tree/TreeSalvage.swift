@@ -4,7 +4,11 @@
 /// The newest root that is left is walked. Where a node below it is gone, its keys are taken from older leaves that no
 /// longer belong to the tree but are still there: so an entry may come back as it was before, or that was deleted. When
 /// all known roots are gone, that is so for every key. When no slot is readable, the node with the highest version and
-/// level is the root: every commit wrote one. Chunks that only a damaged leaf led to are found by their checksums
+/// level is the root: every commit of the tree wrote one.
+///
+/// Records of journals are found by their checksums too. Those that follow the root one upon the other change what its
+/// tree says; those behind a gap do as well, but then any key may be older. For keys of a node that is gone records
+/// count like leaves. Chunks that only a damaged leaf led to are found by their checksums
 /// (`OrphanChunks`); the account of space says which pages belong to the newest version.
 import MotteValues
 
@@ -52,6 +56,10 @@ struct TreeSalvage {
     private var leaves: [PageRef] = []
     private var top: (reference: PageRef, level: Int)?
     private var visited: Set<Int> = []
+    /// By version.
+    private var records: [FoundRecord] = []
+    /// Keys of which a record says that they are gone.
+    private var deleted: Set<[UInt8]> = []
     /// The tree that is walked is not the newest one: all that it holds may be older.
     private var isOlderTree = false
     /// The newest slot that can be read, whether its root can or not.
@@ -74,10 +82,10 @@ struct TreeSalvage {
         try findNodes()
     }
 
-    /// Nodes that were found, of whatever version.
-    var nodeCount: Int { leaves.count + (top == nil ? 0 : 1) }
+    /// Nodes and records that were found, of whatever version.
+    var findCount: Int { leaves.count + (top == nil ? 0 : 1) + records.count }
 
-    /// Every sound node of the file, leaves by version.
+    /// Every sound node of the file and record of a journal, leaves and records by version.
     private mutating func findNodes() throws(DatabaseError) {
         guard pageCount > TreeFormat.firstPage else { return }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: image.pageBytes, alignment: 16)
@@ -88,6 +96,9 @@ struct TreeSalvage {
             if let cipher = image.cipher {
                 let unit = PageCipher.Unit(kind: .node, page: page)
                 guard try cipher.unseal(unit, base, count: image.pageBytes) else { continue }
+            } else if let record = try FoundRecord(disk, page: page, UnsafeRawBufferPointer(buffer)) {
+                records.append(record)
+                continue
             }
             let node = TreeNode(base)
             let reference = PageRef(page: page, birth: node.birth, checksum: node.checksum, byteCount: 0)
@@ -100,6 +111,7 @@ struct TreeSalvage {
             top = (reference, node.level)
         }
         leaves.sort { $0.birth > $1.birth }
+        records.sort { $0.version < $1.version }
     }
 
     /// `columns`: of the schema in a catalog record, nil if it cannot be read.
@@ -118,15 +130,56 @@ struct TreeSalvage {
         for slot in slots where !slot.tree.isNone && slot.pageCount <= image.pageLimit {
             if newest == nil { newest = slot }
             if try node(slot.tree, slot.level) != nil {
-                return try walk(slot.tree, slot.level, [], nil)
+                try walk(slot.tree, slot.level, [], nil)
+                return try applyRecords(after: slot.version)
             }
             note(slot.tree.page, "the root of version \(slot.version) is damaged")
             isOlderTree = true
         }
-        guard let top else { return }
         // Every root that is known of is gone: the highest node left is no root, and any key may be below another one.
-        if isOlderTree { return try fillGap([], nil) }
+        guard let top, !isOlderTree else { return try fillGap([], nil) }
         try walk(top.reference, top.level, [], nil)
+        try applyRecords(after: top.reference.birth)
+    }
+
+    /// What the journal changes in the tree of this version.
+    private mutating func applyRecords(after root: UInt64) throws(DatabaseError) {
+        // Of a root that is known those of its own journal, as there may be some that never counted.
+        let own = newest.flatMap { $0.version == root ? $0.journal : nil }
+        let (following, behind) = FoundRecord.course(
+            own.map { own in records.filter { $0.salt == own.salt } } ?? records, after: root)
+        for record in following { try apply(record, isCertain: !isOlderTree) }
+        let last = following.last?.version ?? root
+        let end = max(newest?.journal?.sealed ?? 0, behind.last?.version ?? 0)
+        guard end > last else { return try noteStrays(after: root) }
+        note(behind.first?.page, "records of the journal between version \(last) and \(end) are damaged")
+        // What they changed is older now, and what they added is missing.
+        recovered.formUnion(entries.keys)
+        report.gaps.append(KeyGap(from: [], to: nil))
+        for record in behind { try apply(record, isCertain: false) }
+    }
+
+    /// A record of which something is left at the end is one that a cut took, or the last commit.
+    private mutating func noteStrays(after version: UInt64) throws(DatabaseError) {
+        guard let newest, newest.version == version, let journal = newest.journal else { return }
+        var state = JournalState(newest)
+        try state.readOn(journal, disk, pageBytes: image.pageBytes, through: .max)
+        let strays = try state.strayVersions(journal, disk, pageBytes: image.pageBytes)
+        guard let stray = strays.max() else { return }
+        note(journal.run.start + state.usedPages, "the record of version \(stray) in the journal is not whole")
+    }
+
+    private mutating func apply(_ record: FoundRecord, isCertain: Bool) throws(DatabaseError) {
+        var changed: Set<[UInt8]> = []
+        try record.forEach(disk, pageBytes: image.pageBytes) { key, value in
+            entries[key] = value
+            changed.insert(key)
+            if value == nil { deleted.insert(key) } else { deleted.remove(key) }
+            if value == nil || isCertain { recovered.remove(key) } else { recovered.insert(key) }
+        }
+        let stillLost = lostKeys.filter { !changed.contains($0) }
+        report.lostValueCount -= lostKeys.count - stillLost.count
+        lostKeys = stillLost
     }
 
     private mutating func note(_ page: Int?, _ what: String) {
@@ -185,18 +238,30 @@ struct TreeSalvage {
         }
     }
 
-    /// Keys in `low ..< high` from leaves that are not part of the tree, the youngest first.
+    /// Keys in `low ..< high` from leaves that are not part of the tree and from records, the youngest first.
     private mutating func fillGap(_ low: [UInt8], _ high: [UInt8]?) throws(DatabaseError) {
         let gap = KeyGap(from: low, to: high)
         report.gaps.append(gap)
+        var rest = records
+        var gone: Set<[UInt8]> = []
+        func fill(from record: FoundRecord) throws(DatabaseError) {
+            try record.forEach(disk, pageBytes: image.pageBytes) { key, value in
+                if entries[key] != nil || gone.contains(key) || !gap.contains(key) { return }
+                guard let value else { return _ = gone.insert(key) }
+                entries[key] = value
+                recovered.insert(key)
+            }
+        }
         for reference in leaves where !visited.contains(reference.page) {
+            while let record = rest.last, record.version > reference.birth { try fill(from: rest.removeLast()) }
             guard let leaf = try node(reference, 0) else { continue }
             for index in 0 ..< leaf.count {
                 let key = [UInt8](leaf.key(index))
-                if entries[key] != nil || !gap.contains(key) { continue }
+                if entries[key] != nil || gone.contains(key) || !gap.contains(key) { continue }
                 if try keep(leaf, index) { recovered.insert(key) }
             }
         }
+        for record in rest.reversed() { try fill(from: record) }
     }
 
     /// Chunks that belong where something is missing, or where there is only an older one.
@@ -211,6 +276,7 @@ struct TreeSalvage {
         } catch {
             guard error.code == .corrupted else { throw error }
         }
+        if let journal = newest?.journal { know(journal.run.start ..< journal.run.end) }
         if let map = state?.map {
             for run in map.free + map.dead.map(\.run) { know(run.start ..< run.end) }
             // What is behind its end, where the file is not shorter.
@@ -220,7 +286,7 @@ struct TreeSalvage {
         // there before.
         let isCertain = state != nil && newest?.durable == newest?.version
         try OrphanChunks(disk, image.layout, columns, isKnown: isKnown).forEach { found in
-            guard report.gaps.contains(where: { $0.contains(found.key) }) else { return }
+            guard report.gaps.contains(where: { $0.contains(found.key) }), !deleted.contains(found.key) else { return }
             if entries[found.key] != nil, state == nil || !recovered.contains(found.key) { return }
             entries[found.key] = found.bytes
             if isCertain { recovered.remove(found.key) } else { recovered.insert(found.key) }
@@ -265,11 +331,11 @@ extension TreeSalvage {
         let disk = try FileDisk(path, isWritable: false, making: nil)
         defer { disk.close() }
         var best: TreeSalvage?
-        // The first page may be what is damaged: then the page size is the one with which most nodes are found.
+        // The first page may be what is damaged: then the page size is the one with which most is found.
         for pageBytes in TreeFormat.pageSizes {
             for cipher in try TreeSalvage.ciphers(disk, pageBytes, encryptionKey) {
                 let salvage = try TreeSalvage(disk, pageBytes: pageBytes, cipher)
-                if salvage.nodeCount > best?.nodeCount ?? 0 { best = salvage }
+                if salvage.findCount > best?.findCount ?? 0 { best = salvage }
             }
         }
         guard var salvage = best else {

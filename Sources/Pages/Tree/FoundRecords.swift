@@ -1,0 +1,73 @@
+/// Records of journals that salvage finds without a root, by their checksums, and in which order they count.
+import MotteValues
+
+struct FoundRecord {
+    let page: Int
+    let version: UInt64
+    let salt: UInt64
+    /// The checksum of the record before it; of the first one its root's version.
+    let previous: UInt64
+    let checksum: UInt64
+    let byteCount: Int
+
+    /// No commit writes so long a one; what only looks like a record is not read for nothing.
+    private static let mostBytes = 16 << 20
+
+    /// The record that begins with this page; nil where none does.
+    init?(_ disk: any Disk, page: Int, _ head: UnsafeRawBufferPointer) throws(DatabaseError) {
+        func word(_ offset: Int) -> UInt64 {
+            UInt64(littleEndian: head.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        }
+        guard head.count >= JournalRecord.headerBytes, UInt32(truncatingIfNeeded: word(8)) == JournalRecord.magic
+        else { return nil }
+        let pageBytes = head.count
+        self.page = page
+        byteCount = Int(word(8) >> 32)
+        salt = word(24)
+        previous = word(32)
+        guard byteCount <= FoundRecord.mostBytes else { return nil }
+        let count = JournalRecord.pageCount(byteCount, pageBytes: pageBytes) * pageBytes
+        let salt = salt
+        let found = try FoundRecord.read(disk, page * pageBytes, count) { bytes in
+            JournalRecord(at: bytes, salt: salt, pageBytes: pageBytes)
+                .flatMap { JournalRecord.entries(in: bytes) == nil ? nil : $0 }
+        }
+        guard let found = found.flatMap({ $0 }) else { return nil }
+        version = found.version
+        checksum = found.checksum
+    }
+
+    /// Every entry, with its value or, where it deletes, nil.
+    func forEach(
+        _ disk: any Disk, pageBytes: Int, _ visit: (_ key: [UInt8], _ value: [UInt8]?) -> Void
+    ) throws(DatabaseError) {
+        _ = try FoundRecord.read(disk, page * pageBytes, byteCount) { bytes in
+            for entry in JournalRecord.entries(in: bytes) ?? [] {
+                visit(Array(entry.key), entry.isDelete ? nil : Array(entry.value))
+            }
+        }
+    }
+
+    /// nil where the file is shorter.
+    private static func read<Answer>(
+        _ disk: any Disk, _ offset: Int, _ count: Int, _ body: (UnsafeRawBufferPointer) -> Answer
+    ) throws(DatabaseError) -> Answer? {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
+        defer { buffer.deallocate() }
+        return try disk.read(buffer, at: offset) == count ? body(UnsafeRawBufferPointer(buffer)) : nil
+    }
+
+    /// Of records in the order of their versions: those that follow a root one upon the other, and what lies behind a
+    /// gap in them.
+    static func course(
+        _ records: [FoundRecord], after root: UInt64
+    ) -> (following: [FoundRecord], behind: [FoundRecord]) {
+        var following: [FoundRecord] = []
+        var (version, chain) = (root, root)
+        for record in records where record.version > version && record.previous == chain {
+            following.append(record)
+            (version, chain) = (record.version, record.checksum)
+        }
+        return (following, records.filter { $0.version > version })
+    }
+}
