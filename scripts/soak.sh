@@ -17,7 +17,7 @@ plan=(
     "cuts:random runs on a disk that is cut, and every cut of every short one"
     "flips:every byte of a page file flipped, one by one; each 23rd of an encrypted one"
     "pinned:commits under a pinned reader, space used again"
-    "kills:processes killed at random moments, two at work, over both page stores"
+    "kills:processes killed at random moments, two at work, over both page stores and with a journal"
 )
 jobs=${MOTTE_JOBS:-$(nproc)}
 logs=build/soak-logs
@@ -36,9 +36,9 @@ run_tests() {
 }
 
 soak_model() { run_tests 40 '^StorageTests\.EverythingTests'; }
-soak_cuts() { run_tests 334 '^PagesTests\.CutTests/(randomRuns|everyCut)'; }
+soak_cuts() { run_tests 334 '^PagesTests\.CutTests/(randomRuns|journaledRuns|everyCut)'; }
 soak_flips() {
-    run_tests 100 '^PagesTests\.DamageTests/everyFlipped'
+    run_tests 100 '^PagesTests\.(DamageTests|JournalDamageTests)/everyFlipped'
     run_tests 10 '^PagesTests\.EncryptionTests/everyFlipped'
 }
 soak_pinned() { run_tests 200 '^PagesTests\.SpaceTests/spaceBehind'; }
@@ -52,8 +52,10 @@ import re, sys
 text = open(sys.argv[1], encoding="utf-8", errors="replace").read()
 sums = {}
 forms = [
-    r"note: (\d+) (random operations) agree", r"note: (\d+) (random runs) survive", r"note: (\d+) (cuts) of",
-    r"note: of (\d+) ((?:encrypted )?bytes) flipped", r"note: (\d+) (commits) under", r": (\d+) (cycles), ",
+    r"note: (\d+) (random operations) agree", r"note: (\d+) (random (?:journaled )?runs) survive",
+    r"note: (\d+) (cuts) of",
+    r"note: of (\d+) ((?:encrypted )?bytes) flipped",
+    r"note: (\d+) (commits) under", r": (\d+) (cycles), ",
     r", (\d+) (kills), ",
 ]
 for form in forms:

@@ -22,7 +22,10 @@ SCALE = float(os.environ.get("MOTTE_TEST_SCALE", "1"))
 SEED = int(os.environ.get("MOTTE_TEST_SEED", str(random.SystemRandom().randrange(1 << 32))))
 chance = random.Random(SEED)
 # Of killing, at scale 1: of programs that are started anew, and of processes that are only forked.
-CYCLES = {"lmdb": 40, "own": 40}
+CYCLES = {"lmdb": 40, "own": 40, "journaled": 40}
+# What makes a file of each form; with a journal from the first commit on, which is full after a few.
+FORMS = {"lmdb": {"MOTTE_PAGER": "lmdb"}, "own": {"MOTTE_PAGER": "own", "MOTTE_JOURNAL_PAGES": "0"},
+         "journaled": {"MOTTE_PAGER": "own", "MOTTE_JOURNAL_PAGES": "12"}}
 QUICK_CYCLES = 200
 
 
@@ -327,14 +330,14 @@ def main():
     tests = [killed_processes_lose_nothing, killed_writers_and_observers_leave_nothing_behind,
              a_killed_writer_stops_nobody, a_writer_killed_behind_any_call_stops_nobody,
              every_commit_is_flushed, the_trace_notices_missing_flushes, a_failing_flush_is_reported]
-    # Files are made in either form.
-    runs = [(pager, test) for pager in ("lmdb", "own") for test in tests]
+    # Files are made in every form.
+    runs = [(pager, test) for pager in FORMS for test in tests]
     folder = pathlib.Path(tempfile.mkdtemp(prefix="motte-crash-"))
     failed = 0
     try:
         compile_programs(folder)
         for pager, test in runs:
-            os.environ["MOTTE_PAGER"] = pager
+            os.environ.update(FORMS[pager])
             name = f"{pager}: " + test.__name__.replace("_", " ")
             began = time.monotonic()
             try:
