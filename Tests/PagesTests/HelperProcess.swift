@@ -153,6 +153,11 @@ final class HelperProcess {
             batch = PageBatch()
             for number in 0 ..< 200 { batch.delete([9, UInt8(number)]) }
             try store.commitNext(batch)
+        case "empty":
+            var batch = PageBatch()
+            for number in 0 ..< 200 { batch.delete([9, UInt8(number)]) }
+            try store.commitNext(batch)
+            for number in 0 ..< 4 { try store.commitNext([("b", [UInt8(number)])]) }
         case "memory":
             var batch = PageBatch()
             let value = [UInt8](repeating: 1, count: 16_000)

@@ -127,6 +127,29 @@ import Testing
         #expect(try store.check().isEmpty)
     }
 
+    /// A new journal may need a longer file than another process has left.
+    @Test func aJournalBehindAnEndThatAnotherProcessCutIsWhole() throws {
+        let scratch = try Scratch()
+        var options = PageStoreOptions(path: scratch.path())
+        options.pager = .own
+        options.journalPages = 400
+        let store = try PageStore.open(options)
+        var batch = PageBatch()
+        for number in 0 ..< 200 { batch.put([9, UInt8(number)], [UInt8](repeating: 1, count: 40_000)) }
+        try store.commitNext(batch)
+        #expect(try store.statistics().fileBytes > 8_000_000)
+        let helper = try HelperProcess("empty", scratch.path(), environment: ["MOTTE_JOURNAL_PAGES=0"])
+        #expect(helper.line() == "done")
+        helper.join()
+        #expect(try store.statistics().fileBytes < 3_000_000)
+        for round in 0 ..< 4 { try store.commitNext([("a", [UInt8(round)])]) }
+        let statistics = try store.statistics()
+        #expect(statistics.pageCount > 400 && statistics.fileBytes >= statistics.pageCount * 4096)
+        store.close()
+        let again = try PageStore.open(options)
+        #expect(try again.snapshot().value("a") == [3] && again.snapshot().passedOver == nil && again.check().isEmpty)
+    }
+
     /// More pins than a process has words for: nothing is lost, only space is kept longer.
     @Test func moreVersionsThanPinsStayWhole() throws {
         let test = try TestStore(.own)
