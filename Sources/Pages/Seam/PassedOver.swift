@@ -2,7 +2,8 @@
 ///
 /// A power cut during a commit leaves one such slot, and what it took was never acknowledged; the page file cannot tell
 /// that from damage to the newest commit. Two such slots are more than one cut leaves where commits are flushed: so
-/// that is called damage. After a kill there is none, because what was written is then in the file.
+/// that is called damage. After a kill there is no such slot, because what was written is then in the file; of a record
+/// of the journal only the first pages may be there.
 import MotteValues
 
 package struct PassedOver: Sendable, Equatable, CustomStringConvertible {
