@@ -120,20 +120,7 @@ final class ClassPlan {
 
     /// What a property has when a document does not name it.
     func defaultValue(_ field: Field) -> ValueView {
-        if field.property.isNullable { return .null }
-        switch field.property.type {
-        case .bool: return .bool(false)
-        case .int: return .int(0)
-        case .float: return .float(0)
-        case .double: return .double(0)
-        case .string: return .string(UnsafeRawBufferPointer(start: nil, count: 0))
-        case .data: return .data(UnsafeRawBufferPointer(start: nil, count: 0))
-        case .timestamp: return .timestamp(Timestamp(seconds: 0, nanoseconds: 0))
-        case .decimal: return .decimal(.zero)
-        case .objectID: return .objectID(.zero)
-        case .uuid: return .uuid(UUIDBytes(low: 0, high: 0))
-        case .link, .mixed, .linkingObjects: return .null
-        }
+        field.property.type.defaultValue(isNullable: field.property.isNullable)
     }
 
     /// An error about one property, as messages of imports name it.

@@ -49,14 +49,14 @@ class CollectionObserver: Observer {
     }
 }
 
-/// Of lists, and of sets, whose edits are logged in the same way.
-final class ListObserver: CollectionObserver {
-    private let list: LiveElements
-    private var oldCount = 0
+/// Of what an object holds and the change log has the edits of, so that its count is enough to remember.
+class ElementsObserver: CollectionObserver {
+    final let elements: LiveElements
+    final var oldCount = 0
 
-    init(_ list: LiveElements, _ filter: KeyPathFilter?) throws(DatabaseError) {
-        self.list = list
-        try super.init(list, filter)
+    init(_ elements: LiveElements, _ filter: KeyPathFilter?) throws(DatabaseError) {
+        self.elements = elements
+        try super.init(elements, filter)
     }
 
     override var memory: any Sendable { oldCount }
@@ -69,28 +69,32 @@ final class ListObserver: CollectionObserver {
     override func initialState() throws(DatabaseError) -> ChangeSet {
         var changes = try super.initialState()
         // The owner may have gone between registering and now.
-        guard try list.owner.exists() else {
+        guard try elements.owner.exists() else {
             changes.isSourceDeleted = true
             return changes
         }
-        oldCount = try list.count()
+        oldCount = try elements.count()
         return changes
     }
+}
 
+/// Of lists, and of sets, whose edits are logged in the same way.
+final class ListObserver: ElementsObserver {
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
         guard context.moved else { return nil }
         version = context.to
-        guard try list.owner.exists() else { return ended(oldCount, context) }
+        let owner = elements.owner
+        guard try owner.exists() else { return ended(oldCount, context) }
         guard let summary = try context.summary() else { return try restart() }
         var replay = ListReplay(count: oldCount)
-        let edits = summary.table(list.owner.table)?.list(list.column, list.owner.key.rawValue)?.operations ?? []
+        let edits = summary.table(owner.table)?.list(elements.column, owner.key.rawValue)?.operations ?? []
         for edit in edits { replay.apply(edit) }
-        let newCount = try list.count()
+        let newCount = try elements.count()
         guard !replay.isBroken, replay.count == newCount else {
             throw .corrupted("the change log of a list does not add up to the list")
         }
         oldCount = newCount
-        let modified = try context.changedPositions(list, filter)
+        let modified = try context.changedPositions(elements, filter)
         if edits.isEmpty, modified.isEmpty { return nil }
         return changeSet(replay.difference(modified: modified), context)
     }

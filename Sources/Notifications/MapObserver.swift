@@ -4,30 +4,12 @@ import MotteSchemaModel
 import MotteStorage
 import MotteValues
 
-final class MapObserver: CollectionObserver {
+final class MapObserver: ElementsObserver {
     private let map: LiveMap
-    private var oldCount = 0
 
     init(_ map: LiveMap, _ filter: KeyPathFilter?) throws(DatabaseError) {
         self.map = map
         try super.init(map, filter)
-    }
-
-    override var memory: any Sendable { oldCount }
-
-    override func remember(_ memory: any Sendable, at version: Version) {
-        super.remember(memory, at: version)
-        oldCount = memory as? Int ?? oldCount
-    }
-
-    override func initialState() throws(DatabaseError) -> ChangeSet {
-        var changes = try super.initialState()
-        guard try map.owner.exists() else {
-            changes.isSourceDeleted = true
-            return changes
-        }
-        oldCount = try map.count()
-        return changes
     }
 
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {

@@ -20,6 +20,24 @@ package enum PropertyType: UInt32, Sendable, CaseIterable {
     case mixed = 14
     case linkingObjects = 100
 
+    /// What a property has that nobody gave a value.
+    package func defaultValue(isNullable: Bool) -> ValueView {
+        if isNullable { return .null }
+        switch self {
+        case .bool: return .bool(false)
+        case .int: return .int(0)
+        case .float: return .float(0)
+        case .double: return .double(0)
+        case .string: return .string(UnsafeRawBufferPointer(start: nil, count: 0))
+        case .data: return .data(UnsafeRawBufferPointer(start: nil, count: 0))
+        case .timestamp: return .timestamp(Timestamp(seconds: 0, nanoseconds: 0))
+        case .decimal: return .decimal(.zero)
+        case .objectID: return .objectID(.zero)
+        case .uuid: return .uuid(UUIDBytes(low: 0, high: 0))
+        case .link, .mixed, .linkingObjects: return .null
+        }
+    }
+
     /// As it is written in schema texts and messages.
     package var name: String {
         switch self {

@@ -73,25 +73,10 @@ struct RowBatch {
     /// A default where the batch does not name the column.
     @inline(__always)
     func value(_ slot: Int, _ row: Int) -> ValueView {
-        guard let source = sources[slot] else { return defaultValue(layout.columns[slot]) }
-        return source.view(row, layout.columns[slot].type)
-    }
-
-    private func defaultValue(_ column: StoredColumn) -> ValueView {
-        if column.isNullable { return .null }
-        switch column.type {
-        case .bool: return .bool(false)
-        case .int: return .int(0)
-        case .float: return .float(0)
-        case .double: return .double(0)
-        case .string: return .string(UnsafeRawBufferPointer(start: nil, count: 0))
-        case .data: return .data(UnsafeRawBufferPointer(start: nil, count: 0))
-        case .timestamp: return .timestamp(Timestamp(seconds: 0, nanoseconds: 0))
-        case .decimal: return .decimal(.zero)
-        case .objectID: return .objectID(.zero)
-        case .uuid: return .uuid(UUIDBytes(low: 0, high: 0))
-        case .link, .mixed, .linkingObjects: return .null
+        guard let source = sources[slot] else {
+            return layout.columns[slot].type.defaultValue(isNullable: layout.columns[slot].isNullable)
         }
+        return source.view(row, layout.columns[slot].type)
     }
 
     // MARK: Checking

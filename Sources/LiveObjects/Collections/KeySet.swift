@@ -131,13 +131,8 @@ package struct KeySet: Sendable {
 
     /// `position` is below the count.
     package subscript(position: Int) -> Int64 {
-        var low = 0
-        var high = starts.count
-        while low < high {
-            let middle = (low + high) / 2
-            if starts[middle] <= position { low = middle + 1 } else { high = middle }
-        }
-        return blocks[low - 1].key(position - starts[low - 1])
+        let block = starts.last(upTo: position)
+        return blocks[block].key(position - starts[block])
     }
 
     /// How many keys are below one, and whether it is there itself.

@@ -244,7 +244,7 @@ private struct KeyGroup: Sendable {
 
 extension [Int] {
     /// Of ascending positions, the index of the last one that is not above a position.
-    fileprivate func last(upTo position: Int) -> Int {
+    func last(upTo position: Int) -> Int {
         var low = 0
         var high = count
         while low < high {
