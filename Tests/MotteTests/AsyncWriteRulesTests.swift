@@ -90,6 +90,26 @@ private final class Desk: @unchecked Sendable {
         #expect(try await desk.idle() == ["1 true", "2 true"])
     }
 
+    @Test func freezingShowsTheWritesBefore() async throws {
+        let desk = try Desk()
+        desk.here { realm in
+            realm.writeAsync { add(realm, 1) }
+            realm.writeAsync {
+                add(realm, 2)
+                let frozen = Array(realm.freeze().objects(Counter.self).map(\.id))
+                desk.tell("\(frozen) of \(realm.objects(Counter.self).count)")
+            } onComplete: {
+                desk.tell("written \($0 == nil)")
+            }
+            realm.beginWrite()
+            add(realm, 3)
+            realm.commitAsyncWrite(allowGrouping: true) { desk.tell("grouped \($0 == nil)") }
+            desk.tell("\(Array(realm.freeze().objects(Counter.self).map(\.id)))")
+        }
+        let told = try await desk.idle().sorted()
+        #expect(told == ["[3, 1] of 3", "[3]", "grouped true", "written true"])
+    }
+
     @Test func rules29And30CancellingAndBeingBusy() async throws {
         let desk = try Desk()
         try desk.here { realm in
