@@ -26,8 +26,8 @@ struct ChunkBuffers {
 
     static let longMark: UInt32 = 1 << 31
     private var longs: [LongText] = []
-    private let longLimit: Int
-    private let longSource: (any LongTextSource)?
+    private var longLimit: Int
+    private var longSource: (any LongTextSource)?
 
     init(_ kind: ColumnKind, isNullable: Bool, capacity: Int, long source: (any LongTextSource)?) {
         longSource = kind.mayBeLong ? source : nil
@@ -42,6 +42,16 @@ struct ChunkBuffers {
         present = .allocate(capacity: isNullable ? self.capacity : 0)
         heapCapacity = isText ? self.capacity * 16 : 0
         heap = .allocate(byteCount: heapCapacity, alignment: 16)
+    }
+
+    /// Where long texts go from now on. Those that are there already stay with the source that they came from.
+    mutating func setLongSource(_ source: (any LongTextSource)?) {
+        longSource = kind.mayBeLong ? source : nil
+        longLimit = longSource?.limit ?? .max
+    }
+
+    var allocatedBytes: Int {
+        capacity * (8 + (hasSizes ? 4 : 0) + (isNullable ? 1 : 0)) + heapCapacity
     }
 
     func deallocate() {
@@ -401,6 +411,12 @@ struct ChunkBuffers {
         guard !longs.isEmpty else { return false }
         for row in 0 ..< count where sizes[row] & Self.longMark != 0 { return true }
         return false
+    }
+
+    /// Of rows that have other values by now, and with them the source.
+    mutating func dropLongTexts() {
+        longs.removeAll()
+        setLongSource(nil)
     }
 
     /// Bytes that the row takes in a chunk's heap.

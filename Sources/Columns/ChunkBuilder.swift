@@ -117,36 +117,36 @@ package final class ChunkBuilder {
         (0 ..< count).compactMap { buffers.pointee.longText($0)?.reference }
     }
 
+    // MARK: Changing hands
+
+    /// Lets go of the write that it was part of, so that a later one may go on with it (`join`). False where one of the
+    /// values lies in that write or in the version below it.
+    package func leaveWrite() -> Bool {
+        guard !buffers.pointee.hasLongTexts else { return false }
+        buffers.pointee.dropLongTexts()
+        return true
+    }
+
+    package func join(_ source: (any LongTextSource)?) { buffers.pointee.setLongSource(source) }
+
+    /// Memory that it holds.
+    package var allocatedBytes: Int { buffers.pointee.allocatedBytes }
+
     // MARK: Encoding
 
+    /// For as long as the builder lives and does not change.
+    package func makeEncoder() -> ChunkEncoder { ChunkEncoder(buffers.pointee) }
+
     /// Exactly the bytes that `encode` makes.
-    package func encodedSize() -> Int { ChunkEncoder(buffers.pointee).size }
+    package func encodedSize() -> Int { makeEncoder().size }
 
     package func encode(key: UnsafeRawBufferPointer) -> [UInt8] {
-        let encoder = ChunkEncoder(buffers.pointee)
+        let encoder = makeEncoder()
         // Every chunk has a header.
         return [UInt8](unsafeUninitializedCapacity: encoder.size) { output, used in
             guard let base = output.baseAddress else { return }
             encoder.write(to: UnsafeMutableRawPointer(base), key: key)
             used = encoder.size
-        }
-    }
-
-    /// Encodes into the memory that `reserve` lends for the size that it takes.
-    @inline(__always)
-    package func encode(key: UnsafeRawBufferPointer, reserve: (Int) -> UnsafeMutableRawPointer) {
-        let encoder = ChunkEncoder(buffers.pointee)
-        encoder.write(to: reserve(encoder.size), key: key)
-    }
-
-    /// Encodes behind what `bytes` holds.
-    package func encode(key: UnsafeRawBufferPointer, appendingTo bytes: inout [UInt8]) {
-        let encoder = ChunkEncoder(buffers.pointee)
-        let start = bytes.count
-        bytes.append(contentsOf: repeatElement(0, count: encoder.size))
-        bytes.withUnsafeMutableBytes { output in
-            guard let base = output.baseAddress else { return }
-            encoder.write(to: base + start, key: key)
         }
     }
 }

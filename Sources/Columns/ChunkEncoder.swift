@@ -1,8 +1,8 @@
 /// How the buffers of a builder become chunk bytes: first what it takes (widths, dictionary, size), then one write.
 import MotteValues
 
-struct ChunkEncoder {
-    let size: Int
+package struct ChunkEncoder {
+    package let size: Int
     private let buffers: ChunkBuffers
     private let header: ChunkHeader
     private let reference: UInt64
@@ -78,8 +78,8 @@ struct ChunkEncoder {
         return any != 0
     }
 
-    /// Writes `size` bytes.
-    func write(to base: UnsafeMutableRawPointer, key: UnsafeRawBufferPointer) {
+    /// Writes `size` bytes. The builder is as it was when this was made.
+    package func write(to base: UnsafeMutableRawPointer, key: UnsafeRawBufferPointer) {
         var output = base + ChunkHeader.size
         if buffers.nullCount > 0 { Self.writeBits(buffers.present, buffers.count, &output) }
         if header.flags & ChunkHeader.hasLongTexts != 0 { writeLongMarks(&output) }

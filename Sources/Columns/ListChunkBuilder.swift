@@ -11,7 +11,7 @@ package final class ListChunkBuilder {
 
     private let elementKind: ColumnKind
     private let isNullable: Bool
-    private let longSource: (any LongTextSource)?
+    private var longSource: (any LongTextSource)?
     private var cells: [Cell] = []
 
     package init(elementKind: ColumnKind, nullable: Bool, capacity: Int, long source: (any LongTextSource)? = nil) {
@@ -93,46 +93,111 @@ package final class ListChunkBuilder {
     /// Elements that were stored elsewhere until now; the builder becomes this row's own.
     package func setInline(_ row: Int, _ elements: ChunkBuilder) { cells[row] = .elements(elements) }
 
+    /// As with `ChunkBuilder`, for all rows.
+    package func leaveWrite() -> Bool {
+        longSource = nil
+        for cell in cells {
+            if case .elements(let builder) = cell, !builder.leaveWrite() { return false }
+        }
+        return true
+    }
+
+    package func join(_ source: (any LongTextSource)?) {
+        longSource = source
+        for cell in cells { if case .elements(let builder) = cell { builder.join(source) } }
+    }
+
+    package var allocatedBytes: Int {
+        cells.reduce(cells.capacity * MemoryLayout<Cell>.stride) { sum, cell in
+            if case .elements(let builder) = cell { return sum + builder.allocatedBytes }
+            return sum
+        }
+    }
+
     /// `isPacked`: lengths in as few bytes as the longest list takes, which readers have to know of; see `FileHeader`.
-    package func encode(key: UnsafeRawBufferPointer, isPacked: Bool = true) -> [UInt8] {
+    /// For as long as the builder lives and does not change.
+    package func makeEncoder(isPacked: Bool = true) -> ListChunkEncoder {
+        var lengths: [UInt32] = []
+        lengths.reserveCapacity(cells.count)
         var inline = 0
         var longest = isPacked ? 0 : Int.max
-        for row in cells.indices {
-            if isExternal(row) {
+        for cell in cells {
+            switch cell {
+            case .empty: lengths.append(0)
+            case .external(let count):
+                lengths.append(UInt32(truncatingIfNeeded: count) | ListChunk.externalBit)
                 longest = .max
-            } else {
-                inline += elementCount(row)
-                longest = max(longest, elementCount(row))
+            case .elements(let builder):
+                lengths.append(UInt32(truncatingIfNeeded: builder.count))
+                inline += builder.count
+                longest = max(longest, builder.count)
             }
         }
         let elements = makeBuilder(capacity: inline)
-        let width = longest <= 0xFF ? 1 : longest <= 0xFFFF ? 2 : 4
-        let lengthBytes = (cells.count * width + 7) & ~7
-        var bytes = [UInt8](repeating: 0, count: ChunkHeader.size + lengthBytes)
-        bytes.withUnsafeMutableBytes { output in
-            for (row, cell) in cells.enumerated() {
-                let length: UInt32
-                switch cell {
-                case .empty: length = 0
-                case .external(let count): length = UInt32(truncatingIfNeeded: count) | ListChunk.externalBit
-                case .elements(let builder):
-                    length = UInt32(truncatingIfNeeded: builder.count)
-                    elements.append(builder, 0 ..< builder.count)
-                }
-                let place = ChunkHeader.size + row * width
-                switch width {
-                case 1: output.storeBytes(of: UInt8(truncatingIfNeeded: length), toByteOffset: place, as: UInt8.self)
-                case 2: output.storeBytes(of: UInt16(truncatingIfNeeded: length), toByteOffset: place, as: UInt16.self)
-                default: output.storeBytes(of: length, toByteOffset: place, as: UInt32.self)
-                }
+        for cell in inline > 0 ? cells : [] {
+            if case .elements(let builder) = cell { elements.append(builder, 0 ..< builder.count) }
+        }
+        return ListChunkEncoder(
+            kind: elementKind, lengths, width: longest <= 0xFF ? 1 : longest <= 0xFFFF ? 2 : 4, elements)
+    }
+
+    package func encode(key: UnsafeRawBufferPointer, isPacked: Bool = true) -> [UInt8] {
+        let encoder = makeEncoder(isPacked: isPacked)
+        // Every chunk has a header.
+        return [UInt8](unsafeUninitializedCapacity: encoder.size) { output, used in
+            guard let base = output.baseAddress else { return }
+            encoder.write(to: UnsafeMutableRawPointer(base), key: key)
+            used = encoder.size
+        }
+    }
+}
+
+/// The lists of a builder, ready to be written.
+package struct ListChunkEncoder {
+    package let size: Int
+    private let header: ChunkHeader
+    private let lengths: [UInt32]
+    private let width: Int
+    /// Of all inline lists; the encoder looks into it.
+    private let elements: ChunkBuilder
+    private let encoder: ChunkEncoder
+
+    fileprivate init(kind: ColumnKind, _ lengths: [UInt32], width: Int, _ elements: ChunkBuilder) {
+        self.lengths = lengths
+        self.width = width
+        self.elements = elements
+        encoder = elements.makeEncoder()
+        var header = ChunkHeader(
+            kind: kind.rawValue | ChunkHeader.listFlag, encoding: 0, width: width == 4 ? 0 : UInt8(width), flags: 0,
+            count: lengths.count)
+        header.payloadSize = Self.padded(lengths.count * width) + encoder.size
+        self.header = header
+        size = ChunkHeader.size + header.payloadSize
+    }
+
+    private static func padded(_ size: Int) -> Int { (size + 7) & ~7 }
+
+    /// Writes `size` bytes.
+    package func write(to base: UnsafeMutableRawPointer, key: UnsafeRawBufferPointer) {
+        let start = base + ChunkHeader.size
+        let used = lengths.count * width
+        switch width {
+        case 1:
+            for (row, length) in lengths.enumerated() {
+                start.storeBytes(of: UInt8(truncatingIfNeeded: length), toByteOffset: row, as: UInt8.self)
+            }
+        case 2:
+            for (row, length) in lengths.enumerated() {
+                start.storeBytes(of: UInt16(truncatingIfNeeded: length), toByteOffset: row * 2, as: UInt16.self)
+            }
+        default:
+            for (row, length) in lengths.enumerated() {
+                start.storeBytes(of: length, toByteOffset: row * 4, as: UInt32.self)
             }
         }
-        elements.encode(key: key, appendingTo: &bytes)
-        var header = ChunkHeader(
-            kind: elementKind.rawValue | ChunkHeader.listFlag, encoding: 0, width: width == 4 ? 0 : UInt8(width),
-            flags: 0, count: cells.count)
-        header.payloadSize = bytes.count - ChunkHeader.size
-        bytes.withUnsafeMutableBytes { if let base = $0.baseAddress { header.write(to: base, key: key) } }
-        return bytes
+        for offset in used ..< Self.padded(used) { start.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self) }
+        encoder.write(to: start + Self.padded(used), key: key)
+        withExtendedLifetime(elements) {}
+        header.write(to: base, key: key)
     }
 }

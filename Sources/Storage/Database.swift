@@ -76,15 +76,12 @@ package final class Database: Sendable {
         return true
     }
 
-    /// After this process's own commit: which clusters changed is known without reading the log.
-    func advance(_ snapshot: Snapshot, touched: TouchedPages?) throws(DatabaseError) {
-        try advance(snapshot, to: try pages.snapshot(), touched: touched)
-    }
-
-    func advance(
-        _ snapshot: Snapshot, to newest: PageSnapshot, touched: TouchedPages?
-    ) throws(DatabaseError) {
-        try snapshot.advance(to: newest, catalog: try catalog(in: newest), touched: touched)
+    /// After a commit of `write`, still under its lock: what it changed is known without reading the log.
+    func advance(_ snapshot: Snapshot, to newest: PageSnapshot, after write: WriteTransaction) throws(DatabaseError) {
+        guard write.newCatalog == nil else {
+            return try snapshot.advance(to: newest, catalog: try catalog(in: newest), touched: nil)
+        }
+        snapshot.advance(to: newest, after: write)
     }
 
     /// What the commits in (from, to] changed; nil where records have been trimmed, so that a caller must look anew.
@@ -184,7 +181,8 @@ package final class Database: Sendable {
 
     /// Moves a snapshot of the group's newest version from memory to the file, where it is now.
     package func settle(_ snapshot: Snapshot, _ group: PageGroup) throws(DatabaseError) {
-        try advance(snapshot, to: group.newest, touched: TouchedPages())
+        let newest = group.newest
+        try snapshot.advance(to: newest, catalog: try catalog(in: newest), touched: TouchedPages())
     }
 }
 

@@ -78,11 +78,28 @@ enum PageKeys {
         [0x02, 0x03, 0x04, 0x05, 0x06, 0x08].map { make($0, table.rawValue) }
     }
 
-    private static func make(_ space: UInt8, _ numbers: UInt32...) -> [UInt8] {
-        var key = [UInt8]()
-        key.reserveCapacity(24)
-        key.append(space)
-        for number in numbers { withUnsafeBytes(of: number.bigEndian) { key.append(contentsOf: $0) } }
-        return key
+    private static func make(_ space: UInt8, _ table: UInt32) -> [UInt8] { make(space, 1, table, 0, 0) }
+
+    private static func make(_ space: UInt8, _ table: UInt32, _ next: UInt32) -> [UInt8] {
+        make(space, 2, table, next, 0)
+    }
+
+    private static func make(_ space: UInt8, _ table: UInt32, _ column: UInt32, _ last: UInt32) -> [UInt8] {
+        make(space, 3, table, column, last)
+    }
+
+    /// The first `count` of the numbers.
+    private static func make(
+        _ space: UInt8, _ count: Int, _ first: UInt32, _ second: UInt32, _ third: UInt32
+    ) -> [UInt8] {
+        // Room for what some append; every key has a first byte.
+        [UInt8](unsafeUninitializedCapacity: 24) { buffer, used in
+            guard let base = buffer.baseAddress.map({ UnsafeMutableRawPointer($0) }) else { return }
+            base.storeBytes(of: space, as: UInt8.self)
+            base.storeBytes(of: first.bigEndian, toByteOffset: 1, as: UInt32.self)
+            base.storeBytes(of: second.bigEndian, toByteOffset: 5, as: UInt32.self)
+            base.storeBytes(of: third.bigEndian, toByteOffset: 9, as: UInt32.self)
+            used = 1 + 4 * count
+        }
     }
 }

@@ -88,6 +88,8 @@ package final class Snapshot: RowSource {
     var reading: ReadingCatalog?
     private var directories: [TableDirectory?] = []
     private var readers: [IndexKey: IndexReader] = [:]
+    /// Of the last write on this, for the next one.
+    private var handover: Handover?
 
     init(pages: PageSnapshot, catalog: Catalog, counters: Counters, rowsPerCluster: Int) {
         self.pages = pages
@@ -130,8 +132,31 @@ package final class Snapshot: RowSource {
         IndexView(reader(key))
     }
 
+    // MARK: Writes on this
+
+    /// Whoever takes it has it alone.
+    func takeHandover() -> Handover? {
+        defer { handover = nil }
+        return handover?.version == version ? handover : nil
+    }
+
+    func leave(_ handover: Handover) { self.handover = handover }
+
+    /// To the version that `write`, which began on this one and left the schema alone, has just made.
+    func advance(to newer: PageSnapshot, after write: WriteTransaction) {
+        pages = newer
+        for (index, delta) in write.deltas where !delta.isEmpty { readers[index] = nil }
+        for reader in readers.values { reader.advance(to: newer) }
+        for (table, directory) in directories.enumerated() {
+            directory?.advance(to: newer, after: table < write.writers.count ? write.writers[table] : nil)
+        }
+    }
+
+    // MARK: Moving
+
     /// Moves to `newer`. `touched` says what changed in between, nil if that is not known.
     func advance(to newer: PageSnapshot, catalog newCatalog: Catalog, touched: TouchedPages?) throws(DatabaseError) {
+        if newer.version != handover?.version { handover = nil }
         if newCatalog !== catalog {
             readers.removeAll()
             replaceCatalog(newCatalog)

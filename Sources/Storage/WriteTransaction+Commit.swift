@@ -12,7 +12,7 @@ extension WriteTransaction {
             batch.put(PageKeys.catalog, stamped.encoded())
         }
         for writer in writers {
-            guard let writer, writer.touched || !writer.longLists.isEmpty else { continue }
+            guard let writer, writer.isWritten else { continue }
             if let migration, migration.droppedTables.contains(writer.layout.key) { continue }
             try encode(writer, version, into: &batch)
         }
@@ -38,8 +38,8 @@ extension WriteTransaction {
     }
 
     private func encode(_ writer: TableWriter, _ version: Version, into batch: inout PageBatch) throws(DatabaseError) {
-        var tail = try encodedTail(writer)
-        if let bytes = tail, bytes.count > Tail.sizeLimit {
+        var tail = try tailEncoder(writer)
+        if let encoder = tail, encoder.size > Tail.sizeLimit {
             try writer.foldTail()
             tail = nil
         }
@@ -56,11 +56,13 @@ extension WriteTransaction {
         for list in writer.longLists.values { try list.encode(into: &batch) }
         try writer.balanceLongValues(writesTail: tail != nil).apply(table, longValues, to: &batch)
         if let tail {
-            batch.put(PageKeys.tail(table), tail)
+            let key = PageKeys.tail(table)
+            batch.put(key, valueCount: tail.size) { tail.write(to: $0, pageKey: key) }
         } else if writer.directory.tailRowCount > 0, writer.tailRowCount == 0 {
             batch.delete(PageKeys.tail(table))
         }
-        batch.put(PageKeys.tableState(table), writer.stamp(version.rawValue).encoded(for: table))
+        let state = writer.stamp(version.rawValue)
+        batch.put(PageKeys.tableState(table), valueCount: TableState.encodedSize) { state.write(to: $0, for: table) }
     }
 
     private func deleteAll(with prefix: [UInt8], from batch: inout PageBatch) throws(DatabaseError) {
@@ -73,21 +75,21 @@ extension WriteTransaction {
     }
 
     /// nil where the tail has no rows or has not been touched.
-    private func encodedTail(_ writer: TableWriter) throws(DatabaseError) -> [UInt8]? {
+    private func tailEncoder(_ writer: TableWriter) throws(DatabaseError) -> Tail.Encoder? {
         guard writer.tailRowCount > 0, let overlay = writer.overlay(writer.regularCount) else { return nil }
-        let pageKey = PageKeys.tail(writer.layout.key)
-        var columns: [(key: ColumnKey, bytes: [UInt8])] = []
+        var columns: [(key: ColumnKey, encoder: ColumnEncoder)] = []
+        columns.reserveCapacity(writer.layout.columns.count)
         for (slot, stored) in writer.layout.columns.enumerated() {
             // A tail is rewritten whole, so columns that did not change are loaded too.
             let column =
                 stored.isList
                 ? try writer.lists(slot, writer.regularCount).column
                 : try writer.values(slot, writer.regularCount).column
-            columns.append((stored.key, column.encode(key: pageKey, inTail: true)))
+            columns.append((stored.key, column.makeEncoder(inTail: true)))
         }
-        return Tail.encode(
-            rowCount: overlay.rowCount, firstKey: overlay.firstKey, live: overlay.live?.encoded(key: pageKey) ?? [],
-            columns: columns, pageKey: pageKey)
+        return Tail.Encoder(
+            rowCount: overlay.rowCount, firstKey: overlay.firstKey,
+            live: overlay.live?.encoded(key: PageKeys.tail(writer.layout.key)) ?? [], columns: columns)
     }
 
     private func encodeCluster(
@@ -107,7 +109,10 @@ extension WriteTransaction {
                 if case .sealed(let spooled, _) = column.storage {
                     batch.put(spooled)
                 } else {
-                    batch.put(key, column.encode(key: key))
+                    let encoder = column.makeEncoder()
+                    batch.put(key, valueCount: encoder.size) { place in
+                        key.withUnsafeBytes { encoder.write(to: place, key: $0) }
+                    }
                 }
             }
         }

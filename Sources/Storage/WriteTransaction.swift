@@ -20,6 +20,8 @@ package final class WriteTransaction: RowSource {
     @exclusivity(unchecked) private(set) var writers: [TableWriter?] = []
     @exclusivity(unchecked) private(set) var deltas: [IndexKey: IndexDelta] = [:]
     @exclusivity(unchecked) private var lastDelta: (key: IndexKey, delta: IndexDelta)?
+    /// What the write before has left and this one has not taken up.
+    private var handover: Handover?
     /// Set while this write migrates the file to another schema.
     var migration: SchemaMigration.State?
     /// How long lists are cut; tests cut them small.
@@ -45,8 +47,10 @@ package final class WriteTransaction: RowSource {
         self.database = database
         self.right = right
         spool = PageSpool(database.pages.spoolPlan)
+        handover = base.takeHandover()
         longValues = PendingLongValues(
-            version: base.version.rawValue + 1, limit: LongValues.limit(rowsPerCluster: base.rowsPerCluster), spool)
+            version: base.version.rawValue + 1, limit: LongValues.limit(rowsPerCluster: base.rowsPerCluster), spool,
+            areStored: handover?.hasNoLongValues == true ? false : nil)
         super.init(catalog: base.catalog, counters: base.counters, rowsPerCluster: base.rowsPerCluster)
     }
 
@@ -73,6 +77,7 @@ package final class WriteTransaction: RowSource {
         let index = Int(key.rawValue)
         if index < writers.count, let writer = writers[index] { return writer }
         let directory: TableDirectory
+        var kept: Handover.Tail?
         if newCatalog != nil, base.catalog.table(key) == nil || schemaTouched.contains(key) {
             // A table or column that this write has added: its rows are read through the new layout.
             guard let stored = catalog.table(key) else { throw unknownTable(key) }
@@ -81,8 +86,9 @@ package final class WriteTransaction: RowSource {
                 counters: counters)
         } else {
             directory = try base.directory(key)
+            kept = handover?.takeTail(directory.layout)
         }
-        let writer = TableWriter(directory, spool, longValues)
+        let writer = TableWriter(directory, spool, longValues, kept)
         while writers.count <= index { writers.append(nil) }
         writers[index] = writer
         return writer
@@ -100,7 +106,10 @@ package final class WriteTransaction: RowSource {
         if let lastDelta, lastDelta.key == key { return lastDelta.delta }
         let known = deltas[key]
         let delta = known ?? IndexDelta(isUnique: isUnique, spool: spool)
-        if known == nil { deltas[key] = delta }
+        if known == nil {
+            deltas[key] = delta
+            delta.freeFrom = handover?.takeFree(key)
+        }
         lastDelta = (key, delta)
         return delta
     }
@@ -113,6 +122,7 @@ package final class WriteTransaction: RowSource {
     func install(_ catalog: Catalog, touching tables: Set<TableKey>) {
         newCatalog = catalog
         schemaTouched = tables
+        handover = nil
         self.replaceCatalog(catalog)
         views.removeAll()
         writers.removeAll()
@@ -152,12 +162,13 @@ package final class WriteTransaction: RowSource {
         case .own(let lock):
             try database.pages.commit(batch, lock: lock, version: next)
             // Still under the lock, so that the snapshot is exactly the version just made.
-            try database.advance(base, touched: touchedPages())
+            try database.advance(base, to: try database.pages.snapshot(), after: self)
         case .group(let group):
             // A version that changes the schema is known to all by its number, so it must never be taken back.
             let newest = try group.add(batch, version: next, alone: newCatalog != nil)
-            try database.advance(base, to: newest, touched: touchedPages())
+            try database.advance(base, to: newest, after: self)
         }
+        handOver(next)
         close()
         return next
     }
@@ -172,6 +183,7 @@ package final class WriteTransaction: RowSource {
         views.removeAll()
         writers.removeAll()
         deltas.removeAll()
+        handover = nil
         migration = nil
     }
 
@@ -182,15 +194,13 @@ package final class WriteTransaction: RowSource {
         right = nil
     }
 
-    private func touchedPages() -> TouchedPages {
-        var touched = TouchedPages()
-        for writer in writers {
-            guard let writer, writer.touched else { continue }
-            var clusters: Set<Int> = []
-            for (cluster, overlay) in writer.dirty.enumerated() where overlay != nil { clusters.insert(cluster) }
-            touched.clusters[writer.layout.key] = clusters
-        }
-        for (index, delta) in deltas where !delta.isEmpty { touched.indexes.insert(index) }
-        return touched
+    /// Leaves to the next write on the snapshot what still holds in the version that this one has made.
+    private func handOver(_ version: Version) {
+        guard newCatalog == nil, base.version == version else { return }
+        var next = Handover(version, rest: handover)
+        next.hasNoLongValues = longValues.areNowhere
+        for writer in writers { if let tail = writer?.handOverTail() { next.add(tail) } }
+        for (index, delta) in deltas { if let value = delta.freeFromAfterwards { next.add(index, freeFrom: value) } }
+        base.leave(next)
     }
 }

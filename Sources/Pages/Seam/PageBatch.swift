@@ -51,6 +51,15 @@ package struct PageBatch: ~Copyable {
         value.withUnsafeBytes { add(key, $0, isDelete: false) }
     }
 
+    /// A value of `valueCount` bytes that `write` makes where it is going to lie.
+    @inline(__always)
+    package mutating func put(_ key: [UInt8], valueCount: Int, _ write: (UnsafeMutableRawPointer) -> Void) {
+        guard refusal == nil, mayAdd(key.count, valueCount) else { return }
+        let (spooled, place) = key.withUnsafeBytes { spool.reserve(key: $0, valueCount: valueCount) }
+        write(place)
+        append(spooled.start, key.count, valueCount, isDelete: false)
+    }
+
     package mutating func put(_ key: [UInt8], _ value: [UInt8]) {
         key.withUnsafeBytes { keyBytes in value.withUnsafeBytes { add(keyBytes, $0, isDelete: false) } }
     }

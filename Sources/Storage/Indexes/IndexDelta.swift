@@ -71,7 +71,7 @@ package final class IndexDelta {
     }
 
     /// No committed entry has this value or a higher one.
-    @exclusivity(unchecked) private var freeFrom: UInt64?
+    @exclusivity(unchecked) var freeFrom: UInt64?
     @exclusivity(unchecked) private var looks = 0
     private static let mostLooks = 8
 
@@ -87,6 +87,12 @@ package final class IndexDelta {
         if !isCleared, try IndexView(stored()).count(value ... UInt64.max, most: 0) > 0 { return false }
         freeFrom = value
         return true
+    }
+
+    /// What `freeFrom` is once this is committed.
+    var freeFromAfterwards: UInt64? {
+        guard let freeFrom, let highest = spaces[0].added.highestValue else { return freeFrom }
+        return highest < .max ? max(freeFrom, highest + 1) : nil
     }
 
     /// Adds and removes recorded so far; says how large the commit will be.

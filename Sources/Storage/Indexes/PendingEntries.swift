@@ -17,6 +17,7 @@ struct PendingEntries {
     private var open: ContiguousArray<IndexEntry> = []
     private var openIsSorted = true
     private(set) var count = 0
+    /// Of all that were ever added.
     private var highest = IndexEntry.lowest
     private let isHashed: Bool
     /// Of what is not far.
@@ -35,6 +36,7 @@ struct PendingEntries {
     }
 
     var isEmpty: Bool { count == 0 }
+    var highestValue: UInt64? { count == 0 ? nil : highest.value }
 
     @inline(__always)
     mutating func append(_ entry: IndexEntry) {

@@ -35,11 +35,13 @@ final class DirtyColumn {
             bytes = spooled.value
         }
 
-        init(copying source: [UInt8]) {
-            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: source.count, alignment: 16)
-            copy.copyBytes(from: source)
-            owned = copy
-            bytes = UnsafeRawBufferPointer(copy)
+        init(encoding encoder: ColumnEncoder) {
+            let made = UnsafeMutableRawBufferPointer.allocate(byteCount: encoder.size, alignment: 16)
+            if let base = made.baseAddress {
+                encoder.write(to: base, key: UnsafeRawBufferPointer(start: nil, count: 0))
+            }
+            owned = made
+            bytes = UnsafeRawBufferPointer(made)
         }
 
         deinit { owned?.deallocate() }
@@ -62,22 +64,22 @@ final class DirtyColumn {
         return key.withUnsafeBytes { key in
             switch storage {
             case .values(let values):
-                var sealed: SpooledEntry?
-                values.encode(key: key) { size in
-                    let (entry, place) = spool.reserve(key: key, valueCount: size)
-                    sealed = entry
-                    return place
-                }
-                guard let sealed else { return nil }
-                storage = .sealed(sealed, values.longReferences)
+                storage = .sealed(Self.encode(.values(values.makeEncoder()), key, spool), values.longReferences)
                 return values
             case .lists(let lists):
-                let bytes = lists.encode(key: key)
-                storage = .sealed(bytes.withUnsafeBytes { spool.add(key, $0) }, lists.longReferences)
+                storage = .sealed(Self.encode(.lists(lists.makeEncoder()), key, spool), lists.longReferences)
                 return nil
             case .sealed: return nil
             }
         }
+    }
+
+    private static func encode(
+        _ encoder: ColumnEncoder, _ key: UnsafeRawBufferPointer, _ spool: PageSpool
+    ) -> SpooledEntry {
+        let (entry, place) = spool.reserve(key: key, valueCount: encoder.size)
+        encoder.write(to: place, key: key)
+        return entry
     }
 
     /// A sealed column that is changed after all.
@@ -115,13 +117,40 @@ final class DirtyColumn {
     }
 
     /// `inTail`: readers of the first files find lengths of four bytes there.
-    func encode(key: [UInt8], inTail: Bool = false) -> [UInt8] {
-        key.withUnsafeBytes { key in
-            switch storage {
-            case .values(let builder): builder.encode(key: key)
-            case .lists(let builder): builder.encode(key: key, isPacked: !inTail)
-            case .sealed(let spooled, _): [UInt8](spooled.value)
-            }
+    func makeEncoder(inTail: Bool = false) -> ColumnEncoder {
+        switch storage {
+        case .values(let builder): .values(builder.makeEncoder())
+        case .lists(let builder): .lists(builder.makeEncoder(isPacked: !inTail))
+        case .sealed(let spooled, _): .sealed(spooled)
+        }
+    }
+
+    // MARK: Changing hands
+
+    /// After a commit: as if just loaded, for the next write to go on with. False where it belongs to this write.
+    func leaveWrite() -> Bool {
+        isChanged = false
+        reading = nil
+        switch storage {
+        case .values(let builder): return builder.leaveWrite()
+        case .lists(let builder): return builder.leaveWrite()
+        case .sealed: return false
+        }
+    }
+
+    func join(_ source: (any LongTextSource)?) {
+        switch storage {
+        case .values(let builder): builder.join(source)
+        case .lists(let builder): builder.join(source)
+        case .sealed: break
+        }
+    }
+
+    var allocatedBytes: Int {
+        switch storage {
+        case .values(let builder): builder.allocatedBytes
+        case .lists(let builder): builder.allocatedBytes
+        case .sealed: 0
         }
     }
 
@@ -137,10 +166,36 @@ final class DirtyColumn {
         if case .sealed(let spooled, _) = storage {
             made = Reading(spooled: spooled)
         } else {
-            made = Reading(copying: encode(key: []))
+            made = Reading(encoding: makeEncoder())
         }
         reading = made
         return made
+    }
+}
+
+/// The bytes of a column, ready to be written: for as long as the column does not change.
+enum ColumnEncoder {
+    case values(ChunkEncoder)
+    case lists(ListChunkEncoder)
+    /// Made already.
+    case sealed(SpooledEntry)
+
+    var size: Int {
+        switch self {
+        case .values(let encoder): encoder.size
+        case .lists(let encoder): encoder.size
+        case .sealed(let spooled): spooled.value.count
+        }
+    }
+
+    /// Writes `size` bytes.
+    func write(to base: UnsafeMutableRawPointer, key: UnsafeRawBufferPointer) {
+        switch self {
+        case .values(let encoder): encoder.write(to: base, key: key)
+        case .lists(let encoder): encoder.write(to: base, key: key)
+        case .sealed(let spooled):
+            UnsafeMutableRawBufferPointer(start: base, count: spooled.value.count).copyMemory(from: spooled.value)
+        }
     }
 }
 
@@ -162,6 +217,21 @@ final class DirtyCluster {
 
     var liveCount: Int { live?.liveCount ?? rowCount }
 
+    /// More than what the rows of a tail take is not worth keeping.
+    private static let mostKeptBytes = 64 << 10
+
+    /// After a commit that has written every column: as if just loaded. False where something of it belongs to the
+    /// write, or where it holds much memory.
+    func leaveWrite() -> Bool {
+        liveChanged = false
+        var bytes = 0
+        for column in columns {
+            guard let column, column.leaveWrite() else { return false }
+            bytes += column.allocatedBytes
+        }
+        return bytes <= Self.mostKeptBytes
+    }
+
     /// Changing one value writes its chunk anew.
     private static let largestChunk = 128 << 10
 
@@ -171,7 +241,7 @@ final class DirtyCluster {
             let size =
                 switch column?.storage {
                 case .values(let builder): builder.encodedSize()
-                case .lists(let builder): builder.encode(key: UnsafeRawBufferPointer(start: nil, count: 0)).count
+                case .lists(let builder): builder.makeEncoder().size
                 case .sealed, nil: 0
                 }
             return size * rows > Self.largestChunk * rowCount

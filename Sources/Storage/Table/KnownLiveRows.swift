@@ -59,7 +59,7 @@ struct KnownLiveRows {
     }
 
     /// To another version, of which only `stale` clusters differ. `wasWhole`: no row had been deleted before it.
-    mutating func move(to clusterCount: Int, _ stale: Set<Int>, wasWhole: Bool) {
+    mutating func move(to clusterCount: Int, _ stale: [Int], wasWhole: Bool) {
         singleReads = 0
         if wasWhole {
             rows = ContiguousArray(repeating: .all, count: clusterCount)

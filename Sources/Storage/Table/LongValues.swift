@@ -62,11 +62,16 @@ final class PendingLongValues {
     private let spool: PageSpool
     private(set) var entries: [SpooledEntry] = []
 
-    init(version: UInt64, limit: Int, _ spool: PageSpool) {
+    /// `areStored`: whether the file has any, where that is known.
+    init(version: UInt64, limit: Int, _ spool: PageSpool, areStored: Bool?) {
         self.version = version
         self.limit = limit
         self.spool = spool
+        self.areStored = areStored
     }
+
+    /// Once this is committed.
+    var areNowhere: Bool { areStored == false && entries.isEmpty }
 
     fileprivate func keep(
         _ bytes: UnsafeRawBufferPointer, _ table: TableKey, _ column: ColumnKey

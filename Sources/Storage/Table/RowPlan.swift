@@ -108,6 +108,8 @@ final class RowPlan {
         return true
     }
 
+    func isTurned(to other: DirtyCluster) -> Bool { cluster === other }
+
     /// Appends a row that fits to the columns of that cluster.
     func append(_ row: UnsafePointer<ValueView>) {
         fields.withUnsafeBufferPointer { fields in

@@ -268,13 +268,27 @@ final class TableDirectory {
 
     /// Takes over what is still right. `touched` are the clusters that changed in between, nil if that is not known.
     func advance(to pages: PageSnapshot, touched: Set<Int>?) throws(DatabaseError) {
-        let old = state
-        let oldClusters = regularCount
         let new = try Self.readState(layout.key, pages)
+        move(to: pages)
+        if new.modifiedIn != state.modifiedIn { show(new, touched: touched.map { Array($0) }) }
+    }
+
+    /// To the version that a write on this one has made, which knows what it wrote; nil where it left this table alone.
+    func advance(to pages: PageSnapshot, after writer: TableWriter?) {
+        move(to: pages)
+        guard let writer, writer.isWritten else { return }
+        show(writer.stamp(pages.version.rawValue), touched: writer.touchedClusters)
+    }
+
+    private func move(to pages: PageSnapshot) {
         self.pages = pages
         lastList = nil
         for source in longSources { source?.pages = pages }
-        guard new.modifiedIn != old.modifiedIn else { return }
+    }
+
+    private func show(_ new: TableState, touched: [Int]?) {
+        let old = state
+        let oldClusters = regularCount
         let wasWhole = isWhole
         state = new
         tail = nil
@@ -285,7 +299,7 @@ final class TableDirectory {
         // The tail's rows may have become clusters, and a partial last cluster may have grown.
         var stale = touched
         let firstMoved = Int(old.tailFirstKey / Int64(rowsPerCluster))
-        stale.formUnion(min(firstMoved, oldClusters) ... max(clusterCount, oldClusters))
+        stale.append(contentsOf: min(firstMoved, oldClusters) ... max(clusterCount, oldClusters))
         if !isWhole { live.move(to: clusterCount, stale, wasWhole: wasWhole) }
         let bytesUsed = longSources.reduce(arena.bytesUsed) { $0 + ($1?.bytesUsed ?? 0) }
         guard bytesUsed < 64 << 20 else { return forgetChunks() }

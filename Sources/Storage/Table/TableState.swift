@@ -26,35 +26,33 @@ struct TableState {
     /// Keys keep their top 16 bits zero.
     static let keyLimit: Int64 = 1 << 48
 
-    func encoded(for table: TableKey) -> [UInt8] {
+    /// Writes `encodedSize` bytes.
+    func write(to base: UnsafeMutableRawPointer, for table: TableKey) {
         assert(liveCount >= 0 && liveCount <= nextKey, "T1")
         assert(tailFirstKey >= 0 && tailFirstKey <= nextKey, "T2")
-        var writer = ByteWriter()
-        writer.write(liveCount)
-        writer.write(nextKey)
-        writer.write(tailFirstKey)
-        writer.write(modifiedIn)
+        base.storeBytes(of: liveCount.littleEndian, as: Int64.self)
+        base.storeBytes(of: nextKey.littleEndian, toByteOffset: 8, as: Int64.self)
+        base.storeBytes(of: tailFirstKey.littleEndian, toByteOffset: 16, as: Int64.self)
+        base.storeBytes(of: modifiedIn.littleEndian, toByteOffset: 24, as: UInt64.self)
         let rows = UInt32(ownRowsPerCluster)
-        let crc = Self.checksum(writer.bytes, rows, table)
-        writer.write(crc)
-        writer.write(rows)
-        return writer.bytes
+        base.storeBytes(of: Self.checksum(base, rows, table).littleEndian, toByteOffset: 32, as: UInt32.self)
+        base.storeBytes(of: rows.littleEndian, toByteOffset: 36, as: UInt32.self)
     }
 
     init() {}
 
     init(decoding bytes: UnsafeRawBufferPointer, of table: TableKey) throws(DatabaseError) {
-        guard bytes.count == Self.encodedSize else {
+        guard bytes.count == Self.encodedSize, let base = bytes.baseAddress else {
             throw .corrupted("state of table \(table.rawValue) has a wrong size")
         }
-        var reader = ByteReader(bytes, of: "state of table \(table.rawValue)")
-        liveCount = try reader.read()
-        nextKey = try reader.read()
-        tailFirstKey = try reader.read()
-        modifiedIn = try reader.read()
-        let stored: UInt32 = try reader.read()
-        let rows: UInt32 = try reader.read()
-        guard stored == Self.checksum([UInt8](bytes[0 ..< 32]), rows, table) else {
+        // Read as they lie: sessions that follow commits read a state for each.
+        liveCount = Int64(littleEndian: base.loadUnaligned(as: Int64.self))
+        nextKey = Int64(littleEndian: base.loadUnaligned(fromByteOffset: 8, as: Int64.self))
+        tailFirstKey = Int64(littleEndian: base.loadUnaligned(fromByteOffset: 16, as: Int64.self))
+        modifiedIn = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: 24, as: UInt64.self))
+        let stored = UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 32, as: UInt32.self))
+        let rows = UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 36, as: UInt32.self))
+        guard stored == Self.checksum(base, rows, table) else {
             throw .corrupted("state of table \(table.rawValue) fails its checksum")
         }
         ownRowsPerCluster = Int(rows)
@@ -68,12 +66,12 @@ struct TableState {
     func rowsPerCluster(ofFile rows: Int) -> Int { ownRowsPerCluster > 0 ? ownRowsPerCluster : rows }
 
     /// Zero adds nothing to it: so it was before tables had numbers of their own.
-    private static func checksum(_ body: [UInt8], _ rows: UInt32, _ table: TableKey) -> UInt32 {
-        let key = PageKeys.tableState(table)
-        var crc = body.withUnsafeBytes { motte_shim_crc32c(0, $0.baseAddress, $0.count) }
+    private static func checksum(_ base: UnsafeRawPointer, _ rows: UInt32, _ table: TableKey) -> UInt32 {
+        var crc = motte_shim_crc32c(0, base, 32)
         if rows != 0 {
-            crc = withUnsafeBytes(of: rows.littleEndian) { motte_shim_crc32c(crc, $0.baseAddress, $0.count) }
+            var rows = rows.littleEndian
+            crc = motte_shim_crc32c(crc, &rows, 4)
         }
-        return key.withUnsafeBytes { motte_shim_crc32c(crc, $0.baseAddress, $0.count) }
+        return PageKeys.tableState(table).withUnsafeBytes { motte_shim_crc32c(crc, $0.baseAddress, $0.count) }
     }
 }

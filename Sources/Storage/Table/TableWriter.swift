@@ -25,8 +25,15 @@ final class TableWriter {
     private let pendingLongValues: PendingLongValues
     private var longSources: [WrittenLongValues?]
 
-    init(_ directory: TableDirectory, _ spool: PageSpool, _ long: PendingLongValues) {
+    /// The tail as the write before has left it, until it is touched.
+    private var keptTail: Handover.Tail?
+
+    init(
+        _ directory: TableDirectory, _ spool: PageSpool, _ long: PendingLongValues, _ keptTail: Handover.Tail?
+    ) {
         self.directory = directory
+        self.keptTail = keptTail
+        plan = keptTail?.plan
         self.spool = spool
         pendingLongValues = long
         longSources = Array(repeating: nil, count: directory.layout.columns.count)
@@ -48,10 +55,15 @@ final class TableWriter {
             kind: stored.kind, nullable: stored.isNullable, capacity: capacity, long: longValues(slot))
     }
 
-    private func makeListBuilder(_ slot: Int) -> ListChunkBuilder {
+    private func makeListBuilder(_ slot: Int, capacity: Int) -> ListChunkBuilder {
         let stored = layout.columns[slot]
         return ListChunkBuilder(
-            elementKind: stored.kind, nullable: stored.isNullable, capacity: rowsPerCluster, long: longValues(slot))
+            elementKind: stored.kind, nullable: stored.isNullable, capacity: capacity, long: longValues(slot))
+    }
+
+    /// How many rows its builders have room for from the beginning.
+    private func capacity(_ cluster: Int) -> Int {
+        mode == .tail && cluster == regularCount ? tailRowLimit : rowsPerCluster
     }
 
     // MARK: Geometry, as the write sees it
@@ -74,8 +86,21 @@ final class TableWriter {
 
     // MARK: Touching
 
+    /// Whether the commit has something of this table to write.
+    var isWritten: Bool { touched || !longLists.isEmpty }
+
+    var touchedClusters: [Int] {
+        var clusters: [Int] = []
+        for (cluster, overlay) in dirty.enumerated() where overlay != nil { clusters.append(cluster) }
+        return clusters
+    }
+
     func dirtyCluster(_ cluster: Int) throws(DatabaseError) -> DirtyCluster {
         if let overlay = overlay(cluster) { return overlay }
+        if let tail = takeKeptTail(cluster) {
+            install(tail, at: cluster)
+            return tail
+        }
         let made = DirtyCluster(
             firstKey: firstKey(cluster), rowCount: directory.rowCount(cluster), live: try directory.liveBitmap(cluster),
             columnCount: layout.columns.count)
@@ -88,11 +113,34 @@ final class TableWriter {
         dirty[index] = cluster
     }
 
+    /// The tail without reading it, where the write before has left it.
+    private func takeKeptTail(_ cluster: Int) -> DirtyCluster? {
+        guard mode == .tail, cluster == regularCount, let kept = keptTail else { return nil }
+        keptTail = nil
+        guard kept.cluster.firstKey == state.tailFirstKey, kept.cluster.rowCount == tailRowCount else {
+            assertionFailure("a tail was kept for another version")
+            return nil
+        }
+        for (slot, column) in kept.cluster.columns.enumerated() where layout.columns[slot].kind.mayBeLong {
+            column?.join(longValues(slot))
+        }
+        return kept.cluster
+    }
+
+    /// After the commit: the tail as it has been written, or as it was kept where nobody has touched it.
+    func handOverTail() -> Handover.Tail? {
+        guard mode == .tail, tailRowCount > 0 else { return nil }
+        guard let tail = overlay(regularCount) else { return keptTail }
+        guard tail.leaveWrite() else { return nil }
+        return Handover.Tail(
+            layout: layout, cluster: tail, plan: plan.flatMap { $0.isTurned(to: tail) ? $0 : nil })
+    }
+
     func values(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> (column: DirtyColumn, builder: ChunkBuilder) {
         let overlay = try dirtyCluster(cluster)
         if let column = overlay.columns[slot], case .values(let builder) = column.storage { return (column, builder) }
         let stored = layout.columns[slot]
-        let builder = makeBuilder(slot, capacity: rowsPerCluster)
+        let builder = makeBuilder(slot, capacity: capacity(cluster))
         if let column = overlay.columns[slot] {
             builder.load(try column.currentChunk(stored.kind, longValues(slot)))
             column.reopen(.values(builder))
@@ -108,7 +156,7 @@ final class TableWriter {
         let overlay = try dirtyCluster(cluster)
         if let column = overlay.columns[slot], case .lists(let builder) = column.storage { return (column, builder) }
         let stored = layout.columns[slot]
-        let builder = makeListBuilder(slot)
+        let builder = makeListBuilder(slot, capacity: capacity(cluster))
         if let column = overlay.columns[slot] {
             builder.load(try column.currentListChunk(stored.kind, longValues(slot)))
             column.reopen(.lists(builder))
@@ -137,6 +185,7 @@ final class TableWriter {
             try foldTail()
         }
         if let full = openCluster {
+            chooseRowsPerCluster(by: full)
             if room(for: full) > 0 { return full }
             seal(full)
         }
@@ -176,13 +225,18 @@ final class TableWriter {
         mode == .tail ? tailRowLimit - cluster.rowCount : room(for: cluster)
     }
 
-    /// Of a regular cluster that is open. When the first one has as many rows as small clusters have, its values tell
-    /// whether the table gets small ones: both ways it is the same cluster until then.
+    /// Of a regular cluster that is open. The first one stops where it is time to choose.
     private func room(for cluster: DirtyCluster) -> Int {
-        let rows = rowsPerCluster, small = FileHeader.defaultRowsPerCluster
-        guard cluster.firstKey == 0, rows > small, cluster.rowCount <= small else { return rows - cluster.rowCount }
-        if cluster.rowCount == small, cluster.hasWideColumn(ifRows: rows) { state.ownRowsPerCluster = small }
-        return (cluster.rowCount < small ? small : rowsPerCluster) - cluster.rowCount
+        let mayChoose = cluster.firstKey == 0 && cluster.rowCount < FileHeader.defaultRowsPerCluster
+        return (mayChoose ? min(rowsPerCluster, FileHeader.defaultRowsPerCluster) : rowsPerCluster) - cluster.rowCount
+    }
+
+    /// When the first cluster has as many rows as small clusters have, its values tell whether the table gets small
+    /// ones: both ways it is the same cluster until then.
+    private func chooseRowsPerCluster(by cluster: DirtyCluster) {
+        let small = FileHeader.defaultRowsPerCluster
+        guard cluster.firstKey == 0, rowsPerCluster > small, cluster.rowCount == small else { return }
+        if cluster.hasWideColumn(ifRows: rowsPerCluster) { state.ownRowsPerCluster = small }
     }
 
     private func open(_ cluster: DirtyCluster, at index: Int) -> DirtyCluster {
@@ -193,11 +247,12 @@ final class TableWriter {
 
     private func emptyCluster() -> DirtyCluster {
         let cluster = DirtyCluster(firstKey: state.nextKey, rowCount: 0, live: nil, columnCount: layout.columns.count)
+        let capacity = capacity(regularCount)
         for (slot, stored) in layout.columns.enumerated() {
             cluster.columns[slot] = DirtyColumn(
                 stored.isList
-                    ? .lists(makeListBuilder(slot))
-                    : .values(spareBuilder(slot) ?? makeBuilder(slot, capacity: rowsPerCluster)))
+                    ? .lists(makeListBuilder(slot, capacity: capacity))
+                    : .values(spareBuilder(slot) ?? makeBuilder(slot, capacity: capacity)))
         }
         return cluster
     }
@@ -222,6 +277,7 @@ final class TableWriter {
         let last = regularCount - 1
         if last >= 0, rowCount(last) < rowsPerCluster {
             let cluster = try openForAppend(last)
+            chooseRowsPerCluster(by: cluster)
             if room(for: cluster) > 0 { return cluster }
         }
         return open(emptyCluster(), at: regularCount)

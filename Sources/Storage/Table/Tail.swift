@@ -29,78 +29,105 @@ enum Tail {
         var columns: [(key: ColumnKey, bytes: Range<Int>)]
     }
 
-    /// `columns` are the encoded chunks; `live` the encoded bitmap, empty where all rows are live.
-    static func encode(
-        rowCount: Int, firstKey: Int64, live: [UInt8], columns: [(key: ColumnKey, bytes: [UInt8])], pageKey: [UInt8]
-    ) -> [UInt8] {
-        var offset = 32 + columns.count * 16
-        var head = ByteWriter()
-        head.write(UInt32(rowCount))
-        head.write(UInt32(columns.count))
-        head.write(firstKey)
-        let liveOffset = live.isEmpty ? 0 : offset
-        head.write(UInt32(liveOffset))
-        head.write(UInt32(live.count))
-        offset += (live.count + 7) & ~7
-        var directory = ByteWriter()
-        for column in columns {
-            directory.write(column.key.rawValue)
-            directory.write(UInt32(offset))
-            directory.write(UInt32(column.bytes.count))
-            directory.write(UInt32(0))
-            offset += (column.bytes.count + 7) & ~7
+    /// What a tail is written from: how large it gets is known before a byte of it is made.
+    struct Encoder {
+        private let rowCount: Int
+        private let firstKey: Int64
+        private let live: [UInt8]
+        private let columns: [(key: ColumnKey, encoder: ColumnEncoder)]
+        let size: Int
+
+        /// `live` is the encoded bitmap, empty where all rows are live.
+        init(rowCount: Int, firstKey: Int64, live: [UInt8], columns: [(key: ColumnKey, encoder: ColumnEncoder)]) {
+            self.rowCount = rowCount
+            self.firstKey = firstKey
+            self.live = live
+            self.columns = columns
+            var size = headSize + columns.count * entrySize + padded(live.count)
+            for column in columns { size += padded(column.encoder.size) }
+            self.size = size
         }
-        var bytes = head.bytes
-        bytes.reserveCapacity(offset)
-        let crc = checksum(head.bytes, directory.bytes, pageKey)
-        withUnsafeBytes(of: crc.littleEndian) { bytes.append(contentsOf: $0) }
-        bytes.append(contentsOf: [0, 0, 0, 0])
-        bytes.append(contentsOf: directory.bytes)
-        append(live, to: &bytes)
-        for column in columns { append(column.bytes, to: &bytes) }
-        return bytes
+
+        /// Writes `size` bytes.
+        func write(to base: UnsafeMutableRawPointer, pageKey: [UInt8]) {
+            var offset = headSize + columns.count * entrySize
+            store(UInt32(rowCount), base, 0)
+            store(UInt32(columns.count), base, 4)
+            base.storeBytes(of: firstKey.littleEndian, toByteOffset: 8, as: Int64.self)
+            store(live.isEmpty ? 0 : UInt32(offset), base, 16)
+            store(UInt32(live.count), base, 20)
+            store(0, base, 28)
+            live.withUnsafeBytes {
+                UnsafeMutableRawBufferPointer(start: base + offset, count: $0.count).copyMemory(from: $0)
+            }
+            pad(base, offset, live.count)
+            offset += padded(live.count)
+            var entry = headSize
+            pageKey.withUnsafeBytes { key in
+                for column in columns {
+                    let size = column.encoder.size
+                    store(column.key.rawValue, base, entry)
+                    store(UInt32(offset), base, entry + 4)
+                    store(UInt32(size), base, entry + 8)
+                    store(0, base, entry + 12)
+                    column.encoder.write(to: base + offset, key: key)
+                    pad(base, offset, size)
+                    offset += padded(size)
+                    entry += entrySize
+                }
+            }
+            assert(offset == size, "a tail's size was reckoned wrongly")
+            store(checksum(base, columns.count, pageKey), base, 24)
+        }
+
+        private func store(_ number: UInt32, _ base: UnsafeMutableRawPointer, _ offset: Int) {
+            base.storeBytes(of: number.littleEndian, toByteOffset: offset, as: UInt32.self)
+        }
+
+        private func pad(_ base: UnsafeMutableRawPointer, _ offset: Int, _ size: Int) {
+            for place in offset + size ..< offset + padded(size) {
+                base.storeBytes(of: 0, toByteOffset: place, as: UInt8.self)
+            }
+        }
     }
 
+    private static let headSize = 32
+    private static let entrySize = 16
+    private static func padded(_ size: Int) -> Int { (size + 7) & ~7 }
+
     static func decode(_ bytes: UnsafeRawBufferPointer, pageKey: [UInt8]) throws(DatabaseError) -> Directory {
-        var reader = ByteReader(bytes, of: "a table's tail")
-        let rowCount = Int(try reader.read(UInt32.self))
-        let columnCount = Int(try reader.read(UInt32.self))
-        let firstKey: Int64 = try reader.read()
-        let liveOffset = Int(try reader.read(UInt32.self))
-        let liveSize = Int(try reader.read(UInt32.self))
-        let crc: UInt32 = try reader.read()
-        let _: UInt32 = try reader.read()
-        guard columnCount <= reader.remaining / 16 else {
+        guard bytes.count >= headSize, let base = bytes.baseAddress else {
+            throw .corrupted("a table's tail is too short")
+        }
+        func number(_ offset: Int) -> Int {
+            Int(UInt32(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+        }
+        let columnCount = number(4)
+        guard columnCount <= (bytes.count - headSize) / entrySize else {
             throw .corrupted("a table's tail is too short for its columns")
         }
-        let directory = [UInt8](bytes[32 ..< 32 + columnCount * 16])
-        guard crc == checksum([UInt8](bytes[0 ..< 24]), directory, pageKey) else {
+        guard number(24) == Int(checksum(base, columnCount, pageKey)) else {
             throw .corrupted("a table's tail fails its checksum")
         }
         var columns: [(ColumnKey, Range<Int>)] = []
-        for _ in 0 ..< columnCount {
-            let key: UInt32 = try reader.read()
-            let offset = Int(try reader.read(UInt32.self))
-            let size = Int(try reader.read(UInt32.self))
-            let _: UInt32 = try reader.read()
+        columns.reserveCapacity(columnCount)
+        for entry in stride(from: headSize, to: headSize + columnCount * entrySize, by: entrySize) {
+            let offset = number(entry + 4), size = number(entry + 8)
             guard offset + size <= bytes.count else { throw .corrupted("a column of a table's tail lies outside it") }
-            columns.append((ColumnKey(key), offset ..< offset + size))
+            columns.append((ColumnKey(UInt32(truncatingIfNeeded: number(entry))), offset ..< offset + size))
         }
+        let liveOffset = number(16), liveSize = number(20)
         guard liveOffset + liveSize <= bytes.count else {
             throw .corrupted("the live bitmap of a table's tail lies outside it")
         }
         return Directory(
-            rowCount: rowCount, firstKey: firstKey, live: liveOffset ..< liveOffset + liveSize, columns: columns)
+            rowCount: number(0), firstKey: Int64(littleEndian: base.loadUnaligned(fromByteOffset: 8, as: Int64.self)),
+            live: liveOffset ..< liveOffset + liveSize, columns: columns)
     }
 
-    private static func append(_ part: [UInt8], to bytes: inout [UInt8]) {
-        bytes.append(contentsOf: part)
-        while bytes.count & 7 != 0 { bytes.append(0) }
-    }
-
-    private static func checksum(_ head: [UInt8], _ directory: [UInt8], _ pageKey: [UInt8]) -> UInt32 {
-        [head, directory, pageKey].reduce(0) { crc, part in
-            part.withUnsafeBytes { motte_shim_crc32c(crc, $0.baseAddress, $0.count) }
-        }
+    private static func checksum(_ base: UnsafeRawPointer, _ columnCount: Int, _ pageKey: [UInt8]) -> UInt32 {
+        var crc = motte_shim_crc32c(0, base, 24)
+        crc = motte_shim_crc32c(crc, base + headSize, columnCount * entrySize)
+        return pageKey.withUnsafeBytes { motte_shim_crc32c(crc, $0.baseAddress, $0.count) }
     }
 }
