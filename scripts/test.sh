@@ -74,7 +74,7 @@ stage_python() {
     scripts/install-python.sh
     "$python" -m pytest -q bindings/python/tests Tests/Tool Tests/FileFormat
     # Files of the other form behave the same.
-    MOTTE_PAGER=own "$python" -m pytest -q bindings/python/tests/test_conformance.py
+    MOTTE_PAGER=lmdb "$python" -m pytest -q bindings/python/tests/test_conformance.py
 }
 
 stage_crash() {

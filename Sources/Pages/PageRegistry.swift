@@ -100,7 +100,7 @@ enum PageRegistry {
         return handle(on: pages, options)
     }
 
-    /// What the file is; for a new one ours with a key, else the option, the environment variable, or LMDB.
+    /// What the file is; for a new one ours with a key, else the option, the environment variable, or ours.
     private static func pager(
         _ place: FilePlace, _ options: PageStoreOptions
     ) throws(DatabaseError) -> PageStoreOptions.Pager {
@@ -144,7 +144,7 @@ enum PageRegistry {
 extension PageStoreOptions.Pager {
     /// What new files are kept in when nothing else is said.
     static func chosen() throws(DatabaseError) -> PageStoreOptions.Pager {
-        guard let text = getenv("MOTTE_PAGER").map({ String(cString: $0) }), !text.isEmpty else { return .lmdb }
+        guard let text = getenv("MOTTE_PAGER").map({ String(cString: $0) }), !text.isEmpty else { return .own }
         guard let pager = PageStoreOptions.Pager(rawValue: text) else {
             throw DatabaseError(.invalidArgument, "MOTTE_PAGER is '\(text)'; 'lmdb' or 'own' is meant")
         }

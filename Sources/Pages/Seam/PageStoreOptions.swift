@@ -20,6 +20,7 @@ package struct PageStoreOptions: Sendable {
 
     /// What keeps the bytes of a file. Both forms do the same; a file says itself which one it has.
     package enum Pager: String, Sendable {
+        /// The reference that our own is compared with.
         case lmdb
         /// Our own tree of checked pages.
         case own
@@ -28,7 +29,7 @@ package struct PageStoreOptions: Sendable {
     package var location: Location
     /// For tests: our own tree on this disk, which nobody else uses, wherever `location` points.
     package var disk: (any Disk)?
-    /// For a file that is made by this open. nil: the environment variable MOTTE_PAGER ("lmdb" or "own"), else LMDB.
+    /// For a file that is made by this open. nil: the environment variable MOTTE_PAGER ("lmdb" or "own"), else our own.
     package var pager: Pager?
     /// Of a new file of our own pager.
     package var pageBytes = 4096
