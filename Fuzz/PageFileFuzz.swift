@@ -2,8 +2,8 @@
 /// or without: it is opened, read, checked, written, closed, opened again and salvaged. Each is done or is an error;
 /// with checksums left alone what is read is what was written.
 ///
-/// Input: a byte of flags (0x80: checksums are left as they are, 0x40: the file is cut short), then edits: a page (two
-/// bytes), an offset in it (two bytes), and a byte.
+/// Input: a byte of flags (0x80: checksums are left as they are, 0x40: the file is cut short, 0x20: the file whose last
+/// versions are in a journal), then edits: a page (two bytes), an offset in it (two bytes), and a byte.
 import CMotteShim
 import MotteValues
 
@@ -24,23 +24,24 @@ enum PageFileFuzz {
     private static let allowed: [ErrorCode] = [
         .corrupted, .unsupportedFormat, .notAMotteFile, .mapFull, .diskFull, .outOfMemory, .busy,
     ]
-    private static let made = try? makeFile()
-    private static let sound = made?.file ?? []
-    /// What each version holds, the newest last.
-    private static let versions = made?.versions ?? []
+    /// A sound file, and what each version holds, the newest last.
+    private typealias Made = (file: [UInt8], versions: [[[UInt8]]])
+    private static let plain = try? makeFile(journalPages: 0)
+    private static let journaled = try? makeFile(journalPages: 24)
 
-    private static func open(_ disk: MemoryDisk) throws -> PageStore {
+    private static func open(_ disk: MemoryDisk, journalPages: Int = 4) throws -> PageStore {
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
+        options.journalPages = journalPages
         options.mapSizeBytes = 4 << 20
         return try PageStore.open(options)
     }
 
-    static func soundFile() throws -> [UInt8] { try makeFile().file }
+    static func soundFile() throws -> [UInt8] { try makeFile(journalPages: 0).file }
 
-    private static func makeFile() throws -> (file: [UInt8], versions: [[[UInt8]]]) {
+    private static func makeFile(journalPages: Int) throws -> Made {
         let disk = MemoryDisk()
-        let store = try open(disk)
+        let store = try open(disk, journalPages: journalPages)
         var versions = [try contents(of: store)]
         for round in 0 ..< 4 {
             var changes: [(String, [UInt8]?)] = []
@@ -49,6 +50,14 @@ enum PageFileFuzz {
                 changes.append(("key-\(index)", [UInt8](repeating: UInt8(round * 16 + index % 16), count: size)))
             }
             changes.append(("gone-\(round)", round % 2 == 0 ? [1] : nil))
+            try commit(store, changes)
+            versions.append(try contents(of: store))
+        }
+        for round in 0 ..< (journalPages > 0 ? 4 : 0) {
+            let changes: [(String, [UInt8]?)] = [
+                ("key-\(round)", [UInt8](repeating: 0xA0, count: 700 * round)), ("new-\(round % 2)", [UInt8(round)]),
+                ("key-\(20 - round)", nil),
+            ]
             try commit(store, changes)
             versions.append(try contents(of: store))
         }
@@ -82,10 +91,13 @@ enum PageFileFuzz {
     }
 
     @Sendable static func run(_ bytes: UnsafeRawBufferPointer) throws {
-        guard !sound.isEmpty else { throw Finding("the sound file could not be made") }
         var input = FuzzInput(bytes)
         let flags = input.byte()
-        var file = sound
+        guard let made = flags & 0x20 == 0 ? plain : journaled else {
+            throw Finding("the sound file could not be made")
+        }
+        let versions = made.versions
+        var file = made.file
         var edited: Set<Int> = []
         for _ in 0 ..< 24 where input.rest.count >= 5 {
             let page = input.half() % (file.count / pageBytes)
@@ -141,13 +153,26 @@ enum PageFileFuzz {
         for _ in 0 ..< 4 {
             let start = page * pageBytes
             let old = Array(file[start ..< start + 8])
-            var bytes = Array(file[start ..< start + pageBytes])
+            var bytes = Array(file[start ..< start + sealedCount(file, page)])
             PageNodeFuzz.seal(&bytes)
             file.replaceSubrange(start ..< start + 8, with: bytes[..<8])
             guard page >= TreeFormat.firstPage, let parent = replace(old, with: Array(bytes[..<8]), in: &file) else {
                 return
             }
             page = parent
+        }
+    }
+
+    /// What the checksum at the beginning of a page is over: of a record of the journal its bytes, else the page.
+    private static func sealedCount(_ file: [UInt8], _ page: Int) -> Int {
+        let rest = file[(page * pageBytes)...]
+        return rest.withUnsafeBytes { bytes in
+            func half(_ offset: Int) -> UInt32 {
+                UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+            }
+            let count = Int(half(12))
+            let isRecord = half(8) == JournalRecord.magic && (JournalRecord.headerBytes ... bytes.count).contains(count)
+            return isRecord ? count : pageBytes
         }
     }
 
@@ -180,10 +205,12 @@ enum PageFileFuzz {
             ]
         }
         var seeds: [[UInt8]] = [[], [0x40, 0, 16]]
-        for page in 0 ..< sound.count / pageBytes {
-            for offset in [12, 14, 16, 32, 33, 40, 48, 64, 88, 150, 160, 170] {
-                seeds.append([0] + edit(page, offset, 0xFF))
-                seeds.append([0x80] + edit(page, offset, 0x55))
+        for (flag, made) in [(UInt8(0), plain), (0x20, journaled)] {
+            for page in 0 ..< (made?.file.count ?? 0) / pageBytes {
+                for offset in [12, 14, 16, 32, 33, 40, 48, 64, 88, 150, 160, 170, 180, 196] {
+                    seeds.append([flag] + edit(page, offset, 0xFF))
+                    seeds.append([flag | 0x80] + edit(page, offset, 0x55))
+                }
             }
         }
         return seeds

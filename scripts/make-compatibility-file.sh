@@ -4,8 +4,8 @@
 #   scripts/make-compatibility-file.sh 1.0 3952488
 #
 # writes Tests/Compatibility/1.0/store.motte and store.txt, which are kept in the repository: this is run once for each
-# format, and again only if more is to be in the file. A writer that also makes a page file of our own gets own.motte
-# beside it, with the same text. The writer is Tests/Compatibility/<format>/FileWriter.swift.
+# format, and again only if more is to be in the file. A page file of our own is kept as own.motte; a writer that makes
+# both gets both, with the same text. The writer is Tests/Compatibility/<format>/FileWriter.swift.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 format=${1:?format number}
@@ -21,8 +21,13 @@ export MOTTE_ENGINE_ONLY=1
 swift build --build-tests --scratch-path "$sources/build" -j "${MOTTE_JOBS:-2}"
 export MOTTE_COMPATIBILITY_FILE=$sources/store.motte
 swift test --skip-build --scratch-path "$sources/build" --filter FileWriter
-cp "$sources/store.motte" "$here/$format/store.motte"
 cp "$sources/store.motte.txt" "$here/$format/store.txt"
+# A page file of our own begins with its name.
+if [ "$(head -c 7 "$sources/store.motte")" = MOTTEDB ]; then
+    cp "$sources/store.motte" "$here/$format/own.motte"
+else
+    cp "$sources/store.motte" "$here/$format/store.motte"
+fi
 if [ -e "$sources/store.motte.own" ]; then
     cmp "$sources/store.motte.txt" "$sources/store.motte.own.txt"
     cp "$sources/store.motte.own" "$here/$format/own.motte"

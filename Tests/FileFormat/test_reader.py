@@ -206,7 +206,7 @@ def test_a_long_value_that_is_missing_is_noticed(tmp_path: pathlib.Path) -> None
 KEPT = pathlib.Path(__file__).parent.parent / "Compatibility"
 
 
-@pytest.mark.parametrize("form", ["1.0-long", "1.0-packed", "1.0-tables"])
+@pytest.mark.parametrize("form", ["1.0-long", "1.0-packed", "1.0-tables", "1.0-journal"])
 def test_files_of_earlier_releases(form: str) -> None:
     found = reader.Reader(str(KEPT / form / "own.motte"))
 
@@ -221,6 +221,7 @@ def test_files_of_earlier_releases(form: str) -> None:
     assert {table.name: list(found.objects(table.name)) for table in found.tables} == wanted
     assert (found.has_long_values, found.has_packed_lengths, found.has_rows_of_tables) == tuple(
         form == f"1.0-{feature}" for feature in ("long", "packed", "tables"))
+    assert (found.pages.slot.journal is not None) == (form == "1.0-journal")
 
 
 def test_nothing_is_read_with_another_key_or_from_damaged_pages(tmp_path: pathlib.Path) -> None:

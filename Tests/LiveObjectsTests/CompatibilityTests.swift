@@ -119,6 +119,30 @@ import Testing
         #expect(try again.database.snapshot().verify().isSound)
     }
 
+    /// The newest versions are records of a journal.
+    @Test func filesWithAJournalAreReadAndWritten() throws {
+        var options = SessionOptions(path: copy("1.0-journal", "own"))
+        options.isDurable = false
+        let session = try Session.open(options)
+        try compare(session, "1.0-journal")
+        #expect(try session.database.pages.header.incompatibleFeatures == FileHeader.journalFeature)
+        #expect(try session.objects("Dog").filter("name == 'renamed again'").count() == 1)
+        #expect(try session.objects("Dog").filter("name == 'renamed in the journal'").count() == 0)
+        let dog = try session.tableKey("Dog")
+        #expect(try session.find(dog, primaryKey: .int(2)) == nil)
+        #expect(try session.database.snapshot().verify().isSound)
+        #expect(try session.database.pages.check() == [])
+        for id in 2_000 ..< 2_040 {
+            try session.inWrite { _ = try session.add("Dog", ["id": .int(Int64(id)), "name": .string("new")]) }
+        }
+        try session.close()
+        let again = try Session.open(options)
+        #expect(try again.objects("Dog").count() == 440)
+        #expect(try again.objects("Dog").filter("friend.id == 5").count() == 1)
+        #expect(try again.database.snapshot().verify().isSound)
+        #expect(try again.database.pages.check() == [])
+    }
+
     @Test(arguments: ["1.0"])
     func filesOfEarlierReleasesAreRead(format: String) throws {
         var options = SessionOptions(path: copy(format))
