@@ -190,8 +190,8 @@ class Pages:
         if size == 0:
             return None
         page, birth, pages, zero, salt, sealed, checksum = struct.unpack_from("<QQIIQQQ", run, 160)
-        need(zero == 0, "a root slot says something unknown of its journal")
-        return Journal(page, birth, pages, salt, sealed, checksum) if pages else None
+        need(zero == 0 and 1 <= pages <= 16_384, "a root slot says something unknown of its journal")
+        return Journal(page, birth, pages, salt, sealed, checksum)
 
     def _apply(self, journal: Journal) -> None:
         """Changes the entries by the records that are whole."""

@@ -20,7 +20,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
     private let isWritable: Bool
     private let lock = Lock()
     /// The newest version that may be shown.
-    private(set) var known: TreeVersion
+    private var known: TreeVersion
     private weak var current: TreeSnapshot?
     private var hasWarned = false
     private var writtenBytes = 0
@@ -313,8 +313,9 @@ final class TreePages: SharedPages, @unchecked Sendable {
 
     /// Neither the newest root nor the last durable one is ever written over.
     private func freeSlot(_ root: RootSlot) -> Int {
-        let durable = durable ?? 0
-        let durableRoot = durable < root.version ? slotVersions.filter { $0 <= durable }.max() : nil
+        var durableRoot: UInt64?
+        // A record of a journal may be what is durable; then it is the root below.
+        if let durable, durable < root.version { durableRoot = slotVersions.filter { $0 <= durable }.max() }
         let candidates = (0 ..< TreeFormat.slotCount).filter {
             $0 != root.slot && slotVersions[$0] != durableRoot
         }
