@@ -10,7 +10,7 @@ func makeRealm(
     _ types: [ObjectBase.Type], version: UInt64 = 0, url: URL? = nil,
     _ change: (inout Realm.Configuration) -> Void = { _ in }
 ) throws -> Realm {
-    _ = MisuseLock.reportsUnexpected
+    _ = MisuseCollector.isInstalled
     var configuration = Realm.Configuration(
         fileURL: url ?? temporaryURL(), schemaVersion: version, objectTypes: types)
     change(&configuration)
@@ -23,19 +23,11 @@ func temporaryURL() -> URL {
 
 /// Messages of the rules that `body` breaks on this thread.
 func misuses(_ body: () throws -> Void) rethrows -> [String] {
-    let lock = MisuseLock.shared
-    lock.lock()
-    defer { lock.unlock() }
-    let before = Realm.misuseHandler
-    let messages = Locked<[String]>([])
     let thread = ObjectIdentifier(Thread.current)
-    Realm.misuseHandler = { misuse in
-        guard ObjectIdentifier(Thread.current) == thread else { return before(misuse) }
-        messages.withLock { $0.append(misuse.message) }
-    }
-    defer { Realm.misuseHandler = before }
+    let collector = MisuseCollector { _ in ObjectIdentifier(Thread.current) == thread }
+    defer { collector.remove() }
     try body()
-    return messages.withLock { $0 }
+    return collector.messages.withLock { $0 }
 }
 
 /// Runs `body` on a thread of its own, whose realms are its own.
@@ -54,8 +46,29 @@ func inAThread<T>(_ body: @escaping () throws -> T) throws -> T {
     return try #require(outcome).get()
 }
 
-private enum MisuseLock {
-    static let shared = NSRecursiveLock()
+/// Takes the misuse that it wants, until it is removed; the latest of several that want it. Tests run side by side and
+/// there is one handler, so none of them sets it.
+final class MisuseCollector: Sendable {
+    let messages = Locked<[String]>([])
+    private let wants: @Sendable (Realm.Misuse) -> Bool
+    private static let all = Locked<[MisuseCollector]>([])
+
     /// A broken rule that no test looks at fails the test instead of ending all of them.
-    static let reportsUnexpected: Void = { Realm.misuseHandler = { Issue.record("misuse: \($0.message)") } }()
+    static let isInstalled: Void = {
+        Realm.misuseHandler = { misuse in
+            guard let collector = all.withLock({ $0.last { $0.wants(misuse) } }) else {
+                Issue.record("misuse: \(misuse.message)")
+                return
+            }
+            collector.messages.withLock { $0.append(misuse.message) }
+        }
+    }()
+
+    init(_ wants: @escaping @Sendable (Realm.Misuse) -> Bool) {
+        _ = MisuseCollector.isInstalled
+        self.wants = wants
+        MisuseCollector.all.withLock { $0.append(self) }
+    }
+
+    func remove() { MisuseCollector.all.withLock { $0.removeAll { $0 === self } } }
 }
