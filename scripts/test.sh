@@ -121,7 +121,7 @@ stage_addresses() {
 stage_fuzz() {
     scripts/build-addresses.sh
     with_addresses 29 '^StorageTests\.EverythingTests' 0
-    with_addresses 334 '^PagesTests\.CutTests/random' 0
+    with_addresses 167 '^PagesTests\.CutTests/(random|journaled)Runs' 0
     with_addresses 10 '^PagesTests\.DamageTests/everyFlipped' 0
     scripts/fuzz.sh
 }
