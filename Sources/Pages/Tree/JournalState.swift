@@ -11,6 +11,8 @@ struct JournalState {
     private(set) var chain: UInt64
     /// Above what the root's tree says.
     private(set) var changes = MemoryTree()
+    /// Of the keys of those.
+    private(set) var filter = KeyFilter()
     /// Pages behind may hold records that were never acknowledged, or were lost together with what came before them:
     /// then nothing is added, and the next commit takes it all into the tree.
     var mayGrow = true
@@ -28,7 +30,7 @@ struct JournalState {
 
     /// After a record of this process.
     mutating func add(_ entries: [PageBatch.Entry], _ version: UInt64, pages: Int, _ checksum: UInt64) {
-        changes.apply(entries, rememberingDeletions: true)
+        change(by: entries)
         usedPages += pages
         chain = checksum
         self.version = version
@@ -76,8 +78,13 @@ struct JournalState {
             usedPages += record.pageCount
             offset += record.pageCount * pageBytes
         }
-        changes.apply(batch.effectiveEntries(), rememberingDeletions: true)
+        change(by: batch.effectiveEntries())
         return offset > 0
+    }
+
+    private mutating func change(by entries: [PageBatch.Entry]) {
+        changes.apply(entries, rememberingDeletions: true)
+        for entry in entries { filter.insert(entry.key) }
     }
 
     /// Later versions of which something lies behind the last record, as a commit leaves it that was cut short.

@@ -7,6 +7,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
     let root: RootSlot
     /// Copies of what the journal says, above the tree.
     let changes: MemoryTree
+    private let filter: KeyFilter
     let image: PageImage
     private let pin: PagePins.Pin
 
@@ -15,6 +16,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
         self.pages = pages
         root = version.root
         changes = version.journal.changes
+        filter = version.journal.filter
         self.pin = pin
         image = pages.image
         super.init(version: Version(version.version))
@@ -30,7 +32,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
     override func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
         try pages.checkProcess()
         guard !key.isEmpty else { return nil }
-        if changes.entryCount > 0, let entry = changes.entry(for: key) {
+        if changes.entryCount > 0, filter.mayHave(key), let entry = changes.entry(for: key) {
             return entry.isDeletion ? nil : PageBytes(bytes: entry.value, isStable: false)
         }
         return try valueInTree(key)
