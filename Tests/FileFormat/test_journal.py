@@ -236,3 +236,9 @@ def test_a_record_that_contradicts_itself_is_damage(course: Course) -> None:
     struct.pack_into("<Q", made, 0, reader.page_checksum(bytes(made[8:size])))
     with pytest.raises(reader.FormatError, match="out of order"):
         course.write(bytes(made))
+
+
+def test_a_number_of_pages_that_is_none_is_refused(tmp_path: pathlib.Path) -> None:
+    os.environ["MOTTE_JOURNAL_PAGES"] = "many"
+    with pytest.raises(motte.InvalidArgumentError, match="MOTTE_JOURNAL_PAGES is 'many'; 0 to 16384"):
+        motte.open(tmp_path / "x.motte", schema="Dog { age: int }")

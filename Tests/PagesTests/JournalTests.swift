@@ -1,8 +1,9 @@
 // Which commits go to a journal and which into the tree, what files say of it, and what stays of it for readers.
-import MottePages
 import MotteValues
 import TestSupport
 import Testing
+
+@testable import MottePages
 
 @Suite struct JournalTests {
     private func open(
@@ -98,6 +99,15 @@ import Testing
         let pages = try store.statistics().pageCount
         for number in 0 ..< 80 { try store.commitNext(small(number)) }
         #expect(try store.statistics().pageCount <= pages && store.check().isEmpty)
+    }
+
+    @Test func theFilterHasEveryKeyAndFewOthers() {
+        var filter = KeyFilter()
+        func key(_ number: Int) -> [UInt8] { Array("key \(number)".utf8) }
+        for number in 0 ..< 300 { key(number).withUnsafeBytes { filter.insert($0) } }
+        #expect((0 ..< 300).allSatisfy { number in key(number).withUnsafeBytes { filter.mayHave($0) } })
+        let others = (300 ..< 10_300).filter { number in key(number).withUnsafeBytes { filter.mayHave($0) } }
+        #expect(others.count < 1_500, "of which a random one of its bits would let 700 pass")
     }
 
     /// A slot that was passed over would name a version that comes to be: so commits write over it first.

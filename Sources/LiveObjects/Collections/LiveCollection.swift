@@ -90,7 +90,9 @@ package class LiveCollection {
     }
 
     /// The same collection in `frozen`, the frozen counterpart of its session.
-    package func frozen(in frozen: Session) throws(DatabaseError) -> LiveCollection { self }
+    package func frozen(in frozen: Session) throws(DatabaseError) -> LiveCollection {
+        throw DatabaseError(.internal, "a collection must say what it is in a frozen session")
+    }
 
     // MARK: Elements
 

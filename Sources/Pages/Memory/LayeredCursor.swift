@@ -24,13 +24,7 @@ final class LayeredCursor: PageCursor {
 
     override func seekLast(atMost key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
         guard !key.isEmpty else { return false }
-        var place = changes.place(before: key)
-        if let found = changes.firstPlace(atOrAfter: key),
-            ValueOrdering.compareBytes(changes.entry(at: found).key, key) == 0
-        {
-            place = found
-        }
-        return try back(try base.seekLast(atMost: key), place)
+        return try back(try base.seekLast(atMost: key), changes.lastPlace(atMost: key))
     }
 
     override func next() throws(DatabaseError) -> Bool {

@@ -10,10 +10,7 @@ final class MemorySnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: 
     }
 
     override func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
-        guard let place = tree.firstPlace(atOrAfter: key) else { return nil }
-        let entry = tree.entry(at: place)
-        guard ValueOrdering.compareBytes(entry.key, key) == 0 else { return nil }
-        return PageBytes(bytes: entry.value, isStable: true)
+        tree.entry(for: key).map { PageBytes(bytes: $0.value, isStable: true) }
     }
 
     override func makeCursor() throws(DatabaseError) -> PageCursor { MemoryCursor(self) }
@@ -32,10 +29,7 @@ final class MemoryCursor: PageCursor {
     }
 
     override func seekLast(atMost key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
-        let tree = snapshot.tree
-        guard let found = tree.firstPlace(atOrAfter: key) else { return move(to: tree.lastPlace) }
-        if ValueOrdering.compareBytes(tree.entry(at: found).key, key) == 0 { return move(to: found) }
-        return move(to: tree.place(before: found))
+        move(to: snapshot.tree.lastPlace(atMost: key))
     }
 
     override func next() throws(DatabaseError) -> Bool {

@@ -107,6 +107,11 @@ struct MemoryTree: Sendable {
         firstPlace(atOrAfter: key).map { place(before: $0) } ?? lastPlace
     }
 
+    func lastPlace(atMost key: UnsafeRawBufferPointer) -> Place? {
+        guard let found = firstPlace(atOrAfter: key) else { return lastPlace }
+        return ValueOrdering.compareBytes(entry(at: found).key, key) == 0 ? found : place(before: found)
+    }
+
     func place(after place: Place) -> Place? {
         if place.entry + 1 < blocks[place.block].count { return Place(block: place.block, entry: place.entry + 1) }
         return place.block + 1 < blocks.count ? Place(block: place.block + 1, entry: 0) : nil

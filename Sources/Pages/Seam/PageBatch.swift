@@ -16,6 +16,14 @@ package struct PageBatch: ~Copyable {
         var keyCount: Int32
         var isDelete: Bool
 
+        init(_ start: UnsafeRawPointer, _ keyCount: Int, _ valueCount: Int, isDelete: Bool) {
+            prefix = PageBatch.prefix(of: UnsafeRawBufferPointer(start: start, count: keyCount))
+            self.start = start
+            self.keyCount = Int32(keyCount)
+            self.valueCount = valueCount
+            self.isDelete = isDelete
+        }
+
         var key: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: Int(keyCount)) }
         var value: UnsafeRawBufferPointer {
             UnsafeRawBufferPointer(start: start + Int(keyCount), count: valueCount)
@@ -57,7 +65,7 @@ package struct PageBatch: ~Copyable {
         guard refusal == nil, mayAdd(key.count, valueCount) else { return }
         let (spooled, place) = key.withUnsafeBytes { spool.reserve(key: $0, valueCount: valueCount) }
         write(place)
-        append(spooled.start, key.count, valueCount, isDelete: false)
+        append(Entry(spooled.start, key.count, valueCount, isDelete: false))
     }
 
     package mutating func put(_ key: [UInt8], _ value: [UInt8]) {
@@ -73,10 +81,16 @@ package struct PageBatch: ~Copyable {
         key.withUnsafeBytes { add($0, UnsafeRawBufferPointer(start: nil, count: 0), isDelete: true) }
     }
 
-    /// Puts or deletes what lies in a spool that outlives the batch, without copying it.
+    /// An entry whose bytes outlive the batch, without copying them.
+    mutating func add(_ entry: Entry) {
+        guard refusal == nil, mayAdd(Int(entry.keyCount), entry.valueCount) else { return }
+        append(entry)
+    }
+
+    /// Puts what lies in a spool that outlives the batch, without copying it.
     package mutating func put(_ spooled: SpooledEntry) {
         guard refusal == nil, mayAdd(spooled.keyCount, spooled.valueCount) else { return }
-        append(spooled.start, spooled.keyCount, spooled.valueCount, isDelete: spooled.isDelete)
+        append(Entry(spooled.start, spooled.keyCount, spooled.valueCount, isDelete: false))
     }
 
     /// The entries that count: sorted, and of several for one key only the last.
@@ -114,7 +128,7 @@ package struct PageBatch: ~Copyable {
     private mutating func add(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isDelete: Bool) {
         guard refusal == nil, mayAdd(key.count, value.count) else { return }
         let spooled = spool.add(key, value)
-        append(spooled.start, key.count, value.count, isDelete: isDelete)
+        append(Entry(spooled.start, key.count, value.count, isDelete: isDelete))
     }
 
     private mutating func mayAdd(_ keyCount: Int, _ valueCount: Int) -> Bool {
@@ -131,13 +145,10 @@ package struct PageBatch: ~Copyable {
         return true
     }
 
-    private mutating func append(_ start: UnsafeRawPointer, _ keyCount: Int, _ valueCount: Int, isDelete: Bool) {
-        let entry = Entry(
-            prefix: PageBatch.prefix(of: UnsafeRawBufferPointer(start: start, count: keyCount)), start: start,
-            valueCount: valueCount, keyCount: Int32(keyCount), isDelete: isDelete)
+    private mutating func append(_ entry: Entry) {
         if isAscending, let last = entries.last { isAscending = PageBatch.compare(last, entry) < 0 }
         entries.append(entry)
-        byteCount += keyCount + valueCount
+        byteCount += Int(entry.keyCount) + entry.valueCount
     }
 
     /// Shorter keys are padded with zeros; equal prefixes are compared in full.

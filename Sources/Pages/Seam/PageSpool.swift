@@ -36,8 +36,6 @@ package struct SpooledEntry {
     let start: UnsafeRawPointer
     let keyCount: Int
     let valueCount: Int
-    /// The key's entry goes, and there is no value.
-    var isDelete = false
 
     package var value: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: start + keyCount, count: valueCount)

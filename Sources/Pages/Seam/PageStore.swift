@@ -5,7 +5,8 @@
 /// makes one, all those of one file in a process share what is behind them (`sharedIdentity`), and closing one does not
 /// disturb the others. Calls may come from any thread.
 ///
-/// Two forms: a file under LMDB (`LMDBPages`), and a store in memory (`MemoryPages`) with the same behaviour.
+/// Three forms with the same behaviour: a page file of our own (`TreePages`), a file under LMDB (`LMDBPages`), and a
+/// store in memory (`MemoryPages`).
 import CMotteShim
 import MotteValues
 

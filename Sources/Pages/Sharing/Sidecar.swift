@@ -122,6 +122,16 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     /// Called holding the write lock.
     func publishDurable(_ version: UInt64) { motte_shim_store64(word64(SidecarLayout.durableOffset), version + 1) }
 
+    /// Whether other processes have the file open, so that its newest version is the announced one. A process that is
+    /// attached may still be waiting to open it, and then nothing may have been announced yet, or the last thing by
+    /// one that died. Called holding the opening lock.
+    func isFileOpenElsewhere() -> Bool {
+        motte_shim_load64(word64(SidecarLayout.openedOffset)) != 0 && otherSlots().contains { isAlive($0) }
+    }
+
+    /// Called holding the opening lock, once a version is announced.
+    func markOpened() { motte_shim_store64(word64(SidecarLayout.openedOffset), 1) }
+
     // MARK: The write lock.
 
     /// Takes the turnstile, then the lock, then leaves the turnstile: who waits stands in the turnstile, so that a

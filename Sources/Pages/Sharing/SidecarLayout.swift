@@ -9,6 +9,7 @@
 ///       40  u64 latest committed version
 ///       48  u32 processes waiting for the write lock
 ///       56  u64 latest version known to be durable + 1, 0: none known (our own pager)
+///       64  u64 1: some process has opened the file since, so that what stands at 40 means something (our own pager)
 ///     8192 + 512 * i: 64 words, the versions that process i pins (our own pager, see `PagePins`)
 ///
 /// Byte locks of the sidecar (of the open file description, so the kernel drops them when the process dies):
@@ -17,7 +18,7 @@
 /// The contents mean something only while somebody is attached.
 enum SidecarLayout {
     static let magic: UInt64 = 0x5248_5345_5454_4F4D  // "MOTTESHR", little-endian
-    static let number: UInt32 = 2
+    static let number: UInt32 = 3
     static let byteCount = pinsOffset + slotCount * pinRowBytes
     static let slotCount = 126
 
@@ -30,6 +31,7 @@ enum SidecarLayout {
     static let versionOffset = 40
     static let waitersOffset = 48
     static let durableOffset = 56
+    static let openedOffset = 64
     static let pinsOffset = 8192
     static let pinRowBytes = 512
 

@@ -154,12 +154,12 @@ struct JournalRecord {
 
     /// The entries of a record whose checksum was right, lying in its bytes; nil where they contradict themselves,
     /// since files may come from anywhere.
-    static func entries(in bytes: UnsafeRawBufferPointer) -> [SpooledEntry]? {
+    static func entries(in bytes: UnsafeRawBufferPointer) -> [PageBatch.Entry]? {
         guard let base = bytes.baseAddress, bytes.count >= headerBytes else { return nil }
         let end = Int(half(base, 12))
         let count = Int(half(base, 40))
         guard end <= bytes.count, count <= (end - headerBytes) / (entryHeader + 1) else { return nil }
-        var entries: [SpooledEntry] = []
+        var entries: [PageBatch.Entry] = []
         entries.reserveCapacity(count)
         var offset = headerBytes
         for _ in 0 ..< count {
@@ -170,9 +170,7 @@ struct JournalRecord {
             let size = size(keyCount, valueCount)
             guard keyCount > 0, keyCount <= KeySpace.longestKey, kind <= 1, offset + size <= end else { return nil }
             entries.append(
-                SpooledEntry(
-                    start: base + offset + entryHeader, keyCount: keyCount, valueCount: valueCount,
-                    isDelete: kind == 1))
+                PageBatch.Entry(base + offset + entryHeader, keyCount, valueCount, isDelete: kind == 1))
             offset += size
         }
         return offset == end ? entries : nil

@@ -72,7 +72,7 @@ struct JournalState {
                 record.version <= limit, JournalRecord.follows(chain, rest),
                 let entries = JournalRecord.entries(in: rest)
             else { break }
-            for entry in entries { batch.put(entry) }
+            for entry in entries { batch.add(entry) }
             version = record.version
             chain = record.checksum
             usedPages += record.pageCount
@@ -110,7 +110,7 @@ struct JournalState {
         return strays
     }
 
-    /// What has to go into the tree together with a commit's own entries, which win. The batch points into both.
+    /// What has to go into the tree together with a commit's own entries, which win, and which the batch points into.
     func batch(before entries: [PageBatch.Entry]) -> PageBatch {
         var batch = PageBatch()
         for block in changes.blocks {
@@ -118,64 +118,7 @@ struct JournalState {
                 if entry.isDeletion { batch.delete(entry.key) } else { batch.put(entry.key, entry.value) }
             }
         }
-        for entry in entries {
-            batch.put(
-                SpooledEntry(
-                    start: entry.start, keyCount: Int(entry.keyCount), valueCount: entry.valueCount,
-                    isDelete: entry.isDelete))
-        }
+        for entry in entries { batch.add(entry) }
         return batch
-    }
-}
-
-/// A version: a root, and what its journal says beyond it.
-struct TreeVersion {
-    var root: RootSlot
-    var journal: JournalState
-
-    var version: UInt64 { journal.version }
-
-    /// A root without a look at its journal.
-    init(_ root: RootSlot) {
-        self.root = root
-        journal = JournalState(root)
-    }
-
-    /// Its slot says that nothing of it may be missing.
-    var isSealed: Bool {
-        guard let journal = root.journal else { return root.durable == version }
-        return root.durable == root.version && journal.sealed == version
-    }
-
-    /// Reads the journal up to a version. False when it does not reach so far.
-    mutating func readOn(_ disk: any Disk, _ image: PageImage, through limit: UInt64) throws(DatabaseError) -> Bool {
-        if let place = root.journal {
-            try journal.readOn(place, disk, pageBytes: image.pageBytes, through: limit)
-        }
-        return journal.version >= limit
-    }
-}
-
-extension TreeVersion {
-    /// After reading to the end, where nobody else has the file open: whether what a slot promised is there, and
-    /// whether something behind it was meant to be.
-    mutating func checkEnd(
-        _ passedOver: PassedOver?, _ disk: any Disk, _ image: PageImage
-    ) throws(DatabaseError) -> PassedOver? {
-        guard let place = root.journal else { return passedOver }
-        if place.sealed == version, place.sealedChain == journal.chain { return passedOver }
-        guard place.sealed < version else {
-            throw .corrupted(
-                "its journal is damaged: of version \(place.sealed), which was complete, it has only what is up to"
-                    + " \(version)")
-        }
-        let strays = try journal.strayVersions(place, disk, pageBytes: image.pageBytes)
-        guard let stray = strays.max() else { return passedOver }
-        journal.mayGrow = false
-        var passedOver = passedOver ?? PassedOver(opened: Version(version))
-        passedOver.opened = Version(version)
-        passedOver.strayRecordCount = strays.count
-        if passedOver.newer == nil { passedOver.newer = (Version(stray), "its record in the journal is not whole") }
-        return passedOver
     }
 }

@@ -136,6 +136,7 @@ struct TreeCommit {
         next.map = map
         next.root.pageCount = map.pageCount
         next.likelyPageCount = pageCount
+        next.pagesToGain = map.pagesToGain
     }
 
     /// The log may grow as large as the checkpoint that would replace it.

@@ -10,8 +10,14 @@ import MotteValues
 #endif
 
 extension TreePages {
-    static func journalPagesOfEnvironment() -> Int? {
-        getenv("MOTTE_JOURNAL_PAGES").flatMap { Int(String(cString: $0)) }.flatMap { $0 >= 0 ? $0 : nil }
+    static func chosenJournalPages(_ options: PageStoreOptions) throws(DatabaseError) -> Int? {
+        if let pages = options.journalPages { return pages }
+        guard let text = getenv("MOTTE_JOURNAL_PAGES").map({ String(cString: $0) }), !text.isEmpty else { return nil }
+        guard let pages = Int(text), (0 ... JournalPlace.mostPages).contains(pages) else {
+            throw DatabaseError(
+                .invalidArgument, "MOTTE_JOURNAL_PAGES is '\(text)'; 0 to \(JournalPlace.mostPages) pages are possible")
+        }
+        return pages
     }
 
     /// A record of more pages goes into the tree.
@@ -62,7 +68,7 @@ extension TreePages {
         let worth = max(TreePages.pagesWorthFreeing, known.root.pageCount / TreePages.shareWorthFreeing)
         guard let place = known.root.journal, known.journal.mayGrow,
             isSmall(entries, byteCount),
-            (state?.map.pagesToGain ?? 0) < worth,
+            (state?.pagesToGain ?? 0) < worth,
             // A slot that was passed over must not become one of the versions before: it is written over first.
             brokenSlots.isEmpty, slotVersions.allSatisfy({ $0 <= known.root.version })
         else { return nil }
@@ -78,39 +84,4 @@ extension TreePages {
         let zeros = [UInt8](repeating: 0, count: count)
         try zeros.withBytes { bytes throws(DatabaseError) in try disk.write(bytes, at: start) }
     }
-}
-
-/// A record's pages, and what the journal is once they are written.
-struct PreparedRecord: ~Copyable {
-    private let buffer: UnsafeMutableRawBufferPointer
-    /// Where in the file they go.
-    let offset: Int
-    let next: JournalState
-
-    /// nil where the journal has no room for it.
-    init?(
-        _ changes: [PageBatch.Entry], _ header: FileHeader, _ place: JournalPlace, _ journal: JournalState,
-        pageBytes: Int
-    ) {
-        // The header record belongs to every commit, and before all other keys.
-        var batch = PageBatch()
-        batch.put(FileHeader.key, header.encoded())
-        let entries = batch.entries + changes
-        let count = JournalRecord.pageCount(JournalRecord.byteCount(entries), pageBytes: pageBytes)
-        guard journal.usedPages + count <= place.run.count else { return nil }
-        buffer = .allocate(byteCount: count * pageBytes, alignment: 16)
-        offset = (place.run.start + journal.usedPages) * pageBytes
-        let version = header.version.rawValue
-        let checksum = JournalRecord.encode(entries, version, place.salt, after: journal.chain, to: buffer)
-        var next = journal
-        next.add(entries, version, pages: count, checksum)
-        self.next = next
-        withExtendedLifetime(batch.count) {}
-    }
-
-    deinit {
-        buffer.deallocate()
-    }
-
-    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(buffer) }
 }

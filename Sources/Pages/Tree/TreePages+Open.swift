@@ -89,6 +89,8 @@ extension TreePages {
         _ disk: any Disk, _ sidecar: Sidecar?, _ identity: FileIdentity?, isWritable: Bool, _ options: PageStoreOptions
     ) throws(DatabaseError) -> TreePages {
         do throws(DatabaseError) {
+            var options = options
+            options.journalPages = try chosenJournalPages(options)
             let head = try head(disk)
             if let sidecar, !sidecar.checkFile(head.uuid) {
                 throw DatabaseError(
@@ -100,7 +102,9 @@ extension TreePages {
             let image = try PageImage(
                 disk, pageBytes: head.pageBytes, cipher, byteCount: try LMDBPages.chosenMapSize(options),
                 atLeast: size)
-            let (newest, passedOver, header) = try newestVersionAndHeader(disk, image, sidecar)
+            let isOpenElsewhere = sidecar?.isFileOpenElsewhere() ?? false
+            let announced = isOpenElsewhere ? sidecar?.makeSignal() : nil
+            let (newest, passedOver, header) = try newestVersionAndHeader(disk, image, announced)
             guard header.fileUUID == head.uuid, header.pageBytes == head.pageBytes,
                 header.version.rawValue == newest.version
             else { throw .corrupted("its header record belongs to another file") }
@@ -113,7 +117,8 @@ extension TreePages {
             return TreePages(
                 Parts(
                     disk: disk, image: image, newest: newest, passedOver: passedOver, header: header, byteCount: size,
-                    slotVersions: versions, sidecar: sidecar, identity: identity, isWritable: isWritable), options)
+                    slotVersions: versions, sidecar: sidecar, isOpenElsewhere: isOpenElsewhere, identity: identity,
+                    isWritable: isWritable), options)
         } catch {
             disk.close()
             throw error
@@ -129,14 +134,14 @@ extension TreePages {
 
     /// The header is read without a pin, so others may commit over it; then there is a newer one.
     private static func newestVersionAndHeader(
-        _ disk: any Disk, _ image: PageImage, _ sidecar: Sidecar?
+        _ disk: any Disk, _ image: PageImage, _ announced: CommitSignal?
     ) throws(DatabaseError) -> (TreeVersion, PassedOver?, FileHeader) {
         while true {
-            let (newest, passedOver) = try newestVersion(disk, image, sidecar)
+            let (newest, passedOver) = try newestVersion(disk, image, announced)
             do throws(DatabaseError) {
                 return (newest, passedOver, try FileHeader(reading: newest, image, disk.path))
             } catch {
-                guard error.code == .corrupted, let sidecar, sidecar.makeSignal().published.rawValue > newest.version
+                guard error.code == .corrupted, let announced, announced.published.rawValue > newest.version
                 else { throw error }
             }
         }
@@ -145,12 +150,11 @@ extension TreePages {
     /// Where others are at work the newest root is the one they announced; it is whole, and would not hold still for a
     /// walk. Where nobody is, the file has to say itself what it holds.
     private static func newestVersion(
-        _ disk: any Disk, _ image: PageImage, _ sidecar: Sidecar?
+        _ disk: any Disk, _ image: PageImage, _ announced: CommitSignal?
     ) throws(DatabaseError) -> (TreeVersion, PassedOver?) {
-        if let sidecar, sidecar.otherSlots().contains(where: { sidecar.isAlive($0) }) {
-            let signal = sidecar.makeSignal()
+        if let announced {
             for _ in 0 ..< 10_000 {
-                let published = signal.published.rawValue
+                let published = announced.published.rawValue
                 let slots = try RootSlots.read(disk, image).filter { $0.version <= published }
                 guard let root = slots.max(by: { $1.isNewer(than: $0) }) else { continue }
                 var newest = TreeVersion(root)

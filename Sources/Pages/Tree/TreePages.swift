@@ -53,6 +53,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         var byteCount: Int
         var slotVersions: [UInt64]
         var sidecar: Sidecar?
+        var isOpenElsewhere: Bool
         var identity: FileIdentity?
         var isWritable: Bool
     }
@@ -62,7 +63,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         disk = parts.disk
         image = parts.image
         known = parts.newest
-        journalPages = options.journalPages ?? TreePages.journalPagesOfEnvironment()
+        journalPages = options.journalPages
         passedOver = parts.passedOver
         brokenSlots = parts.passedOver?.slots ?? []
         slotVersions = parts.slotVersions
@@ -76,7 +77,9 @@ final class TreePages: SharedPages, @unchecked Sendable {
         super.init(
             path: parts.disk.path, signal: sidecar?.makeSignal() ?? PrivateSignalWords().makeSignal(),
             observers: ObserverPositions { sidecar?.publishOldestObserved($0) }, faults: options.faults)
-        signal.begin(at: parts.header.version)
+        // What one that died had announced may be behind what it left in the file.
+        if !parts.isOpenElsewhere { signal.publish(parts.header.version) }
+        sidecar?.markOpened()
     }
 
     override var fileIdentity: FileIdentity? { identity }
@@ -221,7 +224,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         try makeDurable(known.version)
         var header = try newestHeader(known).advanced(to: version, by: entries)
         if let record = record(entries, header, byteCount, after: known) {
-            try append(record, to: known.root)
+            try append(record)
             cachedHeader = header
             return
         }
@@ -236,7 +239,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         cachedHeader = header
     }
 
-    private func append(_ record: borrowing PreparedRecord, to root: RootSlot) throws(DatabaseError) {
+    private func append(_ record: borrowing PreparedRecord) throws(DatabaseError) {
         do throws(DatabaseError) {
             try disk.write(record.bytes, at: record.offset)
             count(record.bytes.count, calls: 1, flushes: 0)

@@ -7,14 +7,10 @@ struct TreeState {
     var map: SpaceMap
     /// How many pages the commit took that led here, as far as that says something about the next one.
     var likelyPageCount = 0
+    /// What the next commit could make free or give back.
+    var pagesToGain = 0
     /// Pages of the space log, oldest first.
     var logPages: [PageRef]
-
-    init(root: RootSlot, map: SpaceMap, logPages: [PageRef]) {
-        self.root = root
-        self.map = map
-        self.logPages = logPages
-    }
 
     init(reading root: RootSlot, _ image: PageImage) throws(DatabaseError) {
         self.root = root
@@ -33,6 +29,7 @@ struct TreeState {
         guard isLog else { throw TreeState.damaged }
         map.cut(to: root.pageCount)
         if let problem = map.problem() { throw .corrupted(problem) }
+        pagesToGain = map.pagesToGain
     }
 
     private mutating func readLog(_ image: PageImage) throws(DatabaseError) {

@@ -1,0 +1,89 @@
+// What processes that open one file at the same moment may take from the words they share: no process is played here,
+// only what one leaves in the sidecar that is attached and has yet to open the file, or has died.
+import CMotteShim
+import MotteValues
+import TestSupport
+import Testing
+
+@testable import MottePages
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+@Suite struct SidecarTests {
+    /// A process that attached and waits for its turn to open the file. The sidecar is as it set it up.
+    private final class Attached {
+        let descriptor: Int32
+
+        init(_ path: String, claimingSlot: Bool = true, words: [Int: UInt64] = [:]) throws {
+            descriptor = open(path + "-shared", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+            try #require(motte_shim_lock_byte(descriptor, SidecarLayout.attachByte, Int32(MOTTE_SHIM_SHARED)) == 0)
+            var bytes = [UInt8](repeating: 0, count: SidecarLayout.byteCount)
+            var words = words
+            words[SidecarLayout.magicOffset] = SidecarLayout.magic
+            words[SidecarLayout.numberOffset] =
+                UInt64(SidecarLayout.number) | UInt64(SidecarLayout.byteCount) << 32
+            if claimingSlot {
+                // Of a process that is there, whatever runs this.
+                words[SidecarLayout.slotOffset(0) + SidecarLayout.slotProcess] = 1
+                let slot = SidecarLayout.slotByte(0)
+                try #require(motte_shim_lock_byte(descriptor, slot, Int32(MOTTE_SHIM_EXCLUSIVE)) == 0)
+            }
+            bytes.withUnsafeMutableBytes { bytes in
+                for (offset, word) in words { bytes.storeBytes(of: word, toByteOffset: offset, as: UInt64.self) }
+            }
+            try #require(pwrite(descriptor, bytes, bytes.count, 0) == bytes.count)
+        }
+
+        deinit { close(descriptor) }
+    }
+
+    /// Without what closing writes.
+    private func leaveAsKilled(_ test: TestStore) throws {
+        let bytes = try test.scratch.read()
+        test.store.close()
+        try test.scratch.write(bytes)
+    }
+
+    private static let ownForms: [StoreForm] = [.own, .sealed, .journaled]
+
+    /// Such a process says nothing of the file. Taken for one at work that had announced version 0, it made the next
+    /// one open the file as it was when it was made, and write over what had been acknowledged.
+    @Test(arguments: ownForms) func whoOnlyWaitsToOpenHasAnnouncedNothing(_ form: StoreForm) throws {
+        let test = try TestStore(form)
+        try test.store.commitNext([("name", Array("first".utf8))])
+        try leaveAsKilled(test)
+        let waiting = try Attached(test.scratch.path())
+
+        let store = try PageStore.open(TestStore.options(test.scratch.path()))
+
+        #expect(try store.latestVersion == Version(1))
+        #expect(try store.snapshot().value("name") == Array("first".utf8))
+        #expect(try store.signal.published == Version(1))
+        try store.commitNext([("name", Array("second".utf8))])
+        #expect(try store.latestVersion == Version(2))
+        store.close()
+        withExtendedLifetime(waiting) {}
+    }
+
+    /// A process that died between its commit and its announcement: who finds the commit says so, or others would
+    /// write over it while this one shows it.
+    @Test(arguments: ownForms) func whatIsFoundBeyondTheAnnouncedIsAnnounced(_ form: StoreForm) throws {
+        let test = try TestStore(form)
+        for number in 1 ... 3 { try test.store.commitNext([("name", [UInt8(number)])]) }
+        try leaveAsKilled(test)
+        let waiting = try Attached(
+            test.scratch.path(), claimingSlot: false,
+            words: [SidecarLayout.openedOffset: 1, SidecarLayout.versionOffset: 2])
+
+        let store = try PageStore.open(TestStore.options(test.scratch.path()))
+
+        #expect(try store.snapshot().value("name") == [3])
+        #expect(try store.signal.published == Version(3))
+        store.close()
+        withExtendedLifetime(waiting) {}
+    }
+}
