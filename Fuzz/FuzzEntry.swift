@@ -1,5 +1,7 @@
 /// What libFuzzer calls. One program has all targets: MOTTE_FUZZ_TARGET says which one runs; with MOTTE_FUZZ_SEEDS it
 /// writes that target's seeds into the folder and ends.
+import CMotteShim
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -20,6 +22,7 @@ func initializeFuzzer(
     _ count: UnsafeMutablePointer<Int32>,
     _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?>
 ) -> Int32 {
+    motte_shim_repeat()
     guard let folder = getenv("MOTTE_FUZZ_SEEDS").map({ String(cString: $0) }) else { return 0 }
     do {
         for (number, seed) in try chosen.seeds().enumerated() {
@@ -37,6 +40,8 @@ func initializeFuzzer(
 
 @_cdecl("LLVMFuzzerTestOneInput")
 func testOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
+    // What one input does it does again, whatever ran before it.
+    motte_shim_repeat()
     do {
         try chosen.run(UnsafeRawBufferPointer(start: start, count: count))
     } catch {

@@ -84,6 +84,9 @@ uint32_t motte_shim_file_system_type(const char *path);
 uint64_t motte_shim_image_nonce(void);
 /* Fills the bytes from the system's random source. Returns 0 or an errno. */
 int motte_shim_random(void *bytes, size_t count);
+/* For fuzzing, in a process of one thread: from here on random bytes and the wall clock are the same as after every
+ * other call of this. */
+void motte_shim_repeat(void);
 
 /* Sequentially consistent access to a shared word. */
 static inline uint32_t motte_shim_load32(const uint32_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }

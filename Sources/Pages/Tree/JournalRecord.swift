@@ -129,7 +129,8 @@ struct JournalRecord {
         guard byteCount >= JournalRecord.headerBytes, pageCount * pageBytes <= bytes.count else { return nil }
         version = JournalRecord.word(base, 16)
         checksum = JournalRecord.word(base, 0)
-        guard checksum == motte_shim_page_checksum(base + 8, byteCount - 8) else { return nil }
+        guard version < TreeFormat.versionLimit, checksum == motte_shim_page_checksum(base + 8, byteCount - 8)
+        else { return nil }
     }
 
     /// Whether it follows the record with this checksum.

@@ -115,6 +115,10 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         lock.lock()
         defer { lock.unlock() }
         if motte_shim_load64(states + reference.page) == identity { return }
+        // In a file that somebody made, pages in use may be counted as free.
+        for page in 0 ..< count where motte_shim_load64(states + reference.page + page) == PageImage.building {
+            throw PageImage.damaged(reference)
+        }
         // Pages read ahead may have been written since: what does not pass is read again before it is judged.
         if try !isReadAhead(reference, level, count) {
             if isIn(PageImage.empty, reference.page, count) {
@@ -223,6 +227,9 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     }
 
     func endBuilding(_ reference: PageRef, level: Int) {
+        for page in 1 ..< max(reference.pageCount(layout), 1) {
+            motte_shim_store64(states + reference.page + page, PageImage.continued)
+        }
         motte_shim_store64(states + reference.page, reference.identity(level: level))
         if cipher != nil { built.append(reference) }
     }

@@ -67,6 +67,8 @@ enum TreeFormat {
     static let slotCount = 3
     static let firstSlotPage = 1
     static let firstPage = firstSlotPage + slotCount
+    /// References have so many bits for versions. More than anybody commits, and less than overflows.
+    static let versionLimit: UInt64 = 1 << 48
     static let defaultPageBytes = 4096
     static let pageSizes = [4096, 8192, 16384, 32768]
     /// More levels than 2^44 pages can fill.

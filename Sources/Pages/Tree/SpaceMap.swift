@@ -237,8 +237,8 @@ struct SpaceMap {
         self.pageCount = pageCount
     }
 
-    /// What is wrong with the map, if anything; S1 and S2.
-    func problem() -> String? {
+    /// What is wrong with the map, if anything; S1 and S2. `used` is certainly in use.
+    func problem(used: PageRun?) -> String? {
         var last = TreeFormat.firstPage - 1
         var isFirst = true
         for run in free {
@@ -248,10 +248,10 @@ struct SpaceMap {
             isFirst = false
             last = run.end
         }
-        var all = free + dead.map(\.run)
+        var all = free + dead.map(\.run) + (used.map { [$0] } ?? [])
         all.sort { $0.start < $1.start }
         for index in all.indices.dropFirst() where all[index].start < all[index - 1].end {
-            return "page \(all[index].start) is free twice (S2)"
+            return "page \(all[index].start) is free twice, or in use (S2)"
         }
         return all.allSatisfy { $0.start >= TreeFormat.firstPage && $0.end <= pageCount && $0.count > 0 }
             ? nil : "a free page lies outside the file (S1)"

@@ -221,6 +221,9 @@ final class TreePages: SharedPages, @unchecked Sendable {
         let known = known
         lock.unlock()
         try checkFollows(version, Version(known.version))
+        guard version.rawValue < TreeFormat.versionLimit - 1 else {
+            throw .corrupted("its version is too high for another commit; copy it")
+        }
         try makeDurable(known.version)
         var header = try newestHeader(known).advanced(to: version, by: entries)
         if let record = record(entries, header, byteCount, after: known) {
