@@ -22,7 +22,8 @@ SCALE = float(os.environ.get("MOTTE_TEST_SCALE", "1"))
 SEED = int(os.environ.get("MOTTE_TEST_SEED", str(random.SystemRandom().randrange(1 << 32))))
 chance = random.Random(SEED)
 # Of killing, at scale 1: of programs that are started anew, and of processes that are only forked.
-CYCLES = {"lmdb": 40, "own": 40, "journaled": 40}
+CYCLES = 40
+NEW_FILES = 20
 # What makes a file of each form; with a journal from the first commit on, which is full after a few.
 FORMS = {"lmdb": {"MOTTE_PAGER": "lmdb"}, "own": {"MOTTE_PAGER": "own", "MOTTE_JOURNAL_PAGES": "0"},
          "journaled": {"MOTTE_PAGER": "own", "MOTTE_JOURNAL_PAGES": "12"}}
@@ -112,11 +113,25 @@ class Running:
         return self.said
 
 
-def killed_processes_lose_nothing(folder, pager, cycles):
+def killed_processes_lose_nothing(folder, pager):
+    """Many cycles of killing on one file."""
+    cycles = max(3, round(CYCLES * SCALE))
+    killed, last, in_flight = kill_on(folder, folder / f"killed-{pager}.motte", cycles)
+    return f"{cycles} cycles, {killed} kills, {last} rounds, {in_flight} times a commit in flight was found whole"
+
+
+def killed_processes_lose_nothing_of_new_files(folder, pager):
+    """A few cycles on each of many files: while a file is made, and as long as its first version is still in it."""
+    files, killed = max(3, round(NEW_FILES * SCALE)), 0
+    for number in range(files):
+        killed += kill_on(folder, folder / f"new-{pager}-{number}.motte", 3)[0]
+    return f"{3 * files} cycles, {killed} kills, {files} new files"
+
+
+def kill_on(folder, file, cycles):
     """In each cycle a writer is killed at a random moment on the same file, while another process writes or reads; in
     half of them that one dies too, in the others it goes on, for some cycles."""
-    file = folder / f"killed-{pager}.motte"
-    last, cycles, in_flight, killed = 0, max(3, round(cycles * SCALE)), 0, 0
+    last, in_flight, killed = 0, 0, 0
     other = None
     try:
         for _ in range(cycles):
@@ -156,7 +171,7 @@ def killed_processes_lose_nothing(folder, pager, cycles):
         pass
     else:
         raise Failure("the check does not notice a lost round")
-    return f"{cycles} cycles, {killed} kills, {last} rounds, {in_flight} times a commit in flight was found whole"
+    return killed, last, in_flight
 
 
 def killed_writers_and_observers_leave_nothing_behind(folder, pager):
@@ -327,9 +342,10 @@ def a_failing_flush_is_reported(folder, pager):
 
 def main():
     print(f"seed {SEED}, scale {SCALE}")
-    tests = [killed_processes_lose_nothing, killed_writers_and_observers_leave_nothing_behind,
-             a_killed_writer_stops_nobody, a_writer_killed_behind_any_call_stops_nobody,
-             every_commit_is_flushed, the_trace_notices_missing_flushes, a_failing_flush_is_reported]
+    tests = [killed_processes_lose_nothing, killed_processes_lose_nothing_of_new_files,
+             killed_writers_and_observers_leave_nothing_behind, a_killed_writer_stops_nobody,
+             a_writer_killed_behind_any_call_stops_nobody, every_commit_is_flushed,
+             the_trace_notices_missing_flushes, a_failing_flush_is_reported]
     # Files are made in every form.
     runs = [(pager, test) for pager in FORMS for test in tests]
     folder = pathlib.Path(tempfile.mkdtemp(prefix="motte-crash-"))
@@ -341,8 +357,7 @@ def main():
             name = f"{pager}: " + test.__name__.replace("_", " ")
             began = time.monotonic()
             try:
-                how = test(folder, pager, CYCLES[pager]) if test is tests[0] else test(folder, pager)
-                print(f"{name}: {how} ({time.monotonic() - began:.1f} s)", flush=True)
+                print(f"{name}: {test(folder, pager)} ({time.monotonic() - began:.1f} s)", flush=True)
             except (Failure, subprocess.TimeoutExpired) as problem:
                 failed += 1
                 print(f"{name}: FAILED: {problem}", flush=True)

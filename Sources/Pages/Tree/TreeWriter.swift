@@ -9,27 +9,9 @@ import CMotteShim
 import MotteValues
 
 struct TreeWriter {
-    struct Item {
-        var key: UnsafeRawPointer
-        var keyCount: Int
-        /// Inline bytes of a leaf's value; for a reference nothing.
-        var value: UnsafeRawPointer?
-        var valueCount: Int
-        var reference: PageRef
-        /// A child that was not touched, as long as it stands at the end of its row.
-        var isUntouched: Bool
-
-        var keyBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: key, count: keyCount) }
-        var isInline: Bool { reference.isNone }
-        /// Bytes in a node, alignment reckoned at its mean.
-        var cost: Int {
-            TreeNode.slotBytes + TreeNode.entryHeader + keyCount + (isInline ? valueCount + 8 : PageRef.encodedCount)
-        }
-    }
-
     /// One level's entries on their way.
     private struct Row {
-        var items: [Item] = []
+        var items: [TreeItem] = []
         var head = 0
         var bytes = 0
         /// Entries that the nodes taken apart had, entries that came, and those of them that are new; since the flush.
@@ -199,7 +181,7 @@ struct TreeWriter {
         items.reserveCapacity(items.count + children.upperBound - first)
         var bytes = 0
         for child in first ..< children.upperBound {
-            var item = TreeWriter.item(node, child)
+            var item = TreeItem(node, child)
             item.isUntouched = true
             bytes += item.cost
             items.append(item)
@@ -256,27 +238,12 @@ struct TreeWriter {
     }
 
     private mutating func keep(_ leaf: TreeNode, _ index: Int) {
-        add(TreeWriter.item(leaf, index), 0, isNew: false)
-    }
-
-    private static func item(_ node: TreeNode, _ index: Int) -> Item {
-        let entry = node.entry(index)
-        let keyCount = Int(entry.loadUnaligned(as: UInt16.self))
-        let mark = entry.loadUnaligned(fromByteOffset: 2, as: UInt16.self)
-        let start = entry + TreeNode.entryHeader
-        if mark == TreeNode.referenceMark {
-            return Item(
-                key: start, keyCount: keyCount, value: nil, valueCount: 0, reference: PageRef(at: start + keyCount),
-                isUntouched: false)
-        }
-        return Item(
-            key: start, keyCount: keyCount, value: start + keyCount, valueCount: Int(mark), reference: .none,
-            isUntouched: false)
+        add(TreeItem(leaf, index), 0, isNew: false)
     }
 
     private mutating func drop(_ leaf: TreeNode, _ index: Int) {
         entryDelta -= 1
-        let item = TreeWriter.item(leaf, index)
+        let item = TreeItem(leaf, index)
         if !item.isInline { free(item.reference, level: 0) }
     }
 
@@ -289,9 +256,7 @@ struct TreeWriter {
         _ change: PageBatch.Entry, isReplacing: Bool = false, stays: Bool = false
     ) throws(DatabaseError) {
         entryDelta += 1
-        var item = Item(
-            key: change.start, keyCount: Int(change.keyCount), value: change.start + Int(change.keyCount),
-            valueCount: change.valueCount, reference: .none, isUntouched: false)
+        var item = TreeItem(change)
         if change.valueCount > largestInline || item.cost * 2 > capacity {
             item.reference = try writeExtent(change.value, stays: stays)
             extentDelta += item.reference.pageCount(layout)
@@ -359,7 +324,7 @@ struct TreeWriter {
 
     // MARK: Up.
 
-    private mutating func add(_ item: Item, _ level: Int, isNew: Bool) {
+    private mutating func add(_ item: TreeItem, _ level: Int, isNew: Bool) {
         rows[level].items.append(item)
         rows[level].bytes += item.cost
         rows[level].addedCount += 1
@@ -408,9 +373,9 @@ struct TreeWriter {
         let node = try image.node(last.reference, level: level)
         try check(node, last.reference, last.keyBytes, rows[level].items[rows[level].head].keyBytes)
         free(last.reference, level: level)
-        var before: [Item] = []
+        var before: [TreeItem] = []
         for index in 0 ..< node.count {
-            before.append(TreeWriter.item(node, index))
+            before.append(TreeItem(node, index))
             rows[level].bytes += before[index].cost
         }
         // Children of branches stay untouched, but are no longer next to what may still shrink.
@@ -424,17 +389,10 @@ struct TreeWriter {
         var top = layout.nodeBytes
         let row = rows[level]
         for index in row.head ..< row.items.count {
-            top = TreeWriter.place(row.items[index], below: top)
+            top = row.items[index].place(below: top)
             if top < TreeNode.headerBytes + TreeNode.slotBytes * (index - row.head + 1) { return false }
         }
         return true
-    }
-
-    /// Where an entry begins that ends at `top`.
-    @inline(__always)
-    private static func place(_ item: Item, below top: Int) -> Int {
-        if item.isInline { return ((top - item.valueCount) & ~15) - item.keyCount - TreeNode.entryHeader }
-        return top - PageRef.encodedCount - item.keyCount - TreeNode.entryHeader
     }
 
     /// Writes one node with entries from the head of the row, until it has `target` bytes or is full.
@@ -449,11 +407,11 @@ struct TreeWriter {
         rows[level].items.withUnsafeBufferPointer { items in
             while index < end {
                 let item = items[index]
-                let start = TreeWriter.place(item, below: top)
+                let start = item.place(below: top)
                 let count = index - head
                 if start < TreeNode.headerBytes + TreeNode.slotBytes * (count + 1) { break }
                 if count > 0, bytes >= target { break }
-                TreeWriter.write(item, at: base + start)
+                item.write(at: base + start)
                 base.storeBytes(
                     of: UInt16(start), toByteOffset: TreeNode.headerBytes + TreeNode.slotBytes * count, as: UInt16.self)
                 top = start
@@ -478,24 +436,8 @@ struct TreeWriter {
         if rows.count <= level { rows.append(Row()) }
         let key = TreeNode(image.address(reference.page)).key(0)
         guard let start = key.baseAddress else { return }
-        add(
-            Item(
-                key: start, keyCount: key.count, value: nil, valueCount: 0, reference: reference, isUntouched: false),
-            level, isNew: true)
+        add(TreeItem(start, key.count, reference), level, isNew: true)
         try emitFull(level)
-    }
-
-    private static func write(_ item: Item, at target: UnsafeMutableRawPointer) {
-        target.storeBytes(of: UInt16(item.keyCount), as: UInt16.self)
-        target.storeBytes(
-            of: item.isInline ? UInt16(item.valueCount) : TreeNode.referenceMark, toByteOffset: 2, as: UInt16.self)
-        let keyStart = target + TreeNode.entryHeader
-        keyStart.copyMemory(from: item.key, byteCount: item.keyCount)
-        if !item.isInline {
-            item.reference.store(at: keyStart + item.keyCount)
-        } else if let value = item.value, item.valueCount > 0 {
-            (keyStart + item.keyCount).copyMemory(from: value, byteCount: item.valueCount)
-        }
     }
 
     /// The header of a node whose entries are written.
