@@ -122,9 +122,10 @@ package final class DeliveryQueue: @unchecked Sendable {
             isDispatching = false
             if bindings.contains(where: { $0.hasWork }) { signal() }
         }
-        // Cleared before looking: what is signalled from here on is seen by the next dispatch.
-        isSet.store(false, ordering: .sequentiallyConsistent)
+        // Cleared before looking: what is signalled from here on is seen by the next dispatch, what was before by this
+        // one. The descriptor first: a signal between the two would leave it unreadable and the queue deaf for good.
         if descriptor >= 0 { motte_shim_event_clear(descriptor) }
+        _ = isSet.exchange(false, ordering: .acquiringAndReleasing)
         bindings.removeAll { $0.isEnded }
         var left = limit > 0 ? limit : Int.max
         for binding in bindings where left > 0 { left -= try binding.dispatch(atMost: left) }

@@ -1,10 +1,12 @@
 // The queue: readable while there is work, not before and not after; no thread is left behind.
 import MotteLiveObjects
-import MotteNotifications
 import MotteStorage
 import MotteValues
-import Testing
+import Synchronization
 import TestSupport
+import Testing
+
+@testable import MotteNotifications
 
 @Suite struct DeliveryQueueTests {
     @Test(arguments: TestStore.Kind.allCases)
@@ -110,6 +112,33 @@ import TestSupport
         #expect(try session.objects("Cat").count() == 100)
         try session.close()
         withExtendedLifetime(token) {}
+    }
+
+    private final class Sent: Sendable {
+        let count = Atomic<Int>(0)
+    }
+
+    /// However signals fall between the steps of a dispatch, what was sent before the last one is seen.
+    @Test func noSignalIsLostBesideADispatch() throws {
+        let queue = try DeliveryQueue()
+        let sent = Sent()
+        let last = 50_000
+        let sender = ThreadRun {
+            for number in 1 ... last {
+                sent.count.store(number, ordering: .releasing)
+                queue.signal()
+                // Back and forth over the steps of the other side.
+                for _ in 0 ..< number % 97 { _ = sent.count.load(ordering: .relaxed) }
+            }
+        }
+        var seen = 0
+        while seen < last {
+            guard try queue.wait(timeoutMilliseconds: 5_000) else { break }
+            try queue.dispatch()
+            seen = sent.count.load(ordering: .acquiring)
+        }
+        #expect(seen == last)
+        try sender.join()
     }
 
     @Test func queuesAndSessionsGoInAnyOrder() throws {
