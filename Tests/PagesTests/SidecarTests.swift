@@ -86,4 +86,20 @@ import Testing
         store.close()
         withExtendedLifetime(waiting) {}
     }
+
+    /// Between two looks at a path another process may have made the file, or what a link leads to; that is no link
+    /// that leads nowhere.
+    @Test func aFileThatCameToBeSinceIsThere() throws {
+        let scratch = try Scratch()
+        let file = scratch.path("file"), link = scratch.path("link"), dangling = scratch.path("dangling")
+        try scratch.write([], "file")
+        symlink(file, link)
+        symlink(scratch.path("nothing"), dangling)
+
+        #expect(try FilePlace.isThere(file))
+        #expect(try FilePlace.isThere(link))
+        #expect(try !FilePlace.isThere(scratch.path("nothing")))
+        #expect(try failure { try FilePlace.isThere(dangling) }.code == .fileNotFound)
+        #expect(try failure { try FilePlace(dangling, PageStoreOptions(path: dangling)) }.code == .fileNotFound)
+    }
 }

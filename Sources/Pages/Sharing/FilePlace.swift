@@ -42,6 +42,11 @@ struct FilePlace {
         guard stat(given, &facts) == 0 else {
             let number = errno
             guard number == ENOENT, !wantsExisting else { throw SystemError.error(number, "open", given) }
+            if try FilePlace.isThere(given) {
+                // Another process has just made it.
+                self = try FilePlace(given, options)
+                return
+            }
             path = try FilePlace.resolveNew(given)
             sharedPath = try FilePlace.sharedPath(path, options)
             identity = nil
@@ -133,12 +138,18 @@ struct FilePlace {
         throw SystemError.error(errno, "write", sharedPath)
     }
 
+    /// Whether a file that was not there is there now.
+    static func isThere(_ given: String) throws(DatabaseError) -> Bool {
+        var entry = stat(), target = stat()
+        // In this order: what the link leads to may come to be as well.
+        let isEntry = lstat(given, &entry) == 0
+        if stat(given, &target) == 0 { return true }
+        guard isEntry, entry.st_mode & S_IFMT == S_IFLNK else { return false }
+        throw DatabaseError(.fileNotFound, "'\(given)' is a symbolic link that leads nowhere", path: given)
+    }
+
     /// For a file that is not there yet: its directory is resolved.
     private static func resolveNew(_ given: String) throws(DatabaseError) -> String {
-        var facts = stat()
-        if lstat(given, &facts) == 0 {
-            throw DatabaseError(.fileNotFound, "'\(given)' is a symbolic link that leads nowhere", path: given)
-        }
         let (directory, name) = split(given)
         guard !name.isEmpty, name != ".", name != ".." else {
             throw DatabaseError(.notAMotteFile, "'\(given)' names a directory, not a Motte file", path: given)
