@@ -1513,7 +1513,8 @@ motte_status motte_query_run(const motte_query *query, motte_coll **out_coll);
  *
  * Elements first ... first + count of a collection, or as many as there are, into the caller's arrays; out_count is
  * how many were written, and MOTTE_END stands for none left. validity is a bitmap of (count + 7) / 8 bytes, 1 =
- * present, lowest bit first, as in Arrow; nulls are zero in the values. It is optional: without it nulls read as zero.
+ * present, lowest bit first, as in Arrow; only its first (out_count + 7) / 8 bytes are written. Nulls are zero in the
+ * values. It is optional: without it nulls read as zero.
  * prop is a property of the elements, or MOTTE_PROP_SELF for a collection of values. */
 
 typedef uint32_t motte_unit;

@@ -240,5 +240,5 @@ def test_a_record_that_contradicts_itself_is_damage(course: Course) -> None:
 
 def test_a_number_of_pages_that_is_none_is_refused(tmp_path: pathlib.Path) -> None:
     os.environ["MOTTE_JOURNAL_PAGES"] = "many"
-    with pytest.raises(motte.InvalidArgumentError, match="MOTTE_JOURNAL_PAGES is 'many'; 0 to 16384"):
+    with pytest.raises(motte.errors.InvalidArgumentError, match="MOTTE_JOURNAL_PAGES is 'many'; 0 to 16384"):
         motte.open(tmp_path / "x.motte", schema="Dog { age: int }")
