@@ -83,6 +83,7 @@ static int64_t read_clock(clockid_t clock, int64_t per_second, int64_t divisor) 
 
 int64_t motte_shim_monotonic_ms(void) { return read_clock(CLOCK_MONOTONIC, 1000, 1000000); }
 int64_t motte_shim_monotonic_ns(void) { return read_clock(CLOCK_MONOTONIC, 1000000000, 1); }
+
 /* Not 0: how many numbers were given out since all of them are the same each time. */
 static uint64_t repeated;
 

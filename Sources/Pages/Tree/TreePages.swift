@@ -6,7 +6,7 @@
 import CMotteShim
 import MotteValues
 
-// @unchecked: 'known', 'current' and the counts are only touched holding 'lock', the writer's part only holding the
+// @unchecked: 'known', 'current' and 'hasWarned' are only touched holding 'lock', the writer's part only holding the
 // write lock.
 final class TreePages: SharedPages, @unchecked Sendable {
     let disk: any Disk
@@ -23,9 +23,8 @@ final class TreePages: SharedPages, @unchecked Sendable {
     private var known: TreeVersion
     private weak var current: TreeSnapshot?
     private var hasWarned = false
-    private var writtenBytes = 0
-    private var writeCallCount = 0
-    private var flushCount = 0
+    /// By this process, for statistics.
+    private let written = Locked((bytes: 0, calls: 0, flushes: 0))
 
     // The writer's part.
     private(set) var state: TreeState?
@@ -245,7 +244,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
     private func append(_ record: borrowing PreparedRecord) throws(DatabaseError) {
         do throws(DatabaseError) {
             try disk.write(record.bytes, at: record.offset)
-            count(record.bytes.count, calls: 1, flushes: 0)
+            count(record.bytes.count, calls: 1)
             if durability == .full { try flush(poisoning: nil) }
         } catch {
             poison(at: record.offset)
@@ -296,7 +295,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
     private func write(_ commit: inout TreeCommit, after root: RootSlot) throws(DatabaseError) {
         let runs = commit.unwrittenRuns
         try image.write(runs)
-        count(commit.pageCount * image.pageBytes, calls: runs.count, flushes: 0)
+        count(commit.pageCount * image.pageBytes, calls: runs.count)
         if let journal = commit.newJournal { try extendFile(to: journal) }
         let isLarge = durability == .full && commit.pageCount > TreeCommit.mostPagesInOneFlush
         if isLarge { try flush(poisoning: nil) }
@@ -309,12 +308,11 @@ final class TreePages: SharedPages, @unchecked Sendable {
         }
     }
 
-    private func count(_ bytes: Int, calls: Int, flushes: Int) {
-        lock.lock()
-        writtenBytes += bytes
-        writeCallCount += calls
-        flushCount += flushes
-        lock.unlock()
+    private func count(_ bytes: Int, calls: Int) {
+        written.withLock {
+            $0.bytes += bytes
+            $0.calls += calls
+        }
     }
 
     /// Neither the newest root nor the last durable one is ever written over.
@@ -337,7 +335,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
             poison(slot)
             throw error
         }
-        count(image.pageBytes, calls: 1, flushes: 0)
+        count(image.pageBytes, calls: 1)
         slotVersions[slot.slot] = slot.version
         brokenSlots.removeAll { $0 == slot.slot }
     }
@@ -347,7 +345,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
     private func flush(poisoning slot: RootSlot?) throws(DatabaseError) {
         do throws(DatabaseError) {
             try disk.flush()
-            count(0, calls: 0, flushes: 1)
+            written.withLock { $0.flushes += 1 }
         } catch {
             poison(slot)
             throw error
@@ -459,7 +457,6 @@ final class TreePages: SharedPages, @unchecked Sendable {
         let version = try newestVersion()
         lock.lock()
         let root = known.root
-        let (writtenBytes, writeCallCount, flushCount) = (writtenBytes, writeCallCount, flushCount)
         lock.unlock()
         var statistics = PageStatistics(
             version: version, entryCount: try snapshot().entryCount(), pageBytes: image.pageBytes,
@@ -468,9 +465,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
             overflowPageCount: root.extentPageCount, treeDepth: root.tree.isNone ? 0 : root.level + 1,
             fileBytes: try disk.byteCount(), mapSizeBytes: image.pageLimit * image.pageBytes,
             waitingWriterCount: waitingWriterCount)
-        statistics.writtenBytes = writtenBytes
-        statistics.writeCallCount = writeCallCount
-        statistics.flushCount = flushCount
+        (statistics.writtenBytes, statistics.writeCallCount, statistics.flushCount) = written.withLock { $0 }
         return statistics
     }
 

@@ -46,8 +46,8 @@ struct TreeWriter {
     private(set) var leafDelta = 0
     private(set) var extentDelta = 0
     private var early = EarlyExtents()
-    /// Old nodes on the way down to where the writer is, which are read while new ones are made.
-    private var path: [Int] = []
+    /// Pages of the old nodes that were taken apart: entries on their way lie there until they are written.
+    private var takenApart: Set<Int> = []
     /// Versions.
     private static let longStay: UInt64 = 32
 
@@ -120,8 +120,6 @@ struct TreeWriter {
         try check(node, reference, low, high)
         free(reference, level: level)
         rows[level].oldCount += node.count
-        path.append(reference.page)
-        defer { path.removeLast() }
         guard level > 0 else { return try merge(node, changes) }
         func bounds(_ child: Int) -> (UnsafeRawBufferPointer?, UnsafeRawBufferPointer?) {
             (child > 0 ? node.key(child) : low, child + 1 < node.count ? node.key(child + 1) : high)
@@ -279,7 +277,8 @@ struct TreeWriter {
     /// A file of somebody else's may count pages as free that are in use.
     private mutating func allocate(_ count: Int, apart: Bool = false) throws(DatabaseError) -> Int {
         let page = apart ? try allocator.allocateApart(count) : try allocator.allocate(count)
-        for old in path where old >= page && old < page + count {
+        if takenApart.isEmpty { return page }
+        for old in page ..< page + count where takenApart.contains(old) {
             throw .corrupted("page \(old) is in use and counted as free")
         }
         return page
@@ -307,11 +306,10 @@ struct TreeWriter {
         freed.append(Freed(run: PageRun(start: reference.page, count: count), birth: reference.birth))
         if reference.byteCount > 0 {
             extentDelta -= count
-        } else if level > 0 {
-            branchDelta -= 1
-        } else {
-            leafDelta -= 1
+            return
         }
+        takenApart.insert(reference.page)
+        if level > 0 { branchDelta -= 1 } else { leafDelta -= 1 }
     }
 
     /// What else this commit leaves behind: pages of the account of space.
