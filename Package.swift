@@ -60,7 +60,9 @@ let package = Package(
         floor(
             "Notifications", on: ["LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Values"],
             c: ["CMotteShim"]),
-        floor("Exchange", on: ["LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Columns", "Values"]),
+        floor(
+            "Exchange", on: ["LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Columns", "Values"],
+            c: ["CMotteShim"]),
 
         // Floor 7: the faces.
         .target(

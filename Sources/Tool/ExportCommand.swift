@@ -47,34 +47,28 @@ struct ExportCommand: ParsableCommand {
     func run() throws {
         try reportingErrors(file) {
             let session = try openFile(file, key)
-            let descriptor = try openOutput(output)
-            var sink = ByteSink { piece throws(DatabaseError) in
-                guard writeAll(piece, to: descriptor) else {
-                    throw DatabaseError(
-                        .inputOutput,
-                        "cannot write \(output ?? "to standard output"): " + String(cString: strerror(errno)),
-                        systemError: errno)
+            try writeOutput(output) { (sink) throws(DatabaseError) in
+                if let className {
+                    return try export(try objectType(className, in: session), session, &sink)
                 }
-            }
-            if let className {
-                try export(try objectType(className, in: session), session, &sink)
-            } else {
                 let progress = ProgressReport("objects", isSilent: quiet || output == nil)
                 var export = try JSONExport(session)
                 try export.store(to: &sink) { progress.show($0, nil) }
                 progress.finish()
             }
-            try sink.finish()
-            if output != nil { close(descriptor) }
         }
     }
 
-    private func export(_ type: ObjectType, _ session: Session, _ sink: inout ByteSink) throws {
+    private func export(_ type: ObjectType, _ session: Session, _ sink: inout ByteSink) throws(DatabaseError) {
         guard let table = type.tableKey else { return }
         let results = try session.query(table, query ?? "TRUEPREDICATE").results()
         let schema = try session.schema
-        let paths = try columns.map {
-            try $0.split(separator: ",").map { try ColumnPath(String($0), of: type, in: schema) }
+        var paths: [ColumnPath]?
+        if let columns {
+            paths = []
+            for column in columns.split(separator: ",") {
+                paths?.append(try ColumnPath(String(column), of: type, in: schema))
+            }
         }
         if format == .csv {
             var options = CSVExport.Options()
@@ -90,14 +84,19 @@ struct ExportCommand: ParsableCommand {
     }
 }
 
-/// The descriptor of a new file, or of standard output.
-func openOutput(_ path: String?) throws -> Int32 {
-    guard let path else { return 1 }
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else {
-        throw DatabaseError(
-            .inputOutput, "cannot write '\(path)': \(String(cString: strerror(errno)))", path: path,
-            systemError: errno)
+/// Hands a text to a file, which is there when all of it is, or to standard output.
+func writeOutput<Result>(
+    _ path: String?, _ body: (inout ByteSink) throws(DatabaseError) -> Result
+) throws(DatabaseError) -> Result {
+    if let path { return try OutputFile.create(path, body) }
+    var sink = ByteSink { piece throws(DatabaseError) in
+        guard writeAll(piece, to: 1) else {
+            throw DatabaseError(
+                .inputOutput, "cannot write to standard output: " + String(cString: strerror(errno)),
+                systemError: errno)
+        }
     }
-    return descriptor
+    let result = try body(&sink)
+    try sink.finish()
+    return result
 }

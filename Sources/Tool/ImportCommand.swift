@@ -87,23 +87,25 @@ struct ImportCommand: ParsableCommand {
                 report(try insert(input.bytes, wantedSchema(input.bytes)))
             } catch {
                 // A file that this command made and that holds nothing is no use to anybody.
-                if isNew, !hasCommitted { removeFile() }
+                if isNew, !hasObjects { removeFile() }
                 throw error
             }
         }
     }
 
-    private var hasCommitted: Bool {
-        guard commitEvery > 0, let session = try? openFile(file, encryption), let schema = try? session.schema else {
-            return false
-        }
+    /// This command may have committed some, and so may others who opened the file when it had been made.
+    private var hasObjects: Bool {
+        guard let session = try? openFile(file, encryption) else { return false }
+        defer { _ = try? session.close() }
+        guard let schema = try? session.schema else { return false }
         return schema.objectTypes.contains { type in
             type.tableKey.map { ((try? session.objects($0).count()) ?? 0) > 0 } ?? false
         }
     }
 
     private func removeFile() {
-        for path in [file, file + "-lock", file + "-shared"] { unlink(path) }
+        // Not while somebody has it open.
+        _ = try? Session.deleteFile(SessionOptions(path: file))
     }
 
     private func report(_ outcome: ImportOutcome) {

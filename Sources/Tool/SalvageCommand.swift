@@ -17,19 +17,13 @@ struct SalvageCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
-            let target = try openOutput(output)
             var options = SessionOptions(path: file)
             options.encryptionKey = try key.bytes()
-            var sink = ByteSink(writer(target))
-            let report = try SalvageLines.run(options, progress: progressLine(progress), to: &sink)
+            let report = try writeOutput(output) { (sink) throws(DatabaseError) in
+                try SalvageLines.run(options, progress: progressLine(progress), to: &sink)
+            }
             for loss in report.losses { printError("lost: \(loss)") }
             printError("\(report.objects) objects, \(report.losses.count) losses")
-        }
-    }
-
-    private func writer(_ target: Int32) -> (UnsafeRawBufferPointer) throws(DatabaseError) -> Void {
-        { (bytes) throws(DatabaseError) in
-            guard writeAll(bytes, to: target) else { throw DatabaseError(.inputOutput, "could not write the objects") }
         }
     }
 }

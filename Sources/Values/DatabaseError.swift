@@ -39,8 +39,25 @@ package struct DatabaseError: Error, Sendable, CustomStringConvertible {
         queryOffset: Int? = nil, rowIndex: Int? = nil, systemError: Int32 = 0
     ) {
         details = Details(
-            code, message, path: path, className: className, propertyName: propertyName,
-            queryOffset: queryOffset, rowIndex: rowIndex, systemError: systemError)
+            code, DatabaseError.cut(message), path: path, className: className.map(DatabaseError.cut),
+            propertyName: propertyName.map(DatabaseError.cut), queryOffset: queryOffset, rowIndex: rowIndex,
+            systemError: systemError)
+    }
+
+    private static let longestText = 4_000
+    private static let longestEnd = 1_000
+
+    /// A text that is too long for a message loses its middle, which is a name or a value that somebody gave: how it
+    /// begins, and what it says is to be done, stay.
+    private static func cut(_ text: String) -> String {
+        let bytes = text.utf8
+        guard bytes.count > longestText else { return text }
+        let scalars = text.unicodeScalars
+        var start = bytes.index(bytes.startIndex, offsetBy: longestText - longestEnd)
+        while start.samePosition(in: scalars) == nil { start = bytes.index(before: start) }
+        var end = bytes.index(bytes.endIndex, offsetBy: -longestEnd)
+        while end.samePosition(in: scalars) == nil { end = bytes.index(after: end) }
+        return text[..<start] + " ... " + text[end...]
     }
 
     package var code: ErrorCode { details.code }

@@ -326,3 +326,48 @@ def test_an_import_makes_an_encrypted_file(monkeypatch: pytest.MonkeyPatch, tmp_
     file = own(monkeypatch, tmp_path, 300, "--key-file", tmp_path / "key")
     assert b"name 17" not in file.read_bytes()
     assert motte("query", file, "Row", "age > 50", "--count", "--key-file", tmp_path / "key") != "0\n"
+
+
+def names(folder: pathlib.Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("command", [["export"], ["salvage"]])
+def test_a_text_never_replaces_a_database(people: pathlib.Path, command: list[str]) -> None:
+    before, beside = people.read_bytes(), names(people.parent)
+    assert "is a Motte database" in motte(*command, people, "--output", people, expect=1)
+    assert people.read_bytes() == before
+    link = people.parent / "link"
+    link.symlink_to(people)
+    assert "is a Motte database" in motte(*command, people, "--output", link, expect=1)
+    assert people.read_bytes() == before and names(people.parent) == beside | {"link"}
+
+
+def test_what_an_output_replaces_stays_until_it_is_whole(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text("precious")
+    out.chmod(0o600)
+    motte("export", people, "Nobody", "--output", out, expect=1)
+    motte("salvage", tmp_path / "people.csv", "--output", out, expect=1)
+    assert out.read_text() == "precious"
+    motte("export", people, "Person", "--format", "jsonl", "--output", out)
+    assert out.read_text().count("\n") == 2 and out.stat().st_mode & 0o777 == 0o600
+    motte("salvage", people, "--output", out)
+    assert out.read_text().count('"class"') == 2
+    assert not [name for name in names(tmp_path) if ".writing-" in name]
+    motte("export", people, "--output", "/dev/null")
+    assert pathlib.Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize("form", ["lmdb", "own"])
+def test_copies_keep_the_mode(people: pathlib.Path, tmp_path: pathlib.Path, form: str) -> None:
+    (tmp_path / "victim").write_text("theirs")
+    for name in ["people.motte.compacting", "people.motte-new", "copy.motte-new"]:
+        (tmp_path / name).symlink_to(tmp_path / "victim")
+    people.chmod(0o600)
+    motte("copy", people, tmp_path / "copy.motte", "--form", form)
+    motte("compact", people)
+    motte("compact", tmp_path / "copy.motte")
+    assert [path.stat().st_mode & 0o777 for path in (people, tmp_path / "copy.motte")] == [0o600, 0o600]
+    assert (tmp_path / "victim").read_text() == "theirs"
+    assert motte("export", tmp_path / "copy.motte") == motte("export", people)

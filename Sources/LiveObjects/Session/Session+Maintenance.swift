@@ -92,6 +92,9 @@ extension Session {
         try Database.exists(options.databaseOptions)
     }
 
+    /// Whether the file says that it is a database of either form; false for what is not there or cannot be read.
+    package static func isDatabase(_ path: String) throws(DatabaseError) -> Bool { try Database.isDatabase(path) }
+
     /// Removes the file and what lies beside it; false when there is none, `.busy` when somebody has it open.
     package static func deleteFile(_ options: SessionOptions) throws(DatabaseError) -> Bool {
         try Database.deleteFile(options.databaseOptions)

@@ -58,8 +58,9 @@ struct SessionOpening {
             let outcome = try Database.compact(options.databaseOptions, decide: wants)
             if let outcome { options.openingNote?(.compacted(outcome)) }
         } catch {
-            // Not there yet, or in use by somebody: then it is not launched, only joined.
-            guard error.code == .fileNotFound || error.code == .busy else { throw error }
+            // Not there yet, or in use by somebody: then it is not launched, only joined. Nor is it replaced where the
+            // folder does not allow that, or where its owner would become another one.
+            guard [.fileNotFound, .busy, .permissionDenied].contains(error.code) else { throw error }
         }
     }
 

@@ -1,7 +1,8 @@
 /// A file rewritten in place without its free space, which takes having it to oneself: every user in every process must
 /// have closed it.
 ///
-/// The copy takes the file's name when it is complete and on disk, so that a crash leaves the one or the other.
+/// The copy takes the file's place, with its mode and owner, when it is on disk and was compared with it; so a crash
+/// leaves the one or the other.
 import CMotteShim
 import MotteValues
 
@@ -22,7 +23,7 @@ extension PageStore {
     package static func compact(
         _ options: PageStoreOptions,
         decide: (_ totalBytes: Int, _ usedBytes: Int) throws(DatabaseError) -> Bool = { _, _ in true },
-        progress: PageProgressHandler? = nil
+        batchBytes: Int? = nil, progress: PageProgressHandler? = nil
     ) throws(DatabaseError) -> CompactionOutcome? {
         guard case .file(let path) = options.location else {
             throw DatabaseError(.unsupported, "a store in memory has no file to compact")
@@ -38,14 +39,14 @@ extension PageStore {
         }
         let attachment = try PageRegistry.reserve(place, identity)
         defer { PageRegistry.giveBack(identity) }
-        let outcome = try compact(place, options, decide, progress)
+        let outcome = try compact(place, identity, options, decide, batchBytes, progress)
         _ = consume attachment
         return outcome
     }
 
     private static func compact(
-        _ place: FilePlace, _ options: PageStoreOptions, _ decide: (Int, Int) throws(DatabaseError) -> Bool,
-        _ progress: PageProgressHandler?
+        _ place: FilePlace, _ identity: FileIdentity, _ options: PageStoreOptions,
+        _ decide: (Int, Int) throws(DatabaseError) -> Bool, _ batchBytes: Int?, _ progress: PageProgressHandler?
     ) throws(DatabaseError) -> CompactionOutcome? {
         let isOurs = try TreePages.isOurs(place)
         guard isOurs || options.encryptionKey == nil else { throw FileHead.isPlain(place.path) }
@@ -56,16 +57,17 @@ extension PageStore {
         defer { if isOpen { pages.endUse() } }
         let statistics = try pages.statistics()
         guard try decide(statistics.fileBytes, statistics.usedBytes) else { return nil }
-        let temporary = place.path + ".compacting"
-        try PageCopy.write(
-            try pages.snapshot(), try pages.header, entries: statistics.entryCount, bytes: statistics.fileBytes,
-            to: temporary, as: isOurs ? .own(encryptionKey: options.encryptionKey) : .lmdb, mode: place.mode,
-            progress: progress)
+        guard let facts = TemporaryFile.facts(place.path) else { throw SystemError.error(ENOENT, "open", place.path) }
+        let temporary = try TemporaryFile(.compacting, of: place.path, .replacing(facts))
+        var copy = try PageCopy(
+            of: try pages.snapshot(), at: place.path, try pages.header,
+            as: isOurs ? .own(encryptionKey: options.encryptionKey) : .lmdb, entries: statistics.entryCount,
+            bytes: statistics.fileBytes, batchBytes: batchBytes ?? PageCopy.batchBytes, progress: progress)
+        try copy.write(to: temporary, options.faults)
         pages.endUse()
         isOpen = false
-        try PageCopy.replace(place.path, by: temporary)
-        var facts = stat()
-        let after = stat(place.path, &facts) == 0 ? Int(facts.st_size) : 0
+        try temporary.replace(place.path, identity)
+        let after = TemporaryFile.facts(place.path).map { Int($0.st_size) } ?? 0
         return CompactionOutcome(bytesBefore: statistics.fileBytes, bytesAfter: after)
     }
 }

@@ -1,8 +1,8 @@
 /// A version written out as a file of its own: sorted keys appended to a fresh LMDB file, so that it has no free pages
 /// and its pages are full. The source goes on being written meanwhile.
 ///
-/// A copy has a history of its own (a new epoch), so the change log stays behind. It is made under a passing name and
-/// gets the one wanted when it is complete and on disk.
+/// A copy has a history of its own (a new epoch), so the change log stays behind. It is made under a temporary name,
+/// read back from the disk and compared with its source, and only then gets the name wanted.
 import CLMDB
 import MotteValues
 
@@ -34,8 +34,9 @@ package enum CopyEncryption: Sendable {
     case key([UInt8])
 }
 
-enum PageCopy {
-    private static let batchBytes = 16 << 20
+struct PageCopy {
+    /// Bytes of entries that go to the copy together.
+    static let batchBytes = 16 << 20
     private static let spareMapBytes = 64 << 20
 
     /// What a copy becomes. Only our own files have keys.
@@ -44,82 +45,65 @@ enum PageCopy {
         case own(encryptionKey: [UInt8]?)
     }
 
-    /// Writes `snapshot` to a new file at `temporary`, durably. `header` is that of the source.
-    static func write(
-        _ snapshot: PageSnapshot, _ header: FileHeader, entries total: Int, bytes: Int, to temporary: String,
-        as form: Form, mode: mode_t, progress: PageProgressHandler?
+    private let source: PageSnapshot
+    private let sourcePath: String
+    /// Of the copy.
+    private var header: FileHeader
+    private let form: Form
+    /// Entries of the source, as far as it knows.
+    private let entryCount: Int
+    private let byteCount: Int
+    private let batchBytes: Int
+    private let progress: PageProgressHandler?
+
+    /// `header` is that of the source.
+    init(
+        of source: PageSnapshot, at path: String, _ header: FileHeader, as form: Form, entries: Int, bytes: Int,
+        batchBytes: Int, progress: PageProgressHandler?
     ) throws(DatabaseError) {
-        unlink(temporary)
-        do throws(DatabaseError) {
-            if case .own(let key) = form {
-                try writeTree(snapshot, header, total, bytes, temporary, key, mode, progress)
-                return
-            }
-            let environment = try LMDBEnvironment(
-                temporary, isWritable: true, sidecar: nil, mode: mode, mapSizeBytes: bytes * 2 + spareMapBytes,
-                durability: .none)
-            defer { environment.close() }
-            var copied = header
-            copied.historyEpoch = try .random()
-            copied.pageBytes = environment.pageBytes
-            try fill(environment, snapshot, copied, total, progress)
-            try environment.flush()
-        } catch {
-            unlink(temporary)
-            throw error
-        }
+        self.source = source
+        sourcePath = path
+        self.header = header
+        self.header.historyEpoch = try .random()
+        self.form = form
+        entryCount = entries
+        byteCount = bytes * 2 + PageCopy.spareMapBytes
+        self.batchBytes = batchBytes
+        self.progress = progress
     }
 
-    private static func writeTree(
-        _ snapshot: PageSnapshot, _ header: FileHeader, _ total: Int, _ bytes: Int, _ temporary: String,
-        _ key: [UInt8]?, _ mode: mode_t, _ progress: PageProgressHandler?
-    ) throws(DatabaseError) {
-        var copied = header
-        copied.historyEpoch = try .random()
-        if !TreeFormat.pageSizes.contains(copied.pageBytes) { copied.pageBytes = TreeFormat.defaultPageBytes }
-        var tree = try TreeCopy(
-            temporary, mode: mode, copied, encryptionKey: key, atMost: bytes * 2 + spareMapBytes)
+    /// Writes the copy, durably, and compares what the disk then has with the source.
+    mutating func write(to temporary: TemporaryFile, _ faults: FaultInjection?) throws(DatabaseError) {
+        let written: Int
+        switch form {
+        case .own(let key): written = try writeTree(temporary, key)
+        case .lmdb: written = try writeEnvironment(temporary)
+        }
+        try temporary.flush()
+        faults?.willCheckCopy?(temporary.path)
+        try compare(temporary.path, after: written)
+    }
+
+    private mutating func writeTree(_ temporary: TemporaryFile, _ key: [UInt8]?) throws(DatabaseError) -> Int {
+        if !TreeFormat.pageSizes.contains(header.pageBytes) { header.pageBytes = TreeFormat.defaultPageBytes }
+        var tree = try TreeCopy(temporary, header, encryptionKey: key, atMost: byteCount)
         defer { tree.close() }
-        let cursor = try snapshot.makeCursor()
-        var batch = PageBatch()
-        batch.put(FileHeader.key, copied.encoded())
-        var done = 0
-        var found = try FileHeader.key.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
-        while found || !batch.isEmpty {
-            while found, batch.byteCount < batchBytes {
-                switch cursor.key.first {
-                case KeySpace.header, KeySpace.changeLog: break
-                default: batch.put(cursor.key, cursor.value.bytes)
-                }
-                done += 1
-                found = try cursor.next()
-            }
+        let header = header
+        let written = try forEachBatch { batch, isFirst throws(DatabaseError) in
+            if isFirst { batch.put(FileHeader.key, header.encoded()) }
             try tree.append(batch)
-            batch = PageBatch()
-            try progress?(PageProgress(done: done, total: max(done, total)))
         }
         try tree.finish()
+        return written
     }
 
-    private static func fill(
-        _ environment: LMDBEnvironment, _ snapshot: PageSnapshot, _ header: FileHeader, _ total: Int,
-        _ progress: PageProgressHandler?
-    ) throws(DatabaseError) {
-        let cursor = try snapshot.makeCursor()
-        var found = try FileHeader.key.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
-        var done = 0
-        var isFirst = true
-        while found || isFirst {
-            isFirst = false
-            var batch = PageBatch()
-            while found, batch.byteCount < batchBytes {
-                switch cursor.key.first {
-                case KeySpace.header, KeySpace.changeLog: break
-                default: batch.put(cursor.key, cursor.value.bytes)
-                }
-                done += 1
-                found = try cursor.next()
-            }
+    private mutating func writeEnvironment(_ temporary: TemporaryFile) throws(DatabaseError) -> Int {
+        let environment = try LMDBEnvironment(
+            temporary.path, isWritable: true, sidecar: nil, mode: 0o600, mapSizeBytes: byteCount, durability: .none)
+        defer { environment.close() }
+        header.pageBytes = environment.pageBytes
+        let header = header
+        let written = try forEachBatch { batch, _ throws(DatabaseError) in
             let transaction = try environment.begin(0)
             do throws(DatabaseError) {
                 try LMDBWriter.apply(batch.effectiveEntries(), header, transaction, environment.path)
@@ -128,8 +112,59 @@ enum PageCopy {
                 throw error
             }
             try environment.checkCommit(mdb_txn_commit(transaction), batch.byteCount)
-            try progress?(PageProgress(done: done, total: max(done, total)))
         }
+        try environment.flush()
+        return written
+    }
+
+    /// All entries that belong into the copy but the header record, in batches that ascend; the first may be empty.
+    /// Answers how many entries the source has.
+    private func forEachBatch(
+        _ body: (inout PageBatch, _ isFirst: Bool) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) -> Int {
+        let cursor = try source.makeCursor()
+        var found = try cursor.seek(FileHeader.key)
+        var done = 0
+        var isFirst = true
+        while found || isFirst {
+            var batch = PageBatch()
+            while found, batch.byteCount < batchBytes {
+                if PageCopy.isCopied(cursor.key) { batch.put(cursor.key, cursor.value.bytes) }
+                done += 1
+                found = try cursor.next()
+            }
+            try body(&batch, isFirst)
+            isFirst = false
+            // Reading back takes the other half.
+            try progress?(PageProgress(done: done, total: 2 * max(done, entryCount)))
+        }
+        return done
+    }
+
+    private static func isCopied(_ key: UnsafeRawBufferPointer) -> Bool {
+        key.first != KeySpace.header && key.first != KeySpace.changeLog
+    }
+
+    private func compare(_ path: String, after written: Int) throws(DatabaseError) {
+        var check = try CopyCheck(path, of: sourcePath, form, header)
+        let cursor = try source.makeCursor()
+        var found = try cursor.seek(FileHeader.key)
+        var done = 0
+        var bytes = 0
+        while found {
+            if PageCopy.isCopied(cursor.key) {
+                try check.expect(cursor.key, cursor.value.bytes)
+                bytes += cursor.key.count + cursor.value.bytes.count
+            }
+            done += 1
+            found = try cursor.next()
+            if bytes >= batchBytes {
+                bytes = 0
+                try progress?(PageProgress(done: written + done, total: 2 * written))
+            }
+        }
+        try check.finish()
+        try progress?(PageProgress(done: 2 * written, total: 2 * written))
     }
 
     /// A copy is kept as its source is, unless something else is said; what is in memory becomes a file as any new one
@@ -150,52 +185,14 @@ enum PageCopy {
         if wanted == nil { wanted = try PageStoreOptions.Pager.chosen() }
         return wanted == .own ? .own(encryptionKey: nil) : .lmdb
     }
-
-    /// Gives a finished file its name; `.invalidArgument` when there is something already.
-    static func name(_ temporary: String, _ path: String) throws(DatabaseError) {
-        // A second name rather than a rename, which would replace what somebody else has just made.
-        guard link(temporary, path) == 0 else {
-            let number = errno
-            unlink(temporary)
-            guard number == EEXIST else { throw SystemError.error(number, "write", path) }
-            throw exists(path)
-        }
-        unlink(temporary)
-        flushDirectory(of: path)
-    }
-
-    /// Puts a finished file in the place of another.
-    static func replace(_ path: String, by temporary: String) throws(DatabaseError) {
-        guard rename(temporary, path) == 0 else {
-            let number = errno
-            unlink(temporary)
-            throw SystemError.error(number, "replace", path)
-        }
-        flushDirectory(of: path)
-    }
-
-    static func exists(_ path: String) -> DatabaseError {
-        DatabaseError(.invalidArgument, "there is a file '\(path)' already; a copy replaces nothing", path: path)
-    }
-
-    private static func flushDirectory(of path: String) {
-        let bytes = Array(path.utf8)
-        let directory =
-            bytes.lastIndex(of: UInt8(ascii: "/")).map { $0 == 0 ? "/" : String(decoding: bytes[..<$0], as: UTF8.self) }
-            ?? "."
-        let descriptor = open(directory, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
-        guard descriptor >= 0 else { return }
-        fsync(descriptor)
-        close(descriptor)
-    }
 }
 
 extension PageStore {
     /// Writes a version of this store to a new file, while others go on reading and writing. Without another wish it
-    /// has the source's form and key.
+    /// has the source's form and key. Whoever may read the source may read the copy.
     package func copy(
         _ snapshot: PageSnapshot, to path: String, as pager: PageStoreOptions.Pager? = nil,
-        encryption: CopyEncryption = .same, progress: PageProgressHandler? = nil
+        encryption: CopyEncryption = .same, batchBytes: Int? = nil, progress: PageProgressHandler? = nil
     ) throws(DatabaseError) {
         // The header as that version has it.
         guard let record = try snapshot.get(FileHeader.key) else { throw .corrupted("the header record is missing") }
@@ -203,8 +200,7 @@ extension PageStore {
         // Of what is not in the file yet the header knows nothing.
         header.version = snapshot.version
         let statistics = try self.statistics()
-        guard access(path, F_OK) != 0 else { throw PageCopy.exists(path) }
-        let temporary = "\(path).copying-\(getpid())-\(UInt32.random(in: 0 ... .max))"
+        guard !TemporaryFile.isThere(path) else { throw TemporaryFile.exists(path) }
         let key: [UInt8]? =
             switch encryption {
             case .same: try encryptionKey
@@ -212,12 +208,16 @@ extension PageStore {
             case .key(let key): key
             }
         if let key { try PageCipher.checkKey(key) }
-        let form = try PageCopy.form(of: snapshot, pager, key)
-        let bytes = statistics.fileBytes + ((snapshot as? LayeredSnapshot)?.layerBytes ?? 0)
-        try PageCopy.write(
-            snapshot, header, entries: statistics.entryCount, bytes: bytes, to: temporary, as: form, mode: 0o644,
-            progress: progress)
-        try PageCopy.name(temporary, path)
+        let source = try pages()
+        let temporary = try TemporaryFile(
+            .copying, of: path, source.fileIdentity == nil ? .new : .like(source.path))
+        var copy = try PageCopy(
+            of: snapshot, at: source.path, header, as: try PageCopy.form(of: snapshot, pager, key),
+            entries: statistics.entryCount,
+            bytes: statistics.fileBytes + ((snapshot as? LayeredSnapshot)?.layerBytes ?? 0),
+            batchBytes: batchBytes ?? PageCopy.batchBytes, progress: progress)
+        try copy.write(to: temporary, source.faults)
+        try temporary.name(path)
     }
 
     /// Copies the newest version of the file at `seed` to `path` if there is nothing there yet. The seed may lie where

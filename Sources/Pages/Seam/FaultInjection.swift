@@ -11,8 +11,12 @@ package final class FaultInjection: @unchecked Sendable {  // @unchecked: the st
     /// kept are used again. Set before opening.
     package let reusesPagesTooEarly: Bool
 
-    package init(reusesPagesTooEarly: Bool = false) {
+    /// Called with the path of each copy that is written, on the disk, and not yet compared with its source.
+    package let willCheckCopy: (@Sendable (String) -> Void)?
+
+    package init(reusesPagesTooEarly: Bool = false, willCheckCopy: (@Sendable (String) -> Void)? = nil) {
         self.reusesPagesTooEarly = reusesPagesTooEarly
+        self.willCheckCopy = willCheckCopy
     }
 
     /// Commits seen so far, failed ones included.

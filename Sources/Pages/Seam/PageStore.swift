@@ -139,7 +139,7 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     /// The same, to whoever asks first of those that have it open in this process.
     package func firstWarning() throws(DatabaseError) -> PassedOver? { try pages().firstWarning() }
 
-    private func pages() throws(DatabaseError) -> SharedPages {
+    func pages() throws(DatabaseError) -> SharedPages {
         // A fork may have copied the lock while a thread held it that the child does not have: so this comes first.
         guard motte_shim_fork_generation() == forkGeneration else { throw SharedPages.forked(path) }
         lock.lock()

@@ -27,6 +27,8 @@ struct TreeCheck {
     private var owner: [UInt8]
     private var counts = (entries: 0, branches: 0, leaves: 0, extents: 0)
     private static let mostProblems = 1000
+    /// False: memory of values is given back when they were checked, which nobody else may be reading.
+    var keepsValues = true
 
     init(_ image: PageImage, _ root: RootSlot, shown: UInt64) {
         self.image = image
@@ -93,6 +95,9 @@ struct TreeCheck {
             guard claim(extent) else { continue }
             do throws(DatabaseError) {
                 _ = try image.extent(extent)
+                if !keepsValues {
+                    image.giveBackMemory(of: PageRun(start: extent.page, count: extent.pageCount(image.layout)))
+                }
             } catch {
                 try noteDamage(extent, error)
             }

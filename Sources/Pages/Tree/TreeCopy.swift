@@ -16,12 +16,12 @@ struct TreeCopy {
     private var level = 0
     private var written = 0
 
-    /// Makes the file, which must not be there. `header` is that of the copy.
+    /// Writes to a file that was just made. `header` is that of the copy.
     init(
-        _ path: String, mode: mode_t, _ header: FileHeader, encryptionKey: [UInt8]?, atMost byteCount: Int
+        _ temporary: TemporaryFile, _ header: FileHeader, encryptionKey: [UInt8]?, atMost byteCount: Int
     ) throws(DatabaseError) {
         let cipher: PageCipher? = if let encryptionKey { try PageCipher.new(encryptionKey) } else { nil }
-        disk = try FileDisk(path, isWritable: true, making: mode)
+        disk = try FileDisk(temporary.path, isWritable: true, making: temporary)
         self.header = header
         do throws(DatabaseError) {
             image = try PageImage(
@@ -31,7 +31,7 @@ struct TreeCopy {
             throw error
         }
         let allocator = PageAllocator(
-            image, SpaceMap(pageCount: TreeFormat.firstPage), wishing: TreeCommit.mostPagesInOneFlush, path)
+            image, SpaceMap(pageCount: TreeFormat.firstPage), wishing: TreeCommit.mostPagesInOneFlush, temporary.path)
         writer = TreeWriter(image, allocator, version: header.version.rawValue)
     }
 
@@ -49,7 +49,7 @@ struct TreeCopy {
         (self.root, self.level) = try result.get()
     }
 
-    /// Writes it all, durably.
+    /// Writes it all. Whoever made the file flushes it.
     mutating func finish() throws(DatabaseError) {
         var slot = RootSlot()
         slot.version = header.version.rawValue
@@ -77,7 +77,6 @@ struct TreeCopy {
         if try disk.byteCount() < byteCount { try disk.resize(to: byteCount) }
         try image.write(slot)
         try image.writeHead(header.fileUUID)
-        try disk.flush()
     }
 
     func close() { disk.close() }

@@ -174,19 +174,18 @@ extension TreePages {
         guard !options.noCreate, !options.readOnly, place.isWritable else {
             throw DatabaseError(.notAMotteFile, "'\(place.path)' is not a Motte file", path: place.path)
         }
-        let newPath = place.path + "-new"
-        // What is there is left from a maker that died: only the holder of the opening lock makes one.
-        unlink(newPath)
-        let disk = try FileDisk(newPath, isWritable: true, making: place.mode)
+        // An empty file that somebody put there has the mode and the owner that they want.
+        let empty = place.identity == nil ? nil : TemporaryFile.facts(place.path)
+        let temporary = try TemporaryFile(.making, of: place.path, empty.map { .replacing($0) } ?? .new)
+        let disk = try FileDisk(place.path, isWritable: true, making: temporary)
         defer { disk.close() }
-        do throws(DatabaseError) {
-            try format(disk, options)
-            guard rename(newPath, place.path) == 0 else { throw SystemError.error(errno, "make", place.path) }
-        } catch {
-            unlink(newPath)
-            throw error
+        try format(disk, options)
+        if options.durability == .full { try temporary.flush() }
+        if let identity = place.identity {
+            try temporary.replace(place.path, identity)
+        } else {
+            try temporary.name(place.path)
         }
-        if options.durability == .full { place.flushDirectory() }
     }
 
     /// Head, root and one leaf with the header record.

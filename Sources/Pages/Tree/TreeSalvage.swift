@@ -411,23 +411,23 @@ extension TreeSalvage {
     fileprivate func write(to target: String, _ path: String) throws(DatabaseError) -> Int {
         var header = try header(path)
         header.historyEpoch = try .random()
-        guard access(target, F_OK) != 0 else { throw PageCopy.exists(target) }
-        let temporary = "\(target).salvaging-\(getpid())"
-        unlink(temporary)
+        guard !TemporaryFile.isThere(target) else { throw TemporaryFile.exists(target) }
+        let temporary = try TemporaryFile(.salvaging, of: target, .like(path))
         var batch = batch()
         let bytes = batch.byteCount
         batch.put(FileHeader.key, header.encoded())
-        do throws(DatabaseError) {
-            var copy = try TreeCopy(
-                temporary, mode: 0o644, header, encryptionKey: image.cipher?.userKey, atMost: bytes * 4 + (64 << 20))
-            defer { copy.close() }
-            try copy.append(batch)
-            try copy.finish()
-        } catch {
-            unlink(temporary)
-            throw error
+        let key = image.cipher?.userKey
+        var copy = try TreeCopy(temporary, header, encryptionKey: key, atMost: bytes * 4 + (64 << 20))
+        defer { copy.close() }
+        try copy.append(batch)
+        try copy.finish()
+        try temporary.flush()
+        var check = try CopyCheck(temporary.path, of: path, .own(encryptionKey: key), header)
+        for entry in batch.effectiveEntries() where !entry.key.elementsEqual(FileHeader.key) {
+            try check.expect(entry.key, entry.value)
         }
-        try PageCopy.name(temporary, target)
+        try check.finish()
+        try temporary.name(target)
         return batch.count - 1
     }
 }

@@ -61,11 +61,14 @@ struct TreeWriter {
         largestInline = TreeFormat.largestInline(pageBytes: pageBytes)
     }
 
-    /// The root and its level after the changes. Entries ascend strictly.
+    /// The root and its level after the changes. Entries ascend strictly. A writer may apply several runs, each to the
+    /// root that the one before made.
     mutating func apply(
         _ changes: UnsafeBufferPointer<PageBatch.Entry>, to root: PageRef, level: Int
     ) throws(DatabaseError) -> (root: PageRef, level: Int) {
-        while rows.count <= level + 1 { rows.append(Row()) }
+        // The row that the last run ended in has its root, which this one takes apart: left there, it would become a
+        // child beside what is made of it.
+        rows = [Row](repeating: Row(), count: level + 2)
         if root.isNone {
             for change in changes where !change.isDelete { try insert(change) }
         } else {

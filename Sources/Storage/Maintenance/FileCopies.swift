@@ -31,6 +31,9 @@ extension Database {
         try PageStore.exists(options)
     }
 
+    /// Whether the file says that it is a database of either form.
+    package static func isDatabase(_ path: String) throws(DatabaseError) -> Bool { try PageStore.isDatabase(path) }
+
     /// Removes a file that nobody has open, with what lies beside it; false when there is none.
     package static func deleteFile(_ options: DatabaseOptions) throws(DatabaseError) -> Bool {
         try PageStore.deleteFile(options)

@@ -27,12 +27,12 @@ final class FileDisk: Disk, @unchecked Sendable {
     /// to it later: flushes of 36 KB into what calls of 1 MB had written took a sixth longer than so.
     private static let pieceBytes = 128 << 10
 
-    /// Makes the file when there is none and `mode` is given.
-    init(_ path: String, isWritable: Bool, making mode: mode_t?) throws(DatabaseError) {
+    /// Of the file at a path, or of one that is being made and then has this path only for messages.
+    init(_ path: String, isWritable: Bool, making temporary: TemporaryFile?) throws(DatabaseError) {
         self.path = path
         let access = (isWritable ? O_RDWR : O_RDONLY) | O_CLOEXEC
-        if let mode {
-            descriptor = open(path, access | O_CREAT, mode)
+        if let temporary {
+            descriptor = try temporary.openAgain()
         } else {
             // A reading that is noted in the file's inode makes the next flush write that too. Not everybody may ask.
             let quiet = openDescriptor(path, access | FileDisk.readsAreNotNoted)

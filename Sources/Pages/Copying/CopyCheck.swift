@@ -1,0 +1,109 @@
+/// A finished copy, opened anew from its file and compared with what it was made of: every key and every value in
+/// order, nothing besides, and pages that are sound and accounted for. Only then may it take the place of anything.
+///
+/// Reads through another path than the one it was written by: its own descriptor and memory, and checksums of what
+/// the disk has. It keeps little in memory, whatever the size of the copy.
+import MotteValues
+
+struct CopyCheck {
+    private let path: String
+    private let sourcePath: String
+    private let pages: SharedPages
+    private let snapshot: PageSnapshot
+    private var cursor: PageCursor
+    /// Entries that were compared.
+    private(set) var count = 0
+    /// Read since memory was given back.
+    private var readBytes = 0
+
+    /// Bytes of the copy that are kept in memory at once.
+    private static let mostReadBytes = 32 << 20
+
+    /// Opens the copy, whose header record must be `header`.
+    init(_ path: String, of sourcePath: String, _ form: PageCopy.Form, _ header: FileHeader) throws(DatabaseError) {
+        self.path = path
+        self.sourcePath = sourcePath
+        let pages: SharedPages
+        do throws(DatabaseError) {
+            var options = PageStoreOptions(path: path)
+            options.readOnly = true
+            let place = try FilePlace(path, options)
+            options.mapSizeBytes = place.sizeBytes
+            switch form {
+            case .lmdb: pages = try LMDBPages.openUnshared(place, options)
+            case .own(let key):
+                options.encryptionKey = key
+                pages = try TreePages.openUnshared(place, options)
+            }
+        } catch {
+            throw CopyCheck.failure(sourcePath, error)
+        }
+        self.pages = pages
+        pages.beginUse()
+        defer { pages.endUse() }
+        // From here on the snapshot keeps the file open.
+        do throws(DatabaseError) {
+            snapshot = try pages.snapshot()
+            cursor = try snapshot.makeCursor()
+            guard try cursor.seek([]), cursor.key.elementsEqual(FileHeader.key),
+                cursor.value.bytes.elementsEqual(header.encoded())
+            else { throw .corrupted("its header record is another one") }
+        } catch {
+            throw CopyCheck.failure(sourcePath, error)
+        }
+    }
+
+    /// The next entry of the copy must be this one.
+    mutating func expect(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(DatabaseError) {
+        do throws(DatabaseError) {
+            if readBytes > CopyCheck.mostReadBytes { try giveBackMemory() }
+            guard try cursor.next() else { throw .corrupted("it ends after \(count) entries") }
+            guard ValueOrdering.compareBytes(cursor.key, key) == 0 else {
+                throw .corrupted("the key of entry \(count + 1) is another one")
+            }
+            guard ValueOrdering.compareBytes(cursor.value.bytes, value) == 0 else {
+                throw .corrupted("the value of entry \(count + 1) is another one")
+            }
+        } catch {
+            throw CopyCheck.failure(sourcePath, error)
+        }
+        count += 1
+        readBytes += key.count + value.count
+    }
+
+    /// All entries were expected.
+    func finish() throws(DatabaseError) {
+        do throws(DatabaseError) {
+            guard try !cursor.next() else { throw .corrupted("it has entries that are not in what it was made of") }
+            let found = try pages.statistics().entryCount
+            guard found == count + 1 else { throw .corrupted("it counts \(found) entries and has \(count + 1)") }
+            if let snapshot = snapshot as? TreeSnapshot {
+                var check = TreeCheck(snapshot.image, snapshot.root, shown: snapshot.version.rawValue)
+                check.keepsValues = false
+                try check.run(isQuiet: true)
+                if let problem = check.problems.first { throw .corrupted(problem.description) }
+            }
+        } catch {
+            throw CopyCheck.failure(sourcePath, error)
+        }
+    }
+
+    /// Nobody else reads this image, and nothing that was lent from it is used any more.
+    private mutating func giveBackMemory() throws(DatabaseError) {
+        readBytes = 0
+        guard let snapshot = snapshot as? TreeSnapshot else { return }
+        let key = [UInt8](cursor.key)
+        snapshot.image.giveBackMemory(of: PageRun(start: 0, count: snapshot.root.pageCount))
+        cursor = try snapshot.makeCursor()
+        guard try cursor.seek(key) else { throw .corrupted("entry \(count) is gone") }
+    }
+
+    /// Not the source is damaged, but what was to stand in for it.
+    private static func failure(_ sourcePath: String, _ error: DatabaseError) -> DatabaseError {
+        DatabaseError(
+            .inputOutput,
+            "the copy of '\(sourcePath)' does not read back as what was copied (\(error.damage)); it was removed and"
+                + " nothing was replaced; run 'motte verify' and look at the disk",
+            path: sourcePath, systemError: error.details.systemError)
+    }
+}
