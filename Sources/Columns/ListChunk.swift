@@ -13,6 +13,8 @@ package struct ListChunk {
     private let width: Int
 
     static let externalBit: UInt32 = 1 << 31
+    /// Four times as many elements as a list has when it leaves its chunk.
+    package static let mostInline: UInt32 = 1_024
 
     /// For chunks without long texts.
     package init(
@@ -41,7 +43,10 @@ package struct ListChunk {
         for row in 0 ..< count {
             starts.append(UInt32(truncatingIfNeeded: total))
             let length = Self.length(lengths, width, row)
-            if length & Self.externalBit == 0 { total += Int(length) }
+            if length & Self.externalBit != 0 { continue }
+            // Elements may take no bytes, so nothing else says that there are not four billion.
+            guard length <= Self.mostInline else { throw .corrupted("a list chunk has a list that is too long for it") }
+            total += Int(length)
         }
         let size = layout.rest
         let start = try layout.take(size)

@@ -113,8 +113,9 @@ package final class Database: Sendable {
         guard let summary = try changes(from: from, in: newest) else { return nil }
         var touched = TouchedPages()
         for table in summary.tables {
-            let state = try TableDirectory.readState(table.table, newest)
-            touched.clusters[table.table] = table.touchedBlocks(of: state.rowsPerCluster(ofFile: rowsPerCluster))
+            let state = try TableDirectory.readState(table.table, newest, rowsPerCluster)
+            touched.clusters[table.table] = table.touchedBlocks(
+                of: state.rowsPerCluster(ofFile: rowsPerCluster), below: state.nextKey)
         }
         // From each record: what came in one commit and went in the next has been in the index nevertheless.
         for part in summary.records.flatMap(\.tables) {

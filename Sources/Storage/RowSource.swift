@@ -11,7 +11,7 @@ package class RowSource {
     package private(set) var catalog: Catalog
     package let counters: Counters
     let rowsPerCluster: Int
-    var views: [TableView?] = []
+    var views = TableSlots<TableView>()
 
     init(catalog: Catalog, counters: Counters, rowsPerCluster: Int) {
         self.catalog = catalog
@@ -24,11 +24,9 @@ package class RowSource {
     package var schema: Schema { catalog.schema }
 
     package func table(_ key: TableKey) throws(DatabaseError) -> TableView {
-        let index = Int(key.rawValue)
-        if index < views.count, let view = views[index] { return view }
+        if let view = views[key] { return view }
         let view = try makeView(key)
-        while views.count <= index { views.append(nil) }
-        views[index] = view
+        views[key] = view
         return view
     }
 
@@ -86,7 +84,7 @@ package final class Snapshot: RowSource {
     package var reliance: SchemaReliance?
     /// Set where classes are shown that the file lacks.
     var reading: ReadingCatalog?
-    private var directories: [TableDirectory?] = []
+    private var directories = TableSlots<TableDirectory>()
     private var readers: [IndexKey: IndexReader] = [:]
     /// Of the last write on this, for the next one.
     private var handover: Handover?
@@ -107,13 +105,11 @@ package final class Snapshot: RowSource {
     package var trace: SnapshotTrace { SnapshotTrace(self) }
 
     func directory(_ key: TableKey) throws(DatabaseError) -> TableDirectory {
-        let index = Int(key.rawValue)
-        if index < directories.count, let directory = directories[index] { return directory }
+        if let directory = directories[key] { return directory }
         guard let stored = catalog.table(key) else { throw unknownTable(key) }
         let directory = try TableDirectory(
             TableLayout(stored, catalog: catalog), pages: pages, rowsPerCluster: rowsPerCluster, counters: counters)
-        while directories.count <= index { directories.append(nil) }
-        directories[index] = directory
+        directories[key] = directory
         return directory
     }
 
@@ -147,8 +143,8 @@ package final class Snapshot: RowSource {
         pages = newer
         for (index, delta) in write.deltas where !delta.isEmpty { readers[index] = nil }
         for reader in readers.values { reader.advance(to: newer) }
-        for (table, directory) in directories.enumerated() {
-            directory?.advance(to: newer, after: table < write.writers.count ? write.writers[table] : nil)
+        for directory in directories.all {
+            directory.advance(to: newer, after: write.writers[directory.layout.key])
         }
     }
 
@@ -172,8 +168,7 @@ package final class Snapshot: RowSource {
         } else {
             readers.removeAll()
         }
-        for directory in directories {
-            guard let directory else { continue }
+        for directory in directories.all {
             let clusters = touched.map { $0.clusters[directory.layout.key] ?? [] }
             try directory.advance(to: newer, touched: clusters)
         }

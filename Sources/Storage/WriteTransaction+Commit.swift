@@ -11,8 +11,7 @@ extension WriteTransaction {
             let stamped = newCatalog.stamped(changedIn: version.rawValue)
             batch.put(PageKeys.catalog, stamped.encoded())
         }
-        for writer in writers {
-            guard let writer, writer.isWritten else { continue }
+        for writer in writers.all where writer.isWritten {
             if let migration, migration.droppedTables.contains(writer.layout.key) { continue }
             try encode(writer, version, into: &batch)
         }

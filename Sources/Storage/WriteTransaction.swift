@@ -17,7 +17,7 @@ package final class WriteTransaction: RowSource {
     /// Full clusters of a bulk load, encoded, until the commit.
     let spool: PageSpool
     let longValues: PendingLongValues
-    @exclusivity(unchecked) private(set) var writers: [TableWriter?] = []
+    @exclusivity(unchecked) private(set) var writers = TableSlots<TableWriter>()
     @exclusivity(unchecked) private(set) var deltas: [IndexKey: IndexDelta] = [:]
     @exclusivity(unchecked) private var lastDelta: (key: IndexKey, delta: IndexDelta)?
     /// What the write before has left and this one has not taken up.
@@ -74,8 +74,7 @@ package final class WriteTransaction: RowSource {
     }
 
     func writer(_ key: TableKey) throws(DatabaseError) -> TableWriter {
-        let index = Int(key.rawValue)
-        if index < writers.count, let writer = writers[index] { return writer }
+        if let writer = writers[key] { return writer }
         let directory: TableDirectory
         var kept: Handover.Tail?
         if newCatalog != nil, base.catalog.table(key) == nil || schemaTouched.contains(key) {
@@ -89,8 +88,7 @@ package final class WriteTransaction: RowSource {
             kept = handover?.takeTail(directory.layout)
         }
         let writer = TableWriter(directory, spool, longValues, kept)
-        while writers.count <= index { writers.append(nil) }
-        writers[index] = writer
+        writers[key] = writer
         return writer
     }
 
@@ -199,7 +197,7 @@ package final class WriteTransaction: RowSource {
         guard newCatalog == nil, base.version == version else { return }
         var next = Handover(version, rest: handover)
         next.hasNoLongValues = longValues.areNowhere
-        for writer in writers { if let tail = writer?.handOverTail() { next.add(tail) } }
+        for writer in writers.all { if let tail = writer.handOverTail() { next.add(tail) } }
         for (index, delta) in deltas { if let value = delta.freeFromAfterwards { next.add(index, freeFrom: value) } }
         base.leave(next)
     }

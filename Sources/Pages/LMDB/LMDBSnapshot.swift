@@ -45,6 +45,13 @@ final class LMDBSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: th
         return pages.lend(value, keyCount: key.count)
     }
 
+    override var mostEntryCount: Int {
+        var tree = MDB_stat()
+        lock.lock()
+        defer { lock.unlock() }
+        return mdb_stat(transaction, LMDBPages.database, &tree) == 0 ? Int(clamping: tree.ms_entries) : .max
+    }
+
     override func makeCursor() throws(DatabaseError) -> PageCursor {
         try pages.checkProcess()
         var opened: OpaquePointer?

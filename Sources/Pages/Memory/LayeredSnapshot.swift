@@ -30,6 +30,11 @@ final class LayeredSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked:
         return try base.get(key)
     }
 
+    override var mostEntryCount: Int {
+        let (sum, overflows) = base.mostEntryCount.addingReportingOverflow(changes.entryCount)
+        return overflows ? .max : sum
+    }
+
     override func makeCursor() throws(DatabaseError) -> PageCursor { LayeredCursor(changes, try base.makeCursor()) }
 }
 

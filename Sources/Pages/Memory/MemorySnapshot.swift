@@ -13,6 +13,8 @@ final class MemorySnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: 
         tree.entry(for: key).map { PageBytes(bytes: $0.value, isStable: true) }
     }
 
+    override var mostEntryCount: Int { tree.entryCount }
+
     override func makeCursor() throws(DatabaseError) -> PageCursor { MemoryCursor(self) }
 }
 

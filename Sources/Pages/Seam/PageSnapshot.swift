@@ -22,6 +22,10 @@ package class PageSnapshot: @unchecked Sendable {  // @unchecked: subclasses ser
         throw DatabaseError(.internal, "a page snapshot must say how it walks")
     }
 
+    /// At least as many entries as there are. Numbers that a file says of itself are compared with it: of a file of our
+    /// own it is never more than the file's pages can hold.
+    package var mostEntryCount: Int { .max }
+
     /// What is wrong with the pages of this version; a form that keeps no checksums of pages says nothing.
     package func pageProblems() throws(DatabaseError) -> [PageProblem] { [] }
 

@@ -28,9 +28,11 @@ struct PageAllocator {
     mutating func allocate(_ count: Int) throws(DatabaseError) -> Int {
         if current.count < count {
             giveBack()
-            current = map.take(atLeast: count, atMost: max(count, wish), wishing: max(count, wish))
+            let run = map.take(atLeast: count, atMost: max(count, wish), wishing: max(count, wish))
+            // The image has no place for it, so it must not be given back either.
             guard map.pageCount <= image.pageLimit else { throw full }
-            image.beginBuilding(current)
+            current = run
+            image.beginBuilding(run)
         }
         let page = current.start
         current.start += count

@@ -119,6 +119,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         for page in 0 ..< count where motte_shim_load64(states + reference.page + page) == PageImage.building {
             throw PageImage.damaged(reference)
         }
+        try requireEnd(of: reference, count)
         // Pages read ahead may have been written since: what does not pass is read again before it is judged.
         if try !isReadAhead(reference, level, count) {
             if isIn(PageImage.empty, reference.page, count) {
@@ -132,6 +133,15 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         }
         for page in 1 ..< max(count, 1) { motte_shim_store64(states + reference.page + page, PageImage.continued) }
         motte_shim_store64(states + reference.page, identity)
+    }
+
+    /// Before memory is asked for: in a file that somebody made a value may be said to have four gigabytes.
+    private func requireEnd(of reference: PageRef, _ count: Int) throws(DatabaseError) {
+        guard count > PageImage.mostReadAhead else { return }
+        // Looked at for large values only: a look at a file's times makes the next write of it dearer.
+        guard reference.page + count <= (try disk.byteCount()) / pageBytes else {
+            throw PageImage.tooShort(reference.page + count - 1)
+        }
     }
 
     static func damaged(_ reference: PageRef) -> DatabaseError {
@@ -222,6 +232,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     func beginBuilding(_ run: PageRun) {
         lock.lock()
         defer { lock.unlock() }
+        assert(run.end <= pageLimit, "pages that the image has no place for")
         if run.count >= PageImage.manyPages { useLargePages(run) }
         for page in run.start ..< run.end { motte_shim_store64(states + page, PageImage.building) }
     }
@@ -244,6 +255,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
 
     /// What was built there came to nothing.
     func forget(_ run: PageRun) {
+        assert(run.end <= pageLimit, "pages that the image has no place for")
         for page in run.start ..< run.end { motte_shim_store64(states + page, PageImage.empty) }
     }
 }

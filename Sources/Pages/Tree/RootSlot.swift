@@ -43,6 +43,7 @@ struct RootSlot: Equatable {
 
     static let magic: UInt32 = 0x5452_544D  // "MTRT", little-endian
     private static let fixedBytes = 160
+    static let countLimit = 1 << 44
     /// Where the newest part of the space log begins.
     var logOffset: Int { RootSlot.fixedBytes + (journal == nil ? 0 : JournalPlace.encodedCount) }
 
@@ -106,9 +107,9 @@ struct RootSlot: Equatable {
         let counts = [word(32), word(112), word(120), word(128), word(136)]
         let journalBytes = Int(UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 156, as: UInt32.self)))
         let logOffset = RootSlot.fixedBytes + journalBytes
-        guard counts.allSatisfy({ $0 < 1 << 44 }), level < TreeFormat.mostLevels, durable <= version,
+        guard counts.allSatisfy({ $0 < UInt64(RootSlot.countLimit) }), level < TreeFormat.mostLevels, durable <= version,
             max(version, sequence) < TreeFormat.versionLimit,
-            journalBytes == 0 || journalBytes == JournalPlace.encodedCount, logOffset + half(14) <= page.count
+            journalBytes == 0 || journalBytes == JournalPlace.encodedCount, logOffset + half(14) <= page.count - layout.slotTagBytes
         else { return nil }
         if journalBytes > 0 { journal = JournalPlace(at: base + RootSlot.fixedBytes) }
         pageCount = Int(counts[0])

@@ -102,7 +102,8 @@ enum RootSlots {
             return "the file ends before its last page"
         }
         do throws(DatabaseError) {
-            if !slot.tree.isNone { try walk(slot.tree, slot.level, slot, image) }
+            var rest = slot.pageCount
+            if !slot.tree.isNone { try walk(slot.tree, slot.level, slot, image, &rest) }
             if !slot.checkpoint.isNone, slot.checkpoint.birth > slot.durable { _ = try image.extent(slot.checkpoint) }
             var log = slot.logPage
             while !log.isNone, log.birth > slot.durable, log.page + log.pageCount(image.layout) <= slot.pageCount {
@@ -121,18 +122,28 @@ enum RootSlots {
 
     private static let brokenLog = "its account of free pages is broken"
 
+    /// `rest`: how many pages it may still reach, so that a file that somebody made does not lead the walk to one page
+    /// on more ways than anybody can go.
     private static func walk(
-        _ reference: PageRef, _ level: Int, _ slot: RootSlot, _ image: PageImage
+        _ reference: PageRef, _ level: Int, _ slot: RootSlot, _ image: PageImage, _ rest: inout Int
     ) throws(DatabaseError) {
         guard reference.birth > slot.durable else { return }
+        try take(1, &rest)
         let node = try image.node(reference, level: level)
         for index in 0 ..< node.count {
             if level > 0 {
-                try walk(node.reference(index), level - 1, slot, image)
+                try walk(node.reference(index), level - 1, slot, image, &rest)
             } else if node.hasReference(index) {
                 let extent = node.reference(index)
-                if extent.birth > slot.durable { _ = try image.extent(extent) }
+                guard extent.birth > slot.durable else { continue }
+                try take(extent.pageCount(image.layout), &rest)
+                _ = try image.extent(extent)
             }
         }
+    }
+
+    private static func take(_ count: Int, _ rest: inout Int) throws(DatabaseError) {
+        rest -= count
+        guard rest >= 0 else { throw .corrupted("its tree reaches more pages than it has (T6)") }
     }
 }

@@ -63,11 +63,16 @@ struct TreeCheck {
             note(run.start, "page \(run.start) is used but lies outside the file's \(root.pageCount) pages")
             return false
         }
+        var isFirst = true
         for page in run.start ..< run.end {
-            if owner[page] != 0 { note(page, "page \(page) is used twice (T6)") }
+            if owner[page] != 0 {
+                note(page, "page \(page) is used twice (T6)")
+                isFirst = false
+            }
             owner[page] = 1
         }
-        return true
+        // What is below it has been looked at, and may be below it again.
+        return isFirst
     }
 
     private mutating func visit(

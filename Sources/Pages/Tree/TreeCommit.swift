@@ -96,8 +96,21 @@ struct TreeCommit {
         next.root.branchPageCount += writer.branchDelta
         next.root.leafPageCount += writer.leafDelta
         next.root.extentPageCount += writer.extentDelta
+        try requireCounts()
         try account()
         withExtendedLifetime(batch.count) {}
+    }
+
+    /// A root that somebody made may count fewer nodes than this commit has replaced.
+    private func requireCounts() throws(DatabaseError) {
+        let root = next.root
+        let pages = [root.branchPageCount, root.leafPageCount, root.extentPageCount]
+        guard root.entryCount >= 0, pages.allSatisfy({ $0 >= 0 }) else {
+            throw .corrupted("its root counts fewer entries or pages than there are (T7)")
+        }
+        guard max(root.entryCount, pages.reduce(0, max)) < RootSlot.countLimit else {
+            throw .corrupted("its root counts more entries or pages than any file has (T7)")
+        }
     }
 
     /// The slot it goes to, and the version that was durable before.

@@ -26,6 +26,8 @@ struct TreeNode {
     static let referenceMark: UInt16 = 0xFFFF
     static let entryHeader = 4
     static let slotBytes = 2
+    /// Of a key of one byte and no value, with its offset.
+    static let leastEntryBytes = slotBytes + entryHeader + 1
 
     @inline(__always) init(_ base: UnsafeRawPointer) { self.base = base }
 

@@ -220,7 +220,8 @@ final class TreePages: SharedPages, @unchecked Sendable {
         let known = known
         lock.unlock()
         try checkFollows(version, Version(known.version))
-        guard version.rawValue < TreeFormat.versionLimit - 1 else {
+        // Sealing takes a sequence number as well.
+        guard version.rawValue < TreeFormat.versionLimit - 1, known.root.sequence < TreeFormat.versionLimit - 2 else {
             throw .corrupted("its version is too high for another commit; copy it")
         }
         try makeDurable(known.version)
@@ -426,7 +427,9 @@ final class TreePages: SharedPages, @unchecked Sendable {
                 guard try sidecar.lockForWriting(Deadline(milliseconds: 0), nil) else { return }
             }
             defer { sidecar?.unlockForWriting() }
-            guard try newestVersionForWriter().rawValue == known.version else { return }
+            guard try newestVersionForWriter().rawValue == known.version,
+                known.root.sequence < TreeFormat.versionLimit - 1
+            else { return }
             try makeDurableForSealing()
             var slot = known.root
             slot.slot = freeSlot(known.root)

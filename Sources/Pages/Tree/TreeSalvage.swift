@@ -56,6 +56,8 @@ struct TreeSalvage {
     private var leaves: [PageRef] = []
     private var top: (reference: PageRef, level: Int)?
     private var visited: Set<Int> = []
+    /// Pages of the values that were taken.
+    private var keptPages = 0
     /// By version.
     private var records: [FoundRecord] = []
     /// Keys of which a record says that they are gone.
@@ -203,7 +205,10 @@ struct TreeSalvage {
             note(reference.page, "page \(reference.page), a node of version \(reference.birth), is damaged")
             return try fillGap(low, high)
         }
-        visited.insert(reference.page)
+        // What is below it has been taken.
+        guard visited.insert(reference.page).inserted else {
+            return note(reference.page, "page \(reference.page) is used twice (T6)")
+        }
         if !isOlderTree { reached.append(reference) }
         for index in 0 ..< node.count {
             guard level > 0 else {
@@ -223,9 +228,12 @@ struct TreeSalvage {
         do throws(DatabaseError) {
             if leaf.hasReference(index) {
                 let extent = leaf.reference(index)
-                guard extent.page + extent.pageCount(image.layout) <= pageCount else {
+                // No two sound values share pages: so together they are no more than the file.
+                let count = extent.pageCount(image.layout)
+                guard extent.page + count <= pageCount, keptPages + count <= pageCount else {
                     throw PageImage.damaged(extent)
                 }
+                keptPages += count
             }
             entries[key] = [UInt8](try TreeSnapshot.value(leaf, index, image).bytes)
             return true
@@ -385,7 +393,17 @@ extension TreeSalvage {
         guard let record = entries[FileHeader.key] else {
             return try FileHeader.new(rowsPerCluster: guessedRowsPerCluster, pageBytes: image.pageBytes)
         }
-        return try record.withBytes { bytes throws(DatabaseError) in try FileHeader(decoding: bytes, path: path) }
+        var header: FileHeader
+        do throws(DatabaseError) {
+            header = try record.withBytes { bytes throws(DatabaseError) in try FileHeader(decoding: bytes, path: path) }
+        } catch {
+            guard error.code == .corrupted || error.code == .notAMotteFile else { throw error }
+            return try FileHeader.new(rowsPerCluster: guessedRowsPerCluster, pageBytes: image.pageBytes)
+        }
+        // The new file has the version of its header, and of the page size that was found.
+        header.version = Version(min(header.version.rawValue, TreeFormat.versionLimit / 2))
+        header.pageBytes = image.pageBytes
+        return header
     }
 
     /// All clusters of a class but its last are full, so the largest tells, if there is any that is not the last.

@@ -61,6 +61,11 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
 
     override var passedOver: PassedOver? { pages.passedOver }
 
+    override var mostEntryCount: Int {
+        let room = root.pageCount * (image.pageBytes / TreeNode.leastEntryBytes)
+        return min(root.entryCount, room) + changes.entryCount
+    }
+
     override func makeCursor() throws(DatabaseError) -> PageCursor {
         try pages.checkProcess()
         return changes.entryCount > 0 ? LayeredCursor(changes, TreeCursor(self)) : TreeCursor(self)
@@ -116,6 +121,7 @@ final class TreeCursor: PageCursor {
             target[last].index -= 1
             guard try step(&target, by: 1) else { return false }
         }
+        try requireOrder(key, entryKey(target), isStrict: false)
         return try show(target)
     }
 
@@ -127,6 +133,7 @@ final class TreeCursor: PageCursor {
         if !isExact {
             guard try step(&target, by: -1) else { return false }
         }
+        try requireOrder(entryKey(target), key, isStrict: false)
         return try show(target)
     }
 
@@ -147,7 +154,25 @@ final class TreeCursor: PageCursor {
         }
         var target = path
         guard try step(&target, by: distance) else { return false }
+        let (old, new) = (entryKey(path), entryKey(target))
+        try distance > 0 ? requireOrder(old, new, isStrict: true) : requireOrder(new, old, isStrict: true)
         return try show(target)
+    }
+
+    private func entryKey(_ steps: [Step]) -> UnsafeRawBufferPointer {
+        guard let leaf = steps.last else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        return leaf.node.key(leaf.index)
+    }
+
+    /// T5, which concerns two nodes and so is not checked when one is read. In a file that somebody made, keys between
+    /// branches may contradict those in leaves; with each step in order no walk goes round in circles.
+    private func requireOrder(
+        _ low: UnsafeRawBufferPointer, _ high: UnsafeRawBufferPointer, isStrict: Bool
+    ) throws(DatabaseError) {
+        let order = ValueOrdering.compareBytes(low, high)
+        guard order < 0 || order == 0 && !isStrict else {
+            throw .corrupted("its nodes contradict each other in the order of keys (T5)")
+        }
     }
 
     /// Down to the first entry at or after `key` in the leaf that would have it; one past the leaf's end if need be.

@@ -94,7 +94,8 @@ struct TreeWriter {
                 return try shortened(rows[level].items[rows[level].head].reference, level - 1)
             }
         }
-        throw DatabaseError(.internal, "the tree of pages grew too high")
+        // Beyond what any file's pages fill.
+        throw .corrupted("its tree of pages is too high")
     }
 
     /// A root with one child is not needed.
@@ -420,7 +421,7 @@ struct TreeWriter {
                 index += 1
             }
         }
-        guard index > head else { throw DatabaseError(.internal, "an entry does not fit a node") }
+        guard index > head else { throw .corrupted("one of its entries does not fit a node") }
         let reference = seal(base, page, level, index - head)
         if level == 0 { leafDelta += 1 } else { branchDelta += 1 }
         rows[level].bytes -= bytes

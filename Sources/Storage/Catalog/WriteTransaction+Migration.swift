@@ -150,7 +150,7 @@ private struct IndexOrder: Comparable {
 extension Snapshot {
     /// Whether a column's values of a cluster are in the file; if not the column is younger than its rows.
     func hasChunk(_ table: TableKey, _ column: ColumnKey, _ cluster: Int) throws(DatabaseError) -> Bool {
-        let state = try TableDirectory.readState(table, pages)
+        let state = try TableDirectory.readState(table, pages, rowsPerCluster)
         let rows = Int64(state.rowsPerCluster(ofFile: rowsPerCluster))
         let regular = Int((state.tailFirstKey + rows - 1) / rows)
         guard cluster >= regular else { return try pages.get(PageKeys.chunk(table, column, cluster)) != nil }

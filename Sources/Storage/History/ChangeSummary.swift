@@ -35,17 +35,18 @@ package struct ChangeSummary: Sendable {
             for key in modifiedKeys { body(key) }
         }
 
-        /// Which blocks of `blockRows` consecutive keys hold touched keys, without looking at each key of a run.
-        package func touchedBlocks(of blockRows: Int) -> Set<Int> {
+        /// Which blocks of `blockRows` consecutive keys hold touched keys below `end`, without looking at each key of a
+        /// run.
+        package func touchedBlocks(of blockRows: Int, below end: Int64) -> Set<Int> {
             let size = Int64(max(1, blockRows))
             var blocks: Set<Int> = []
-            for run in inserted.runs + deleted.runs {
-                for block in run.lowerBound / size ... (run.upperBound - 1) / size { blocks.insert(Int(block)) }
+            for run in inserted.runs + deleted.runs where run.lowerBound < end {
+                for block in run.lowerBound / size ... (min(run.upperBound, end) - 1) / size { blocks.insert(Int(block)) }
             }
-            var end: Int64 = 0
-            for key in modifiedKeys where key >= end {
+            var next: Int64 = 0
+            for key in modifiedKeys where key >= next {
                 blocks.insert(Int(key / size))
-                end = (key / size + 1) * size
+                next = (key / size + 1) * size
             }
             return blocks
         }

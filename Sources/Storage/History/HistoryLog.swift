@@ -97,7 +97,24 @@ package enum HistoryLog {
         from: Version, to: Version, snapshot pages: PageSnapshot
     ) throws(DatabaseError) -> ChangeSummary? {
         guard let records = try records(from: from, to: to, snapshot: pages) else { return nil }
-        return ChangeSummary(records, from: from, to: to)
+        let summary = ChangeSummary(records, from: from, to: to)
+        for table in summary.tables { try requireKeys(of: table, pages) }
+        return summary
+    }
+
+    /// Runs of keys take a few bytes, whatever is in them, and observers look at each key: so they are of objects that
+    /// there have been.
+    private static func requireKeys(
+        of table: ChangeSummary.Table, _ pages: PageSnapshot
+    ) throws(DatabaseError) {
+        let end = max(table.inserted.runs.last?.upperBound ?? 0, table.deleted.runs.last?.upperBound ?? 0)
+        guard end > 0, let found = try pages.get(PageKeys.tableState(table.table)) else {
+            // A class that has been dropped since, whose objects nobody follows.
+            return
+        }
+        guard end <= (try TableState(decoding: found.bytes, of: table.table)).nextKey else {
+            throw .corrupted("the change log tells of objects of table \(table.table.rawValue) that never were")
+        }
     }
 
     /// The version of the oldest record that is there.

@@ -37,8 +37,11 @@ struct IndexBlock {
         headerSize + count * (valueWidth + keyWidth) + slack
     }
 
-    /// Checks everything that reading relies on; afterwards any index below `count` is safe to read.
-    init(validating bytes: UnsafeRawBufferPointer, pageKey: UnsafeRawBufferPointer) throws(DatabaseError) {
+    /// Checks everything that reading relies on; afterwards any index below `count` is safe to read. `mostRepeats`: how
+    /// often one entry can be there, which takes no bytes from the second time on.
+    init(
+        validating bytes: UnsafeRawBufferPointer, pageKey: UnsafeRawBufferPointer, mostRepeats: Int = .max
+    ) throws(DatabaseError) {
         guard let start = bytes.baseAddress, bytes.count >= Self.headerSize + Self.slack else {
             throw .corrupted("an index block is too short")
         }
@@ -53,6 +56,9 @@ struct IndexBlock {
         guard valueWidth <= 8, keyWidth <= 8, count > 0,
             bytes.count == Self.size(count: count, valueWidth: valueWidth, keyWidth: keyWidth)
         else { throw .corrupted("an index block's header does not match its size (I1)") }
+        guard valueWidth + keyWidth > 0 || count <= mostRepeats else {
+            throw .corrupted("an index block has an entry more often than the file can hold")
+        }
         let stored = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
         guard stored == Self.checksum(of: bytes, pageKey: pageKey) else {
             throw .corrupted("an index block's checksum is wrong")

@@ -68,7 +68,8 @@ package enum IndexMerge {
         if let pages {
             let cursor = try pages.makeCursor()
             if try cursor.seekLast(atMost: space.pageKey(.highest)), let last = space.bound(in: cursor.key) {
-                let block = try IndexBlock(validating: cursor.value.bytes, pageKey: cursor.key)
+                let block = try IndexBlock(
+                    validating: cursor.value.bytes, pageKey: cursor.key, mostRepeats: pages.mostListElements)
                 guard !(first < block.entry(block.count - 1)) else { return false }
                 block.appendEntries(0 ..< block.count, to: &window)
                 bound = last
@@ -323,7 +324,7 @@ private final class SpaceMerge {
     private func decoded(_ block: Block) throws(DatabaseError) -> IndexBlock? {
         guard let bytes = block.bytes else { return nil }
         return try space.pageKey(block.bound).withBytes { key throws(DatabaseError) in
-            try IndexBlock(validating: bytes, pageKey: key)
+            try IndexBlock(validating: bytes, pageKey: key, mostRepeats: pages.mostListElements)
         }
     }
 

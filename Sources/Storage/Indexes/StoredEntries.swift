@@ -92,7 +92,8 @@ final class StoredEntries {
     private func block(at cursor: PageCursor) throws(DatabaseError) -> IndexBlock? {
         let key = cursor.key
         guard space.bound(in: key) != nil else { return nil }
-        return try IndexBlock(validating: cursor.value.bytes, pageKey: key)
+        return try IndexBlock(
+            validating: cursor.value.bytes, pageKey: key, mostRepeats: pages.mostListElements)
     }
 
     // MARK: Directory
@@ -129,7 +130,7 @@ final class StoredEntries {
         let bound = IndexEntry(value: directory.values[ordinal], key: directory.keys[ordinal])
         let bytes = directory.bytes[ordinal]
         let block = try space.pageKey(bound).withBytes { key throws(DatabaseError) in
-            try IndexBlock(validating: bytes, pageKey: key)
+            try IndexBlock(validating: bytes, pageKey: key, mostRepeats: pages.mostListElements)
         }
         directory.blocks[ordinal] = block
         return block

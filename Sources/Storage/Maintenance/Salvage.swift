@@ -205,14 +205,14 @@ private struct SalvageWalk {
         if cluster < view.directory.regularCount {
             let key = PageKeys.liveBitmap(view.key, cluster)
             guard let found = try source.pages.get(key) else { return Array(all) }
-            bitmap = try LiveBitmap.decode(found.bytes, key: key, limit: count)
+            bitmap = try LiveBitmap.decode(found.bytes, key: key, rowCount: count, isOlder: true)
         } else {
             let key = PageKeys.tail(view.key)
             guard let tail = try source.pages.get(key) else { return [] }
             let directory = try Tail.decode(tail.bytes, pageKey: key)
             guard !directory.live.isEmpty else { return Array(all) }
             bitmap = try LiveBitmap.decode(
-                UnsafeRawBufferPointer(rebasing: tail.bytes[directory.live]), key: key, limit: count)
+                UnsafeRawBufferPointer(rebasing: tail.bytes[directory.live]), key: key, rowCount: count, isOlder: true)
         }
         return all.filter { Int($0 - first) < bitmap.rowCount && bitmap.isLive(Int($0 - first)) }
     }
@@ -298,26 +298,31 @@ extension Snapshot {
             if cursor.key.count == 13 {
                 let cluster = cursor.key[9 ..< 13].reduce(Int64(0)) { $0 << 8 | Int64($1) }
                 // Only of a chunk that is whole.
-                if let rows = rowCount(cursor.value.bytes, key: cursor.key) {
+                if let rows = rowCount(cursor.value.bytes, key: cursor.key), rows <= FileHeader.mostRowsPerCluster {
                     clusters[cluster] = max(clusters[cluster] ?? 0, rows)
                 }
             }
             found = try cursor.next()
         }
-        if let last = clusters.keys.max() {
-            // All but the last are full.
-            let full = clusters.filter { $0.key != last }.values.max() ?? rowsPerCluster
-            if full != rowsPerCluster, full <= FileHeader.mostRowsPerCluster { state.ownRowsPerCluster = full }
-            state.nextKey = last * Int64(full) + Int64(clusters[last] ?? 0)
+        // All but the last are full.
+        let highest = clusters.keys.max()
+        let full = max(1, clusters.filter { $0.key != highest }.values.max() ?? rowsPerCluster)
+        // Somebody may have put a chunk further back than there can be clusters.
+        let most = TableState.mostKeys(rowsPerCluster: full, entries: pages.mostEntryCount)
+        if let last = clusters.keys.filter({ $0 < most / Int64(full) }).max() {
+            if full != rowsPerCluster { state.ownRowsPerCluster = full }
+            state.nextKey = last * Int64(full) + Int64(min(clusters[last] ?? 0, full))
         }
         state.tailFirstKey = state.nextKey
         let key = PageKeys.tail(table.key)
         if let tail = try pages.get(key), let directory = try? Tail.decode(tail.bytes, pageKey: key) {
+            let end = directory.firstKey + Int64(directory.rowCount)
             // An older one may have been folded into chunks since.
-            if directory.firstKey >= state.nextKey { state.tailFirstKey = directory.firstKey }
-            state.nextKey = max(state.nextKey, directory.firstKey + Int64(directory.rowCount))
+            if directory.firstKey >= state.nextKey, end <= most {
+                state.tailFirstKey = directory.firstKey
+                state.nextKey = end
+            }
         }
-        state.nextKey = min(state.nextKey, TableState.keyLimit)
         state.liveCount = max(0, state.nextKey - 1)
         return state
     }

@@ -153,6 +153,8 @@ struct VerificationWalk {
                 // A copy has none before its first commit.
                 return
             }
+            // The empty file has no commit to be told of.
+            guard oldest.rawValue > 0 else { return walk.note("the change log has a record of version 0") }
             let from = Version(oldest.rawValue - 1)
             guard let records = try HistoryLog.records(from: from, to: pages.version, snapshot: pages) else {
                 return walk.note("the change log has a gap between \(oldest.rawValue) and \(pages.version.rawValue)")
@@ -215,6 +217,8 @@ struct VerificationWalk {
             if try view.locate(owner) == nil {
                 note("\(name) has a long list of object \(owner.rawValue), which does not exist")
             }
+            // The highest there can be: the one after it would be the first.
+            if owner.rawValue == -1 { break }
             next = PageKeys.longList(view.key, column.key, ObjectKey(owner.rawValue &+ 1), 0)
         }
     }

@@ -6,7 +6,7 @@
 ///            12  zero        u32
 ///            16  words       u64 each, bit i = row i; bits past the row count are 0
 ///
-/// Invariant L0: live count = number of bits set.
+/// Invariant L0: live count = number of bits set, all of them of rows.
 import CMotteShim
 import MotteValues
 
@@ -61,14 +61,19 @@ struct LiveBitmap {
         return bytes
     }
 
-    static func decode(_ bytes: UnsafeRawBufferPointer, key: [UInt8], limit: Int) throws(DatabaseError) -> LiveBitmap {
+    /// Of a cluster with so many rows, each of which can then be asked for. `isOlder`: the cluster may have grown since.
+    static func decode(
+        _ bytes: UnsafeRawBufferPointer, key: [UInt8], rowCount expected: Int, isOlder: Bool = false
+    ) throws(DatabaseError) -> LiveBitmap {
         guard bytes.count >= 16 else { throw .corrupted("a live bitmap ends too early") }
         // Read as they lie: a scan after deletions decodes one of these for each cluster.
         let rowCount = Int(UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)))
         let live = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
         let crc = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
         guard crc == checksum(bytes, key) else { throw .corrupted("a live bitmap fails its checksum") }
-        guard rowCount <= limit, live <= rowCount else { throw .corrupted("a live bitmap contradicts itself") }
+        guard rowCount == expected || isOlder && rowCount < expected, live <= rowCount else {
+            throw .corrupted("a live bitmap contradicts itself")
+        }
         if live == 0 {
             return LiveBitmap(rowCount: rowCount, words: [UInt64](repeating: 0, count: (rowCount + 63) / 64))
         }
@@ -84,7 +89,8 @@ struct LiveBitmap {
             initialized = count
         }
         let bitmap = LiveBitmap(rowCount: rowCount, words: words)
-        guard bitmap.liveCount == live else { throw .corrupted("a live bitmap miscounts (L0)") }
+        let isPadded = rowCount & 63 == 0 || words.last.map { $0 >> UInt64(rowCount & 63) == 0 } ?? true
+        guard bitmap.liveCount == live, isPadded else { throw .corrupted("a live bitmap miscounts (L0)") }
         return bitmap
     }
 

@@ -11,6 +11,8 @@
 ///
 /// Readers check that levels descend by one and counts add up, so that no bytes lead them in a circle.
 import CMotteShim
+import MotteColumns
+import MottePages
 import MotteValues
 
 /// How large nodes grow before they are split. Readers take any sizes; tests use small ones.
@@ -26,6 +28,8 @@ struct LongListShape: Sendable {
     var returnLimit = 128
 
     static let standard = LongListShape()
+    /// Of any list in any file.
+    static let mostLeafElements = 512
 }
 
 /// A validated inner node, read where it lies.
@@ -98,5 +102,13 @@ struct LongListInner {
         var crc = motte_shim_crc32c(0, base, 16)
         crc = motte_shim_crc32c(crc, base + headerSize, bytes.count - headerSize)
         return motte_shim_crc32c(crc, key.baseAddress, key.count)
+    }
+}
+
+extension PageSnapshot {
+    /// No list has more: each of its leaves is an entry of the file.
+    var mostListElements: Int {
+        let (most, overflows) = mostEntryCount.multipliedReportingOverflow(by: LongListShape.mostLeafElements)
+        return overflows ? .max : max(most, Int(ListChunk.mostInline))
     }
 }

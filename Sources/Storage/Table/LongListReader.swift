@@ -55,6 +55,9 @@ final class LongListReader {
         if rowOfBlocks == nil {
             let size = Self.blockOfRowElements
             let blocks = (count + size - 1) / size
+            guard blocks <= pages.mostEntryCount else {
+                throw .corrupted("the list \(column.name) has more elements than the file can hold")
+            }
             let children = (0 ..< blocks).map { (id: UInt32($0), count: min(size, count - $0 * size)) }
             let bytes = LongListInner.encode(level: 1, nextID: UInt32(blocks), children: children, key: key)
             let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)

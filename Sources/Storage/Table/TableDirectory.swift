@@ -39,7 +39,7 @@ final class TableDirectory {
     ) throws(DatabaseError) {
         self.init(
             layout, pages: pages, rowsPerCluster: rowsPerCluster, counters: counters,
-            state: try Self.readState(layout.key, pages))
+            state: try Self.readState(layout.key, pages, rowsPerCluster))
     }
 
     /// For a table whose state cannot be read.
@@ -58,10 +58,14 @@ final class TableDirectory {
         longTexts = Array(repeating: [:], count: layout.columns.count)
     }
 
-    static func readState(_ table: TableKey, _ pages: PageSnapshot) throws(DatabaseError) -> TableState {
+    static func readState(
+        _ table: TableKey, _ pages: PageSnapshot, _ rowsPerClusterOfFile: Int
+    ) throws(DatabaseError) -> TableState {
         let found = try PageKeys.tableState(table).withBytes { key throws(DatabaseError) in try pages.get(key) }
         guard let found else { return TableState() }
-        return try TableState(decoding: found.bytes, of: table)
+        let state = try TableState(decoding: found.bytes, of: table)
+        try state.requireRoom(in: pages, rowsPerClusterOfFile: rowsPerClusterOfFile, of: table)
+        return state
     }
 
     private static var noKey: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
@@ -119,14 +123,14 @@ final class TableDirectory {
         let tail = try loadTail()
         guard !tail.directory.live.isEmpty else { return nil }
         let bytes = UnsafeRawBufferPointer(rebasing: tail.bytes[tail.directory.live])
-        return try LiveBitmap.decode(bytes, key: PageKeys.tail(layout.key), limit: tailRowCount)
+        return try LiveBitmap.decode(bytes, key: PageKeys.tail(layout.key), rowCount: tailRowCount)
     }
 
     private func readLiveBitmap(_ cluster: Int) throws(DatabaseError) -> LiveBitmap? {
         guard cluster < regularCount else { return try readTailBitmap() }
         let key = PageKeys.liveBitmap(layout.key, cluster)
         guard let found = try pages.get(key) else { return nil }
-        return try LiveBitmap.decode(found.bytes, key: key, limit: rowCount(cluster))
+        return try LiveBitmap.decode(found.bytes, key: key, rowCount: rowCount(cluster))
     }
 
     /// All that are not known yet, in one pass.
@@ -140,7 +144,7 @@ final class TableDirectory {
             let cluster = key.suffix(4).reduce(0) { $0 << 8 | Int($1) }
             guard cluster < regularCount else { throw .corrupted("a live bitmap belongs to no cluster") }
             if live[cluster] == nil {
-                live.add(try LiveBitmap.decode(cursor.value.bytes, key: key, limit: rowCount(cluster)), cluster)
+                live.add(try LiveBitmap.decode(cursor.value.bytes, key: key, rowCount: rowCount(cluster)), cluster)
             }
             found = try cursor.next()
         }
@@ -251,6 +255,8 @@ final class TableDirectory {
 
     // MARK: Long lists
 
+    var mostListElements: Int { pages.mostListElements }
+
     /// The list that was read last is kept: most are read more than once, few of them by turns.
     func longList(_ slot: Int, _ owner: ObjectKey) -> LongListReader {
         if let lastList, lastList.column.key == layout.columns[slot].key, lastList.owner == owner { return lastList }
@@ -268,7 +274,7 @@ final class TableDirectory {
 
     /// Takes over what is still right. `touched` are the clusters that changed in between, nil if that is not known.
     func advance(to pages: PageSnapshot, touched: Set<Int>?) throws(DatabaseError) {
-        let new = try Self.readState(layout.key, pages)
+        let new = try Self.readState(layout.key, pages, rowsPerClusterOfFile)
         move(to: pages)
         if new.modifiedIn != state.modifiedIn { show(new, touched: touched.map { Array($0) }) }
     }

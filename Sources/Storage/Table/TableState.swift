@@ -10,6 +10,7 @@
 /// Invariants:
 ///   T1  0 <= liveCount <= nextKey
 ///   T2  0 <= tailFirstKey <= nextKey
+///   T3  no more clusters than the file has entries, apart from those whose rows may have no bytes of their own
 import CMotteShim
 import MottePages
 import MotteValues
@@ -60,6 +61,33 @@ struct TableState {
             nextKey <= Self.keyLimit, ownRowsPerCluster <= FileHeader.mostRowsPerCluster
         else {
             throw .corrupted("state of table \(table.rawValue) contradicts itself")
+        }
+    }
+
+    /// Clusters and rows that nothing in the file bears witness of: every property is younger than they are.
+    private static let mostSilentClusters: Int64 = 1 << 16
+    private static let mostSilentRows: Int64 = 1 << 26
+
+    /// The highest next key that a table of a file with so many entries can have (T3).
+    static func mostKeys(rowsPerCluster: Int, entries: Int) -> Int64 {
+        let rows = Int64(rowsPerCluster)
+        // Each other cluster has a chunk or a live bitmap.
+        let (witnessed, overflows) = Int64(entries).multipliedReportingOverflow(by: rows)
+        guard !overflows, witnessed < keyLimit else { return keyLimit }
+        return min(keyLimit, witnessed + min(mostSilentRows, mostSilentClusters * rows))
+    }
+
+    /// Whoever goes through a table's clusters, or counts by its keys, relies on it.
+    func requireRoom(
+        in pages: PageSnapshot, rowsPerClusterOfFile: Int, of table: TableKey
+    ) throws(DatabaseError) {
+        let rows = rowsPerCluster(ofFile: rowsPerClusterOfFile)
+        guard nextKey - tailFirstKey <= rows else {
+            throw .corrupted("state of table \(table.rawValue) has a tail of more objects than a cluster has")
+        }
+        guard nextKey > Self.mostSilentClusters else { return }
+        guard nextKey <= Self.mostKeys(rowsPerCluster: rows, entries: pages.mostEntryCount) else {
+            throw .corrupted("state of table \(table.rawValue) has more objects than the file can hold (T3)")
         }
     }
 

@@ -180,7 +180,17 @@ package final class TableView {
         if let changed = writer?.overlay(place.cluster)?.columns[slot], case .lists(let builder) = changed.storage {
             return builder.elementCount(place.slot)
         }
-        return try uncheckedListChunk(slot, place.cluster).elementCount(place.slot)
+        return try elementCount(try uncheckedListChunk(slot, place.cluster), place.slot)
+    }
+
+    /// Callers reserve memory for so many elements.
+    private func elementCount(_ chunk: ListChunk, _ row: Int) throws(DatabaseError) -> Int {
+        let count = chunk.elementCount(row)
+        guard count <= LongListShape.mostLeafElements || !chunk.isExternal(row) || count <= directory.mostListElements
+        else {
+            throw .corrupted("a list of \(layout.stored.name) has more elements than the file can hold")
+        }
+        return count
     }
 
     package func listElement(_ column: ColumnKey, _ key: ObjectKey, _ index: Int) throws(DatabaseError) -> ValueView {
@@ -238,7 +248,7 @@ package final class TableView {
         }
         if let builder = try changedElements(slot, key) { return try lend(builder, slot, first, limit, body) }
         let chunk = try uncheckedListChunk(slot, place.cluster)
-        let count = chunk.elementCount(place.slot)
+        let count = try elementCount(chunk, place.slot)
         let end = limit < count - first ? first + limit : count
         guard first < end else { return }
         guard chunk.isExternal(place.slot) else {

@@ -347,6 +347,9 @@ final class TableWriter {
 
     /// Marks a row dead. Its values stay until the cluster is rewritten.
     func kill(_ cluster: Int, _ slot: Int) throws(DatabaseError) {
+        guard state.liveCount > 0 else {
+            throw .corrupted("state of table \(layout.key.rawValue) counts fewer objects than there are (T1)")
+        }
         let overlay = try dirtyCluster(cluster)
         if overlay.live == nil { overlay.live = LiveBitmap(allLive: overlay.rowCount) }
         overlay.live?.kill(slot)

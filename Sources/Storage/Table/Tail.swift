@@ -14,6 +14,7 @@
 ///
 /// Readers see the tail as one more cluster. Rows move from here to clusters when the value outgrows `sizeLimit`.
 import CMotteShim
+import MottePages
 import MotteValues
 
 enum Tail {
@@ -103,6 +104,10 @@ enum Tail {
             Int(UInt32(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
         }
         let columnCount = number(4)
+        let firstKey = Int64(littleEndian: base.loadUnaligned(fromByteOffset: 8, as: Int64.self))
+        guard (0 ... TableState.keyLimit).contains(firstKey), number(0) <= FileHeader.mostRowsPerCluster else {
+            throw .corrupted("a table's tail contradicts itself")
+        }
         guard columnCount <= (bytes.count - headSize) / entrySize else {
             throw .corrupted("a table's tail is too short for its columns")
         }
@@ -121,8 +126,7 @@ enum Tail {
             throw .corrupted("the live bitmap of a table's tail lies outside it")
         }
         return Directory(
-            rowCount: number(0), firstKey: Int64(littleEndian: base.loadUnaligned(fromByteOffset: 8, as: Int64.self)),
-            live: liveOffset ..< liveOffset + liveSize, columns: columns)
+            rowCount: number(0), firstKey: firstKey, live: liveOffset ..< liveOffset + liveSize, columns: columns)
     }
 
     private static func checksum(_ base: UnsafeRawPointer, _ columnCount: Int, _ pageKey: [UInt8]) -> UInt32 {
