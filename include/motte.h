@@ -734,25 +734,28 @@ motte_status motte_realm_close(motte_realm *realm);
  *  Thread: owner. Result: H. */
 motte_status motte_realm_info(const motte_realm *realm, motte_realm_details *out_details);
 
-/** Waits for the writer's place, advances to the newest version, delivers pending changes and begins to write.
+/** Waits for the writer's place, advances to the newest version, delivers pending changes and begins to write. Callbacks
+ *  that run meanwhile may change objects; commit, cancel and close are REENTRANT in them. After any error, CALLBACK
+ *  too, no write is open, and what callbacks changed in it is undone.
  *  Thread: owner. Result: -. Errors: TIMEOUT, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, SCHEMA_CHANGED,
  *  LOCK_FAILED, CALLBACK. */
 motte_status motte_realm_begin_write(motte_realm *realm, int64_t timeout_ms);
 
 /** Makes the changes durable, shows them to others and delivers them to this realm's own tokens. `flags` is 0. After a
- *  failure of the disk the write is still open: retry or cancel. CALLBACK: committed, but a callback failed.
- *  Thread: owner. Result: -. Optional: out_version. Errors: NOT_IN_WRITE, DISK_FULL, MAP_FULL, CALLBACK. */
+ *  failure of the disk the write is still open: retry or cancel. CALLBACK: committed, but a callback failed; all others
+ *  have run.
+ *  Thread: owner. Result: -. Optional: out_version. Errors: NOT_IN_WRITE, DISK_FULL, MAP_FULL, CALLBACK, REENTRANT. */
 motte_status motte_realm_commit(motte_realm *realm, uint32_t flags, uint64_t *out_version);
 
 /** The same without telling some tokens of this realm, whose owner shows the changes already: they never hear of them,
  *  and count positions in what comes later as if they had. INVALID_ARGUMENT for a token of another realm; the write is
  *  then still open. `flags` is 0.
- *  Thread: owner. Result: -. Optional: out_version. Errors: NOT_IN_WRITE, DISK_FULL, MAP_FULL, CALLBACK. */
+ *  Thread: owner. Result: -. Optional: out_version. Errors: NOT_IN_WRITE, DISK_FULL, MAP_FULL, CALLBACK, REENTRANT. */
 motte_status motte_realm_commit_skipping(motte_realm *realm, motte_token *const *tokens, size_t token_count,
                                          uint32_t flags, uint64_t *out_version);
 
 /** Drops all changes of the open write.
- *  Thread: owner. Result: -. Errors: NOT_IN_WRITE. */
+ *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, REENTRANT. */
 motte_status motte_realm_cancel(motte_realm *realm);
 
 /** 1 between begin_write and commit or cancel, else 0, also for a handle that is no open realm of this thread.

@@ -8,10 +8,10 @@ extension ChangeSet {
     /// changed is an insertion; one that changed and went is a deletion.
     package func followed(by next: ChangeSet) -> ChangeSet {
         var sum = ChangeSet(kind, from: fromVersion, to: next.toVersion)
-        sum.isInitial = isInitial
         sum.isSourceDeleted = next.isSourceDeleted
-        // Nothing was known before the initial one, so all that follows is part of it.
-        if isInitial { return sum }
+        // Nothing was known before the initial one, so all that follows is part of it; one that comes later begins anew.
+        sum.isInitial = isInitial || next.isInitial
+        if sum.isInitial { return sum }
         if let sectioned {
             sum.sectioned = next.sectioned.map { sectioned.followed(by: $0) } ?? sectioned
             return sum

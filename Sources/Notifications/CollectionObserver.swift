@@ -30,6 +30,8 @@ class CollectionObserver: Observer {
         return try initialState()
     }
 
+    override func resume(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? { try restart() }
+
     final func changeSet(_ difference: SequenceDifference, _ context: DeliveryContext) -> ChangeSet? {
         guard !difference.isEmpty else { return nil }
         var changes = ChangeSet(.collection, from: context.from, to: context.to)

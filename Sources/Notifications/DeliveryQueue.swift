@@ -128,7 +128,11 @@ package final class DeliveryQueue: @unchecked Sendable {
         _ = isSet.exchange(false, ordering: .acquiringAndReleasing)
         bindings.removeAll { $0.isEnded }
         var left = limit > 0 ? limit : Int.max
-        for binding in bindings where left > 0 { left -= try binding.dispatch(atMost: left) }
+        var failure: DatabaseError?
+        for binding in bindings where left > 0 {
+            do throws(DatabaseError) { left -= try binding.dispatch(atMost: left) } catch { failure = error }
+        }
+        if let failure { throw failure }
         return (limit > 0 ? limit : Int.max) - left
     }
 

@@ -28,19 +28,32 @@ final class ObjectObserver: Observer {
             return changes
         }
         let type = try object.type
-        guard let summary = try context.summary() else {
-            // Nothing is known but that it may have changed.
-            for property in type.storedProperties where isNamed(property) {
-                changes.properties.append(try change(property, nil, isSet: true))
-            }
-            return changes.isEmpty ? nil : changes
-        }
+        guard let summary = try context.summary() else { return try everything(type, changes) }
         let columns = summary.table(object.table)?.columns(modifying: object.key.rawValue) ?? []
         for property in try type.properties.filtered({ property throws(DatabaseError) in
             try isTouched(property, columns, context)
         }) {
             let isSet = property.columnKey.map { columns.contains($0) } ?? false
             changes.properties.append(try change(property, summary, isSet: isSet))
+        }
+        return changes.isEmpty ? nil : changes
+    }
+
+    override func resume(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
+        version = context.to
+        var changes = ChangeSet(.object, from: context.from, to: context.to)
+        guard try object.exists() else {
+            changes.isSourceDeleted = true
+            return changes
+        }
+        return try everything(try object.type, changes)
+    }
+
+    /// Nothing is known but that it may have changed.
+    private func everything(_ type: ObjectType, _ none: ChangeSet) throws(DatabaseError) -> ChangeSet? {
+        var changes = none
+        for property in type.storedProperties where isNamed(property) {
+            changes.properties.append(try change(property, nil, isSet: true))
         }
         return changes.isEmpty ? nil : changes
     }
@@ -85,6 +98,11 @@ final class VersionObserver: Observer {
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
         version = context.to
         guard context.moved || context.isOwnCommit else { return nil }
+        return ChangeSet(.session, from: context.from, to: context.to)
+    }
+
+    override func resume(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
+        version = context.to
         return ChangeSet(.session, from: context.from, to: context.to)
     }
 }

@@ -25,6 +25,8 @@ package final class Observation: @unchecked Sendable {
     private var waiting: ChangeSet?
     /// After the last change set there will be no other.
     private var isFinished = false
+    /// Finding out what changed has failed, so that the observer does not remember a version any more.
+    private(set) var isBehind = false
 
     // @unchecked: only touched holding the lock around it, and called on the session's thread.
     private struct CallbackBox: @unchecked Sendable {
@@ -88,9 +90,21 @@ package final class Observation: @unchecked Sendable {
 
     /// Computes what the session's last move means for the observer. If it is skipped, its owner knows of the changes
     /// already: they are not told, and those that still wait are told as if they had come after them.
-    func prepare(_ context: DeliveryContext, isSkipped: Bool) throws(DatabaseError) {
-        guard !isFinished, !isStopped, let changes = try observer.move(context) else { return }
-        guard isSkipped else { return add(changes) }
+    ///
+    /// After a failure the observer begins anew at the next delivery that is not in a write: its own work alone was
+    /// lost, and nobody else's.
+    func prepare(_ context: DeliveryContext, isSkipped: Bool, isInWrite: Bool) throws(DatabaseError) {
+        guard !isFinished, !isStopped, !isBehind || !isInWrite else { return }
+        let found: ChangeSet?
+        do throws(DatabaseError) {
+            found = isBehind ? try observer.resume(context) : try observer.move(context)
+            isBehind = false
+        } catch {
+            isBehind = true
+            throw error
+        }
+        guard let changes = found else { return }
+        guard isSkipped, !changes.isInitial else { return add(changes) }
         waiting = waiting.map { $0.knowing(changes) }.flatMap { $0.isEmpty && $0.kind != .session ? nil : $0 }
         if changes.isSourceDeleted { isFinished = true }
     }

@@ -66,6 +66,10 @@ class Observer {
         return try advance(context)
     }
 
+    /// After a failed `advance`, of which nothing can be relied on: remembers the present state, and says that
+    /// everything may have changed.
+    func resume(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? { try initialState() }
+
     /// What the notifier needs to move it on.
     final func watched() throws(DatabaseError) -> WatchedObserver? {
         guard let thing = try thing, try session.version == version else { return nil }

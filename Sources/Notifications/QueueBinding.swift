@@ -44,8 +44,15 @@ final class QueueBinding: FollowedSession, @unchecked Sendable {  // @unchecked:
         else {
             return 0
         }
-        _ = try session.refresh(at: .dispatch)
-        let delivered = try observers.run(atMost: limit)
-        return try delivered + writes.run(session, atMost: limit - delivered)
+        // What fails for one observer keeps neither the others nor the writes from running.
+        var failure: DatabaseError?
+        do throws(DatabaseError) { _ = try session.refresh(at: .dispatch) } catch { failure = error }
+        var ran = 0
+        do throws(DatabaseError) { ran = try observers.run(atMost: limit) } catch { failure = error }
+        if !isEnded, !session.isClosed, !session.isInWrite {
+            do throws(DatabaseError) { ran += try writes.run(session, atMost: limit - ran) } catch { failure = error }
+        }
+        if let failure { throw failure }
+        return ran
     }
 }

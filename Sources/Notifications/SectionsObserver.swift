@@ -73,6 +73,7 @@ final class SectionsObserver: CollectionObserver {
         var changes = try elements.initialState()
         version = changes.toVersion
         changes.kind = .sections
+        untold = nil
         layout = try sections.layout()
         return changes
     }

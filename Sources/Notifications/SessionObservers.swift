@@ -5,7 +5,9 @@
 ///     write, and what they write must not be taken for part of the move.
 ///  3. Callbacks run, each at most once, in the same order. A token registered by a callback is not called in this
 ///     round. A callback that writes leads to another round after this one, not to a nested one.
-///  4. The first callback that fails ends the round with its error; the others keep what they wait for.
+///  4. What fails for one observer, finding out what changed or its callback, takes nothing from the others: they are
+///     notified as ever, and the last error is thrown when all of that is done. An observer that could not find out
+///     what changed begins anew at the next delivery.
 ///
 /// The initial state is not delivered by begin-write: it would be out of date at once. It comes with the next commit.
 import CMotteShim
@@ -115,13 +117,16 @@ package final class SessionObservers: SessionHook {
     // MARK: Delivering
 
     package func deliver(_ session: Session, at point: DeliveryPoint) throws(DatabaseError) {
-        try prepare(at: point)
+        var failure = try prepare(at: point)
         // A queue counts deliveries and runs them itself.
-        if point == .dispatch || delivering { return }
-        _ = try run(atMost: .max)
+        if point != .dispatch, !delivering {
+            do throws(DatabaseError) { _ = try run(atMost: .max) } catch { failure = error }
+        }
+        if let failure { throw failure }
     }
 
-    private func prepare(at point: DeliveryPoint) throws(DatabaseError) {
+    /// Answers what failed for single observers; throws where nothing was prepared for any of them.
+    private func prepare(at point: DeliveryPoint) throws(DatabaseError) -> DatabaseError? {
         guard !preparing else {
             throw DatabaseError(.reentrant, "a section's key is being computed; do not write or refresh in there")
         }
@@ -132,6 +137,7 @@ package final class SessionObservers: SessionHook {
             session, from: preparedVersion, isOwnCommit: point == .commit, patching)
         let version = context.to
         preparedVersion = version
+        var failure: DatabaseError?
         defer { session.forgetPrevious() }
         // A callback that writes does not skip them again.
         var skipped = skipped
@@ -139,11 +145,14 @@ package final class SessionObservers: SessionHook {
         if point == .commit, let later = skippedLater.removeValue(forKey: version.rawValue) { skipped = later }
         for entry in entries {
             guard let token = entry.token, !token.isStopped else { continue }
-            if token.awaitsInitial {
-                if point != .beginWrite { try token.prepareInitial() }
-            } else {
-                try token.prepare(context, isSkipped: skipped.contains { $0 === token })
-            }
+            do throws(DatabaseError) {
+                if !token.awaitsInitial {
+                    try token.prepare(
+                        context, isSkipped: skipped.contains { $0 === token }, isInWrite: point == .beginWrite)
+                } else if point != .beginWrite {
+                    try token.prepareInitial()
+                }
+            } catch { failure = error }
         }
         keepsHistory?.move(to: version)
         if followed == nil, point == .refresh, context.moved, context.patching == .byCost,
@@ -153,6 +162,7 @@ package final class SessionObservers: SessionHook {
             followed = try? FollowedSession(session)
         }
         try showNotifier(isInWrite: point == .beginWrite)
+        return failure
     }
 
     package func waitUntilPrepared(_ version: Version) { followed?.waitUntilTold(version) }
@@ -163,7 +173,7 @@ package final class SessionObservers: SessionHook {
         var (queries, observers): ([WatchedQuery], [WatchedObserver]) = ([], [])
         if !isInWrite {
             for entry in entries {
-                guard let token = entry.token, !token.isDone, !token.awaitsInitial else { continue }
+                guard let token = entry.token, !token.isDone, !token.awaitsInitial, !token.isBehind else { continue }
                 if let query = token.observer.watchedQuery { queries.append(query) }
                 if let observer = try token.observer.watched() { observers.append(observer) }
             }
@@ -171,22 +181,23 @@ package final class SessionObservers: SessionHook {
         followed.noteShown(WatchedSession(at: try session.committedSnapshot().trace, queries, observers))
     }
 
-    /// Runs the callbacks that wait, at most that many; answers how many ran.
+    /// Runs the callbacks that wait, at most that many; answers how many ran. The last error of one of them is thrown
+    /// when all have run.
     func run(atMost limit: Int) throws(DatabaseError) -> Int {
         guard !delivering else { return 0 }
         delivering = true
         defer { delivering = false }
         var ran = 0
+        var failure: DatabaseError?
         var round = waitingTokens()
         while !round.isEmpty {
-            for token in round {
-                if ran == limit { return ran }
-                guard token.waitsForCallback else { continue }
+            for token in round where ran < limit && token.waitsForCallback {
                 ran += 1
-                try token.deliver()
+                do throws(DatabaseError) { try token.deliver() } catch { failure = error }
             }
-            round = waitingTokens()
+            round = ran < limit ? waitingTokens() : []
         }
+        if let failure { throw failure }
         return ran
     }
 

@@ -143,21 +143,23 @@ extension Session {
             return
         }
         let before = previous
+        var failure: DatabaseError?
         var last = before?.version == group.base.version ? before : nil
         for member in group.members.dropLast() {
             guard let shown = member.shown else { continue }
             show(shown, after: last)
             last = shown.copy()
-            do throws(DatabaseError) {
-                try hook.deliver(self, at: .commit)
-            } catch {
-                if snapshot === shown, write == nil { show(final, after: nil) }
-                throw error
+            do throws(DatabaseError) { try hook.deliver(self, at: .commit) } catch { failure = error }
+            guard snapshot === shown, write == nil, shown.version == member.version else {
+                if let failure { throw failure }
+                return
             }
-            guard snapshot === shown, write == nil, shown.version == member.version else { return }
         }
         show(final, after: group.members.isEmpty ? before : last)
-        try hook.deliver(self, at: group.members.isEmpty ? .refresh : .commit)
+        do throws(DatabaseError) {
+            try hook.deliver(self, at: group.members.isEmpty ? .refresh : .commit)
+        } catch { failure = error }
+        if let failure { throw failure }
     }
 
     private func show(_ other: Snapshot, after last: Snapshot?) {

@@ -4,6 +4,7 @@ import MotteValues
 
 extension Session {
     /// Waits for the writer's place (negative: for ever), advances to the newest version, delivers what is pending.
+    /// Where a callback fails no write is open: what it, or another, has changed in it is undone.
     package func beginWrite(timeoutMilliseconds: Int64 = -1) throws(DatabaseError) {
         try checkMayWrite()
         if let group {
@@ -17,7 +18,22 @@ extension Session {
         }
         writeSerial &+= 1
         // Members of a group hear of those before them when all are durable.
-        if group?.members.isEmpty ?? true { try hook?.deliver(self, at: .beginWrite) }
+        guard let hook, group?.members.isEmpty ?? true else { return }
+        isBeginningWrite = true
+        defer { isBeginningWrite = false }
+        do throws(DatabaseError) { try hook.deliver(self, at: .beginWrite) } catch {
+            if let write { undo(write) }
+            throw error
+        }
+    }
+
+    /// A callback that runs while a write begins cannot end it under whoever began it.
+    private func checkHasBegun(_ action: String) throws(DatabaseError) {
+        guard !isBeginningWrite else {
+            throw DatabaseError(
+                .reentrant, "cannot \(action) in a callback of the call that begins the write; do it after that call",
+                path: path)
+        }
     }
 
     func checkMayWrite() throws(DatabaseError) {
@@ -53,6 +69,7 @@ extension Session {
     package func commit() throws(DatabaseError) -> Version {
         let transaction = try requireWrite()
         try checkIsNotMigrating("commit")
+        try checkHasBegun("commit")
         for place in nestedPlaces { try place.nested?.writeWillEnd() }
         forgetTables()
         keepPrevious()
@@ -72,6 +89,11 @@ extension Session {
     package func cancel() throws(DatabaseError) {
         let transaction = try requireWrite()
         try checkIsNotMigrating("cancel")
+        try checkHasBegun("cancel")
+        undo(transaction)
+    }
+
+    private func undo(_ transaction: WriteTransaction) {
         forgetTables()
         transaction.cancel()
         cancelledWrites.insert(writeSerial)

@@ -55,6 +55,8 @@ package final class Session: @unchecked Sendable {
     /// Writes are numbered, so that objects of a cancelled one are told from later objects with the same keys.
     var writeSerial: UInt32 = 0
     var cancelledWrites: Set<UInt32> = []
+    /// While observers are notified of the version that a write begins with.
+    var isBeginningWrite = false
     /// Its write belongs to a migration, which alone ends it.
     private var isMigrating = false
 

@@ -17,6 +17,9 @@ extension Realm {
     public func write<Result>(
         withoutNotifying tokens: [NotificationToken] = [], _ block: () throws -> Result
     ) throws -> Result {
+        guard tokens.allSatisfy({ $0.belongs(to: core) }) else {
+            throw foreignToken()
+        }
         try translating(core.session.path) { try core.session.beginWrite() }
         var outcome: Result?
         do {
@@ -37,12 +40,9 @@ extension Realm {
         guard isInWriteTransaction else {
             return misuse("Can't commit a non-existing write transaction", .invalidInput)
         }
-        for token in tokens {
-            guard token.belongs(to: core) else {
-                misuse(
-                    "Cannot skip notifications: the NotificationToken does not belong to this Realm", .invalidInput)
-                return
-            }
+        guard tokens.allSatisfy({ $0.belongs(to: core) }) else {
+            _ = foreignToken()
+            return
         }
         try translating(core.session.path) {
             core.isCommitting = true
@@ -52,6 +52,13 @@ extension Realm {
         try core.makeDurable()
         core.tracking?.writeHasEnded(core)
         core.startDueDelivery()
+    }
+
+    /// Misuse, and for where the handler returns the error that says the same.
+    private func foreignToken() -> any Swift.Error {
+        let message = "Cannot skip notifications: the NotificationToken does not belong to this Realm"
+        misuse(message, .invalidInput)
+        return Realm.Error(DatabaseError(.invalidArgument, message))
     }
 
     public func cancelWrite() {
