@@ -63,6 +63,8 @@ sed -e "s#@MOTTE_URL@#file://$work/motte#" -e "s#@MOTTE_VERSION@#$version#" Test
     > "$work/swift/Package.swift"
 { echo "import RealmSwift"; python3 scripts/readme-example.py swift; } > "$work/swift/Sources/Consumer/main.swift"
 cp -r examples/swift/Sources/Kennel Tests/Consumers/swift/*/ "$work/swift/Sources/"
+python3 scripts/readme-example.py fill docs/COMING_FROM_REALMSWIFT.md Tests/Consumers/swift/Documents/main.swift \
+    > "$work/swift/Sources/Documents/main.swift"
 # The scratch folder is kept between runs; what is built is the clone.
 (cd "$work/swift" && swift run -j "$jobs" --scratch-path "$root/.build-consumer" Consumer > "$work/swift.log" 2>&1) \
     || { tail -n 40 "$work/swift.log"; fail "the Swift consumer does not build and run"; }
@@ -92,6 +94,7 @@ ViewModel ^5 \["Ada", "Bob", "Cid", "Dee", "queue"\]
 ChangeStreams ^true apple
 OrderServer ^missing
 ActorCounter ^3 3 3 true
+Documents ^parks: \["Washington D%2EC%2E"\] \["Washington D.C."\]
 PROGRAMS
 say "programs with actors, tasks and streams in Swift 6 mode"
 

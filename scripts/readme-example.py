@@ -1,6 +1,9 @@
-"""Prints the example of a language from README.md, so that check-consumers.sh can run what the README promises.
+"""Prints examples of the documents, so that check-consumers.sh can run what they promise; the rest of the examples are
+run by Tests/Documents.
 
-    python3 scripts/readme-example.py swift|c|python
+    python3 scripts/readme-example.py swift|c|python          the example of a language of README.md
+    python3 scripts/readme-example.py fill DOCUMENT TEMPLATE  a Swift source, with the blocks of a document in place of
+                                                              its lines `// Block: how the block begins`
 """
 import pathlib
 import re
@@ -9,11 +12,24 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MARKS = {"swift": "import Motte", "c": "#include <motte.h>", "python": "import motte"}
 
-language = sys.argv[1]
-text = (ROOT / "README.md").read_text(encoding="utf-8")
-for block in re.findall(rf"(?ms)^```{language}\n(.*?)^```", text):
-    if MARKS[language] in block:
-        print(block, end="")
-        break
+
+def block(document, language, beginning):
+    """The one block that has the text."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    found = [code for code in re.findall(rf"(?ms)^```{language}\n(.*?)^```", text) if beginning in code]
+    if len(found) != 1:
+        sys.exit(f"{document} has {len(found)} {language} examples with {beginning!r}")
+    return found[0]
+
+
+if sys.argv[1] == "fill":
+    document, template = sys.argv[2:]
+    filled = re.sub(r"(?m)^// Block: (.*)\n", lambda line: block(document, "swift", line[1]),
+                    pathlib.Path(template).read_text(encoding="utf-8"))
+    unused = [code for code in re.findall(r"(?ms)^```swift\n(.*?)^```", (ROOT / document).read_text(encoding="utf-8"))
+              if code not in filled]
+    if unused:
+        sys.exit(f"{template} has not all examples of {document}:\n{unused[0]}")
+    print(filled, end="")
 else:
-    sys.exit(f"README.md has no {language} example")
+    print(block("README.md", sys.argv[1], MARKS[sys.argv[1]]), end="")

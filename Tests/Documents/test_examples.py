@@ -1,0 +1,271 @@
+"""The examples of README.md and docs, done as they stand there, one document in one folder from its top to its end.
+
+Every fenced block has a language. Python runs, C is compiled and run, commands are run with what they need beside them,
+query text is parsed (test_query_language.py), JSON is imported, a case is a case. What runs elsewhere, or is no example,
+is in a list here with the reason.
+"""
+from __future__ import annotations
+
+import ast
+import asyncio
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Optional
+
+import pytest
+
+import motte
+
+from documents import DOCUMENTS, ROOT, Block, all_blocks, blocks, promises, text_of
+
+TOOL = ROOT / "build" / "tool" / "motte"
+LIBRARY = ROOT / "build" / "library"
+
+# Commands that have a stage of `make test` to themselves, or are too much for a test: what holds them.
+ELSEWHERE = {
+    "make demo": "scripts/test.sh", "make test": "scripts/test.sh", "make tidy": "scripts/test.sh",
+    "make install": "scripts/check-consumers.sh", "pip install ./bindings/python": "scripts/check-consumers.sh",
+    "swift build --target": "Package.swift", "swift test --filter": "scripts/test.sh",
+    "swiftc @motte/build/swift/flags": "scripts/build-swift-library.sh",
+    "swift build -Xswiftc @$PWD/motte/build/swift/flags": "scripts/build-swift-library.sh",
+}
+# Swift is compiled by scripts/check-consumers.sh; what else stands in the documents is compiled there as well, or
+# names a place that only its user has.
+SWIFT = {
+    "import Motte": "Tests/Consumers", ".package(url:": "Tests/Consumers/swift/Package.swift.in",
+    "import RealmSwift": "Tests/Consumers/swift/Documents/main.swift",
+    "Realm.misuseHandler =": "Tests/Consumers/swift/Documents/main.swift",
+    'let key = "Washington D.C."': "Tests/Consumers/swift/Documents/main.swift",
+}
+
+
+def test_every_block_says_what_it_is() -> None:
+    known = {"python", "c", "swift", "sh", "query", "json", "case", "text"}
+    wrong = [f"{block}: ```{block.language}" for name in DOCUMENTS for block in blocks(name)
+             if block.language not in known]
+    assert wrong == [], "say what kind of example it is, so that it is tested; `text` is none"
+    assert all(text_of(name).count("\n```") == 2 * len(blocks(name)) for name in DOCUMENTS)
+
+
+# ------------------------------------------------------------------------------------------------ Python
+
+
+def run_python(source: str, names: dict[str, Any]) -> None:
+    """Executes a block, which may await; a loop that has no end ends after half a second."""
+    tree = compile(source, "example", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    result = eval(tree, names)
+    if asyncio.iscoroutine(result):
+        with pytest.raises(asyncio.TimeoutError):
+            asyncio.run(asyncio.wait_for(result, 0.5))
+
+
+def example(document: str, language: str, beginning: str) -> str:
+    found = [block.text for block in blocks(document) if block.language == language and beginning in block.text]
+    assert len(found) == 1
+    return found[0]
+
+
+@promises("bindings/python/README.md", "Properties keep their values under new names")
+def test_the_migration_of_the_python_readme(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with motte.open("people.motte", schema="Person { first: string, last: string }") as db:
+        with db.write():
+            db.add(db.model("Person")(first="Ada", last="Lovelace"))
+
+    class Person(motte.Model):
+        name: str
+
+    names: dict[str, Any] = {"motte": motte, "Person": Person}
+    run_python(example("bindings/python/README.md", "python", "def migrate("), names)
+    with names["db"] as db:
+        assert db.objects(Person).column("name") == ["Ada Lovelace"]
+
+
+@promises("bindings/python/README.md", "Without a callback, `changes()` is a stream (`motte.ChangeStream`)")
+def test_the_streams_of_the_python_readme(tmp_path: pathlib.Path) -> None:
+    source = example("bindings/python/README.md", "python", "for change in results.changes(")
+    loop, stream = source.splitlines()
+    seen: list[Any] = []
+    with motte.open(tmp_path / "people.motte", schema="Person { name: string }") as db:
+        names = {"motte": motte, "results": db.objects("Person"), "seen": seen}
+        run_python(loop.replace("timeout=60", "timeout=0.1").replace("...", "seen.append(change)"), names)
+        run_python(stream.replace("...", "seen.append(change)"), names)
+        names.clear()
+        assert [change.is_initial for change in seen] == [True, True]
+        seen.clear()
+
+
+def test_all_blocks_in_python_are_run() -> None:
+    # Two are run above and one below; the first of the Python README is run by its own test.
+    assert len(all_blocks("python")) == 4
+    assert "test_the_example_runs" in (ROOT / "bindings/python/tests/test_package.py").read_text()
+
+
+# ------------------------------------------------------------------------------------------------ commands
+
+
+class Folder:
+    """A folder in which the commands of a document are typed, with `motte` on the path."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
+        binaries = path / "bin"
+        binaries.mkdir()
+        (binaries / "motte").symlink_to(TOOL)
+        self.environment = {**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}"}
+
+    def type(self, line: str) -> str:
+        done = subprocess.run(line, shell=True, executable="/bin/bash", cwd=self.path, env=self.environment,
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, f"{line}\n{done.stderr}{done.stdout}"
+        return done.stdout
+
+    def watch(self, line: str, change: str) -> None:
+        """Runs a command that goes on until Ctrl-C, while another process changes something."""
+        with subprocess.Popen(["/bin/bash", "-c", f"exec {line}"], cwd=self.path, env=self.environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
+            assert running.stdout is not None
+            watchdog = threading.Timer(30, running.kill)
+            watchdog.start()
+            running.stdout.readline()  # "watching 1 objects"
+            self.type(change)
+            assert "inserted" in running.stdout.readline() + running.stdout.readline()
+            running.send_signal(signal.SIGINT)
+            assert running.wait(30) == 0
+            watchdog.cancel()
+
+
+def run_commands(folder: Folder, document: str, change: str, before: Optional[Callable[[str], None]] = None) -> int:
+    done = 0
+    for block in blocks(document):
+        for line in block.text.splitlines() if block.language == "sh" else []:
+            elsewhere = [start for start in ELSEWHERE if line.startswith(start)]
+            if elsewhere:
+                continue
+            if before:
+                before(line)
+            if line.startswith("motte watch"):
+                folder.watch(line, change)
+            else:
+                folder.type(line)
+            done += 1
+    return done
+
+
+def test_what_runs_elsewhere_runs() -> None:
+    lines = [line for block in all_blocks("sh") for line in block.text.splitlines()]
+    for start, place in ELSEWHERE.items():
+        assert any(line.startswith(start) for line in lines), start
+        text = (ROOT / place).read_text()
+        target = re.match(r"make (\w+)", start)
+        if target:
+            assert re.search(rf"(?m)^{target[1]}:", (ROOT / "Makefile").read_text()), start
+        word = {"make test": "stage_", "make install": "cmake --install", "pip install ./bindings/python": "pip wheel",
+                "swift build --target": "targets"}.get(start)
+        assert word is None or word in text, start
+    for line in lines:
+        assert line.startswith(("motte ", *ELSEWHERE)) or line.startswith("--package-path"), line
+        for module in re.findall(r"--target (\w+)", line):
+            assert f'"{module}"' in (ROOT / "Package.swift").read_text()
+        for filtered in re.findall(r"--filter (\w+)", line):
+            assert (ROOT / "Tests" / filtered).is_dir()
+        for stages in re.findall(r'STAGES="([\w ]+)"', line):
+            assert all(f'"{stage}:' in (ROOT / "scripts" / "test.sh").read_text() for stage in stages.split())
+
+
+@promises("README.md", "Several threads and processes may use a file at once", "what is in the file", "its classes",
+          "prints changes as others commit them")
+def test_the_readme_from_its_top_to_its_end(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch,
+                                            capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Folder(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "example"}
+    run_python(example("README.md", "python", "import motte"), names)
+    names.clear()
+    assert capsys.readouterr().out == "Ada\n"
+    (tmp_path / "people.c").write_text(example("README.md", "c", "#include <motte.h>"))
+    folder.type(f"gcc -Wall -Wextra -Werror people.c -I{ROOT}/include -L{LIBRARY} -lmotte -Wl,-rpath,{LIBRARY} -o people")
+    assert folder.type("./people") == "0 adults\n"
+    assert len(all_blocks("c")) == 1
+    (tmp_path / "people.csv").write_text("id,name,age\n3,Cid,40\n")
+    (tmp_path / "more.csv").write_text("id,name,age\n4,Dee,50\n")
+    assert run_commands(folder, "README.md", "motte import people.motte Person more.csv") == 5
+    assert folder.type('motte query people.motte Person "age > 30 SORT(name ASC)" --format csv --columns name') == \
+        "name\nCid\nDee\n"
+    assert "sound" in folder.type("motte verify people.motte")
+
+
+SCHEMA = "Person { id: int key, name: string, age: int?, city: string?, best_friend: link<Person> }"
+
+
+def test_the_commands_of_the_tool(tmp_path: pathlib.Path) -> None:
+    folder = Folder(tmp_path)
+    with motte.open(tmp_path / "people.motte", schema=SCHEMA) as db:
+        person = db.model("Person")
+        with db.write():
+            ada = db.add(person(id=7, name="Ada", age=36, city="London"))
+            db.add(person(id=8, name="Bob", age=40, best_friend=ada))
+    (tmp_path / "people.csv").write_text("id,name,age,city,best_friend\n1,Cid,50,,7\n")
+    (tmp_path / "more.jsonl").write_text('{"id": 1, "name": "Cyd"}\n{"id": 9, "name": "Eve"}\n')
+    (tmp_path / "late.jsonl").write_text('{"id": 10, "name": "Fay", "age": 77}\n')
+    (tmp_path / "key").write_bytes(bytes(range(64)))
+    (tmp_path / "new-schema.txt").write_text(SCHEMA.replace("city", "town"))
+
+    def before(line: str) -> None:
+        if "damaged.motte" in line:
+            data = bytearray((tmp_path / "people.motte").read_bytes())
+            data[len(data) // 2:len(data) // 2 + 40] = b"damage! " * 5
+            (tmp_path / "damaged.motte").write_bytes(data)
+
+    change = "motte import people.motte Person late.jsonl"
+    assert run_commands(folder, "docs/tool.md", change, before) == 25
+    assert folder.type("motte export people.motte Person --where 'id == 1' --columns name") == '{"name":"Cyd"}\n'
+    assert folder.type("motte export restored.motte") == (tmp_path / "dump.jsonl").read_text()
+    assert folder.type("motte export secret.motte --key-file key") == folder.type("motte export copy.motte")
+    assert '"name":"Ada"' in (tmp_path / "rest.jsonl").read_text() + (tmp_path / "persons.json").read_text()
+
+
+def test_only_these_documents_have_commands() -> None:
+    assert {block.document for block in all_blocks("sh")} == {
+        "README.md", "CONTRIBUTING.md", "docs/tool.md", "docs/COMING_FROM_REALMSWIFT.md"}
+
+
+# ------------------------------------------------------------------------------------------------ the rest
+
+
+def test_json_is_imported_and_comes_back(tmp_path: pathlib.Path) -> None:
+    for block in all_blocks("json"):
+        with motte.open(tmp_path / f"{block.line}.motte", schema=motte.dump_schema(text=block.text)) as db:
+            db.import_json(None, text=block.text)
+            assert db.export_json() == block.text
+
+
+def test_the_case_is_one() -> None:
+    for block in all_blocks("case"):
+        name = block.text.split()[1]
+        [path] = (ROOT / "Tests" / "Conformance").rglob(f"{name}.steps")
+        assert path.read_text() == block.text
+
+
+def test_swift_is_compiled_somewhere() -> None:
+    for block in all_blocks("swift"):
+        places = [place for start, place in SWIFT.items() if block.text.startswith(start)]
+        assert len(places) == 1 and (ROOT / places[0]).exists(), str(block)
+
+
+@promises("docs/schema.md", "The plan of an opening can be had as text without changing the file, one line a difference")
+def test_the_plan_is_the_one_shown(tmp_path: pathlib.Path) -> None:
+    [shown] = [block.text for block in blocks("docs/schema.md") if block.language == "text"]
+    path = tmp_path / "people.motte"
+    motte.open(path, schema="Person { nick: string, age: int, fax: string? }", schema_version=3).close()
+    before = path.read_bytes()
+    plan = motte.plan(path, schema="Person { alias: string, age: string } Dog { name: string }", schema_version=4,
+                      renames={"Person.nick": "alias"})
+    assert str(plan).strip() == shown.strip()
+    assert path.read_bytes() == before
