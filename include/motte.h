@@ -1665,7 +1665,7 @@ typedef struct motte_import_options {
     size_t null_text_size;
     uint32_t delimiter;      /* CSV: one ASCII character; 0: a comma */
     uint32_t batch_rows;     /* rows that go to the store together; 0: 1000 */
-    uint64_t commit_every;   /* commit and begin anew after that many rows; 0: never */
+    uint64_t commit_every;   /* commit and begin anew with the batch that reaches so many rows; 0: never */
 } motte_import_options;
 
 typedef struct motte_import_counts {

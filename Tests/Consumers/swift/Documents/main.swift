@@ -21,7 +21,7 @@ try realm.write {
     ada.dogs.append(rex)
     realm.add(ada)
 }
-print("old:", old.map { "\($0.name) of \($0.owners.count)" })
+print("old:", Array(old.map { "\($0.name) of \($0.owners.count)" }))
 let parks = realm.objects(Person.self)[0].parks
 
 try realm.write {
