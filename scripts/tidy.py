@@ -203,6 +203,16 @@ def locks_are_known_to_the_thread_sanitizer():
 
 
 @check
+def locks_of_the_process_survive_forks():
+    for path in tracked(".swift"):
+        if path.relative_to(ROOT).parts[0] != "Sources":
+            continue
+        for number, code, _, _ in swift_code(path):
+            if re.search(r"static let \w+ *(: *Lock\b.*)?= *(Locked(<.*>)?\((?!ofProcess:|$)|Lock\()", code):
+                report(path, number, "a forked child finds it held for ever, use Locked(ofProcess:)")
+
+
+@check
 def files_open_with_what_they_own():
     for path in tracked(".swift"):
         if path.relative_to(ROOT).parts[0] not in {"Sources", "Benchmarks"}:

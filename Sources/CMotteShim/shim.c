@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,16 +30,70 @@ uint64_t motte_shim_new_thread_serial(void) {
 }
 
 /* Fork. The child gets only the forking thread, so everything another thread might hold has to be free by then: the
- * prepare handler takes the lock around opening and closing files, and the child starts with a fresh one. */
-#define MOST_DESCRIPTORS 4096
+ * prepare handler takes the lock around opening and closing files and every mutex of the process that was named to it,
+ * and the child starts with fresh ones. It asks for them without waiting while it holds others, so that it need not
+ * know in which order others take them. A thread that forks while it holds one itself would wait for ever, so the
+ * attempts end: what such a one guards may then be half done in the child. */
+#define MOST_DESCRIPTORS 8192
+#define MOST_KEPT_MUTEXES 64
+#define MOST_FORK_ATTEMPTS 20000
 uint32_t motte_shim_reads = 0;
 static pthread_mutex_t open_files = PTHREAD_MUTEX_INITIALIZER;
 static int close_in_child[MOST_DESCRIPTORS];
 static int close_in_child_count = 0;
+/* Only ever added to. Without a lock, since the first use of one may come under that of opening. */
+static _Atomic(pthread_mutex_t *) kept_mutexes[MOST_KEPT_MUTEXES];
+static _Atomic int kept_mutex_count = 0;
+/* Those that the fork under way holds; of the one thread that forks. */
+static pthread_mutex_t *taken[MOST_KEPT_MUTEXES];
+static int taken_count = 0;
 
-static void before_fork(void) { pthread_mutex_lock(&open_files); }
-static void after_fork_in_parent(void) { pthread_mutex_unlock(&open_files); }
+void motte_shim_keep_through_fork(pthread_mutex_t *mutex) {
+    int place = atomic_fetch_add(&kept_mutex_count, 1);
+    if (place < MOST_KEPT_MUTEXES) atomic_store(&kept_mutexes[place], mutex);
+}
+
+static void give_back(void) {
+    while (taken_count > 0) pthread_mutex_unlock(taken[--taken_count]);
+}
+
+static int take_kept_mutexes(int may_leave_some) {
+    taken_count = 0;
+    for (int i = 0; i < MOST_KEPT_MUTEXES; i++) {
+        pthread_mutex_t *mutex = atomic_load(&kept_mutexes[i]);
+        if (!mutex) continue;
+        if (pthread_mutex_trylock(mutex) == 0) {
+            taken[taken_count++] = mutex;
+        } else if (!may_leave_some) {
+            give_back();
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void before_fork(void) {
+    for (int attempt = 0;; attempt++) {
+        pthread_mutex_lock(&open_files);
+        if (take_kept_mutexes(attempt == MOST_FORK_ATTEMPTS)) return;
+        /* Whoever holds one may be waiting for the lock around opening. */
+        pthread_mutex_unlock(&open_files);
+        struct timespec pause = { 0, 50000 };
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void after_fork_in_parent(void) {
+    give_back();
+    pthread_mutex_unlock(&open_files);
+}
+
 static void after_fork_in_child(void) {
+    for (int i = 0; i < MOST_KEPT_MUTEXES; i++) {
+        pthread_mutex_t *mutex = atomic_load(&kept_mutexes[i]);
+        if (mutex) pthread_mutex_init(mutex, NULL);
+    }
+    taken_count = 0;
     pthread_mutex_init(&open_files, NULL);
     for (int i = 0; i < close_in_child_count; i++) close(close_in_child[i]);
     close_in_child_count = 0;
@@ -106,6 +162,41 @@ int motte_shim_test_byte(int descriptor, int64_t offset) {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1 };
     if (fcntl(descriptor, F_OFD_GETLK, &lock) == -1) return errno;
     return lock.l_type == F_UNLCK ? 0 : EAGAIN;
+}
+
+int motte_shim_test_bytes_except(int descriptor, int64_t first, int64_t count, int64_t but) {
+    struct flock below = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = but - first };
+    struct flock above = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = but + 1, .l_len = first + count - but - 1 };
+    /* A length of 0 would mean the rest of the file. */
+    if (below.l_len > 0 && fcntl(descriptor, F_OFD_GETLK, &below) == -1) return errno;
+    if (above.l_len > 0 && fcntl(descriptor, F_OFD_GETLK, &above) == -1) return errno;
+    int is_free = (below.l_len <= 0 || below.l_type == F_UNLCK) && (above.l_len <= 0 || above.l_type == F_UNLCK);
+    return is_free ? 0 : EAGAIN;
+}
+
+/* Only what is needed is asked for: a look at a file's times makes file systems stamp its next write anew, and the flush
+ * behind that write then writes the inode as well. */
+static int identity(int directory, const char *path, int flags, uint64_t *device, uint64_t *inode) {
+    struct statx facts;
+    if (statx(directory, path, flags | AT_STATX_DONT_SYNC, STATX_INO, &facts) == 0) {
+        *device = makedev(facts.stx_dev_major, facts.stx_dev_minor);
+        *inode = facts.stx_ino;
+        return 0;
+    }
+    if (errno != ENOSYS) return errno;
+    struct stat older;
+    if (fstatat(directory, path, &older, flags) != 0) return errno;
+    *device = older.st_dev;
+    *inode = older.st_ino;
+    return 0;
+}
+
+int motte_shim_file_identity(const char *path, uint64_t *device, uint64_t *inode) {
+    return identity(AT_FDCWD, path, 0, device, inode);
+}
+
+int motte_shim_descriptor_identity(int descriptor, uint64_t *device, uint64_t *inode) {
+    return identity(descriptor, "", AT_EMPTY_PATH, device, inode);
 }
 
 int motte_shim_lock_byte_of_process(int descriptor, int64_t offset) {

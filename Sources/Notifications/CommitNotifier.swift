@@ -44,7 +44,7 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
 
     private let database: Database
     private let state = Locked(State())
-    private static let known = Locked<[ObjectIdentifier: Known]>([:])
+    private static let known = Locked<[ObjectIdentifier: Known]>(ofProcess: [:])
 
     private init(_ database: Database) { self.database = database }
 

@@ -47,29 +47,45 @@ extension ObjectID {
     /// When it was made: seconds since 1970.
     package var seconds: UInt32 { UInt32(truncatingIfNeeded: low.bigEndian >> 32) }
 
-    /// Five random bytes of this process, and where its counters begin.
-    private static let process: (random: UInt64, counter: UInt32) = {
-        var words: (UInt64, UInt64) = (0, 0)
-        withUnsafeMutableBytes(of: &words) { _ = motte_shim_random($0.baseAddress, $0.count) }
-        // Starts low enough that a second's worth of identifiers does not wrap around.
-        return (words.0 & 0xFF_FFFF_FFFF, UInt32(words.1 & 0x3F_FFFF))
-    }()
-    private static let latest = Locked<(seconds: UInt32, counter: UInt32)>((0, 0))
+    /// Five random bytes of this process, and where its counters begin. A forked child draws its own: with its
+    /// parent's both would make the same identifiers.
+    private struct Origin {
+        let forkGeneration = motte_shim_fork_generation()
+        let random: UInt64
+        let counter: UInt32
+
+        init() {
+            var words: (UInt64, UInt64) = (0, 0)
+            withUnsafeMutableBytes(of: &words) { _ = motte_shim_random($0.baseAddress, $0.count) }
+            random = words.0 & 0xFF_FFFF_FFFF
+            // Starts low enough that a second's worth of identifiers does not wrap around.
+            counter = UInt32(words.1 & 0x3F_FFFF)
+        }
+    }
+
+    private struct Latest {
+        var origin = Origin()
+        var seconds: UInt32 = 0
+        var counter: UInt32 = 0
+    }
+
+    private static let latest = Locked(ofProcess: Latest())
 
     /// A new one, above those that this process made before.
     package static func generate() -> ObjectID {
         let now = UInt32(truncatingIfNeeded: motte_shim_wall_time_ns() / 1_000_000_000)
-        let (seconds, counter) = latest.withLock { latest in
+        let (seconds, counter, random) = latest.withLock { latest in
+            if latest.origin.forkGeneration != motte_shim_fork_generation() { latest = Latest() }
             if now > latest.seconds {
-                latest = (now, process.counter)
+                (latest.seconds, latest.counter) = (now, latest.origin.counter)
             } else {
                 latest.counter += 1
-                if latest.counter > 0xFF_FFFF { latest = (latest.seconds + 1, 0) }
+                if latest.counter > 0xFF_FFFF { (latest.seconds, latest.counter) = (latest.seconds + 1, 0) }
             }
-            return latest
+            return (latest.seconds, latest.counter, latest.origin.random)
         }
-        let high = UInt64(seconds) << 32 | (process.random >> 8)
-        let low = UInt32(truncatingIfNeeded: process.random & 0xFF) << 24 | counter
+        let high = UInt64(seconds) << 32 | (random >> 8)
+        let low = UInt32(truncatingIfNeeded: random & 0xFF) << 24 | counter
         return ObjectID(low: high.bigEndian, high: UInt64(low.bigEndian))
     }
 }

@@ -2,6 +2,8 @@
 ///
 /// Over pthread and not `Synchronization.Mutex`: that is a bare futex on Linux, which the thread sanitizer does not
 /// know to be a lock, so that it takes what happens under one for a race.
+import CMotteShim
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -16,6 +18,13 @@ package final class Locked<Value>: @unchecked Sendable {  // @unchecked: the val
         self.value = value
         mutex.initialize(to: pthread_mutex_t())
         pthread_mutex_init(mutex, nil)
+    }
+
+    /// One that lives as long as the process, as those of types do. A fork waits until it is free, so that the child
+    /// can use it: the thread that held it would not be there to give it back.
+    package convenience init(ofProcess value: Value) {
+        self.init(value)
+        motte_shim_keep_through_fork(mutex)
     }
 
     deinit {

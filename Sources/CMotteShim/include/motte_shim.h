@@ -3,6 +3,7 @@
  * Called only from Motte's own modules; nothing here is exported from libmotte. */
 #ifndef MOTTE_SHIM_H
 #define MOTTE_SHIM_H
+#include <pthread.h>
 #include <stdint.h>
 #include <stddef.h>
 
@@ -46,6 +47,10 @@ static inline void motte_shim_track_reads(void) {
 void motte_shim_open_files_lock(void);
 void motte_shim_open_files_unlock(void);
 
+/* A mutex that lives as long as the process and guards something of the whole process: fork() waits for it, too, and the
+ * child gets it free and what it guards whole. Not called while holding it. */
+void motte_shim_keep_through_fork(pthread_mutex_t *mutex);
+
 /* Descriptors that a forked child must not keep, because open-file-description locks live as long as any copy of the
  * descriptor. Call both while holding the lock above. `forget` does not close. Returns 0, or -1: the list is full. */
 int motte_shim_close_in_child(int descriptor);
@@ -68,6 +73,11 @@ enum { MOTTE_SHIM_UNLOCK = 0, MOTTE_SHIM_SHARED = 1, MOTTE_SHIM_EXCLUSIVE = 2 };
 int motte_shim_lock_byte(int descriptor, int64_t offset, int kind);
 /* 0: an exclusive lock could be had; EAGAIN: somebody holds a lock there; other: errno. */
 int motte_shim_test_byte(int descriptor, int64_t offset);
+/* 0: nobody else holds a lock on any of `count` bytes but that at `but`; EAGAIN: somebody does; other: errno. */
+int motte_shim_test_bytes_except(int descriptor, int64_t first, int64_t count, int64_t but);
+/* Which file is at a path, or open. Cheap, and leaves the file's times alone. 0, or errno. */
+int motte_shim_file_identity(const char *path, uint64_t *device, uint64_t *inode);
+int motte_shim_descriptor_identity(int descriptor, uint64_t *device, uint64_t *inode);
 /* Takes LMDB's own kind of lock (POSIX, of the process) on one byte again, in case something lost it. */
 int motte_shim_lock_byte_of_process(int descriptor, int64_t offset);
 

@@ -70,7 +70,7 @@ package final class SharedKeys: Sendable {
     /// For each set of key paths, and in all.
     private static let mostMoves = 4
     private static let mostOfAll = 32
-    private static let all = Locked<[Name: Entry]>([:])
+    private static let all = Locked<[Name: Entry]>(ofProcess: [:])
 
     /// Kept, so that its identity is nobody else's.
     package let catalog: Catalog

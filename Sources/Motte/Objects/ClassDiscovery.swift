@@ -7,7 +7,7 @@ import MotteValues
 #endif
 
 enum ClassDiscovery {
-    private static let cached = Locked<[ObjectBase.Type]?>(nil)
+    private static let cached = Locked<[ObjectBase.Type]?>(ofProcess: nil)
 
     /// In no particular order. Looked up once; images loaded later are not seen.
     static func objectTypes() -> [ObjectBase.Type] {
@@ -26,7 +26,7 @@ enum ClassDiscovery {
         return found
     }
 
-    private static let byName = Locked<[String: ObjectBase.Type]>([:])
+    private static let byName = Locked<[String: ObjectBase.Type]>(ofProcess: [:])
 
     /// The class of that name in the store, for realms of all the program's classes; nil when there is none.
     static func type(named name: String) -> ObjectBase.Type? {

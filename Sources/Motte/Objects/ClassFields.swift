@@ -46,7 +46,7 @@ package struct ClassFields: Sendable {
     package func field(named name: String) -> Field? { byName[name].map { fields[$0] } }
     package func field(inColumn name: String) -> Field? { fields.first { $0.columnName == name } }
 
-    private static let known = Locked<[ObjectIdentifier: ClassFields]>([:])
+    private static let known = Locked<[ObjectIdentifier: ClassFields]>(ofProcess: [:])
 
     package static func of(_ type: ObjectBase.Type) -> ClassFields {
         if let found = known.withLock({ $0[ObjectIdentifier(type)] }) { return found }

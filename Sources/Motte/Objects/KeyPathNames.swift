@@ -12,7 +12,7 @@ public final class KeyPathNames {
 
     package func add(_ name: String) { names.append(name) }
 
-    private static let known = Locked<[AnyKeyPath: String]>([:])
+    private static let known = Locked<[AnyKeyPath: String]>(ofProcess: [:])
 
     /// nil for a path that reads no stored property. A path through more than the prototype has says so at its first
     /// name that is none.

@@ -83,7 +83,7 @@ private enum MainTurn {
         var bodies: [Int: @Sendable () -> Void] = [:]
         var isAsked = false
     }
-    private static let waiting = Locked(Waiting())
+    private static let waiting = Locked(ofProcess: Waiting())
 
     /// Answers what takes it back.
     static func run(_ body: @escaping @Sendable () -> Void) -> () -> Void {

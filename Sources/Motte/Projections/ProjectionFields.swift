@@ -19,7 +19,7 @@ struct ProjectionFields: Sendable {
         return fields.flatMap(\.paths).filter { seen.insert($0).inserted }
     }
 
-    private static let known = Locked<[ObjectIdentifier: ProjectionFields]>([:])
+    private static let known = Locked<[ObjectIdentifier: ProjectionFields]>(ofProcess: [:])
 
     static func of<P: ProjectionObservable>(_ type: P.Type) -> ProjectionFields {
         if let found = known.withLock({ $0[ObjectIdentifier(type)] }) { return found }

@@ -30,7 +30,7 @@ package enum StoredNames {
 
     // MARK: Which classes
 
-    private static let known = Locked<[ObjectIdentifier: Bool]>([:])
+    private static let known = Locked<[ObjectIdentifier: Bool]>(ofProcess: [:])
 
     /// Whether the class or one that it leads to maps names.
     private static func needsMapping(_ type: ObjectBase.Type) -> Bool {

@@ -84,10 +84,10 @@ public final class Logger: Sendable {
     // MARK: For the whole process
 
     private static let current = Locked<Logger>(
-        Logger(logFunction: { level, _, message in
+        ofProcess: Logger(logFunction: { level, _, message in
             FileHandle.standardError.write(Data("[\(level)] \(message)\n".utf8))
         }))
-    private static let levels = Locked<[LogCategory: LogLevel]>([.realm: .info])
+    private static let levels = Locked<[LogCategory: LogLevel]>(ofProcess: [.realm: .info])
 
     public static var shared: Logger {
         get { current.withLock { $0 } }

@@ -26,7 +26,7 @@ extension Realm {
     private struct Handler {
         let call: @Sendable (Misuse) -> Void
     }
-    private static let handler = Locked(Handler { preconditionFailure($0.message) })
+    private static let handler = Locked(ofProcess: Handler { preconditionFailure($0.message) })
 }
 
 /// Reports a broken rule.
