@@ -1,5 +1,5 @@
-// Files that somebody made whose checksums are right: roots that miscount, keys between branches that contradict those in
-// leaves, one page below many others, values longer than the file. Each is an error or data, within a few steps and
+// Files that somebody made whose checksums are right: roots that miscount, keys between branches that contradict those
+// in leaves, one page below many others, values longer than the file. Each is an error or data, within a few steps and
 // little memory. Whole files changed field by field are the business of the fuzz target `storeFields`.
 import CMotteShim
 import MotteValues

@@ -107,9 +107,10 @@ struct RootSlot: Equatable {
         let counts = [word(32), word(112), word(120), word(128), word(136)]
         let journalBytes = Int(UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 156, as: UInt32.self)))
         let logOffset = RootSlot.fixedBytes + journalBytes
-        guard counts.allSatisfy({ $0 < UInt64(RootSlot.countLimit) }), level < TreeFormat.mostLevels, durable <= version,
-            max(version, sequence) < TreeFormat.versionLimit,
-            journalBytes == 0 || journalBytes == JournalPlace.encodedCount, logOffset + half(14) <= page.count - layout.slotTagBytes
+        guard counts.allSatisfy({ $0 < UInt64(RootSlot.countLimit) }), level < TreeFormat.mostLevels,
+            durable <= version, max(version, sequence) < TreeFormat.versionLimit,
+            journalBytes == 0 || journalBytes == JournalPlace.encodedCount,
+            logOffset + half(14) <= page.count - layout.slotTagBytes
         else { return nil }
         if journalBytes > 0 { journal = JournalPlace(at: base + RootSlot.fixedBytes) }
         pageCount = Int(counts[0])

@@ -41,7 +41,8 @@ package struct ChangeSummary: Sendable {
             let size = Int64(max(1, blockRows))
             var blocks: Set<Int> = []
             for run in inserted.runs + deleted.runs where run.lowerBound < end {
-                for block in run.lowerBound / size ... (min(run.upperBound, end) - 1) / size { blocks.insert(Int(block)) }
+                let last = (min(run.upperBound, end) - 1) / size
+                for block in run.lowerBound / size ... last { blocks.insert(Int(block)) }
             }
             var next: Int64 = 0
             for key in modifiedKeys where key >= next {

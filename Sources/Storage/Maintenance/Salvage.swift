@@ -214,7 +214,8 @@ private struct SalvageWalk {
             bitmap = try LiveBitmap.decode(
                 UnsafeRawBufferPointer(rebasing: tail.bytes[directory.live]), key: key, rowCount: count, isOlder: true)
         }
-        return all.filter { Int($0 - first) < bitmap.rowCount && bitmap.isLive(Int($0 - first)) }
+        // Rows that came after an older one count as live.
+        return all.filter { Int($0 - first) >= bitmap.rowCount || bitmap.isLive(Int($0 - first)) }
     }
 
     private static func value(

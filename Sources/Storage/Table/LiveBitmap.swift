@@ -61,7 +61,7 @@ struct LiveBitmap {
         return bytes
     }
 
-    /// Of a cluster with so many rows, each of which can then be asked for. `isOlder`: the cluster may have grown since.
+    /// Of a cluster with so many rows, each of which can then be asked for. `isOlder`: there may have come more since.
     static func decode(
         _ bytes: UnsafeRawBufferPointer, key: [UInt8], rowCount expected: Int, isOlder: Bool = false
     ) throws(DatabaseError) -> LiveBitmap {
