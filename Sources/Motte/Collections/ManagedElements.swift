@@ -96,6 +96,7 @@ struct ManagedList {
         _ elements: [Element], policy: MotteLiveObjects.UpdatePolicy
     ) throws(DatabaseError) {
         try requireWrite()
+        if policy == .modified, let list = live as? LiveList, isEmbedded { return try update(list, to: elements) }
         guard let list = live as? LiveList, !isEmbedded else {
             try clear()
             return try insert(elements, at: 0, policy: policy)
@@ -104,6 +105,26 @@ struct ManagedList {
             for element in elements { element._encode(encoder) }
             try list.assign(Array(encoder.rows), policy: policy)
         }
+    }
+
+    /// Embedded objects get the new values where they are, so that who has them sees these.
+    private func update<Element: RealmCollectionValue>(
+        _ list: LiveList, to elements: [Element]
+    ) throws(DatabaseError) {
+        let old = try list.count()
+        for (index, element) in elements.enumerated() {
+            guard index < old else {
+                try insert(CollectionOfOne(element), at: index, policy: .modified)
+                continue
+            }
+            let link = try list.value(at: index).linkValue
+            if element._linkedObject?.live?.link == link { continue }
+            let object = try embedded(element)
+            let own = try session.session.object(link.table, at: link.key)
+            let live = if let own { own } else { try list.embeddedSet(at: index) }
+            try session.fill(object, live, policy: .modified, isNew: false)
+        }
+        if old > elements.count { try list.remove(at: elements.count, count: old - elements.count) }
     }
 
     func embedded(_ element: some RealmCollectionValue) throws(DatabaseError) -> ObjectBase {

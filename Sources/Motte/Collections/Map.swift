@@ -310,6 +310,16 @@ enum MapAccess {
         }
     }
 
+    private static func embedded(
+        _ key: String, of map: LiveMap, _ session: RealmSession
+    ) throws(DatabaseError) -> LiveObject? {
+        let link = try key.withUTF8Bytes { bytes throws(DatabaseError) -> ObjectLink? in
+            guard let view = try map.get(bytes), view.kind == .link else { return nil }
+            return view.linkValue
+        }
+        return try link.flatMap { link throws(DatabaseError) in try session.session.object(link.table, at: link.key) }
+    }
+
     static func put<Value: RealmCollectionValue>(
         _ value: Value, _ key: String, _ live: LiveCollection, _ session: RealmSession,
         policy: MotteLiveObjects.UpdatePolicy = .error
@@ -318,6 +328,9 @@ enum MapAccess {
             let object = value._linkedObject
         {
             try session.checkIsUnmanaged(object, for: "Dictionary")
+            if policy == .modified, let own = try embedded(key, of: map, session) {
+                return try session.fill(object, own, policy: policy, isNew: false)
+            }
             let row = try key.withUTF8Bytes { bytes throws(DatabaseError) in try map.embeddedPut(bytes) }
             return try session.fill(object, row, policy: policy)
         }

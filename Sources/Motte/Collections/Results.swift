@@ -6,13 +6,14 @@ import MotteValues
 /// The objects or values that a query finds, in its order.
 ///
 /// Live and lazy: nothing is computed before it is looked at, and indexes may change whenever the realm moves. An
-/// iteration goes over what was there when it began.
+/// iteration goes over what was there when it began. They end with their realm: after `invalidate()` they are asked for
+/// anew.
 public struct Results<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable {
-    private let source: ResultsHandle?
-    public var _managed: _CollectionHandle? { source?.current.noted }
+    private let source: _CollectionHandle?
+    public var _managed: _CollectionHandle? { source?.noted }
 
-    public static func _collection(_ handle: _CollectionHandle) -> Results { Results(ResultsHandle(handle)) }
-    private init(_ source: ResultsHandle) { self.source = source }
+    public static func _collection(_ handle: _CollectionHandle) -> Results { Results(handle) }
+    private init(_ source: _CollectionHandle) { self.source = source }
     /// Of nothing, where misuse leaves nothing else to return.
     init() { source = nil }
 
@@ -20,25 +21,6 @@ public struct Results<Element: RealmCollectionValue>: RealmCollection, _ObjcBrid
     public static var _kindName: String { "Results" }
 
     public subscript(index: Int) -> Element { _element(at: index) }
-}
-
-/// Results begin anew when their realm was invalidated, unlike everything else that came out of it.
-private final class ResultsHandle {
-    private var handle: _CollectionHandle
-
-    init(_ handle: _CollectionHandle) { self.handle = handle }
-
-    var current: _CollectionHandle {
-        if handle.live.session.isClosed { reopen() }
-        return handle
-    }
-
-    private func reopen() {
-        let session = handle.session.session
-        // A frozen realm has no other session.
-        guard session !== handle.live.session, let results = handle.live as? LiveResults else { return }
-        handle = _CollectionHandle(results.reopened(in: session), handle.session)
-    }
 }
 
 extension Results: Encodable where Element: Encodable {

@@ -58,7 +58,7 @@ package enum _CollectionTotals {
         }
         let operations: [Substring: AggregateOperation] = ["min": .min, "max": .max, "sum": .sum, "avg": .average]
         guard let operation = operations[name] else { return nil }
-        let property = parts.count == 2 ? String(parts[1]) : nil
+        let property = parts.count == 2 ? collection._columnName(String(parts[1])) : nil
         let outcome = attempt(or: .null) { () throws(DatabaseError) in
             guard let handle = collection._managed else {
                 return try Unmanaged.total(collection._unmanaged, operation, property)
@@ -76,23 +76,32 @@ package enum _CollectionTotals {
 
     /// Of values that are in no store.
     private enum Unmanaged {
-        static func total(
-            _ elements: [some RealmCollectionValue], _ operation: AggregateOperation, _ property: String?
+        static func total<Element: RealmCollectionValue>(
+            _ elements: [Element], _ operation: AggregateOperation, _ property: String?
         ) throws(DatabaseError) -> Value {
             var values: [Value] = []
+            var isMixed = Element._shape.type == .mixed
             for element in elements {
-                let value: Any? =
-                    if let property, property != "self" {
-                        element._linkedObject.flatMap { $0.value(forKey: publicName(property, of: $0)) }
-                    } else {
-                        element._dynamic
+                var value: Any? = element
+                if let property, property != "self" {
+                    value = nil
+                    if let object = element._linkedObject {
+                        let name = publicName(property, of: object)
+                        value = object.value(forKey: name)
+                        isMixed = ClassFields.of(type(of: object)).field(named: name)?.shape.type == .mixed
                     }
+                }
                 if let stored = Dynamic.storedValue(value), !stored.isNull { values.append(stored) }
             }
             switch operation {
             case .count: return .int(Int64(values.count))
             case .min: return values.min { $0 < $1 } ?? .null
             case .max: return values.max { $0 < $1 } ?? .null
+            case .sum where isMixed: return .decimal(mixedSum(values))
+            case .average where isMixed:
+                let count = values.count { $0.kind.isNumeric }
+                return count == 0
+                    ? .null : .decimal(mixedSum(values).dividing(by: MotteValues.Decimal128(Int64(count))))
             case .sum: return try sum(values)
             case .average:
                 guard !values.isEmpty else { return .null }
@@ -110,6 +119,19 @@ package enum _CollectionTotals {
         private static func publicName(_ name: String, of object: ObjectBase) -> String {
             let fields = ClassFields.of(type(of: object))
             return fields.field(named: name) == nil ? fields.field(inColumn: name)?.name ?? name : name
+        }
+
+        /// Of the numbers among them, as a managed collection has it.
+        private static func mixedSum(_ values: [Value]) -> MotteValues.Decimal128 {
+            values.reduce(.zero) { sum, value in
+                switch value {
+                case .int(let number): sum.adding(MotteValues.Decimal128(number))
+                case .float(let number): sum.adding(MotteValues.Decimal128(Double(number)))
+                case .double(let number): sum.adding(MotteValues.Decimal128(number))
+                case .decimal(let number): sum.adding(number)
+                default: sum
+                }
+            }
         }
 
         private static func sum(_ values: [Value]) throws(DatabaseError) -> Value {

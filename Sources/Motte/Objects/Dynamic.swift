@@ -51,6 +51,16 @@ package enum Dynamic {
         }
     }
 
+    /// nil for what is no text.
+    static func text(in value: Any?) -> String? {
+        switch flattened(value) {
+        case let text as String: text
+        case let text as Substring: String(text)
+        case let text as NSString: String(describing: text)
+        default: nil
+        }
+    }
+
     /// The elements of an array, set, or live collection, as values of unknown type; nil for anything else.
     static func elements(_ value: Any?) -> [Any?]? {
         guard let value = flattened(value) else { return nil }

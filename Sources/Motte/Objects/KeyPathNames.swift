@@ -1,4 +1,5 @@
-/// Swift key paths as the names of stored properties: `\Person.dog?.name` is `dog.name`.
+/// Swift key paths as the names of stored properties: `\Person.dog?.name` is `dog.name`. These are the program's names;
+/// what the file calls them (`StoredNames`) is for the engine alone.
 ///
 /// A key path is evaluated once on a prototype whose properties note that they were read; the outcome is remembered by
 /// key path.
@@ -39,7 +40,7 @@ extension ObjectBase {
         let prototype = Self()
         prototype.recorder = names
         for (index, field) in ClassFields.of(Self.self).fields.enumerated() {
-            field.access.record(at: field.pointer(in: prototype), field.columnName, index, names)
+            field.access.record(at: field.pointer(in: prototype), field.name, index, names)
         }
         return prototype
     }
@@ -52,7 +53,7 @@ extension ObjectBase {
 
     func _noteRead(_ field: UInt32) {
         let fields = ClassFields.of(type(of: self)).fields
-        if Int(field) < fields.count { recorder?.add(fields[Int(field)].columnName) }
+        if Int(field) < fields.count { recorder?.add(fields[Int(field)].name) }
     }
 }
 
@@ -62,7 +63,7 @@ extension ObjectBase {
     }
 }
 
-/// The stored name of a key path, for code that builds queries by text.
+/// The path of property names that a key path stands for, for code that builds queries by text.
 public func _name<T: ObjectBase>(for keyPath: PartialKeyPath<T>) -> String {
     if let name = KeyPathNames.path(keyPath) { return name }
     misuse("\(keyPath) does not read a persisted property of \(T.className())")

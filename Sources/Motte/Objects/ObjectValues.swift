@@ -77,7 +77,7 @@ enum ObjectValues {
         if let other = value as? ObjectBase {
             for field in fields.fields where field.shape.type != .linkingObjects {
                 guard has(other, field.name) else { continue }
-                let value = resolving(other.value(forKey: field.name), field.shape)
+                let value = detached(resolving(other.value(forKey: field.name), field.shape))
                 guard set(value, field, of: object, keeping: keep) else { return false }
             }
         } else if let entries = Dynamic.entries(value) {
@@ -86,7 +86,8 @@ enum ObjectValues {
                     object.setValue(entry.value, forKey: entry.key)
                     continue
                 }
-                guard set(resolving(entry.value, field.shape), field, of: object, keeping: keep) else { return false }
+                let value = detached(resolving(entry.value, field.shape))
+                guard set(value, field, of: object, keeping: keep) else { return false }
             }
         } else if let values = Dynamic.elements(value) {
             let stored = fields.fields.filter { $0.shape.type != .linkingObjects }
@@ -97,7 +98,8 @@ enum ObjectValues {
                 return false
             }
             for (field, value) in zip(stored, values) {
-                guard set(resolving(value, field.shape), field, of: object, keeping: keep) else { return false }
+                let value = detached(resolving(value, field.shape))
+                guard set(value, field, of: object, keeping: keep) else { return false }
             }
         } else {
             misuse(
@@ -106,6 +108,17 @@ enum ObjectValues {
             return false
         }
         return true
+    }
+
+    /// The elements of a collection that is another object's, and stays that.
+    private static func detached(_ value: Any?) -> Any? {
+        guard let collection = Dynamic.flattened(value) as? any _CollectionValue, !collection._isManaged else {
+            return value
+        }
+        if let entries = Dynamic.entries(collection) {
+            return Dictionary(entries.map { ($0.key, $0.value) }) { $1 } as [String: Any?]
+        }
+        return Dynamic.elements(collection) ?? value
     }
 
     private static func has(_ object: ObjectBase, _ name: String) -> Bool {

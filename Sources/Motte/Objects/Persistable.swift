@@ -25,7 +25,7 @@ public protocol AddableType {}
 public protocol SortableType {}
 /// What can be sorted by one of its key paths.
 public protocol KeypathSortable {
-    /// The stored name of a key path that begins at this type.
+    /// The names of the properties that a key path from this type passes.
     static func _path(of keyPath: AnyKeyPath) -> String
 }
 /// An optional, for constraints.

@@ -194,6 +194,10 @@ extension UUID: _Basic, _PrimaryKey, _Indexable {
         stored.view.kind == .uuid ? UUID(stored.view.uuidValue) : nil
     }
     public func _encode(_ encoder: _Encoder) { encoder.put(.uuid(_bytes)) }
+    /// Also from its text.
+    public static func _convert(_ value: Any?) -> UUID? {
+        Dynamic.convert(value, to: UUID.self) ?? Dynamic.text(in: value).flatMap { UUID(uuidString: $0) }
+    }
 
     package init(_ bytes: UUIDBytes) {
         self = bytes.withBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
@@ -212,6 +216,11 @@ extension ObjectId: _Basic, _PrimaryKey, _Indexable {
         stored.view.kind == .objectID ? ObjectId(stored.view.objectIDValue) : nil
     }
     public func _encode(_ encoder: _Encoder) { encoder.put(.objectID(engine)) }
+    /// Also from its 24 digits.
+    public static func _convert(_ value: Any?) -> ObjectId? {
+        Dynamic.convert(value, to: ObjectId.self)
+            ?? Dynamic.text(in: value).flatMap { MotteValues.ObjectID(parsing: $0) }.map { ObjectId($0) }
+    }
 }
 
 extension Decimal128: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric {
@@ -228,6 +237,11 @@ extension Decimal128: _Basic, MinMaxType, AddableType, SortableType, _QueryNumer
         }
     }
     public func _encode(_ encoder: _Encoder) { encoder.put(.decimal(engine)) }
+    /// Also from text, which keeps every digit; text that is no number is no decimal here.
+    public static func _convert(_ value: Any?) -> Decimal128? {
+        Dynamic.convert(value, to: Decimal128.self)
+            ?? Dynamic.text(in: value).flatMap { MotteValues.Decimal128(parsing: $0) }.map { Decimal128($0) }
+    }
 }
 
 // MARK: Foundation's number and date objects, as results of totals

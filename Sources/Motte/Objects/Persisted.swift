@@ -202,6 +202,14 @@ extension Persisted: FieldAccess {
         return true
     }
 
+    package static func release(at pointer: UnsafeMutableRawPointer) {
+        if place(pointer).pointee.column != 0, !Value._isCollection { place(pointer).pointee.storage = .unset }
+    }
+
+    package static func storedValue(_ value: Any?) -> MotteValues.Value? {
+        Dynamic.storedValue(Value._convert(value) ?? value)
+    }
+
     package static func rawValue(_ value: Any?) -> MotteValues.Value? { RawStorage.value(value, for: Value.self) }
 
     package static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder) {
@@ -248,8 +256,14 @@ package protocol FieldAccess {
     static func collection(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> (any _CollectionValue)?
     /// Whether the field holds a collection that somebody may have filled.
     static func keepsUnmanagedCollection(at pointer: UnsafeMutableRawPointer) -> Bool
+    /// Lets go of the value that a managed object had before, so that objects that link to each other end.
+    static func release(at pointer: UnsafeMutableRawPointer)
+    /// As the store has it; nil for what it cannot have.
+    static func storedValue(_ value: Any?) -> MotteValues.Value?
 }
 
 extension FieldAccess {
     package static func rawValue(_ value: Any?) -> MotteValues.Value? { nil }
+    package static func release(at pointer: UnsafeMutableRawPointer) {}
+    package static func storedValue(_ value: Any?) -> MotteValues.Value? { Dynamic.storedValue(value) }
 }

@@ -12,11 +12,17 @@ public final class RealmProperty<Value: _Persistable>: Equatable {
     private var row: (session: RealmSession, live: LiveObject)?
     private var column: UInt32 = 0
     private var recordedName: String?
+    /// Where names are noted, in a prototype that turns key paths into them.
+    private var names: KeyPathNames?
 
     public init() { stored = Value._default() }
 
     public var value: Value {
         get {
+            if let names, let recordedName {
+                names.add(recordedName)
+                return Value._recorded(names)
+            }
             guard let object = managed else { return stored }
             return Value._get(object, column)
         }
@@ -62,6 +68,7 @@ extension RealmProperty: FieldAccess {
         at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int, _ names: KeyPathNames
     ) {
         read(pointer).recordedName = name
+        read(pointer).names = names
     }
     package static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any? {
         read(pointer).value._dynamic
@@ -81,6 +88,7 @@ extension RealmProperty: FieldAccess {
         at pointer: UnsafeMutableRawPointer, of object: ObjectBase
     ) -> (any _CollectionValue)? { nil }
     package static func keepsUnmanagedCollection(at pointer: UnsafeMutableRawPointer) -> Bool { false }
+    package static func release(at pointer: UnsafeMutableRawPointer) { read(pointer).stored = Value._default() }
 }
 
 extension RealmProperty: Encodable where Value: Encodable {

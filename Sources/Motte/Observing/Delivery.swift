@@ -69,6 +69,8 @@ package final class DeliveryPlace: @unchecked Sendable {
         if let runLoop {
             // A timer wakes the loop; a block alone would wait for its next turn.
             runLoop.add(Timer(timeInterval: 0, repeats: false) { _ in body() }, forMode: .default)
+        } else if case .main = confinement {
+            MainTurn.runOnce(body)
         } else {
             confinement.run(body)
         }
@@ -93,8 +95,38 @@ private enum MainTurn {
             waiting.bodies[waiting.last] = body
             return (waiting.last, waiting.isAsked)
         }
-        if !isAsked { DispatchQueue.main.async(execute: turn) }
+        if !isAsked { runOnce(turn) }
         return { waiting.withLock { $0.bodies[id] = nil } }
+    }
+
+    /// By the main queue or the main run loop, whichever turns first. A block on the main queue that turns the loop
+    /// holds up that queue; a program that ends in `dispatchMain()` has no loop.
+    static func runOnce(_ body: @escaping @Sendable () -> Void) {
+        let once = Once(body)
+        let timer = Timer(timeInterval: 0, repeats: false) { _ in once.run() }
+        once.timer = timer
+        RunLoop.main.add(timer, forMode: .default)
+        DispatchQueue.main.async { once.run() }
+    }
+
+    /// Used by the main thread alone, or by the main queue where that is another one.
+    private final class Once: @unchecked Sendable {  // @unchecked: set before it is shared; the rest is behind the lock
+        private let body: @Sendable () -> Void
+        private let isDone = Locked(false)
+        var timer: Timer?
+
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+        func run() {
+            let isFirst = isDone.withLock { done in
+                defer { done = true }
+                return !done
+            }
+            guard isFirst else { return }
+            timer?.invalidate()
+            timer = nil
+            body()
+        }
     }
 
     @Sendable private static func turn() {

@@ -272,8 +272,9 @@ extension ObjectBase {
         _ keyPaths: [String]?, _ block: @escaping (ObjectChange<T>) -> Void
     ) -> NotificationToken {
         guard let live, let session else { return unmanagedToken() }
+        let declaredType = declaredType
         return session.token { () throws(DatabaseError) in
-            try live.observe(keyPaths: keyPaths.map { $0.map { StoredNames.path($0, of: type(of: self)) } }) {
+            try live.observe(keyPaths: keyPaths.map { $0.map { StoredNames.path($0, of: declaredType) } }) {
                 (changes) throws(DatabaseError) in
                 if changes.isSourceDeleted { return block(.deleted) }
                 guard !changes.isInitial else { return }
@@ -283,8 +284,14 @@ extension ObjectBase {
         }
     }
 
+    /// Whose property names are those of paths, also where this is seen by name.
+    private var declaredType: ObjectBase.Type {
+        let declared = self is DynamicObject ? live.flatMap { session?.swiftType(of: $0.table) } : nil
+        return declared ?? type(of: self)
+    }
+
     private func properties(_ changes: ChangeSet) -> [PropertyChange] {
-        let fields = ClassFields.of(type(of: self))
+        let fields = ClassFields.of(declaredType)
         let isOwn = session?.isCommitting == true
         return changes.properties.map { change in
             let field = fields.field(inColumn: change.name)
@@ -292,7 +299,10 @@ extension ObjectBase {
             return PropertyChange(
                 name: field?.name ?? change.name,
                 oldValue: isCollection || !change.isOldKnown || isOwn ? nil : dynamic(change.old),
-                newValue: isCollection ? nil : field?.value(of: self) ?? dynamic(change.new))
+                newValue: isCollection
+                    ? nil
+                    : self is DynamicObject
+                        ? value(forKey: change.name) : field?.value(of: self) ?? dynamic(change.new))
         }
     }
 

@@ -86,7 +86,18 @@ enum ObserveElsewhere {
     ) async -> NotificationToken {
         // Called once, where the observation begins.
         nonisolated(unsafe) let begin = begin
-        return await run(on: actor, session.configuration, reference, begin)
+        guard !Task.isCancelled else { return ended() }
+        let token = await run(on: actor, session.configuration, reference, begin)
+        // The task may have been cancelled while it waited for the actor.
+        if Task.isCancelled { token.invalidate() }
+        return token
+    }
+
+    /// For a cancelled task: nothing is observed.
+    private static func ended() -> NotificationToken {
+        let token = NotificationToken()
+        token.invalidate()
+        return token
     }
 
     private static func run<A: Actor>(

@@ -35,7 +35,7 @@ public struct Projected<Root: ObjectBase, Value> {
 
 /// A projected property to code that does not know its types.
 protocol ProjectedProperty {
-    /// As names of the root's stored properties.
+    /// As names of the root's properties.
     var paths: [String] { get }
     var isCollection: Bool { get }
     /// Whether it is one of the root's stored properties as it is.
@@ -70,7 +70,7 @@ extension Projected: ProjectedProperty {
     }
 }
 
-/// Key paths of a root as names of stored properties.
+/// Key paths of a root as names of its properties.
 enum ProjectedPaths {
     /// Most key paths read one stored property after another and are one path. A computed property on the way may read
     /// several of its object's, and then there are as many.
@@ -103,12 +103,12 @@ enum ProjectedPaths {
         var paths: [[String]] = []
         var reached: ObjectBase.Type?
         for name in names {
-            if let field = reached.flatMap({ ClassFields.of($0).field(inColumn: name) }) {
+            if let field = reached.flatMap({ ClassFields.of($0).field(named: name) }) {
                 paths[paths.count - 1].append(name)
                 reached = field.shape.target
             } else {
                 paths.append([name])
-                reached = ClassFields.of(root).field(inColumn: name)?.shape.target
+                reached = ClassFields.of(root).field(named: name)?.shape.target
             }
         }
         var seen: Set<String> = []

@@ -40,8 +40,17 @@ open class Projection<Root: ObjectBase & RealmCollectionValue & ThreadConfined>:
     public func freeze() -> sending Self { frozenForSending(Self(projecting: rootObject.freeze())) }
     public func thaw() -> Self? { rootObject.thaw().map { Self(projecting: $0) } }
 
-    public static func == (left: Projection, right: Projection) -> Bool { left.rootObject == right.rootObject }
-    public func hash(into hasher: inout Hasher) { hasher.combine(rootObject) }
+    /// Projections of one class are equal when their roots are one object at one version, whatever class that is.
+    public static func == (left: Projection, right: Projection) -> Bool {
+        guard type(of: left) == type(of: right) else { return false }
+        let (one, other) = (left.rootObject, right.rootObject)
+        if one == other { return true }
+        guard let session = one.session, session === other.session else { return false }
+        return one.live?.link == other.live?.link
+    }
+    public func hash(into hasher: inout Hasher) {
+        if let live = rootObject.live { hasher.combine(live.link) } else { hasher.combine(ObjectIdentifier(rootObject)) }
+    }
 
     // MARK: By label
 
@@ -112,7 +121,7 @@ extension Projection {
     }
 }
 
-/// The path of a projected property by names of the root's stored properties, for code that builds queries by text.
+/// The path of a projected property by names of the root's properties, for code that builds queries by text.
 public func _name<P: ProjectionObservable>(for keyPath: PartialKeyPath<P>) -> String {
     let paths = ProjectedPaths.paths(projected: keyPath)
     if let path = paths.first { return path }

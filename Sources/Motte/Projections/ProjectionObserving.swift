@@ -131,14 +131,13 @@ private final class ProjectionWatch<P: ProjectionObservable>: @unchecked Sendabl
                 defer { noted = [] }
                 return noted
             }
-            let names = ClassFields.of(P.Root.self)
             var labels: [PropertyChange] = []
             for (index, field) in fields.enumerated() {
                 guard !ambiguous.contains(index) || exact.contains(index) else { continue }
                 let property = properties.first { property in
-                    field.roots.contains(names.field(named: property.name)?.columnName ?? property.name)
+                    field.roots.contains(property.name)
                 }
-                if let property { labels.append(field.change(property, in: root)) }
+                if let property { labels.append(field.change(property, in: root, properties)) }
             }
             return labels.isEmpty ? nil : .change(type.init(projecting: root), labels)
         }
@@ -151,12 +150,33 @@ extension ProjectionFields.Field {
 
     fileprivate func begins(with path: String) -> Bool { paths.contains { $0.firstName == path.firstName } }
 
-    /// Collections have no values; what lies behind a link, or is computed, has only the new one.
-    fileprivate func change(_ property: PropertyChange, in root: ObjectBase) -> PropertyChange {
+    /// Collections have no values; what lies behind a link has only the new one.
+    fileprivate func change(
+        _ property: PropertyChange, in root: ObjectBase, _ all: [PropertyChange]
+    ) -> PropertyChange {
         if self.property.isCollection { return PropertyChange(name: label, oldValue: nil, newValue: nil) }
         let isPassed = paths.count == 1 && self.property.isStored
         return PropertyChange(
-            name: label, oldValue: isPassed ? property.oldValue : nil, newValue: self.property.value(of: root))
+            name: label, oldValue: isPassed ? property.oldValue : computedOld(root, all),
+            newValue: self.property.value(of: root))
+    }
+
+    /// What is computed from properties of the root is computed again, from what these were.
+    private func computedOld(_ root: ObjectBase, _ all: [PropertyChange]) -> Any? {
+        let before = type(of: root).init()
+        let fields = ClassFields.of(type(of: root))
+        for path in paths {
+            guard let field = fields.field(named: path), field.shape.type != .link, !field.isCollection else {
+                return nil
+            }
+            let change = all.first { $0.name == path }
+            if let change, change.oldValue == nil { return nil }
+            guard
+                field.access.assign(
+                    change.map(\.oldValue) ?? field.value(of: root), at: field.pointer(in: before), of: before)
+            else { return nil }
+        }
+        return property.value(of: before)
     }
 }
 

@@ -15,7 +15,7 @@ extension RealmCollection {
     public func filter(_ predicate: NSPredicate) -> Results<Element> {
         _derived { live throws(DatabaseError) in
             let (query, arguments) = try predicate._query(in: live.session)
-            return try live.narrowed(by: StoredNames.query(query, of: Element._shape.target), arguments)
+            return try live.narrowed(by: StoredNames.query(query, of: _mappedType), arguments)
         }
     }
 
@@ -23,7 +23,7 @@ extension RealmCollection {
         _derived { live throws(DatabaseError) in
             let filter = try FilterFormat(format, args)
             return try live.narrowed(
-                by: StoredNames.query(filter.query, of: Element._shape.target), try filter.arguments(in: live.session))
+                by: StoredNames.query(filter.query, of: _mappedType), try filter.arguments(in: live.session))
         }
     }
 
@@ -32,7 +32,7 @@ extension RealmCollection {
     public func `where`(_ isIncluded: (Query<Element>) -> Query<Bool>) -> Results<Element> {
         _derived { live throws(DatabaseError) in
             let query = isIncluded(Query<Element>._root(Element._shape.target != nil))
-            return try live.narrowed(by: try query.parsed(for: live.session.path))
+            return try live.narrowed(by: StoredNames.query(try query.parsed(for: live.session.path), of: _mappedType))
         }
     }
 
@@ -75,7 +75,15 @@ extension RealmCollection {
     }
 
     /// Names as the store has them.
-    package func _columnPath(_ path: String) -> String { StoredNames.path(path, of: Element._shape.target) }
+    package func _columnPath(_ path: String) -> String { StoredNames.path(path, of: _mappedType) }
+
+    /// Whose property names are those of paths: the program's class, also where the elements are seen by name.
+    private var _mappedType: ObjectBase.Type? {
+        guard let type = Element._shape.target, type == DynamicObject.self, let handle = _managed else {
+            return Element._shape.target
+        }
+        return handle.live.target.flatMap { handle.session.swiftType(of: $0) }
+    }
 }
 
 extension RealmCollection where Element: KeypathSortable {

@@ -13,6 +13,24 @@ extension GeoShape {
         default: return nil
         }
     }
+
+    /// As a program has it; nil for what it cannot be made of.
+    var value: (any RLMGeospatial)? {
+        switch self {
+        case .box(let first, let second):
+            guard let bottomLeft = first.point, let topRight = second.point else { return nil }
+            return GeoBox(bottomLeft: bottomLeft, topRight: topRight)
+        case .circle(let center, let radians):
+            return center.point.flatMap { GeoCircle(center: $0, radiusInRadians: radians) }
+        case .polygon(let outer, let holes):
+            let rings = ([outer] + holes).map { $0.compactMap(\.point) }
+            return GeoPolygon(outerRing: rings[0], holes: Array(rings.dropFirst()))
+        }
+    }
+}
+
+extension MotteQueryEngine.GeoPoint {
+    fileprivate var point: GeoPoint? { GeoPoint(latitude: latitude, longitude: longitude) }
 }
 
 extension GeoPoint {

@@ -26,8 +26,13 @@ struct PredicateEvaluation {
     }
 
     private func holds(_ comparison: QueryPredicate.Comparison, _ element: Any?) -> Bool {
-        let right = values(comparison.right, element)
+        var right = values(comparison.right, element)
         let left = values(comparison.left, element)
+        if case .path(let path) = comparison.left, path.aspect == .type {
+            right = right.flatMap { name in
+                (name as? String).flatMap { KindNames.kinds($0) }.map { $0.map { $0.name as Any? } } ?? [name]
+            }
+        }
         let passes = { (value: Any?) -> Bool in
             switch comparison.operator {
             case .in: right.contains { Self.compare(value, .equal, $0) }
@@ -76,7 +81,11 @@ struct PredicateEvaluation {
         for place in path.subscripts { current = current.flatMap { inside($0, place) } }
         switch path.aspect {
         case .keys?: current = current.flatMap { Dynamic.entries($0)?.map { $0.key as Any? } ?? [] }
-        case .type?: current = []
+        case .type?:
+            current = current.map { value in
+                let kind = Dynamic.storedValue(AnyRealmValue._convert(value))?.kind ?? .null
+                return Dynamic.flattened(value) is ObjectBase ? ValueKind.link.name : kind.name
+            }
         case .values?, nil: current = current.flatMap(Self.elements)
         }
         guard let total = path.collectionOperator else { return current }

@@ -97,9 +97,9 @@ public struct Query<T> {
         }
     }
 
-    /// A property of type Bool alone.
+    /// A property of type Bool alone, which prints as that.
     static func isTrue(_ path: QueryPath) -> QueryPredicate {
-        .comparison(.init(path.operand, .equal, .constant(.bool(true))))
+        .comparison(.init(path.operand, .equal, .constant(.bool(true)), position: QueryPredicate.bareBool))
     }
 
     // MARK: Paths
@@ -234,7 +234,7 @@ public struct Query<T> {
                         "\(type(of: object).className()) cannot be compared as a whole: "
                             + "'\(field.name)' is a link or holds many"))
             }
-            let member = path.appending(field.columnName, isCollection: false).operand
+            let member = path.appending(field.name, isCollection: false).operand
             parts.append(.comparison(.init(member, .equal, .constant(constant))))
         }
         let all: QueryPredicate = parts.count == 1 ? parts[0] : parts.isEmpty ? .constant(true) : .and(parts)

@@ -3,6 +3,11 @@ import Foundation
 import MotteQueryEngine
 import MotteValues
 
+extension QueryPredicate {
+    /// Where no text has anything: a bool property that is a condition by itself, and not compared with true.
+    static var bareBool: SourcePosition { SourcePosition(-1) }
+}
+
 struct QueryFormat {
     private(set) var format = ""
     private(set) var values: [Any] = []
@@ -13,6 +18,8 @@ struct QueryFormat {
     mutating func add(_ predicate: QueryPredicate) {
         switch predicate {
         case .constant(let isTrue): format += isTrue ? "TRUEPREDICATE" : "FALSEPREDICATE"
+        case .not(.comparison(let comparison)):
+            if let name = Self.bareBool(comparison) { format += "\(name) == false" } else { add(comparison, "NOT ") }
         case .not(let inner):
             format += "NOT "
             add(inner)
@@ -32,15 +39,42 @@ struct QueryFormat {
         format += ")"
     }
 
-    private mutating func add(_ comparison: QueryPredicate.Comparison) {
-        format += "("
+    /// The path of a bool property that is a condition by itself.
+    private static func bareBool(_ comparison: QueryPredicate.Comparison) -> String? {
+        guard comparison.position.utf8Offset == QueryPredicate.bareBool.utf8Offset,
+            case .path(let path) = comparison.left
+        else { return nil }
+        var text = QueryFormat()
+        text.add(path)
+        return text.format
+    }
+
+    private mutating func add(_ comparison: QueryPredicate.Comparison, _ prefix: String = "") {
+        if prefix.isEmpty, let name = Self.bareBool(comparison) { return format += "\(name) == true" }
+        format += "(" + prefix
         add(comparison.left)
         var options = ""
         if comparison.options.contains(.ignoresCase) { options += "c" }
         if comparison.options.contains(.ignoresDiacritics) { options += "d" }
-        format += " \(comparison.operator.text)\(options.isEmpty ? "" : "[\(options)]") "
-        add(comparison.right)
+        let isShape = comparison.operator == .geoWithin
+        format += " \(isShape ? "IN" : comparison.operator.text)\(options.isEmpty ? "" : "[\(options)]") "
+        if comparison.operator == .in, let values = constants(comparison.right) {
+            add("%@", values)
+        } else {
+            add(comparison.right)
+        }
         format += ")"
+    }
+
+    /// The values of a list that has nothing else.
+    private func constants(_ operand: QueryPredicate.Operand) -> [Any]? {
+        guard case .list(let elements, _) = operand else { return nil }
+        var values: [Any] = []
+        for element in elements {
+            guard case .constant(let value, _) = element else { return nil }
+            values.append(AnyRealmValue.dynamicValue(of: value) ?? NSNull())
+        }
+        return values
     }
 
     mutating func add(_ operand: QueryPredicate.Operand) {
@@ -66,7 +100,8 @@ struct QueryFormat {
             add(subquery.predicate)
             format += ").@count"
             variables = outer
-        case .shape(let shape, _): format += shape.text
+        case .shape(let shape, _):
+            if let value = shape.value { add("%@", value) } else { format += shape.text }
         // Conditions are built with their values in them.
         case .argument(let number, _): format += "$\(number)"
         }

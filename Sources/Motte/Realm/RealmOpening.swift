@@ -103,7 +103,7 @@ package enum RealmOpening {
         case .schema(let plan):
             let takesAway = plan.action == .migrate || plan.action == .reset
             Logger.write(takesAway ? .info : .debug, .storage) { "\(name): \(plan.text)" }
-        case .opened(let version): Logger.write(.debug, .storage) { "\(name): opened at version \(version.rawValue)" }
+        case .opened(let version): Logger.write(.detail, .storage) { "\(name): opened at version \(version.rawValue)" }
         }
     }
 

@@ -107,6 +107,18 @@ extension RealmSession {
     func write(
         _ late: [Late], of object: ObjectBase, _ live: LiveObject, _ binding: ClassBinding, isNew: Bool, policy: Policy
     ) throws(DatabaseError) {
+        addings.depth += 1
+        do throws(DatabaseError) { try writeParts(late, of: object, live, isNew: isNew, policy: policy) } catch {
+            addings.end(isWhole: false)
+            throw error
+        }
+        if !binding.linked.isEmpty { addings.objects.append((object, binding)) }
+        addings.end(isWhole: true)
+    }
+
+    private func writeParts(
+        _ late: [Late], of object: ObjectBase, _ live: LiveObject, isNew: Bool, policy: Policy
+    ) throws(DatabaseError) {
         for item in late {
             switch item {
             case .link(let column, let target):
@@ -201,10 +213,13 @@ extension RealmSession {
     // MARK: From values of unknown type
 
     /// A managed object made from a dictionary, an array or another object; what a dictionary leaves out keeps its
-    /// value in an object that exists.
+    /// value in an object that exists. Unmanaged objects are copied, those that the value reaches too: each once.
     package func created(
         _ type: ObjectBase.Type, _ value: Any, policy: Policy
     ) throws(DatabaseError) -> ObjectBase {
+        let isOutermost = copies == nil
+        if isOutermost { copies = [:] }
+        defer { if isOutermost { copies = nil } }
         let binding = try requireBinding(for: type)
         _ = try session.requireWrite()
         if policy != .error, let existing = try existing(type, binding, value) {
@@ -217,6 +232,9 @@ extension RealmSession {
             return existing
         }
         let object = type.init()
+        if let original = value as? ObjectBase, original.live == nil {
+            copies?[ObjectIdentifier(original)] = (original, object)
+        }
         var failure: DatabaseError?
         var kept: [(value: MotteValues.Value, field: ClassFields.Field)] = []
         let fits = ObjectValues.assign(
@@ -237,13 +255,13 @@ extension RealmSession {
         guard let primaryKey = binding.objectType.primaryKey, Dynamic.entries(value) != nil,
             let field = ClassFields.of(type).field(inColumn: primaryKey.name),
             let entry = Dynamic.entries(value)?.first(where: { $0.key == field.name }),
-            let key = Dynamic.storedValue(entry.value), let live = try session.find(binding.table, primaryKey: key)
+            let key = field.access.storedValue(entry.value), let live = try session.find(binding.table, primaryKey: key)
         else { return nil }
         return object(live, as: type)
     }
 
     /// Without the primary key, which is fixed; with `.modified`, without what is equal.
-    private func changes(
+    func changes(
         in value: Any, for object: ObjectBase, _ policy: Policy, _ failure: inout DatabaseError?
     ) -> Any {
         let fields = ClassFields.of(type(of: object))
@@ -252,18 +270,23 @@ extension RealmSession {
             if let field = fields.field(named: entry.key) {
                 if field.isPrimaryKey { continue }
                 if policy == .modified, isUnchanged(field, of: object, entry.value) { continue }
-                if policy == .modified, field.shape.type == .link, Dynamic.entries(entry.value) != nil,
-                    let embedded = field.value(of: object) as? EmbeddedObject
+                if policy == .modified, field.shape.type == .link, field.shape.collection == .none,
+                    let embedded = embedded(field, of: object),
+                    change(embedded, to: entry.value, policy, &failure)
                 {
-                    // In place: who has it sees the new values, and what is not named stays.
-                    let changes = self.changes(in: entry.value as Any, for: embedded, policy, &failure)
-                    ObjectValues.assign(changes, to: embedded)
                     continue
                 }
                 if policy == .modified, field.shape.collection == .list, let value = Dynamic.flattened(entry.value),
                     let list = field.access.collection(at: field.pointer(in: object), of: object)
                 {
                     // Element by element: what stays where it is has not changed.
+                    if let known = embeddedElements(field, of: object), var elements = Dynamic.elements(value) {
+                        for (index, old) in known.enumerated() where index < elements.count {
+                            if change(old, to: elements[index], policy, &failure) { elements[index] = old }
+                        }
+                        if failure == nil { list._assign(elements, policy: policy) }
+                        continue
+                    }
                     let elements = resolved(value, field.shape, policy, &failure)
                     if failure == nil { list._assign(elements as Any, policy: policy) }
                     continue
@@ -286,19 +309,20 @@ extension RealmSession {
             }
         }
         // As it is stored, which may be no value of the property's type.
-        guard field.shape.type != .link, let new = Dynamic.storedValue(value),
+        guard field.shape.type != .link, let new = field.access.storedValue(value),
             let old = try? object.live?.get(field.columnName)
         else { return false }
         return new == old
     }
 
     /// Nested dictionaries that stand for objects become managed objects first.
-    private func resolved(
+    func resolved(
         _ value: Any?, _ shape: _Shape, _ policy: Policy, _ failure: inout DatabaseError?
     ) -> Any? {
-        guard let target = shape.target, !(target is EmbeddedObject.Type), shape.type == .link,
-            let value = Dynamic.flattened(value)
-        else { return value }
+        guard let value = Dynamic.flattened(value) else { return nil }
+        if shape.type == .mixed { return mixedCopy(value, policy, &failure) }
+        guard let target = shape.target, shape.type == .link else { return value }
+        if target is EmbeddedObject.Type { return embeddedCopy(value, policy, &failure) }
         switch shape.collection {
         case .none: return resolvedObject(value, target, policy, &failure)
         case .list, .set:
@@ -316,9 +340,9 @@ extension RealmSession {
         _ value: Any, _ target: ObjectBase.Type, _ policy: Policy, _ failure: inout DatabaseError?
     ) -> Any? {
         guard let value = Dynamic.flattened(value) else { return nil }
-        if let object = value as? ObjectBase, object.live == nil || object.session === self, type(of: object) == target
-        {
-            return object
+        if let object = value as? ObjectBase, type(of: object) == target {
+            if object.session === self { return object }
+            if object.live == nil { return copy(object, policy, &failure) }
         }
         do throws(DatabaseError) {
             // Objects of another realm are matched by their primary keys.

@@ -31,6 +31,8 @@ package final class ClassBinding: Sendable {
     let places: [(offset: Int, common: CommonField?)]
     /// Links, collections and mixed values, which may need the row to be there.
     let late: [Bound]
+    /// Of these, what may keep other objects alive.
+    let linked: [Bound]
 
     init(_ type: ObjectBase.Type, _ stored: ObjectType, _ table: TableKey) {
         self.table = table
@@ -51,6 +53,7 @@ package final class ClassBinding: Sendable {
         scalarColumns = scalars.map { ColumnKey($0.column) }
         places = scalars.map { ($0.field.offset, $0.field.common) }
         late = written.filter(isLate)
+        linked = late.filter { !$0.field.isCollection }
     }
 }
 
@@ -111,6 +114,10 @@ package final class RealmSession: @unchecked Sendable {
     @exclusivity(unchecked) private var lostHomes = 0
     private static let mostLostHomes = 8
     private var encoders: [_Encoder] = []
+    /// Objects that are being added, from the first of a graph to the last.
+    var addings = Addings()
+    /// Of unmanaged objects, while `create` goes over them.
+    var copies: [ObjectIdentifier: (original: ObjectBase, copy: ObjectBase)]?
     private var tablesWithPrimaryKeys: Set<TableKey>?
     private weak var lastFrozen: RealmSession?
     /// nil where the configuration does not say which classes there are, or nobody has asked.

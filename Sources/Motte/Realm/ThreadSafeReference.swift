@@ -12,6 +12,7 @@ public struct ThreadSafeReference<T: ThreadConfined>: @unchecked Sendable {
     // @unchecked: the engine's reference is made to be handed over; the closure only reads the type it was made for.
     private final class Once: Sendable {
         private let isUsed = Locked(false)
+        var hasBeen: Bool { isUsed.withLock { $0 } }
         func use() -> Bool {
             isUsed.withLock { used in
                 defer { used = true }
@@ -28,8 +29,13 @@ public struct ThreadSafeReference<T: ThreadConfined>: @unchecked Sendable {
         subject = HandOver.reference(to: value)
     }
 
-    /// True for a reference to what was gone when it was made.
-    public var isInvalidated: Bool { subject == nil }
+    /// Whether it can no longer be resolved: because it was, or because what it refers to was gone when it was made.
+    public var isInvalidated: Bool { subject == nil || once.hasBeen }
+
+    func isSame(as other: ThreadSafeReference) -> Bool { once === other.once }
+
+    /// The version that its subject is at; nil when that was gone.
+    var version: Version? { subject?.reference.version }
 
     /// Once.
     package func resolve(in core: RealmSession) -> T? {
@@ -116,23 +122,47 @@ public final class ThreadSafe<T: ThreadConfined>: @unchecked Sendable {
     // @unchecked: the state is only touched holding its lock.
     private struct State: @unchecked Sendable {
         var reference: ThreadSafeReference<T>?
+        /// Made in a write, before the end of which nobody else can resolve it.
+        var newer: ThreadSafeReference<T>?
         var configuration: Realm.Configuration?
     }
     private let state = Locked(State())
 
     public init(wrappedValue: T?) { set(wrappedValue) }
 
-    /// nil when it was deleted. Needs no realm of the reader's: one is opened for its thread.
+    /// nil when it was deleted. Needs no realm of the reader's: one is opened for its thread. What another thread wrote
+    /// is there: a realm that refreshes by itself does so here, and none shows less than whoever read before.
     public var wrappedValue: T? {
         get {
             let now = state.withLock { $0 }
             guard let reference = now.reference, let configuration = now.configuration else { return nil }
-            do { return reference.peek(in: try RealmOpening.open(configuration, .thread)) } catch {
+            do {
+                let core = try RealmOpening.open(configuration, .thread)
+                if core.autorefresh, !core.session.isInWrite, core.session.hook?.isDelivering != true {
+                    _ = try core.session.refresh()
+                }
+                let value = now.newer?.peek(in: core) ?? reference.peek(in: core)
+                if let value { follow(value, core, reference) }
+                return value
+            } catch {
                 misuse(error)
                 return nil
             }
         }
         set { set(newValue) }
+    }
+
+    /// Whoever reads next is to see at least what was seen here.
+    private func follow(_ value: T, _ core: RealmSession, _ reference: ThreadSafeReference<T>) {
+        guard let version = try? core.session.version else { return }
+        let isInWrite = core.session.isInWrite
+        if !isInWrite, let known = reference.version, known >= version { return }
+        let made = ThreadSafeReference(to: value)
+        state.withLock { state in
+            // Unless another value was put here meanwhile.
+            guard let current = state.reference, current.isSame(as: reference) else { return }
+            if isInWrite { state.newer = made } else { (state.reference, state.newer) = (made, nil) }
+        }
     }
 
     private func set(_ value: T?) {

@@ -60,6 +60,7 @@ extension Binder {
         _ path: BoundPath, _ sign: Predicate.Operator, _ constant: Predicate.Operand, _ options: TextOptions,
         at position: SourcePosition
     ) throws(DatabaseError) -> ColumnTest {
+        if let test = try kindTest(path, sign, constant) { return test }
         if !options.isEmpty, path.type != .string, path.type != .mixed {
             throw failure("\(path.name) is \(path.type.name); only strings have case and diacritics", at: position)
         }

@@ -1,4 +1,5 @@
-/// The first object of each combination of values at some paths.
+/// The first object of each combination of values at some paths. Objects for which a link on the way to one is null
+/// have no such combination and are left out.
 ///
 /// Every value gives a 64-bit code that equal values share; a table of codes finds who might be equal, and the values
 /// themselves decide. Nothing is kept of a row but its code and its place.
@@ -10,22 +11,26 @@ import MotteValues
 final class Distinct {
     private let readers: [PathReader]
     private let types: [PropertyType]
+    /// Those that follow links.
+    private let links: [PathReader]
 
     init(_ context: RunContext, _ table: TableKey, _ paths: [BoundPath]) throws(DatabaseError) {
         var readers: [PathReader] = []
         for path in paths { readers.append(try PathReader(context, table, path)) }
         self.readers = readers
+        links = readers.filter(\.hasSteps)
         types = paths.map(\.type)
     }
 
     /// In the order of `keys`.
     func first(of keys: [Int64]) throws(DatabaseError) -> [Int64] {
-        guard keys.count > 1 else { return keys }
+        guard keys.count > 1 || !links.isEmpty else { return keys }
         var kept: [Int64] = []
         var codes: [UInt64] = []
         // Open addressing over what was kept, at most half full; -1 is empty.
         var slots = [Int32](repeating: -1, count: 64)
         for key in keys {
+            guard try leadsSomewhere(key) else { continue }
             let code = try code(key)
             var slot = Int(truncatingIfNeeded: code >> 32) & (slots.count - 1)
             var isNew = true
@@ -47,6 +52,13 @@ final class Distinct {
             if kept.count * 2 > slots.count { slots = Self.grown(codes, slots.count * 4) }
         }
         return kept
+    }
+
+    private func leadsSomewhere(_ key: Int64) throws(DatabaseError) -> Bool {
+        for reader in links {
+            if try reader.lastObject(key) < 0 { return false }
+        }
+        return true
     }
 
     private static func grown(_ codes: [UInt64], _ size: Int) -> [Int32] {

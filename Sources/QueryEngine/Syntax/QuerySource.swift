@@ -18,7 +18,7 @@ package struct QuerySource: Sendable {
         _ code: ErrorCode, _ message: String, at position: SourcePosition, className: String? = nil,
         propertyName: String? = nil
     ) -> DatabaseError {
-        guard let offset = position.utf8Offset, !text.isEmpty else {
+        guard let offset = position.utf8Offset, offset >= 0, !text.isEmpty else {
             return DatabaseError(code, message, className: className, propertyName: propertyName)
         }
         return DatabaseError(

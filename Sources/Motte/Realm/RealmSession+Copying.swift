@@ -1,0 +1,118 @@
+/// What `create` takes out of the values that it is given: copies of unmanaged objects, which stay as they are, and
+/// changes to embedded objects that are there already.
+import Foundation
+import MotteLiveObjects
+import MotteValues
+
+/// Objects that are being added, from the first of a graph to the last: what they keep of each other is let go of when
+/// all of them are there.
+struct Addings {
+    var depth = 0
+    var objects: [(object: ObjectBase, binding: ClassBinding)] = []
+
+    mutating func end(isWhole: Bool) {
+        depth -= 1
+        guard depth == 0, !objects.isEmpty else { return }
+        let ended = objects
+        objects = []
+        guard isWhole else { return }
+        for (object, binding) in ended where object.live != nil {
+            for bound in binding.linked { bound.field.access.release(at: bound.field.pointer(in: object)) }
+        }
+    }
+}
+
+extension RealmSession {
+    /// The copy of an unmanaged object, with copies of those that it links to.
+    func copy(_ object: ObjectBase, _ policy: Policy, _ failure: inout DatabaseError?) -> ObjectBase {
+        if let known = copies?[ObjectIdentifier(object)] { return known.copy }
+        let copy = type(of: object).init()
+        copies?[ObjectIdentifier(object)] = (object, copy)
+        ObjectValues.assign(object, to: copy) { value, shape in self.resolved(value, shape, policy, &failure) }
+        return copy
+    }
+
+    func mixedCopy(_ value: Any, _ policy: Policy, _ failure: inout DatabaseError?) -> Any? {
+        switch value {
+        case let object as Object:
+            return object.live == nil ? copy(object, policy, &failure) : object
+        case let mixed as AnyRealmValue:
+            if case .object(let object) = mixed { return mixedCopy(object, policy, &failure) }
+            if case .list(let list) = mixed { return mixedCopy(list, policy, &failure) }
+            if case .dictionary(let map) = mixed { return mixedCopy(map, policy, &failure) }
+            return mixed
+        default: break
+        }
+        if let entries = Dynamic.entries(value) {
+            var copies: [String: Any?] = [:]
+            for entry in entries {
+                copies[entry.key] = entry.value.flatMap { mixedCopy($0, policy, &failure) }
+            }
+            return copies
+        }
+        if value is any _SetValue { return value }
+        guard let elements = Dynamic.elements(value) else { return value }
+        return elements.map { element in element.flatMap { mixedCopy($0, policy, &failure) } }
+    }
+
+    /// Of embedded objects, alone or in a collection.
+    func embeddedCopy(_ value: Any, _ policy: Policy, _ failure: inout DatabaseError?) -> Any? {
+        if let object = value as? EmbeddedObject { return object.live == nil ? copy(object, policy, &failure) : object }
+        guard let collection = value as? any _CollectionValue, !collection._isManaged else { return value }
+        if let entries = Dynamic.entries(collection) {
+            var copies: [String: Any?] = [:]
+            for entry in entries {
+                copies[entry.key] = entry.value.flatMap { embeddedCopy($0, policy, &failure) }
+            }
+            return copies
+        }
+        guard let elements = Dynamic.elements(collection) else { return value }
+        return elements.map { element in element.flatMap { embeddedCopy($0, policy, &failure) } }
+    }
+
+    // MARK: Embedded objects that are there
+
+    /// The embedded object that a property has, also behind a type of the program's own.
+    func embedded(_ field: ClassFields.Field, of object: ObjectBase) -> EmbeddedObject? {
+        guard let target = field.shape.target, target is EmbeddedObject.Type, let live = object.live,
+            let column = try? live.type.property(named: field.columnName)?.columnKey,
+            let own = try? live.object(column)
+        else { return nil }
+        return self.object(own, as: target) as? EmbeddedObject
+    }
+
+    /// nil for what is no list of embedded objects.
+    func embeddedElements(_ field: ClassFields.Field, of object: ObjectBase) -> [EmbeddedObject]? {
+        guard let target = field.shape.target, target is EmbeddedObject.Type, let live = object.live,
+            let column = try? live.type.property(named: field.columnName)?.columnKey,
+            let list = try? live.list(column), let count = try? list.count()
+        else { return nil }
+        return (0 ..< count).compactMap { index in
+            guard let link = try? list.value(at: index).linkValue else { return nil }
+            return self.object(link, as: target) as? EmbeddedObject
+        }
+    }
+
+    /// In place: who has it sees the new values, and what is not named stays. False for a value that has to replace it.
+    func change(
+        _ embedded: EmbeddedObject, to value: Any?, _ policy: Policy, _ failure: inout DatabaseError?
+    ) -> Bool {
+        guard let value = Dynamic.flattened(value), let live = embedded.live else { return false }
+        if Dynamic.entries(value) != nil {
+            let changes = changes(in: value, for: embedded, policy, &failure)
+            ObjectValues.assign(changes, to: embedded) { value, shape in
+                self.resolved(value, shape, policy, &failure)
+            }
+            return true
+        }
+        guard let object = (value as? any _HasPersistedType)?._linkedObject, type(of: object) == type(of: embedded)
+        else { return false }
+        if let own = object.live { return own.link == live.link }
+        do throws(DatabaseError) {
+            try fill(copy(object, policy, &failure), live, policy: policy, isNew: false)
+        } catch {
+            failure = failure ?? error
+        }
+        return true
+    }
+}
