@@ -131,8 +131,7 @@ def test_how_values_are_read(db: motte.Database) -> None:
     for name, text in [("id", "1.5"), ("id", '"3"'), ("marks", "[1.5]"), ("flag", "1"), ("flag", '"true"'), ("real", '"1.5"'),
                        ("name", "5"), ("data", '"AQI"'), ("when", '"2013-01-01T10:00:00"'), ("when", "5"),
                        ("when", '"2013-01-01T10:00:00.1234567891Z"'), ("oid", '"65a1"'), ("uuid", '"1"'), ("owners", "[1]"),
-                       ("any", '{"$nothing": 1}'), ("any", '{"$date": 5}'), ("home", '{"$key": 1, "city": "x"}'),
-                       ("flag", "null"), ("prices", '{"$a": 1}'), ("prices", '{"a.b": 1}')]:
+                       ("any", '{"$nothing": 1}'), ("any", '{"$date": 5}'), ("flag", "null"), ("prices", '{"$a": 1}'), ("prices", '{"a.b": 1}')]:
         fields = {"id": "9", name: text}
         text = "{" + ", ".join(f'"{key}": {value}' for key, value in fields.items()) + "}"
         assert refused(db, text), text

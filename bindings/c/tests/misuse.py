@@ -4,7 +4,8 @@
 
 Ways: a NULL, released, foreign or unknown handle; a handle of another kind; another thread; a closed realm; a forked
 child; no open write; a frozen thing; a deleted object; a NULL where an output, a text, an array or a struct is
-required; a text that is not UTF-8; an unknown flag; a wrong struct_size. Each checks the exact status, that outputs
+required; a text that is not UTF-8; an unknown flag; a wrong struct_size; a class or property that is not there, or is of
+another type; beginning to observe in a write; and no handle left to give. Each checks the exact status, that outputs
 are zero, that userdata is freed once and that no handle is left. A last row per function calls it correctly.
 
 A function that needs a good argument no rule below knows stops the generator, so that no new function goes untested.
@@ -124,6 +125,14 @@ NULL_IS_FINE = {
 }
 # These need a realm that has a file, alone.
 WITH_FILE = {"motte_realm_compact"}
+# A property of a type that a function is not for; of the others `friends`, a list.
+WRONG_PROPS = {"motte_object_get_coll": "n", "motte_row_get_coll": "n", "motte_object_backlinks": "n",
+               "motte_object_backlink_count": "n", "motte_embedded_create": "n", "motte_coll_aggregate": "name"}
+# Errors of their own come before these, or any property will do.
+NO_WRONG_PROP = {"motte_object_set_null"}
+# Called with nothing left in the table of handles; these have nothing to give in the fixture, or open files first.
+NOT_WITHOUT_HANDLES = {"motte_realm_open", "motte_file_salvage", "motte_token_next", "motte_object_parent",
+                       "motte_query_first"}
 # These need a realm with a queue.
 WITH_QUEUE = {"motte_realm_queue_write", "motte_realm_cancel_queued"}
 ARRAYS_OUT = {"out_values", "out_keys", "out_offsets", "out_props", "out_classes", "out_indexes", "out_old_indexes",
@@ -202,6 +211,7 @@ class Cases:
     def __init__(self):
         self.count = 0
         self.runs = []
+        self.without_handles = {}
 
     def add(self, function, label, expected, changes, *, state=0, before="", where="here", check=True):
         """One case: the good arguments but for `changes`, a dict of parameter index to C text."""
@@ -248,11 +258,15 @@ class Cases:
             # Good only inside a migration, which is where these cases run.
             where = {"here": "in_a_migration", "thread": "in_a_migration_elsewhere",
                      "child": "in_a_migration_child"}[where]
-        run = {"in_a_migration": f"in_a_migration(case_{number}, &f);",
+        run = {"without handles": "",
+               "in_a_migration": f"in_a_migration(case_{number}, &f);",
                "in_a_migration_elsewhere": f"in_a_migration_elsewhere(case_{number}, &f);",
                "in_a_migration_child": f"in_a_migration_child({quoted(name)}, case_{number}, &f);",
                "here": f"case_{number}(&f);", "thread": f"on_another_thread(case_{number}, &f);",
                "child": f"in_a_child({quoted(name)}, case_{number}, &f);"}[where]
+        if where == "without handles":
+            self.without_handles.setdefault(state, []).append(f"    case_{number}(&f);")
+            return
         freed = ""
         if "child" not in where and any(p.name == "free_userdata" for p in function.parameters):
             freed = f" expect_freed_once({quoted(name)}, &f);"
@@ -334,6 +348,23 @@ def write(cases, function, by_name):
     if "OBJECT_DELETED" in listed and subject in ("object", "coll") and parameters[0].name != "insert":
         deleted = "OBJECT_IS_DELETED" if state == "0" else "IN_WRITE | OBJECT_IS_DELETED"
         case("of a deleted object", "MOTTE_E_OBJECT_DELETED", {}, state=deleted)
+    for index, parameter in enumerate(parameters):
+        if parameter.type == "motte_class" and "UNKNOWN_CLASS" in listed:
+            case("a class that is not there", "MOTTE_E_UNKNOWN_CLASS", {index: "4000"})
+        if parameter.type == "motte_prop":
+            if "UNKNOWN_PROPERTY" in listed:
+                case("a property that is not there", "MOTTE_E_UNKNOWN_PROPERTY", {index: "(motte_prop)1 << 62"})
+            if "WRONG_TYPE" in listed and function.name not in NO_WRONG_PROP:
+                wrong = WRONG_PROPS.get(function.name, "friends")
+                case("a property of another type", "MOTTE_E_WRONG_TYPE", {index: f"f->{wrong}"})
+    if "ALREADY_IN_WRITE" in listed and function.name.startswith("motte_observe_"):
+        case("in a write", "MOTTE_E_ALREADY_IN_WRITE", {}, state="IN_WRITE")
+        mine = good(function, 0)
+        frozen = f"f->frozen_{subject}" if subject != "sections" else f"frozen_of(f, {mine})"
+        case("of something frozen", "MOTTE_E_FROZEN", {0: frozen})
+    gives_handles = any(is_output(parameter) and "**" in parameter.type for parameter in parameters)
+    if gives_handles and function.name not in NOT_WITHOUT_HANDLES and state in ("0", "IN_WRITE"):
+        case("with no handle left", "MOTTE_E_OUT_OF_HANDLES", {}, where="without handles")
     case("as it is meant", "success", {})
 
 
@@ -350,6 +381,10 @@ def main():
             write(cases, function, by_name)
     print("void run_cases(void) {\n    static fixture f;")
     print("\n".join(cases.runs))
+    for state, calls in cases.without_handles.items():
+        print(f"    fixture_make(&f, {state});\n    fill_handles();")
+        print("\n".join(calls))
+        print('    release_filling();\n    fixture_end(&f, "with no handle left");')
     print("}")
 
 

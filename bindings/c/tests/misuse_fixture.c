@@ -498,6 +498,22 @@ void in_a_migration_child(const char *name, void (*body)(fixture *), fixture *f)
     run_migration(&visit);
 }
 
+enum { MOST_HANDLES = 1 << 21 };
+static motte_schema **filling;
+static size_t filling_count;
+
+void fill_handles(void) {
+    filling = (motte_schema **)calloc(MOST_HANDLES + 1, sizeof *filling);
+    if (!filling) exit(2);
+    filling_count = 0;
+    while (filling_count <= MOST_HANDLES && motte_schema_new(&filling[filling_count]) == MOTTE_OK) filling_count++;
+}
+
+void release_filling(void) {
+    motte_release_many((const void *const *)filling, filling_count);
+    free(filling);
+}
+
 void run_cases(void);
 
 int main(void) {

@@ -83,6 +83,10 @@ int expect_status(const char *name, motte_status expected, motte_status found);
 void expect_zero(const char *name, const char *output, const void *bytes, size_t size);
 void expect_freed_once(const char *name, const fixture *f);
 
+/* Takes all handles that are left, and gives them back. */
+void fill_handles(void);
+void release_filling(void);
+
 /* Runs a case inside a migration: there, on another thread meanwhile, or in a child forked there. */
 void in_a_migration(void (*body)(fixture *), fixture *f);
 void in_a_migration_elsewhere(void (*body)(fixture *), fixture *f);
