@@ -35,7 +35,7 @@ enum StoreContentFuzz {
     /// What a sound store of all types holds, apart from the header record; made once.
     private static let made = Result { try makeEntries() }
     static var entries: [Entry] { (try? made.get()) ?? [] }
-    private static let version = entries.lastIndex { $0.key.first == ChangeRecordFormat.keySpace }.flatMap {
+    static let version = entries.lastIndex { $0.key.first == ChangeRecordFormat.keySpace }.flatMap {
         entries[$0].key.asBytes { ChangeRecordFormat.version(of: $0) }
     }
 
@@ -106,6 +106,7 @@ enum StoreContentFuzz {
         else { return }
         try person.set("friend", to: .link(ObjectLink(table: table, key: first.key)))
         guard let friends = try list("friends", of: person) else { return }
+        if number == 8 { try person.set("name", to: .string(String(repeating: "long ", count: 1_000))) }
         for _ in 0 ..< (number == 4 ? 40 : 2) { try friends.append(.link(ObjectLink(table: table, key: first.key))) }
     }
 
@@ -222,7 +223,7 @@ enum StoreContentFuzz {
         }
     }
 
-    private static func write(_ session: Session) throws {
+    static func write(_ session: Session) throws {
         try session.beginWrite()
         try attempt { try addPerson(session, 90) }
         try attempt { try addMark(session) }

@@ -77,6 +77,21 @@ import Testing
         }
     }
 
+    /// Fields of every page and value that a file has, so that none is left out when the format grows.
+    @Test func everyKindOfFieldIsChanged() throws {
+        let names = try StoreFieldsFuzz.names()
+        for kind in [
+            "head page bytes", "slot level", "slot entries", "slot branches", "slot leaves", "slot extents",
+            "slot journal pages", "slot log steps", "older slot version", "branch entries", "branch key's end",
+            "child page", "leaf offset", "leaf value bytes", "extent byte count", "record bytes", "record entries",
+            "header rows per cluster", "schema table", "schema type", "state next key", "state live rows",
+            "tail rows", "tail bitmap", "tail's chunk rows", "chunk rows", "chunk width", "chunk's elements rows",
+            "bitmap rows", "bitmap word", "list node children", "list node child's elements", "list leaf rows",
+            "index block entries", "index block value width", "long value byte", "commit sections",
+            "commit section bytes",
+        ] { #expect(names.contains { $0.hasPrefix(kind) }, "\(kind)") }
+    }
+
     @Test func aTargetThatFailsIsNoticed() throws {
         let target = FuzzTarget.alwaysFails
         #expect(throws: Finding.self) { try [UInt8]([1, 2]).withUnsafeBytes { try target.run($0) } }
