@@ -144,6 +144,7 @@ enum {
     MOTTE_E_SECOND_COPY = -609,
     MOTTE_E_LOCK_FAILED = -610,
     MOTTE_E_WRONG_KEY = -611,
+    MOTTE_E_FILE_MOVED = -612,
 
     /* Resources, callbacks, the rest. */
     MOTTE_E_OUT_OF_HANDLES = -701,
@@ -498,6 +499,9 @@ motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
  *    "schema_version"    int     higher than the file's: the file is migrated; lower: SCHEMA_MISMATCH
  *    "delete_if_migration_needed"  bool  rather an empty file than a migration
  *    "max_live_versions" int     beginning a write is BUSY while more versions than this are shown
+ *    "open_timeout"      int     milliseconds that opening waits for others: for who opens, compacts or deletes the
+ *                                file, and for a writer where the schema has to be changed; -1: for ever. Unless set,
+ *                                30000
  *    "seed_path"         string  a file that is copied to the path if there is none
  *    "lock_directory"    string  for the files that processes share; the same for everybody
  *    "immutable"         bool    nothing can change the file while it is open: only reads, no files beside it
@@ -722,7 +726,9 @@ typedef struct motte_counters {
 /** Opens or creates a file or a store in memory and applies the schema. The calling thread becomes the owner.
  *  Thread: any. Result: O. Errors: FILE_NOT_FOUND, PERMISSION_DENIED, NOT_A_MOTTE_FILE, CORRUPTED, UNSUPPORTED_FORMAT,
  *  SCHEMA_INVALID, SCHEMA_MISMATCH, READ_ONLY, SECOND_COPY, LOCK_FAILED, MAP_FULL, DISK_FULL, OUT_OF_HANDLES,
- *  WRONG_KEY, UNSUPPORTED. */
+ *  WRONG_KEY, UNSUPPORTED; BUSY and TIMEOUT when others kept it longer than the option "open_timeout" says; REENTRANT
+ *  when the schema has to be changed and the calling thread is in a write of that file; FILE_MOVED when the file that
+ *  was there before is still open somewhere, or its users do not share what lies beside it. */
 motte_status motte_realm_open(const motte_config *config, motte_realm **out_realm);
 
 /** Ends the realm; an open write is rolled back. All its handles answer MOTTE_E_CLOSED from now on; its tokens are
@@ -734,11 +740,14 @@ motte_status motte_realm_close(motte_realm *realm);
  *  Thread: owner. Result: H. */
 motte_status motte_realm_info(const motte_realm *realm, motte_realm_details *out_details);
 
-/** Waits for the writer's place, advances to the newest version, delivers pending changes and begins to write. Callbacks
- *  that run meanwhile may change objects; commit, cancel and close are REENTRANT in them. After any error, CALLBACK
- *  too, no write is open, and what callbacks changed in it is undone.
+/** Waits for the writer's place, advances to the newest version, delivers pending changes and begins to write. A
+ *  negative timeout is none. Where another realm of the same thread is in the write that would be waited for, the
+ *  answer comes at once: REENTRANT without a timeout, else TIMEOUT. FILE_MOVED: the file, or one that processes share
+ *  beside it, was deleted, renamed or replaced while it was open; close it everywhere, then open what is there.
+ *  Callbacks that run meanwhile may change objects; commit, cancel and close are REENTRANT in them. After any error,
+ *  CALLBACK too, no write is open, and what callbacks changed in it is undone.
  *  Thread: owner. Result: -. Errors: TIMEOUT, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, SCHEMA_CHANGED,
- *  LOCK_FAILED, CALLBACK. */
+ *  LOCK_FAILED, FILE_MOVED, CALLBACK. */
 motte_status motte_realm_begin_write(motte_realm *realm, int64_t timeout_ms);
 
 /** Makes the changes durable, shows them to others and delivers them to this realm's own tokens. `flags` is 0. After a

@@ -16,6 +16,8 @@ final class ConfigBox: Box {
     var durability = Durability.full
     var schemaVersion: UInt64?
     var maximumLiveVersions: Int?
+    /// nil: unless it is set.
+    var openTimeoutMilliseconds: Int64?
     var lockDirectory: String?
     var seedPath: String?
     var deletesInsteadOfMigrating = false
@@ -38,6 +40,7 @@ final class ConfigBox: Box {
         copy.durability = durability
         copy.schemaVersion = schemaVersion
         copy.maximumLiveVersions = maximumLiveVersions
+        copy.openTimeoutMilliseconds = openTimeoutMilliseconds
         copy.lockDirectory = lockDirectory
         copy.seedPath = seedPath
         copy.deletesInsteadOfMigrating = deletesInsteadOfMigrating
@@ -61,6 +64,7 @@ final class ConfigBox: Box {
         }
         options.schemaVersion = schemaVersion
         options.maximumLiveVersions = maximumLiveVersions
+        if let openTimeoutMilliseconds { options.openTimeoutMilliseconds = openTimeoutMilliseconds }
         options.lockDirectory = lockDirectory
         options.seedPath = seedPath
         options.migration.deletesInsteadOfMigrating = deletesInsteadOfMigrating
@@ -179,7 +183,7 @@ public func motte_config_set_queue(_ config: OpaquePointer?, _ queue: OpaquePoin
 private enum OptionName {
     static let settable = [
         "map_size", "durability", "rows_per_cluster", "schema_version", "delete_if_migration_needed",
-        "max_live_versions", "seed_path", "lock_directory", "immutable",
+        "max_live_versions", "open_timeout", "seed_path", "lock_directory", "immutable",
     ]
 
     static func unknown(_ name: String) -> DatabaseError {
@@ -202,6 +206,7 @@ public func motte_config_set_option(
         case "schema_version": config.box.schemaVersion = UInt64(try positive(value, name, from: 0))
         case "delete_if_migration_needed": config.box.deletesInsteadOfMigrating = try flag(value, name)
         case "max_live_versions": config.box.maximumLiveVersions = try positive(value, name)
+        case "open_timeout": config.box.openTimeoutMilliseconds = Int64(try positive(value, name, from: -1))
         case "seed_path": config.box.seedPath = try text(value, name)
         case "lock_directory": config.box.lockDirectory = try text(value, name)
         case "immutable": config.box.isImmutable = try flag(value, name)
@@ -266,6 +271,7 @@ private func option(_ name: String, _ config: ConfigBox) throws(DatabaseError) -
     case "schema_version": return config.schemaVersion.map { ValueView.int(Int64(clamping: $0)).cValue }
     case "delete_if_migration_needed": return ValueView.bool(config.deletesInsteadOfMigrating).cValue
     case "max_live_versions": return config.maximumLiveVersions.map { ValueView.int(Int64($0)).cValue }
+    case "open_timeout": return config.openTimeoutMilliseconds.map { ValueView.int($0).cValue }
     case "seed_path": return try config.seedPath.map { path throws(DatabaseError) in try kept(path, config) }
     case "lock_directory":
         return try config.lockDirectory.map { path throws(DatabaseError) in try kept(path, config) }

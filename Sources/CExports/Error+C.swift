@@ -64,6 +64,7 @@ private func text(_ code: ErrorCode) -> (name: StaticString, message: StaticStri
     case .secondCopy: ("MOTTE_E_SECOND_COPY", "Another copy of this library has the file open in this process.")
     case .lockFailed: ("MOTTE_E_LOCK_FAILED", "The file could not be locked.")
     case .wrongKey: ("MOTTE_E_WRONG_KEY", "The encryption key is not the file's, or one of the two is missing.")
+    case .fileMoved: ("MOTTE_E_FILE_MOVED", "The file, or one shared beside it, was deleted or replaced while open.")
     case .outOfHandles: ("MOTTE_E_OUT_OF_HANDLES", "All handles are in use.")
     case .outOfMemory: ("MOTTE_E_OUT_OF_MEMORY", "Memory could not be allocated.")
     case .callback: ("MOTTE_E_CALLBACK", "A callback returned an error.")

@@ -166,7 +166,8 @@ int motte_shim_test_byte(int descriptor, int64_t offset) {
 
 int motte_shim_test_bytes_except(int descriptor, int64_t first, int64_t count, int64_t but) {
     struct flock below = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = but - first };
-    struct flock above = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = but + 1, .l_len = first + count - but - 1 };
+    struct flock above = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = but + 1 };
+    above.l_len = first + count - but - 1;
     /* A length of 0 would mean the rest of the file. */
     if (below.l_len > 0 && fcntl(descriptor, F_OFD_GETLK, &below) == -1) return errno;
     if (above.l_len > 0 && fcntl(descriptor, F_OFD_GETLK, &above) == -1) return errno;
@@ -174,8 +175,8 @@ int motte_shim_test_bytes_except(int descriptor, int64_t first, int64_t count, i
     return is_free ? 0 : EAGAIN;
 }
 
-/* Only what is needed is asked for: a look at a file's times makes file systems stamp its next write anew, and the flush
- * behind that write then writes the inode as well. */
+/* Only what is needed is asked for: a look at a file's times makes file systems stamp its next write anew, and the
+ * flush behind that write then writes the inode as well. */
 static int identity(int directory, const char *path, int flags, uint64_t *device, uint64_t *inode) {
     struct statx facts;
     if (statx(directory, path, flags | AT_STATX_DONT_SYNC, STATX_INO, &facts) == 0) {
@@ -189,6 +190,13 @@ static int identity(int directory, const char *path, int flags, uint64_t *device
     *device = older.st_dev;
     *inode = older.st_ino;
     return 0;
+}
+
+int motte_shim_has_name(int descriptor) {
+    struct statx facts;
+    if (statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_NLINK, &facts) == 0) return facts.stx_nlink > 0;
+    struct stat older;
+    return errno != ENOSYS || fstat(descriptor, &older) != 0 || older.st_nlink > 0;
 }
 
 int motte_shim_file_identity(const char *path, uint64_t *device, uint64_t *inode) {

@@ -15,13 +15,35 @@ enum PageRegistry {
     // Only touched holding the open-files lock.
     nonisolated(unsafe) private static var files: [FileIdentity: SharedPages] = [:]
     nonisolated(unsafe) private static var memories: [String: MemoryPages] = [:]
-    /// Files that one thread has to itself for a while.
-    nonisolated(unsafe) private static var reserved: Set<FileIdentity> = []
+    /// Files that one thread has to itself for a while, with the fork generation of its process: a forked child has no
+    /// such thread.
+    nonisolated(unsafe) private static var reserved: [FileIdentity: UInt32] = [:]
 
+    /// Waits for other processes as long as the options say, but not holding the lock: other files can be opened and
+    /// closed meanwhile, and the process can fork.
     static func open(_ options: PageStoreOptions) throws(DatabaseError) -> PageStore {
+        if let key = options.encryptionKey { try PageCipher.checkKey(key) }
+        let deadline = Deadline(milliseconds: options.openTimeoutMilliseconds)
+        var attempt = options
+        attempt.openTimeoutMilliseconds = 0
+        var pause: Int64 = 250
+        while true {
+            do throws(DatabaseError) {
+                return try openNow(attempt)
+            } catch {
+                // What somebody else holds for a while is marked so.
+                guard error.details.systemError == EAGAIN, error.code == .busy || error.code == .timeout,
+                    deadline.remaining(atMost: 1) > 0
+                else { throw error }
+            }
+            usleep(UInt32(pause))
+            pause = min(2 * pause, 4_000)
+        }
+    }
+
+    private static func openNow(_ options: PageStoreOptions) throws(DatabaseError) -> PageStore {
         motte_shim_open_files_lock()
         defer { motte_shim_open_files_unlock() }
-        if let key = options.encryptionKey { try PageCipher.checkKey(key) }
         if let disk = options.disk { return handle(on: try TreePages.open(disk, options), options) }
         switch options.location {
         case .memory(let identifier): return try openMemory(identifier, options)
@@ -58,20 +80,31 @@ enum PageRegistry {
         }
         try place.checkFileSystem()
         try place.linkSharedPath()
-        let isOpenHere = files[identity]?.isOfThisProcess == true || reserved.contains(identity)
+        let isOpenHere = isReserved(identity) || former(at: place) != nil
         guard !isOpenHere, let attachment = try ExclusiveAttachment.take(place) else {
             throw DatabaseError(
                 .busy,
                 "'\(place.path)' is open \(isOpenHere ? "in this process" : "in another process");"
                     + " try again when everybody has closed it", path: place.path)
         }
-        reserved.insert(identity)
+        reserved[identity] = motte_shim_fork_generation()
         return attachment
+    }
+
+    private static func isReserved(_ identity: FileIdentity) -> Bool {
+        reserved[identity] == motte_shim_fork_generation()
+    }
+
+    /// Who has a file open in this process that meets others at the place, whichever file that is.
+    private static func former(at place: FilePlace) -> SharedPages? {
+        files.values.first { pages in
+            pages.isOfThisProcess && (pages.fileIdentity == place.identity || pages.sidecarPath == place.sidecarPath)
+        }
     }
 
     static func giveBack(_ identity: FileIdentity) {
         motte_shim_open_files_lock()
-        reserved.remove(identity)
+        reserved[identity] = nil
         motte_shim_open_files_unlock()
     }
 
@@ -86,9 +119,10 @@ enum PageRegistry {
             try pages.checkKey(options.encryptionKey)
             return handle(on: pages, options)
         }
-        if let identity = place.identity, reserved.contains(identity) {
+        if let identity = place.identity, isReserved(identity) {
             throw DatabaseError(.busy, "'\(path)' is being compacted or deleted; open it when that is done", path: path)
         }
+        if !options.immutable, former(at: place) != nil { throw .formerFileIsOpen(path, inThisProcess: true) }
         let pages: SharedPages
         switch try pager(place, options) {
         case .lmdb:

@@ -29,7 +29,7 @@ package final class Database: Sendable {
     }
 
     /// Databases by their page store, which is one per file and process.
-    private static let open = Locked<[ObjectIdentifier: WeakDatabase]>([:])
+    private static let open = Locked<[ObjectIdentifier: WeakDatabase]>(ofProcess: [:])
 
     package static func open(_ options: PageStoreOptions) throws(DatabaseError) -> Database {
         try joined(try PageStore.open(options))
@@ -143,20 +143,20 @@ package final class Database: Sendable {
     // MARK: Writing
 
     /// Takes the write lock (waiting at most `timeoutMilliseconds`, for ever if negative), moves `snapshot` to the
-    /// newest
-    /// version and opens a write on it.
+    /// newest version and opens a write on it. `holder` is who would have to end it.
     /// With `maximumLiveVersions`, it refuses to add to more versions than that.
     package func beginWrite(
-        on snapshot: Snapshot, timeoutMilliseconds: Int64 = -1, maximumLiveVersions: Int? = nil
+        on snapshot: Snapshot, timeoutMilliseconds: Int64 = -1, maximumLiveVersions: Int? = nil,
+        as holder: WriteHolder? = nil
     ) throws(DatabaseError) -> WriteTransaction {
-        let lock = try lockForWriting(on: snapshot, timeoutMilliseconds, maximumLiveVersions)
+        let lock = try lockForWriting(on: snapshot, timeoutMilliseconds, maximumLiveVersions, holder)
         return WriteTransaction(base: snapshot, database: self, by: .own(lock))
     }
 
     private func lockForWriting(
-        on snapshot: Snapshot, _ timeoutMilliseconds: Int64, _ maximumLiveVersions: Int?
+        on snapshot: Snapshot, _ timeoutMilliseconds: Int64, _ maximumLiveVersions: Int?, _ holder: WriteHolder?
     ) throws(DatabaseError) -> WriteLock {
-        let lock = try pages.lockForWriting(timeoutMilliseconds: timeoutMilliseconds)
+        let lock = try pages.lockForWriting(timeoutMilliseconds: timeoutMilliseconds, as: holder)
         do throws(DatabaseError) {
             _ = try advance(snapshot)
             if let maximumLiveVersions { try checkLiveVersions(maximumLiveVersions) }
@@ -169,9 +169,10 @@ package final class Database: Sendable {
 
     /// The same for several writes in turn that become durable together.
     package func beginGroup(
-        on snapshot: Snapshot, timeoutMilliseconds: Int64 = -1, maximumLiveVersions: Int? = nil
+        on snapshot: Snapshot, timeoutMilliseconds: Int64 = -1, maximumLiveVersions: Int? = nil,
+        as holder: WriteHolder? = nil
     ) throws(DatabaseError) -> PageGroup {
-        let lock = try lockForWriting(on: snapshot, timeoutMilliseconds, maximumLiveVersions)
+        let lock = try lockForWriting(on: snapshot, timeoutMilliseconds, maximumLiveVersions, holder)
         return try PageGroup(pages, lock: lock)
     }
 

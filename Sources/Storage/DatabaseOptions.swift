@@ -4,3 +4,4 @@ import MottePages
 package typealias DatabaseOptions = PageStoreOptions
 package typealias Cancellation = WaitCancellation
 package typealias WriteGroup = PageGroup
+package typealias WriteHolder = MottePages.WriteHolder

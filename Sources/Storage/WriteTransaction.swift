@@ -159,16 +159,27 @@ package final class WriteTransaction: RowSource {
         switch right {
         case .own(let lock):
             try database.pages.commit(batch, lock: lock, version: next)
-            // Still under the lock, so that the snapshot is exactly the version just made.
-            try database.advance(base, to: try database.pages.snapshot(), after: self)
+            // Still under the lock, so that the snapshot is exactly the version just made. It is there: should it not
+            // be possible to pin it just now, it is read from memory.
+            show((try? database.pages.snapshot()) ?? (try? base.pages.with(batch, as: next)))
         case .group(let group):
             // A version that changes the schema is known to all by its number, so it must never be taken back.
-            let newest = try group.add(batch, version: next, alone: newCatalog != nil)
-            try database.advance(base, to: newest, after: self)
+            show(try group.add(batch, version: next, alone: newCatalog != nil))
         }
         handOver(next)
         close()
         return next
+    }
+
+    /// Moves the base snapshot to what was committed. A failure is none of the commit; the snapshot then moves when it
+    /// is refreshed, or when the next write begins.
+    private func show(_ newest: PageSnapshot?) {
+        guard let newest else { return }
+        do throws(DatabaseError) {
+            try database.advance(base, to: newest, after: self)
+        } catch {
+            return
+        }
     }
 
     package func cancel() {

@@ -60,6 +60,7 @@ package enum ErrorCode: Int32, Sendable, CaseIterable {
     case secondCopy = -609
     case lockFailed = -610
     case wrongKey = -611
+    case fileMoved = -612
 
     // Resources, callbacks, the rest.
     case outOfHandles = -701

@@ -25,6 +25,41 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
 
     // MARK: Files
 
+    @Test func openingWaitsForAWriterAsLongAsItMay() throws {
+        let realm = try fresh()
+        var other = realm.configuration
+        other.objectTypes = [Train.self, Driver.self, Letter.self]
+        realm.beginWrite()
+        // On this thread the session there is would be found: so on another, which waits.
+        for timeout in [0, 0.05] {
+            other.openTimeout = timeout
+            let configuration = other
+            let code = try inAThread { () -> Realm.Error.Code? in
+                do {
+                    _ = try Realm(configuration: configuration)
+                    return nil
+                } catch let error as Realm.Error { return error.code }
+            }
+            #expect(code == .fail)
+        }
+        realm.cancelWrite()
+        let configuration = other
+        #expect(try inAThread { try Realm(configuration: configuration).schema["Letter"] != nil })
+    }
+
+    @Test func aFileThatGoesTakesNoWrites() throws {
+        let realm = try fresh()
+        try train(realm, 1)
+        try FileManager.default.removeItem(at: try #require(realm.configuration.fileURL))
+        do {
+            try train(realm, 2)
+            Issue.record("wrote")
+        } catch let error as Realm.Error {
+            #expect(error.code == .fileOperationFailed && error.localizedDescription.contains("deleted or renamed"))
+        }
+        #expect(!realm.isInWriteTransaction && realm.objects(Train.self).count == 1)
+    }
+
     @Test func rules271To276OpeningAndCopying() throws {
         let missing = URL(fileURLWithPath: "/nonexistent-folder/file.realm")
         do {

@@ -87,6 +87,55 @@ import Testing
         withExtendedLifetime(waiting) {}
     }
 
+    /// A slot of a dead process that is tested, then taken by a new one, then cleared: the new one lost its pins. Its
+    /// process may have the same id, as in another container.
+    @Test(arguments: [UInt64(77), 78]) func aSlotTakenSinceItWasTestedIsNotCleared(process: UInt64) throws {
+        let scratch = try Scratch()
+        let path = scratch.path() + "-shared"
+        func attach() throws -> Sidecar {
+            motte_shim_open_files_lock()
+            defer { motte_shim_open_files_unlock() }
+            return try Sidecar(attaching: path, mode: 0o600, timeoutMilliseconds: 1_000)
+        }
+        func detach(_ sidecar: Sidecar) {
+            motte_shim_open_files_lock()
+            defer { motte_shim_open_files_unlock() }
+            sidecar.detach()
+        }
+        let sidecar = try attach()
+        let other = open(path, O_RDWR | O_CLOEXEC)
+        defer { close(other) }
+        func store(_ word: UInt64, _ offset: Int) {
+            var word = word
+            #expect(pwrite(other, &word, 8, off_t(offset)) == 8)
+        }
+        let slot = 5
+        store(77 | 1 << 32, SidecarLayout.slotOffset(slot))
+        let tested = sidecar.claim(slot)
+        #expect(motte_shim_test_byte(other, SidecarLayout.slotByte(slot)) == 0)
+
+        // Another process clears and claims it, and pins version 41.
+        store(process | 2 << 32, SidecarLayout.slotOffset(slot))
+        #expect(motte_shim_lock_byte(other, SidecarLayout.slotByte(slot), Int32(MOTTE_SHIM_EXCLUSIVE)) == 0)
+        store(42, SidecarLayout.pinRowOffset(slot))
+        sidecar.clear(slot, ifStill: tested)
+
+        #expect(sidecar.otherSlots() == [slot])
+        #expect(PagePins(sidecar).protected(and: []).versions == [41])
+        // Its death is found by the next test.
+        #expect(motte_shim_lock_byte(other, SidecarLayout.slotByte(slot), Int32(MOTTE_SHIM_UNLOCK)) == 0)
+        #expect(PagePins(sidecar).protected(and: []).versions == [])
+        #expect(sidecar.otherSlots() == [])
+        // Two claims of one process differ.
+        let first = sidecar.claim(sidecar.ownSlot)
+        #expect(sidecar.process(sidecar.ownSlot) == getpid())
+        #expect(motte_shim_lock_byte(other, SidecarLayout.attachByte, Int32(MOTTE_SHIM_SHARED)) == 0)
+        detach(sidecar)
+        let again = try attach()
+        #expect(again.claim(again.ownSlot) != first)
+        detach(again)
+    }
+
     /// Between two looks at a path another process may have made the file, or what a link leads to; that is no link
     /// that leads nowhere.
     @Test func aFileThatCameToBeSinceIsThere() throws {

@@ -47,8 +47,8 @@ static inline void motte_shim_track_reads(void) {
 void motte_shim_open_files_lock(void);
 void motte_shim_open_files_unlock(void);
 
-/* A mutex that lives as long as the process and guards something of the whole process: fork() waits for it, too, and the
- * child gets it free and what it guards whole. Not called while holding it. */
+/* A mutex that lives as long as the process and guards something of the whole process: fork() waits for it, too, and
+ * the child gets it free and what it guards whole. Not called while holding it. */
 void motte_shim_keep_through_fork(pthread_mutex_t *mutex);
 
 /* Descriptors that a forked child must not keep, because open-file-description locks live as long as any copy of the
@@ -78,6 +78,9 @@ int motte_shim_test_bytes_except(int descriptor, int64_t first, int64_t count, i
 /* Which file is at a path, or open. Cheap, and leaves the file's times alone. 0, or errno. */
 int motte_shim_file_identity(const char *path, uint64_t *device, uint64_t *inode);
 int motte_shim_descriptor_identity(int descriptor, uint64_t *device, uint64_t *inode);
+/* Whether a file that is open still has a name: not when it was deleted, or another was renamed to its name. A third of
+ * what looking at its path takes. */
+int motte_shim_has_name(int descriptor);
 /* Takes LMDB's own kind of lock (POSIX, of the process) on one byte again, in case something lost it. */
 int motte_shim_lock_byte_of_process(int descriptor, int64_t offset);
 

@@ -57,7 +57,7 @@ extension Session {
         try movingToNewest { snapshot throws(DatabaseError) in
             let pages = try database.beginGroup(
                 on: snapshot, timeoutMilliseconds: timeoutMilliseconds,
-                maximumLiveVersions: options.maximumLiveVersions)
+                maximumLiveVersions: options.maximumLiveVersions, as: writeHolder)
             group = SessionGroup(pages, base: snapshot.copy())
         }
     }

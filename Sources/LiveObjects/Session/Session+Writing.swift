@@ -13,7 +13,7 @@ extension Session {
             try movingToNewest { snapshot throws(DatabaseError) in
                 write = try database.beginWrite(
                     on: snapshot, timeoutMilliseconds: timeoutMilliseconds,
-                    maximumLiveVersions: options.maximumLiveVersions)
+                    maximumLiveVersions: options.maximumLiveVersions, as: writeHolder)
             }
         }
         writeSerial &+= 1

@@ -62,6 +62,10 @@ package final class Session: @unchecked Sendable {
 
     /// What was shown before the present move, while somebody observes and has not yet been told of it.
     package internal(set) var previous: Snapshot?
+    /// As whom it has the write lock.
+    private(set) lazy var writeHolder = WriteHolder(
+        thread: owner >= SessionConfinement.elsewhere ? 0 : owner, isCurrent: confinement.currency)
+
     /// Set for sessions that belong to something else than a thread; its check stands in for that of the thread.
     private let confinement: SessionConfinement
 
@@ -267,6 +271,7 @@ package final class Session: @unchecked Sendable {
         if isFrozen || owner == SessionConfinement.elsewhere { return }
         if owner == Self.nobody || motte_shim_fork_generation() != forkGeneration { throw refusal() }
         owner = motte_shim_thread_serial()
+        writeHolder.leaveThread()
     }
 
     func checkIsNotDelivering(_ action: String) throws(DatabaseError) {

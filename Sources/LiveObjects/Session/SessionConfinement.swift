@@ -27,6 +27,14 @@ package enum SessionConfinement: Sendable {
         }
     }
 
+    /// `isHere` of what belongs to no thread alone.
+    var currency: (@Sendable () -> Bool)? {
+        switch self {
+        case .thread: nil
+        case .custom(_, _, let isHere): isHere
+        }
+    }
+
     package var name: String {
         switch self {
         case .thread: "another thread"

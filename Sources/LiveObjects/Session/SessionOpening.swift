@@ -1,4 +1,5 @@
 /// The way from options to an open store whose schema is the declared one.
+import CMotteShim
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
@@ -19,6 +20,7 @@ struct SessionOpening {
     func run() throws(DatabaseError) -> (Database, Snapshot) {
         let declared = try options.schema?.validated()
         try prepareFile()
+        let began = motte_shim_monotonic_ms()
         let database = try Database.open(options.databaseOptions)
         if options.maximumLiveVersions != nil { database.limitLiveVersions() }
         let snapshot = try database.snapshot()
@@ -26,7 +28,10 @@ struct SessionOpening {
             if options.isReadOnly || options.isImmutable {
                 try snapshot.showForReading(declared)
             } else {
-                let plan = try database.reconcile(request(declared, database), on: snapshot)
+                var request = request(declared, database)
+                let limit = options.openTimeoutMilliseconds
+                if limit >= 0 { request.timeoutMilliseconds = max(0, limit - (motte_shim_monotonic_ms() - began)) }
+                let plan = try database.reconcile(request, on: snapshot)
                 if plan.action != .nothing { options.openingNote?(.schema(plan)) }
             }
         }

@@ -17,6 +17,7 @@ extension SessionOptions {
         options.immutable = isImmutable
         options.mapSizeBytes = mapSizeBytes
         options.rowsPerCluster = rowsPerCluster
+        options.openTimeoutMilliseconds = openTimeoutMilliseconds
         return options
     }
 }

@@ -40,6 +40,9 @@ package struct SessionOptions: Sendable {
     package var mapSizeBytes: Int?
     /// Beginning a write fails while more versions than this are pinned. nil: any number may be.
     package var maximumLiveVersions: Int?
+    /// How long opening waits for others: for who opens, compacts or deletes the file, and for a writer where the
+    /// schema has to be changed. Negative: no limit; 0: not at all.
+    package var openTimeoutMilliseconds: Int64 = 30_000
     /// Copied to the path when there is no file there yet.
     package var seedPath: String?
     /// Asked when the file is opened and nobody else has it open: size of the file and bytes in use; true compacts it.

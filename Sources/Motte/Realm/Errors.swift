@@ -72,7 +72,7 @@ extension Realm {
             case .permissionDenied: .filePermissionDenied
             case .notAMotteFile, .corrupted, .wrongKey: .invalidDatabase
             case .unsupportedFormat: .unsupportedFileFormatVersion
-            case .inputOutput, .lockFailed: .fileOperationFailed
+            case .inputOutput, .lockFailed, .fileMoved: .fileOperationFailed
             case .diskFull: .outOfDiskSpace
             case .mapFull: .addressSpaceExhausted
             case .secondCopy: .incompatibleLockFile

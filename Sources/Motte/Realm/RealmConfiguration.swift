@@ -38,6 +38,9 @@ extension Realm {
         public var isDurable = true
         /// Where the files that processes share are put, for a file in a directory that cannot be written.
         public var lockDirectory: URL?
+        /// How many seconds opening waits for others: for who opens, compacts or deletes the file, and for a writer
+        /// where the schema has to be changed. Negative: without limit; 0: not at all.
+        public var openTimeout: TimeInterval = 30
         /// How many objects of a class a new file stores together, 1 to 65,536; nil: 1,904 in page files of Motte,
         /// 480 in others. Fewer make it larger, and cheaper to change one of many values. Classes with wide values get
         /// 480 where this is more.
@@ -70,7 +73,7 @@ extension Realm {
             return folder.appendingPathComponent("default.realm")
         }
 
-        private static let shared = Locked<Configuration?>(nil)
+        private static let shared = Locked<Configuration?>(ofProcess: nil)
 
         /// What `Realm()` opens. Changing a copy changes nothing until it is assigned.
         public static var defaultConfiguration: Configuration {

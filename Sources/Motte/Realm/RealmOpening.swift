@@ -17,7 +17,7 @@ package enum RealmOpening {
         init(_ session: RealmSession) { self.session = session }
     }
 
-    private static let sessions = Locked<[Key: WeakSession]>([:])
+    private static let sessions = Locked<[Key: WeakSession]>(ofProcess: [:])
 
     /// The session of this place, opened if there is none: at the newest version, or at that of a reference.
     package static func open(
@@ -84,6 +84,7 @@ package enum RealmOpening {
         options.seedPath = configuration.seedFilePath?.path
         options.rowsPerCluster = configuration.rowsPerCluster
         options.lockDirectory = configuration.lockDirectory?.path
+        options.openTimeoutMilliseconds = openTimeout(configuration)
         options.maximumLiveVersions = configuration.maximumNumberOfActiveVersions.map { Int(clamping: $0) }
         if !configuration.isDurable { options.durability = .relaxed }
         options.openingNote = { note(name, $0) }
@@ -91,6 +92,12 @@ package enum RealmOpening {
             try Migration.run(step, configuration)
         }
         return options
+    }
+
+    private static func openTimeout(_ configuration: Realm.Configuration) -> Int64 {
+        let milliseconds = (configuration.openTimeout * 1000).rounded()
+        // More than that many milliseconds, or no number, is no limit.
+        return milliseconds >= 0 && milliseconds < 1e15 ? Int64(milliseconds) : -1
     }
 
     /// Changes that take long, or take something away, are for everybody who operates the program to know of.

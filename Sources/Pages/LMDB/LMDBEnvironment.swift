@@ -21,6 +21,9 @@ final class LMDBEnvironment: @unchecked Sendable {  // @unchecked: the pointer i
     private let longestNode: Int
     /// Holds an open-file-description lock on byte 0 of LMDB's lock file; -1 when there is none.
     private var lockDescriptor: Int32 = -1
+    let lockPath: String
+    /// nil where LMDB has none.
+    private(set) var lockFile: FileIdentity?
 
     static let defaultMapSize = 16 << 30
     private static let smallestMapSize = 64 << 20
@@ -47,6 +50,7 @@ final class LMDBEnvironment: @unchecked Sendable {  // @unchecked: the pointer i
         (environment, self.mapSizeBytes) = try LMDBEnvironment.open(
             sharedPath ?? path, flags, mode, mapSizeBytes)
         self.path = path
+        lockPath = (sharedPath ?? path) + "-lock"
         self.isWritable = isWritable
         var facts = MDB_stat()
         mdb_env_stat(environment, &facts)
@@ -55,7 +59,7 @@ final class LMDBEnvironment: @unchecked Sendable {  // @unchecked: the pointer i
         longestNode = ((pageBytes - LMDBEnvironment.pageHeader) / 2 & ~1) - 2
         do throws(DatabaseError) {
             try useDatabase()
-            if sidecar != nil { try holdLockFile((sharedPath ?? path) + "-lock") }
+            if sidecar != nil { try holdLockFile(lockPath) }
         } catch {
             mdb_env_close(environment)
             throw error
@@ -132,7 +136,11 @@ final class LMDBEnvironment: @unchecked Sendable {  // @unchecked: the pointer i
             throw DatabaseError(.outOfHandles, "this process has too many Motte files open", path: path)
         }
         lockDescriptor = descriptor
+        lockFile = FileIdentity(of: descriptor)
     }
+
+    /// False once its name leads to another, or to none.
+    var hasLockFile: Bool { lockDescriptor < 0 || motte_shim_has_name(lockDescriptor) != 0 }
 
     /// LMDB marks a process with readers by a POSIX lock on the byte of its process id, which anything that closes a
     /// descriptor of the lock file in this process drops. Taking it again is cheap and harmless.

@@ -34,25 +34,37 @@ extension LMDBPages {
     ) throws(DatabaseError) -> LMDBPages {
         // One process at a time opens: so none meets a file that another is still making.
         guard try sidecar.lockForOpening(Deadline(milliseconds: options.openTimeoutMilliseconds)) else {
-            throw DatabaseError(.timeout, "another process is opening '\(given.path)' for too long", path: given.path)
+            throw DatabaseError(
+                .timeout, "another process is opening '\(given.path)' for too long", path: given.path,
+                systemError: EAGAIN)
         }
         defer { sidecar.unlockForOpening() }
         let place = try given.refreshed(options)
-        if place.sizeBytes > 0 { try FileCheck.check(place.path) }
+        if place.sizeBytes > 0 {
+            try FileCheck.check(place.path)
+        } else if sidecar.isFileOpenElsewhere() {
+            throw .formerFileIsOpen(place.path, inThisProcess: false)
+        }
         let environment = try LMDBEnvironment(
             place.path, sharedPath: place.sharedPath, isWritable: place.isWritable, sidecar: sidecar, mode: place.mode,
             mapSizeBytes: mapSizeBytes, durability: options.durability)
+        var presence: FilePresence?
         do throws(DatabaseError) {
             let header: FileHeader
             if let existing = try existingHeader(environment) {
                 header = existing
             } else {
                 header = try makeHeader(environment, options)
+                if options.durability != .none { place.flushDirectory() }
             }
-            guard sidecar.checkFile(header.fileUUID) else {
-                throw DatabaseError(
-                    .busy, "'\(place.path)' was replaced while the file before it is open; close that first",
-                    path: place.path)
+            let identity = try identity(of: place.path)
+            let found = try FilePresence(place.path, sidecar.identity, sidecarPath: sidecar.path)
+            presence = found
+            guard found.identity == identity, sidecar.checkFile(header.fileUUID, identity) else {
+                throw DatabaseError.formerFileIsOpen(place.path, inThisProcess: false)
+            }
+            if let lockFile = environment.lockFile, !sidecar.checkLockFile(lockFile.inode) {
+                throw DatabaseError.sharedFileMoved(place.lockPath, beside: place.path)
             }
             guard !header.isReadOnlyForUs || options.readOnly else {
                 throw DatabaseError(
@@ -60,9 +72,11 @@ extension LMDBPages {
                     path: place.path)
             }
             environment.clearDeadReaders()
-            return LMDBPages(environment, sidecar, try identity(of: place.path), header, options.faults)
+            sidecar.markOpened()
+            return LMDBPages(environment, sidecar, found, identity, header, options.faults)
         } catch {
             environment.close()
+            presence?.close()
             throw error
         }
     }
@@ -83,7 +97,7 @@ extension LMDBPages {
             guard let header = try existingHeader(environment) else {
                 throw DatabaseError(.notAMotteFile, "'\(place.path)' is not a Motte file", path: place.path)
             }
-            return LMDBPages(environment, nil, try identity(of: place.path), header, options.faults)
+            return LMDBPages(environment, nil, nil, try identity(of: place.path), header, options.faults)
         } catch {
             environment.close()
             throw error

@@ -22,6 +22,7 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
     let identity: FileIdentity
     let environment: LMDBEnvironment
     private let sidecar: Sidecar?
+    private let presence: FilePresence?
     /// The file has a feature we do not know how to keep right.
     private let isReadOnlyForUs: Bool
     private let currentLock = Lock()
@@ -33,14 +34,15 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
     private var idle: [OpaquePointer] = []
     private static let mostIdle = 4
 
-    /// Takes over the environment and the sidecar.
+    /// Takes over the environment, the sidecar and the presence.
     init(
-        _ environment: LMDBEnvironment, _ sidecar: Sidecar?, _ identity: FileIdentity, _ header: FileHeader,
-        _ faults: FaultInjection?
+        _ environment: LMDBEnvironment, _ sidecar: Sidecar?, _ presence: FilePresence?, _ identity: FileIdentity,
+        _ header: FileHeader, _ faults: FaultInjection?
     ) {
         self.environment = environment
         isReadOnlyForUs = header.isReadOnlyForUs
         self.sidecar = sidecar
+        self.presence = presence
         self.identity = identity
         super.init(
             path: environment.path, signal: sidecar?.makeSignal() ?? PrivateSignalWords().makeSignal(),
@@ -57,7 +59,21 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
         idle = []
         idleLock.unlock()
         environment.close()
+        presence?.close()
         sidecar?.detach()
+    }
+
+    override var sidecarPath: String? { sidecar?.path }
+
+    override func checkPlace(isBeginning: Bool) throws(DatabaseError) {
+        guard let sidecar, let presence else { return }
+        guard isBeginning else {
+            if !presence.hasName { throw FileIdentity.moved(path, FileIdentity(at: path)) }
+            return
+        }
+        try identity.checkIsAt(path)
+        if !sidecar.hasName { throw .sharedFileMoved(sidecar.path, beside: path) }
+        if !environment.hasLockFile { throw .sharedFileMoved(environment.lockPath, beside: path) }
     }
 
     // MARK: Reading.

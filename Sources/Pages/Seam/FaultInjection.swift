@@ -6,6 +6,8 @@ package final class FaultInjection: @unchecked Sendable {  // @unchecked: the st
     private let lock = Lock()
     private var commits = 0
     private var failures: [Int: ErrorCode] = [:]
+    private var failingPins = 0
+    private var pinsToFail = 0
 
     /// A deliberate mistake of our own pager, to see that tests find such a one: pages of the versions that must be
     /// kept are used again. Set before opening.
@@ -33,10 +35,26 @@ package final class FaultInjection: @unchecked Sendable {  // @unchecked: the st
         failures[commits + number] = code
     }
 
+    /// From the next commit on, so many versions cannot be pinned.
+    package func failPins(afterNextCommit count: Int) {
+        lock.lock()
+        defer { lock.unlock() }
+        pinsToFail = count
+    }
+
+    func willPin() throws(DatabaseError) {
+        lock.lock()
+        defer { lock.unlock() }
+        guard failingPins > 0 else { return }
+        failingPins -= 1
+        throw DatabaseError(.outOfHandles, "pinning a version was made to fail by the test")
+    }
+
     func willCommit() throws(DatabaseError) {
         lock.lock()
         defer { lock.unlock() }
         commits += 1
+        (failingPins, pinsToFail) = (failingPins + pinsToFail, 0)
         guard let code = failures.removeValue(forKey: commits) else { return }
         throw DatabaseError(code, "commit \(commits) was made to fail by the test")
     }

@@ -51,17 +51,28 @@ package final class PageGroup {
             try flush()
             try store.commit(batch, lock: lock, version: version)
             flushed = version
-            base = try store.snapshot()
-            newest = base
+            // As in `flush`: it is there.
+            if let pinned = try? store.snapshot() {
+                base = pinned
+                newest = pinned
+                changes = MemoryTree()
+                waitingBytes = 0
+            } else {
+                keep(batch, version)
+            }
             return newest
         }
         guard version > newest.version else {
             throw DatabaseError(.internal, "commit \(version.rawValue) does not follow \(newest.version.rawValue)")
         }
+        keep(batch, version)
+        return newest
+    }
+
+    private func keep(_ batch: borrowing PageBatch, _ version: Version) {
         changes.apply(batch.effectiveEntries(), rememberingDeletions: true)
         waitingBytes += batch.byteCount
         newest = LayeredSnapshot(base, changes, version)
-        return newest
     }
 
     /// Nothing that was added is lost track of before this has returned. After a failure the group takes no more.

@@ -72,7 +72,11 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     // MARK: Reading.
 
     /// The newest version, pinned. Cheap when nothing was committed since the last call.
-    package func snapshot() throws(DatabaseError) -> PageSnapshot { try pages().snapshot() }
+    package func snapshot() throws(DatabaseError) -> PageSnapshot {
+        let pages = try pages()
+        try pages.faults?.willPin()
+        return try pages.snapshot()
+    }
 
     /// The newest version that was made known; may lag behind the file for a moment when a committer died.
     package var latestVersion: Version {
@@ -87,12 +91,14 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     // MARK: Writing.
 
     /// Waits for the right to commit: first come, first served within the process, and fair between processes.
-    /// Throws `.timeout` after the time allowed (negative: never; 0: at once) or when the wait is cancelled.
+    /// Throws `.timeout` after the time allowed (negative: never; 0: at once) or when the wait is cancelled. Where it
+    /// would wait for the calling thread it throws at once, `.reentrant` if that would be for ever, else `.timeout`,
+    /// and names EDEADLK. `.fileMoved`: the file, or one that is shared beside it, was deleted, moved or replaced.
     package func lockForWriting(
-        timeoutMilliseconds: Int64, cancellation: WaitCancellation? = nil
+        timeoutMilliseconds: Int64, cancellation: WaitCancellation? = nil, as holder: WriteHolder? = nil
     ) throws(DatabaseError) -> WriteLock {
         let pages = try pagesForWriting()
-        return try pages.lockForWriting(Deadline(milliseconds: timeoutMilliseconds), cancellation)
+        return try pages.lockForWriting(Deadline(milliseconds: timeoutMilliseconds), cancellation, as: holder)
     }
 
     /// Makes the batch the state of `version`, which must be above every version before. When it returns, the commit is

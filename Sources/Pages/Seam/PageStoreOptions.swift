@@ -56,8 +56,8 @@ package struct PageStoreOptions: Sendable {
     package var writeMemoryBytes = SpoolPlan.defaultMemoryBytes
     /// False where no byte may reach a disk but through the store itself; so it is with a key.
     package var mayUseSpoolFile = true
-    /// How long to wait for another process that is opening the same file.
-    package var openTimeoutMilliseconds: Int64 = 10_000
+    /// How long to wait for another process that opens, compacts or deletes the same file; negative: no limit.
+    package var openTimeoutMilliseconds: Int64 = 30_000
     /// Pages of the journal of our own pager, for a journal that is made while this is open; 0: none. nil: the
     /// environment variable MOTTE_JOURNAL_PAGES, else as suits the file's size.
     package var journalPages: Int?

@@ -16,6 +16,8 @@ struct Deadline {
         limit = overflow ? nil : sum
     }
 
+    var isEndless: Bool { limit == nil }
+
     /// What is left, but at most `slice`; 0 or less when the time is over.
     func remaining(atMost slice: Int64) -> Int64 {
         guard let limit else { return slice }

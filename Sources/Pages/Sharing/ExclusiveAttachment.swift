@@ -12,8 +12,13 @@ import MotteValues
 
 struct ExclusiveAttachment: ~Copyable {
     private let descriptor: Int32
+    /// Against those who have another sidecar.
+    private let presence: FilePresence
 
-    private init(_ descriptor: Int32) { self.descriptor = descriptor }
+    private init(_ descriptor: Int32, _ presence: FilePresence) {
+        self.descriptor = descriptor
+        self.presence = presence
+    }
 
     /// nil when somebody else is attached. Called holding the open-files lock.
     static func take(_ place: FilePlace) throws(DatabaseError) -> ExclusiveAttachment? {
@@ -25,7 +30,17 @@ struct ExclusiveAttachment: ~Copyable {
             throw DatabaseError(.outOfHandles, "this process has too many Motte files open", path: path)
         }
         let status = motte_shim_lock_byte(descriptor, SidecarLayout.attachByte, Int32(MOTTE_SHIM_EXCLUSIVE))
-        if status == 0 { return ExclusiveAttachment(descriptor) }
+        if status == 0 {
+            do throws(DatabaseError) {
+                guard let identity = FileIdentity(of: descriptor) else {
+                    throw SystemError.error(errno, "look at", path)
+                }
+                return ExclusiveAttachment(descriptor, try FilePresence(place.path, identity, sidecarPath: path))
+            } catch {
+                forget(descriptor)
+                throw error
+            }
+        }
         forget(descriptor)
         guard status == EAGAIN else { throw SystemError.error(status, "lock", path) }
         return nil
@@ -36,5 +51,11 @@ struct ExclusiveAttachment: ~Copyable {
         close(descriptor)
     }
 
-    deinit { Self.forget(descriptor) }
+    /// Not called holding the open-files lock.
+    deinit {
+        motte_shim_open_files_lock()
+        presence.close()
+        Self.forget(descriptor)
+        motte_shim_open_files_unlock()
+    }
 }

@@ -7,6 +7,12 @@
 import CMotteShim
 import MotteValues
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 // @unchecked: the count is only touched holding 'useLock'; the rest is constant or the subclasses' to guard.
 class SharedPages: @unchecked Sendable {
     final let path: String
@@ -14,6 +20,7 @@ class SharedPages: @unchecked Sendable {
     final let observers: ObserverPositions
     final let faults: FaultInjection?
     private final let queue = WriteQueue()
+    private final let holder = Locked<WriteHolder?>(nil)
     private final let forkGeneration = motte_shim_fork_generation()
     private let useLock = Lock()
     private final var userCount = 0
@@ -39,6 +46,10 @@ class SharedPages: @unchecked Sendable {
     var encryptionKey: [UInt8]? { nil }
     /// nil for a store without a file.
     var fileIdentity: FileIdentity? { nil }
+    /// Where the processes that have the file open meet; nil if they do not.
+    var sidecarPath: String? { nil }
+    /// Throws when the file, or one that processes share beside it, is not at its path any more. Called by a writer.
+    func checkPlace(isBeginning: Bool) throws(DatabaseError) {}
     func snapshot() throws(DatabaseError) -> PageSnapshot { throw SharedPages.missing }
     /// The version a snapshot would have, perhaps without taking one.
     func newestVersion() throws(DatabaseError) -> Version { try snapshot().version }
@@ -118,8 +129,9 @@ class SharedPages: @unchecked Sendable {
     // MARK: Writing.
 
     final func lockForWriting(
-        _ deadline: Deadline, _ cancellation: WaitCancellation?
+        _ deadline: Deadline, _ cancellation: WaitCancellation?, as newHolder: WriteHolder? = nil
     ) throws(DatabaseError) -> WriteLock {
+        if isHeldHere { throw waitsForItself(deadline) }
         guard queue.acquire(deadline, cancellation) else { throw timeout }
         do throws(DatabaseError) {
             guard try lockAcrossProcesses(deadline, cancellation) else { throw timeout }
@@ -127,14 +139,20 @@ class SharedPages: @unchecked Sendable {
             queue.release()
             throw error
         }
+        holder.withLock { $0 = newHolder }
         beginUse()
         let lock = WriteLock(self)
+        try checkPlace(isBeginning: true)
         // The holder before may have died between its commit and its wake.
         signal.publish(try newestVersionForWriter())
         return lock
     }
 
+    /// Whether the calling thread is the one that has the write lock, and would wait for itself.
+    final var isHeldHere: Bool { holder.withLock { $0 }?.isHere ?? false }
+
     final func releaseWriteLock() {
+        holder.withLock { $0 = nil }
         unlockAcrossProcesses()
         queue.release()
     }
@@ -142,6 +160,7 @@ class SharedPages: @unchecked Sendable {
     final func commit(_ batch: borrowing PageBatch, _ version: Version) throws(DatabaseError) {
         if let refusal = batch.refusal { throw refusal }
         try faults?.willCommit()
+        try checkPlace(isBeginning: false)
         let entries = batch.effectiveEntries()
         if let first = entries.first, first.key.elementsEqual(FileHeader.key) {
             throw DatabaseError(.internal, "the header record is written by the commit alone")
@@ -159,6 +178,14 @@ class SharedPages: @unchecked Sendable {
     }
 
     final var waitingWriterCount: Int { queue.waiterCount }
+
+    /// Who would wait as long as he may hears the same as if he had; who would wait for ever is told not to.
+    private final func waitsForItself(_ deadline: Deadline) -> DatabaseError {
+        DatabaseError(
+            deadline.isEndless ? .reentrant : .timeout,
+            "'\(path)' is in a write that this thread has begun and would wait for; commit or cancel that one first, or"
+                + " use it", path: path, systemError: EDEADLK)
+    }
 
     private final var timeout: DatabaseError {
         DatabaseError(.timeout, "another writer held '\(path)' for longer than the time allowed", path: path)

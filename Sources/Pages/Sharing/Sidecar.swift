@@ -13,6 +13,8 @@ import MotteValues
 
 final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touched atomically, the rest is constant
     let path: String
+    /// Which file it is, by whatever name.
+    let identity: FileIdentity
     private let descriptor: Int32
     private let base: UnsafeMutableRawPointer
     private var slot = 0
@@ -20,13 +22,7 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     /// Called holding the open-files lock. `mode` are the permissions of the file it belongs to.
     init(attaching path: String, mode: mode_t, timeoutMilliseconds: Int64) throws(DatabaseError) {
         self.path = path
-        descriptor = try Sidecar.openFile(path, mode)
-        do throws(DatabaseError) {
-            base = try Sidecar.enter(descriptor, path, Deadline(milliseconds: timeoutMilliseconds))
-        } catch {
-            Sidecar.closeFile(descriptor)
-            throw error
-        }
+        (descriptor, base, identity) = try Sidecar.attach(path, mode, Deadline(milliseconds: timeoutMilliseconds))
         do throws(DatabaseError) {
             slot = try claimSlot(Deadline(milliseconds: timeoutMilliseconds))
         } catch {
@@ -45,6 +41,9 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         Sidecar.closeFile(descriptor)
     }
 
+    /// False once it was deleted or replaced: whoever comes next finds another one.
+    var hasName: Bool { motte_shim_has_name(descriptor) != 0 }
+
     // MARK: What it says.
 
     func makeSignal() -> CommitSignal {
@@ -52,8 +51,11 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
             futex: word32(SidecarLayout.versionWordOffset), number: word64(SidecarLayout.versionOffset), keeping: self)
     }
 
-    /// The first to know the file's UUID writes it down; another file under the same name is then found out.
-    func checkFile(_ uuid: FileHeader.UUID) -> Bool {
+    /// The first to know the file's UUID and which one it is writes them down; another file under the same name is then
+    /// found out, also an older copy of the same one. Called holding the opening lock.
+    func checkFile(_ uuid: FileHeader.UUID, _ file: FileIdentity?) -> Bool {
+        if let file, !isWrittenDown(file.inode, SidecarLayout.inodeOffset) { return false }
+        if let file, !isWrittenDown(file.device &+ 1, SidecarLayout.deviceOffset) { return false }
         let high = word64(SidecarLayout.uuidOffset)
         let low = word64(SidecarLayout.uuidOffset + 8)
         if motte_shim_load64(high) == 0 {
@@ -61,6 +63,14 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
             _ = motte_shim_compare_exchange64(high, 0, uuid.high)
         }
         return motte_shim_load64(high) == uuid.high && motte_shim_load64(low) == uuid.low
+    }
+
+    /// The same of LMDB's lock file, by its inode.
+    func checkLockFile(_ inode: UInt64) -> Bool { isWrittenDown(inode, SidecarLayout.lockFileOffset) }
+
+    private func isWrittenDown(_ value: UInt64, _ offset: Int) -> Bool {
+        _ = motte_shim_compare_exchange64(word64(offset), 0, value)
+        return motte_shim_load64(word64(offset)) == value
     }
 
     func publishOldestObserved(_ version: Version?) {
@@ -72,10 +82,7 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     func oldestObserved() -> Version? {
         var oldest: UInt64?
         for other in 0 ..< SidecarLayout.slotCount where isTaken(other) {
-            if other != slot, motte_shim_test_byte(descriptor, SidecarLayout.slotByte(other)) == 0 {
-                clear(other)
-                continue
-            }
+            guard isAlive(other) else { continue }
             let value = motte_shim_load64(word64(SidecarLayout.slotOffset(other) + SidecarLayout.slotOldest))
             if value != 0 { oldest = min(oldest ?? value, value) }
         }
@@ -84,13 +91,10 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
 
     /// Whether a live process with this id is attached; everyone who reads the file through Motte is.
     func isAttached(_ process: Int32) -> Bool {
-        for other in 0 ..< SidecarLayout.slotCount where isTaken(other) {
-            let offset = SidecarLayout.slotOffset(other)
-            guard motte_shim_load64(word64(offset + SidecarLayout.slotProcess)) == UInt64(process) else { continue }
-            if other == slot { return true }
-            if motte_shim_test_byte(descriptor, SidecarLayout.slotByte(other)) != 0 { return true }
+        (0 ..< SidecarLayout.slotCount).contains { other in
+            isTaken(other) && self.process(other) == process
+                && (other == slot || motte_shim_test_byte(descriptor, SidecarLayout.slotByte(other)) != 0)
         }
-        return false
     }
 
     // MARK: Pins and durability, for our own pager.
@@ -102,14 +106,14 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
 
     func isAlive(_ other: Int) -> Bool {
         if other == slot { return true }
+        // Before the test: by the time it has been made the slot may have gone to somebody else.
+        let claim = claim(other)
         if motte_shim_test_byte(descriptor, SidecarLayout.slotByte(other)) != 0 { return true }
-        clear(other)
+        clear(other, ifStill: claim)
         return false
     }
 
-    func process(_ slot: Int) -> Int32 {
-        Int32(truncatingIfNeeded: motte_shim_load64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess)))
-    }
+    func process(_ slot: Int) -> Int32 { Int32(truncatingIfNeeded: claim(slot)) }
 
     func pinRow(_ slot: Int) -> UnsafeMutablePointer<UInt64> { word64(SidecarLayout.pinRowOffset(slot)) }
 
@@ -225,6 +229,34 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         close(descriptor)
     }
 
+    /// Opens and enters; again when the sidecar that was opened has been deleted with its database meanwhile, and
+    /// whoever comes next would open another.
+    private static func attach(
+        _ path: String, _ mode: mode_t, _ deadline: Deadline
+    ) throws(DatabaseError) -> (Int32, UnsafeMutableRawPointer, FileIdentity) {
+        while true {
+            let descriptor = try openFile(path, mode)
+            do throws(DatabaseError) {
+                let base = try enter(descriptor, path, deadline)
+                guard let identity = FileIdentity(of: descriptor) else {
+                    munmap(base, SidecarLayout.byteCount)
+                    throw SystemError.error(errno, "look at", path)
+                }
+                if FileIdentity(at: path) == identity { return (descriptor, base, identity) }
+                munmap(base, SidecarLayout.byteCount)
+                guard deadline.remaining(atMost: 1) > 0 else { throw keptElsewhere(path) }
+            } catch {
+                closeFile(descriptor)
+                throw error
+            }
+            closeFile(descriptor)
+        }
+    }
+
+    private static func keptElsewhere(_ path: String) -> DatabaseError {
+        DatabaseError(.busy, "another process keeps '\(path)' to itself", path: path, systemError: EAGAIN)
+    }
+
     /// Maps the sidecar and holds the shared attach lock; sets it up when nobody else is attached.
     private static func enter(
         _ descriptor: Int32, _ path: String, _ deadline: Deadline
@@ -243,9 +275,7 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
             if joined == 0 { return try mapExisting(descriptor, path) }
             guard joined == EAGAIN else { throw SystemError.error(joined, "lock", path) }
             // Somebody is setting up, or is compacting; both end.
-            guard deadline.remaining(atMost: 1) > 0 else {
-                throw DatabaseError(.busy, "another process keeps '\(path)' to itself", path: path)
-            }
+            guard deadline.remaining(atMost: 1) > 0 else { throw keptElsewhere(path) }
             usleep(500)
         }
     }
@@ -308,7 +338,7 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
 
     private func claimSlot(_ deadline: Deadline) throws(DatabaseError) -> Int {
         guard try lockByte(SidecarLayout.claimByte, deadline, nil) else {
-            throw DatabaseError(.busy, "another process keeps '\(path)' to itself", path: path)
+            throw Sidecar.keptElsewhere(path)
         }
         defer {
             _ = motte_shim_lock_byte(descriptor, SidecarLayout.claimByte, Int32(MOTTE_SHIM_UNLOCK))
@@ -318,12 +348,13 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         let start = motte_shim_own_start()
         let nonce = motte_shim_image_nonce()
         for other in 0 ..< SidecarLayout.slotCount where isTaken(other) {
+            let claim = claim(other)
             if motte_shim_test_byte(descriptor, SidecarLayout.slotByte(other)) == 0 {
-                clear(other)
+                clear(other, ifStill: claim)
                 continue
             }
             let offset = SidecarLayout.slotOffset(other)
-            guard motte_shim_load64(word64(offset + SidecarLayout.slotProcess)) == UInt64(process),
+            guard Int32(truncatingIfNeeded: claim) == process,
                 motte_shim_load64(word64(offset + SidecarLayout.slotStart)) == start
             else { continue }
             throw DatabaseError(
@@ -341,21 +372,29 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
             memset(base + SidecarLayout.pinRowOffset(free), 0, SidecarLayout.pinRowBytes)
             motte_shim_store64(word64(offset + SidecarLayout.slotStart), start)
             motte_shim_store64(word64(offset + SidecarLayout.slotNonce), nonce)
-            motte_shim_store64(word64(offset + SidecarLayout.slotProcess), UInt64(process))
+            let number = motte_shim_add32(word32(SidecarLayout.claimsOffset), 1)
+            let claim = UInt64(number) << 32 | UInt64(UInt32(bitPattern: process))
+            motte_shim_store64(word64(offset + SidecarLayout.slotProcess), claim)
             return free
         }
         throw DatabaseError(
             .busy, "\(SidecarLayout.slotCount) processes have the file of '\(path)' open already", path: path)
     }
 
-    private func isTaken(_ slot: Int) -> Bool {
-        motte_shim_load64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess)) != 0
+    private func isTaken(_ slot: Int) -> Bool { claim(slot) != 0 }
+
+    /// The process of a slot, and in the upper half the number of its claim: ids of processes come again, and two
+    /// containers on one file may have processes of the same id.
+    func claim(_ slot: Int) -> UInt64 {
+        motte_shim_load64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess))
     }
 
-    /// Frees the slot of a process that is gone: nobody holds its byte.
-    private func clear(_ slot: Int) {
-        let process = word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess)
-        _ = motte_shim_compare_exchange64(process, motte_shim_load64(process), 0)
+    /// Frees the slot of a process that is gone: nobody held its byte after `claim` was read. Another process may have
+    /// taken the slot since.
+    func clear(_ slot: Int, ifStill claim: UInt64) {
+        guard claim != 0 else { return }
+        let word = word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess)
+        _ = motte_shim_compare_exchange64(word, claim, 0)
     }
 
     private func word32(_ offset: Int) -> UnsafeMutablePointer<UInt32> {

@@ -38,7 +38,8 @@ extension TreePages {
             // One process at a time opens: so none meets a file that another is still making.
             guard try sidecar.lockForOpening(Deadline(milliseconds: options.openTimeoutMilliseconds)) else {
                 throw DatabaseError(
-                    .timeout, "another process is opening '\(place.path)' for too long", path: place.path)
+                    .timeout, "another process is opening '\(place.path)' for too long", path: place.path,
+                    systemError: EAGAIN)
             }
             defer { sidecar.unlockForOpening() }
             return try open(place, sidecar, options)
@@ -51,7 +52,7 @@ extension TreePages {
     /// For who has the file to itself: no locks, nothing shared, not in the registry.
     static func openUnshared(_ place: FilePlace, _ options: PageStoreOptions) throws(DatabaseError) -> TreePages {
         let disk = try FileDisk(place.path, isWritable: false, making: nil)
-        return try open(disk, nil, try identity(place), isWritable: false, options)
+        return try open(disk, nil, try identity(place), isWritable: false, nil, options)
     }
 
     static func checkHead(_ place: FilePlace) throws(DatabaseError) {
@@ -65,12 +66,28 @@ extension TreePages {
     ) throws(DatabaseError) -> TreePages {
         var place = try given.refreshed(options)
         if place.sizeBytes == 0 {
+            guard !sidecar.isFileOpenElsewhere() else {
+                throw .formerFileIsOpen(place.path, inThisProcess: false)
+            }
             try make(place, options)
             place = try given.refreshed(options)
         }
         let isWritable = place.isWritable
+        let identity = try identity(place)
         let disk = try FileDisk(place.path, isWritable: isWritable, making: nil)
-        return try open(disk, sidecar, try identity(place), isWritable: isWritable, options)
+        let presence: FilePresence
+        do throws(DatabaseError) {
+            presence = try FilePresence(place.path, sidecar.identity, sidecarPath: sidecar.path)
+        } catch {
+            disk.close()
+            throw error
+        }
+        do throws(DatabaseError) {
+            return try open(disk, sidecar, identity, isWritable: isWritable, presence, options)
+        } catch {
+            presence.close()
+            throw error
+        }
     }
 
     private static func identity(_ place: FilePlace) throws(DatabaseError) -> FileIdentity {
@@ -81,21 +98,25 @@ extension TreePages {
     /// A disk that nobody else uses, as tests do. An empty one is made into a store.
     static func open(_ disk: any Disk, _ options: PageStoreOptions) throws(DatabaseError) -> TreePages {
         if try disk.byteCount() == 0 { try format(disk, options) }
-        return try open(disk, nil, nil, isWritable: !options.readOnly, options)
+        return try open(disk, nil, nil, isWritable: !options.readOnly, nil, options)
     }
 
     /// Takes over the disk, also when it throws; the sidecar only when it does not.
     private static func open(
-        _ disk: any Disk, _ sidecar: Sidecar?, _ identity: FileIdentity?, isWritable: Bool, _ options: PageStoreOptions
+        _ disk: any Disk, _ sidecar: Sidecar?, _ identity: FileIdentity?, isWritable: Bool,
+        _ presence: FilePresence?, _ options: PageStoreOptions
     ) throws(DatabaseError) -> TreePages {
         do throws(DatabaseError) {
             var options = options
             options.journalPages = try chosenJournalPages(options)
             let head = try head(disk)
-            if let sidecar, !sidecar.checkFile(head.uuid) {
+            // Replaced between two looks at its path; the next attempt finds one file.
+            if let presence, presence.identity != identity {
                 throw DatabaseError(
-                    .busy, "'\(disk.path)' was replaced while the file before it is open; close that first",
-                    path: disk.path)
+                    .busy, "'\(disk.path)' is being replaced; open it again", path: disk.path, systemError: EAGAIN)
+            }
+            if let sidecar, !sidecar.checkFile(head.uuid, identity) {
+                throw .formerFileIsOpen(disk.path, inThisProcess: false)
             }
             let cipher = try head.cipher(options.encryptionKey, disk.path)
             let size = try disk.byteCount()
@@ -117,8 +138,8 @@ extension TreePages {
             return TreePages(
                 Parts(
                     disk: disk, image: image, newest: newest, passedOver: passedOver, header: header, byteCount: size,
-                    slotVersions: versions, sidecar: sidecar, isOpenElsewhere: isOpenElsewhere, identity: identity,
-                    isWritable: isWritable), options)
+                    slotVersions: versions, sidecar: sidecar, presence: presence, isOpenElsewhere: isOpenElsewhere,
+                    identity: identity, isWritable: isWritable), options)
         } catch {
             disk.close()
             throw error
@@ -180,7 +201,6 @@ extension TreePages {
         let disk = try FileDisk(place.path, isWritable: true, making: temporary)
         defer { disk.close() }
         try format(disk, options)
-        if options.durability == .full { try temporary.flush() }
         if let identity = place.identity {
             try temporary.replace(place.path, identity)
         } else {
@@ -223,7 +243,7 @@ extension TreePages {
         try image.write([PageRun(start: slot.tree.page, count: 1)])
         try image.write(slot)
         try image.writeHead(header.fileUUID)
-        if options.durability == .full { try disk.flush() }
+        if options.durability != .none { try disk.flush() }
     }
 }
 

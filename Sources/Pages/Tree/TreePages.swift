@@ -17,6 +17,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
     let passedOver: PassedOver?
     let journalPages: Int?
     private let sidecar: Sidecar?
+    private let presence: FilePresence?
     private let isWritable: Bool
     private let lock = Lock()
     /// The newest version that may be shown.
@@ -52,6 +53,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         var byteCount: Int
         var slotVersions: [UInt64]
         var sidecar: Sidecar?
+        var presence: FilePresence?
         var isOpenElsewhere: Bool
         var identity: FileIdentity?
         var isWritable: Bool
@@ -69,6 +71,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         seenEnd = parts.byteCount
         let sidecar = parts.sidecar
         self.sidecar = sidecar
+        presence = parts.presence
         identity = parts.identity
         durability = options.durability
         isWritable = parts.isWritable && !parts.header.isReadOnlyForUs
@@ -97,7 +100,21 @@ final class TreePages: SharedPages, @unchecked Sendable {
     override func closeFile() {
         seal()
         disk.close()
+        presence?.close()
         sidecar?.detach()
+    }
+
+    override var sidecarPath: String? { sidecar?.path }
+
+    override func checkPlace(isBeginning: Bool) throws(DatabaseError) {
+        guard let identity, let sidecar, let presence else { return }
+        guard isBeginning else {
+            if !presence.hasName { throw FileIdentity.moved(path, FileIdentity(at: path)) }
+            return
+        }
+        try identity.checkIsAt(path)
+        // A sidecar that was only renamed is safe as well: who has another one is refused the file, see `FilePresence`.
+        if !sidecar.hasName { throw .sharedFileMoved(sidecar.path, beside: path) }
     }
 
     // MARK: Reading.
@@ -491,11 +508,13 @@ final class TreePages: SharedPages, @unchecked Sendable {
 
     /// Holds the write lock, so that the newest version stays the newest while it is walked.
     override func check() throws(DatabaseError) -> [PageProblem] {
-        let writing = canWrite ? try lockForWriting(Deadline(milliseconds: 10_000), nil) : nil
+        // In a write of one's own nothing else can come in between.
+        let isHeldHere = isHeldHere
+        let writing = canWrite && !isHeldHere ? try lockForWriting(Deadline(milliseconds: 10_000), nil) : nil
         defer { writing?.release() }
         let snapshot = try snapshot()
         var check = TreeCheck(image, snapshot.root, shown: snapshot.version.rawValue)
-        try check.run(isQuiet: writing != nil)
+        try check.run(isQuiet: writing != nil || isHeldHere)
         return check.problems
     }
 }

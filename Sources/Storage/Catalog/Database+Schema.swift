@@ -23,6 +23,8 @@ package struct SchemaRequest {
     package var populate: ((WriteTransaction) throws(DatabaseError) -> Void)?
     /// `populate` also fills what is added to a file that is there.
     package var populatesAdditions = false
+    /// For the write lock; negative: no limit.
+    package var timeoutMilliseconds: Int64 = -1
 
     package init(_ declared: Schema, version: UInt64? = nil) {
         self.declared = declared
@@ -81,7 +83,8 @@ extension Database {
     ) throws(DatabaseError) -> SchemaPlan {
         let foreseen = try snapshot.plan(request)
         guard foreseen.action != .nothing else { return foreseen }
-        let write = try beginWrite(on: snapshot)
+        let write = try beginWrite(
+            on: snapshot, timeoutMilliseconds: request.timeoutMilliseconds, as: .callingThread)
         do throws(DatabaseError) {
             // Another process may have done it in the meantime.
             let plan = try snapshot.plan(request)

@@ -60,6 +60,7 @@ class Code(enum.IntEnum):
     SECOND_COPY = -609
     LOCK_FAILED = -610
     WRONG_KEY = -611
+    FILE_MOVED = -612
     OUT_OF_HANDLES = -701
     OUT_OF_MEMORY = -702
     CALLBACK = -801
@@ -332,6 +333,11 @@ class LockFailedError(StorageError):
 
 class WrongKeyError(StorageError):
     code = Code.WRONG_KEY
+
+
+class FileMovedError(StorageError):
+    """The file, or one that processes share beside it, was deleted, renamed or replaced while it was open."""
+    code = Code.FILE_MOVED
 
 
 class OutOfHandlesError(ResourceError):

@@ -37,6 +37,7 @@ def open(
     rows_per_cluster: Optional[int] = None,
     progress: Optional[Progress] = None,
     encryption_key: Optional[bytes] = None,
+    timeout: Optional[float] = None,
 ) -> Database:
     """Opens or creates a database.
 
@@ -57,6 +58,8 @@ def open(
     everybody. `map_size` is the most bytes the file can grow to. `rows_per_cluster`, 1 to 65536, is how many rows of a
     class a new file stores together; fewer make it larger, and cheaper to change one of many values. Classes with wide
     values get 480 where this is more.
+    `timeout` is how many seconds opening waits for others, 30 if it is not given: for who opens, compacts or deletes
+    the file, and for a writer where the schema has to be changed. A negative one waits for ever.
     `encryption_key`, 64 bytes, encrypts a new file and opens one that is; another key is a `WrongKeyError`.
     """
     if (path is None) == (in_memory is None):
@@ -68,6 +71,7 @@ def open(
         "max_live_versions": max_live_versions, "immutable": immutable or None,
         "lock_directory": None if lock_directory is None else os.fspath(lock_directory), "map_size": map_size,
         "rows_per_cluster": rows_per_cluster,
+        "open_timeout": None if timeout is None else -1 if timeout < 0 else round(timeout * 1000),
     }
     steps = Steps(
         compact=compact_on_launch,

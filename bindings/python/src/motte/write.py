@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import sys
 import time
 from collections.abc import Iterable
@@ -42,7 +43,12 @@ class Write:
             try:
                 database._realm.begin_write(min(left, SLICE_MS))
                 break
-            except errors.WriteTimeoutError:
+            except errors.WriteTimeoutError as error:
+                if error.system_error == errno.EDEADLK:
+                    # Another database of this thread is in a write, which cannot end meanwhile.
+                    if deadline is None:
+                        raise errors.ReentrantError(error.message) from None
+                    raise
                 if deadline is not None and left <= SLICE_MS:
                     raise
             except BaseException:

@@ -1,0 +1,227 @@
+// Files that are deleted, renamed or replaced while they are open, and side files to which the same happens: nobody is
+// told that a commit is there which nobody will find, and no two writers work without seeing each other.
+import CMotteShim
+import MotteValues
+import TestSupport
+import Testing
+
+@testable import MottePages
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+@Suite(.serialized) struct MovedFileTests {
+    private func isRefused(_ test: TestStore, _ part: String, _ form: StoreForm) throws {
+        let error = try failure { try test.store.commitNext([("name", Array("second".utf8))]) }
+        #expect(error.code == .fileMoved, "\(form): \(error)")
+        #expect(error.message.contains(part), "\(form): \(error)")
+        #expect(error.message.contains(test.scratch.path()) && error.message.contains("close"), "\(error)")
+        // What there was can be read, and the lock is free again.
+        #expect(try test.store.snapshot().value("name") == Array("first".utf8))
+        #expect(try failure { try test.store.lockForWriting(timeoutMilliseconds: 0) }.code == .fileMoved)
+    }
+
+    @Test(arguments: StoreForm.files) func aDeletedFileTakesNoWrites(_ form: StoreForm) throws {
+        let test = try TestStore(form)
+        try test.commit([("name", Array("first".utf8))])
+        let path = test.scratch.path()
+        unlink(path)
+
+        try isRefused(test, "deleted or renamed", form)
+        let again = try failure { try PageStore.open(PageStoreOptions(path: path)) }
+        #expect(again.code == .fileMoved && again.message.contains("this process"), "\(again)")
+        #expect(Scratch.names(in: test.scratch.directory).first { $0 == "test.motte" } == nil)
+
+        test.store.close()
+        let new = try PageStore.open(PageStoreOptions(path: path))
+        #expect(try new.snapshot().version == Version(0))
+        try new.commitNext([("name", Array("new".utf8))])
+    }
+
+    @Test(arguments: StoreForm.files) func aRenamedFileTakesNoWrites(_ form: StoreForm) throws {
+        let test = try TestStore(form)
+        try test.commit([("name", Array("first".utf8))])
+        rename(test.scratch.path(), test.scratch.path("other.motte"))
+
+        try isRefused(test, "deleted or renamed", form)
+        rename(test.scratch.path("other.motte"), test.scratch.path())
+        // Where it was it can be written again.
+        try test.commit([("name", Array("second".utf8))])
+        #expect(try test.store.snapshot().value("name") == Array("second".utf8))
+    }
+
+    /// By an older copy of itself, which has the same identifiers inside.
+    @Test(arguments: StoreForm.files) func aReplacedFileTakesNoWrites(_ form: StoreForm) throws {
+        let test = try TestStore(form)
+        let path = test.scratch.path()
+        try test.store.commitNext([])
+        let older = try test.scratch.read()
+        try test.commit([("name", Array("first".utf8))])
+        try test.scratch.write(older, "older.motte")
+        rename(test.scratch.path("older.motte"), path)
+
+        try isRefused(test, "replaced", form)
+        #expect(try failure { try PageStore.open(TestStore.options(path)) }.code == .fileMoved)
+        let helper = try HelperProcess("count", path)
+        #expect(helper.line()?.hasPrefix("error fileMoved") == true)
+
+        test.store.close()
+        #expect(try PageStore.open(TestStore.options(path)).snapshot().value("name") == nil)
+    }
+
+    @Test(arguments: StoreForm.files) func aFileDeletedInTheMiddleOfAWriteTakesNoCommit(_ form: StoreForm) throws {
+        let test = try TestStore(form)
+        let lock = try test.store.lockForWriting(timeoutMilliseconds: 1_000)
+        var batch = PageBatch()
+        batch.put([9], [1])
+        unlink(test.scratch.path())
+
+        for _ in 0 ..< 2 {
+            #expect(try failure { try test.store.commit(batch, lock: lock, version: Version(1)) }.code == .fileMoved)
+        }
+        lock.release()
+        #expect(try test.store.snapshot().version == Version(0))
+    }
+
+    /// A side file that is only renamed leaves the writer alone, and others out.
+    @Test(arguments: StoreForm.files) func whoFindsNoSideFileMakesNoSecondOne(_ form: StoreForm) throws {
+        let test = try TestStore(form)
+        let path = test.scratch.path()
+        rename(path + "-shared", test.scratch.path("away"))
+        try test.commit([("name", Array("first".utf8))])
+        let helper = try HelperProcess("count", path)
+        #expect(helper.line()?.hasPrefix("error fileMoved") == true)
+        helper.join()
+        try test.commit([("name", Array("second".utf8))])
+        test.store.close()
+        #expect(try PageStore.open(TestStore.options(path)).snapshot().value("name") == Array("second".utf8))
+    }
+
+    /// Two writers with a lock each: the commits of one were gone, in a file that verified as sound.
+    @Test(arguments: StoreForm.files) func withoutTheSideFileThereIsNoSecondWriter(_ form: StoreForm) throws {
+        let test = try TestStore(form)
+        let path = test.scratch.path()
+        try test.commit([("name", Array("first".utf8))])
+        unlink(path + "-shared")
+
+        try isRefused(test, "test.motte-shared", form)
+        let helper = try HelperProcess("count", path)
+        let line = helper.line() ?? ""
+        #expect(line.hasPrefix("error fileMoved") && line.contains("-shared"), "\(form): \(line)")
+        // Compaction would put another file in its place.
+        #expect(try failure { _ = try PageStore.compact(try TestStore.options(path)) }.code == .busy)
+        helper.join()
+
+        test.store.close()
+        let store = try PageStore.open(TestStore.options(path))
+        #expect(try store.snapshot().value("name") == Array("first".utf8))
+        try store.commitNext([("name", Array("second".utf8))])
+    }
+
+    @Test func withoutTheLockFileOfLMDBThereIsNoSecondWriter() throws {
+        let test = try TestStore(.file)
+        let path = test.scratch.path()
+        try test.commit([("name", Array("first".utf8))])
+        unlink(path + "-lock")
+
+        try isRefused(test, "test.motte-lock", .file)
+        let helper = try HelperProcess("count", path)
+        #expect(helper.line()?.hasPrefix("error fileMoved") == true)
+        helper.join()
+        test.store.close()
+        try PageStore.open(TestStore.options(path)).commitNext([("name", Array("second".utf8))])
+    }
+
+    /// Each name has a side file of its own, each lock directory too.
+    @Test(arguments: StoreForm.files) func whoDoesNotShareTheSideFileIsRefused(_ form: StoreForm) throws {
+        let test = try TestStore(form)
+        let path = test.scratch.path(), other = test.scratch.path("other.motte")
+        try test.commit([("name", Array("first".utf8))])
+        try #require(link(path, other) == 0)
+
+        let helper = try HelperProcess("count", other)
+        let line = helper.line() ?? ""
+        #expect(line.hasPrefix("error fileMoved") && line.contains("another name"), "\(form): \(line)")
+        helper.join()
+        // In this process it is the file that is open.
+        let same = try PageStore.open(TestStore.options(other))
+        #expect(try same.sharedIdentity == test.store.sharedIdentity)
+        try test.commit([("name", Array("second".utf8))])
+        same.close()
+        test.store.close()
+
+        var options = try TestStore.options(other)
+        let alone = try PageStore.open(options)
+        #expect(try alone.snapshot().value("name") == Array("second".utf8))
+        alone.close()
+        let locks = try Scratch()
+        options.lockDirectory = locks.directory
+        let elsewhere = try PageStore.open(options)
+        let beside = try HelperProcess("count", other)
+        #expect(beside.line()?.hasPrefix("error fileMoved") == true)
+        beside.join()
+        elsewhere.close()
+    }
+
+    @Test(arguments: StoreForm.files)
+    func aFileDeletedWhileAnotherProcessHasItOpenIsNotMadeAnew(_ form: StoreForm) throws {
+        let scratch = try Scratch()
+        let path = scratch.path()
+        let first = try TestStore(form)
+        first.store.close()
+        let bytes = try first.scratch.read()
+        try scratch.write(bytes)
+        let helper = try HelperProcess("hold", path)
+        #expect(helper.line() == "locked")
+        unlink(path)
+
+        var options = PageStoreOptions(path: path)
+        options.pager = form == .file ? .lmdb : .own
+        let error = try failure { try PageStore.open(options) }
+        #expect(error.code == .fileMoved && error.message.contains("another process"), "\(error)")
+        #expect(!Scratch.names(in: scratch.directory).contains("test.motte"))
+
+        helper.kill()
+        #expect(try PageStore.open(options).snapshot().version == Version(0))
+    }
+
+    /// Waiting for another process holds up neither other files nor a fork.
+    @Test func openingWaitsAsLongAsItMayAndHoldsUpNobody() throws {
+        let test = try TestStore(.own)
+        test.store.close()
+        let path = test.scratch.path()
+        let other = open(path + "-shared", O_RDWR | O_CLOEXEC)
+        try #require(motte_shim_lock_byte(other, SidecarLayout.attachByte, Int32(MOTTE_SHIM_EXCLUSIVE)) == 0)
+        var options = PageStoreOptions(path: path)
+        options.openTimeoutMilliseconds = 0
+        let began = motte_shim_monotonic_ms()
+        #expect(try failure { try PageStore.open(options) }.code == .busy)
+        options.openTimeoutMilliseconds = 50
+        #expect(try failure { try PageStore.open(options) }.code == .busy)
+        let took = motte_shim_monotonic_ms() - began
+        #expect(took >= 50 && took < 5_000)
+
+        options.openTimeoutMilliseconds = -1
+        let endless = options
+        let opened = Locked<Result<Version, DatabaseError>?>(nil)
+        let thread = ThreadRun {
+            do throws(DatabaseError) {
+                let version = try PageStore.open(endless).snapshot().version
+                opened.withLock { $0 = .success(version) }
+            } catch {
+                opened.withLock { $0 = .failure(error) }
+            }
+        }
+        usleep(20_000)
+        let beside = try TestStore(.own)
+        try beside.commit([("name", [1])])
+        beside.store.close()
+        #expect(opened.withLock { $0 == nil })
+        close(other)
+        try thread.join()
+        #expect(try opened.withLock { try $0?.get() } == Version(0))
+    }
+}

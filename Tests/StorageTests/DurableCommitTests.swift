@@ -1,0 +1,83 @@
+// A commit that is in the file is never reported as failed: whatever cannot be done afterwards, such as pinning the
+// version just made, the write has ended, its version is there once, and the snapshot shows it.
+import MottePages
+import MotteSchemaModel
+import MotteValues
+import TestSupport
+import Testing
+
+@testable import MotteStorage
+
+@Suite struct DurableCommitTests {
+    private static let schema = "Person { id: int key, name: string? }"
+    private let folder = TemporaryDirectory()
+    private let faults = FaultInjection()
+
+    private func open(_ pager: PageStoreOptions.Pager, _ name: String) throws -> Database {
+        var options = PageStoreOptions(path: folder.file(name))
+        options.durability = .none
+        options.pager = pager
+        options.faults = faults
+        return try Database.open(options)
+    }
+
+    private func count(_ source: RowSource) throws -> Int {
+        try source.table(try #require(source.schema["Person"]?.tableKey)).liveCount
+    }
+
+    private func add(_ id: Int64, _ write: WriteTransaction) throws {
+        let type = try #require(write.schema["Person"])
+        _ = try write.create(try #require(type.tableKey), primaryKey: .int(id))
+    }
+
+    /// `pins` are how many versions cannot be pinned: that of the commit, then also what is tried next.
+    @Test(arguments: [PageStoreOptions.Pager.own, .lmdb], [1, 2])
+    func aVersionThatCannotBePinnedIsCommittedAllTheSame(_ pager: PageStoreOptions.Pager, pins: Int) throws {
+        let database = try open(pager, "\(pager)-\(pins).motte")
+        let snapshot = try database.snapshot()
+        let text = try SchemaText.parse(Self.schema)
+        // With a schema, too, which is read back from the version.
+        faults.failPins(afterNextCommit: pins)
+        _ = try? database.reconcile(text, on: snapshot)
+        while (try? database.pages.snapshot()) == nil {}
+        let base = try database.snapshot().version.rawValue
+        #expect(base == 1)
+
+        let second = try database.snapshot()
+        for number in 1 ... 3 {
+            let write = try database.beginWrite(on: second, timeoutMilliseconds: 0)
+            try add(Int64(number), write)
+            if number < 3 { faults.failPins(afterNextCommit: pins) }
+            #expect(try write.commit().rawValue == base + UInt64(number))
+            #expect(!write.isOpen)
+            #expect(try second.version.rawValue == base + UInt64(number) && count(second) == number)
+            while (try? database.pages.snapshot()) == nil {}
+        }
+        #expect(try count(try database.snapshot()) == 3)
+        #expect(try database.snapshot().verify().problems.isEmpty)
+    }
+
+    @Test(arguments: [PageStoreOptions.Pager.own, .lmdb])
+    func aMemberOfAGroupIsCommittedAllTheSame(_ pager: PageStoreOptions.Pager) throws {
+        let database = try open(pager, "group.motte")
+        let snapshot = try database.snapshot()
+        _ = try database.reconcile(try SchemaText.parse(Self.schema), on: snapshot)
+        let lock = try database.pages.lockForWriting(timeoutMilliseconds: 0)
+        let group = try PageGroup(database.pages, lock: lock)
+        var version = group.newest.version.rawValue
+        for number in 0 ..< 3 {
+            var batch = PageBatch()
+            batch.put([0x7F, UInt8(number)], [UInt8(number)])
+            version += 1
+            // By itself, and durable when this returns.
+            faults.failPins(afterNextCommit: number < 2 ? 1 : 0)
+            let newest = try group.add(batch, version: Version(version), alone: true)
+            #expect(newest.version.rawValue == version && group.flushed.rawValue == version)
+            #expect(try newest.get([0x7F, UInt8(number)])?.bytes.first == UInt8(number))
+            #expect(try newest.get([0x7F, 0])?.bytes.first == 0)
+        }
+        try group.flush()
+        group.release()
+        #expect(try database.pages.snapshot().version.rawValue == version)
+    }
+}
