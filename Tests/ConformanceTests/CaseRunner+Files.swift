@@ -18,6 +18,7 @@ extension CaseRunner {
         else if input.accept("version") { options.schemaVersion = UInt64(try input.needInteger()) }
         else if input.accept("reset") { options.migration.deletesInsteadOfMigrating = true }
         else if input.accept("live") { options.maximumLiveVersions = Int(try input.needInteger()) }
+        else if input.accept("patience") { options.openTimeoutMilliseconds = try input.needInteger() }
         else if input.accept("seed") { options.seedPath = try filePath(&input) }
         else if input.accept("locks") { options.lockDirectory = try filePath(&input) }
         else if input.accept("durability") {

@@ -23,7 +23,9 @@ extension CaseRunner {
         if input.accept("session") { try openSession(&input) }
         else if input.accept("file") { try writeFile(&input) }
         else if input.accept("truncate") { try truncateFile(&input) }
-        else if input.accept("folder") {
+        else if input.accept("unlink") {
+            try FileManager.default.removeItem(at: folder.appendingPathComponent(try fileName(&input)))
+        } else if input.accept("folder") {
             let path = folder.appendingPathComponent(try fileName(&input))
             try FileManager.default.createDirectory(at: path, withIntermediateDirectories: false)
         } else if input.accept("fails") { try fails(&input) }

@@ -49,21 +49,25 @@ static inline motte_prop prop_of(store *in, motte_class cls, const char *name) {
     return prop;
 }
 
-/* `queue` may be NULL. */
-static inline store open_store_on(const char *path, const char *durability, motte_queue *queue) {
+/* `queue` may be NULL; `timeout` is in milliseconds, -1: for ever. What opening answers is the result. */
+static inline motte_status try_open_store(
+    const char *path, const char *durability, motte_queue *queue, int64_t timeout, store *out) {
     store opened;
     motte_config *config;
     motte_schema *schema;
     motte_value option = {MOTTE_TYPE_STRING, 0, {.string = {durability, strlen(durability)}}};
+    motte_value patience = {MOTTE_TYPE_INT, 0, {.integer = timeout}};
     MUST(motte_config_new(&config));
     MUST(motte_schema_parse(schema_text, MOTTE_NTS, &schema));
     MUST(motte_config_set_path(config, path, MOTTE_NTS));
     MUST(motte_config_set_schema(config, schema, 0));
     MUST(motte_config_set_option(config, "durability", MOTTE_NTS, &option));
+    MUST(motte_config_set_option(config, "open_timeout", MOTTE_NTS, &patience));
     if (queue) MUST(motte_config_set_queue(config, queue));
-    MUST(motte_realm_open(config, &opened.realm));
+    motte_status status = motte_realm_open(config, &opened.realm);
     motte_release(config);
     motte_release(schema);
+    if (status < 0) return status;
     MUST(motte_class_find(opened.realm, "Journal", MOTTE_NTS, &opened.journal_class));
     MUST(motte_class_find(opened.realm, "Entry", MOTTE_NTS, &opened.entry_class));
     opened.id = prop_of(&opened, opened.journal_class, "id");
@@ -74,6 +78,13 @@ static inline store open_store_on(const char *path, const char *durability, mott
     opened.entry_round = prop_of(&opened, opened.entry_class, "round");
     opened.number = prop_of(&opened, opened.entry_class, "number");
     opened.journal = prop_of(&opened, opened.entry_class, "journal");
+    *out = opened;
+    return status;
+}
+
+static inline store open_store_on(const char *path, const char *durability, motte_queue *queue) {
+    store opened;
+    MUST(try_open_store(path, durability, queue, 60000, &opened));
     return opened;
 }
 

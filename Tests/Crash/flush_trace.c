@@ -6,6 +6,8 @@
  *     syncwrite <bytes> <result>   to one opened with O_DSYNC or O_SYNC: durable when it returns
  *     flush <result>
  *     map                          a shared mapping that can be written, which this cannot follow
+ *     name                         a file got the name of the database
+ *     flushnew, flushdir           of another file in the directory of the database, and of the directory
  *     say <text>                   to standard output: the acknowledgement
  *
  *     MOTTE_FLUSH_LOG     file to append to           MOTTE_FLUSH_FILE   end of the name of the database file
@@ -138,9 +140,47 @@ ssize_t pwritev64(int descriptor, const struct iovec *parts, int count, off64_t 
     LOGGED_WRITE(descriptor, total(parts, count), NEXT(pwritev64)(descriptor, parts, count, offset));
 }
 
+/* Flushes of other things in the directory of the database, which is that of the log: of the directory itself, and of a
+ * file that is to get the database's name. */
+static void note_flush_beside(int descriptor) {
+    struct stat facts;
+    char link[64], path[4096], own[4096];
+    const char *log = getenv("MOTTE_FLUSH_LOG");
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t size = log ? readlink(link, path, sizeof path - 1) : -1;
+    if (size <= 0 || fstat(descriptor, &facts) != 0) return;
+    path[size] = 0;
+    snprintf(own, sizeof own, "%s", log);
+    char *end = strrchr(own, '/');
+    if (end) *end = 0;
+    if (S_ISDIR(facts.st_mode) && strcmp(path, own) == 0) note("flushdir\n");
+    if (S_ISREG(facts.st_mode) && strncmp(path, own, strlen(own)) == 0) note("flushnew\n");
+}
+
+static void note_name(const char *path) {
+    const char *wanted = getenv("MOTTE_FLUSH_FILE");
+    size_t size = strlen(path), length = wanted ? strlen(wanted) : 0;
+    if (wanted && size >= length && strcmp(path + size - length, wanted) == 0) note("name\n");
+}
+
+int rename(const char *from, const char *to) {
+    int result = NEXT(rename)(from, to);
+    if (result == 0) note_name(to);
+    return result;
+}
+
+int link(const char *from, const char *to) {
+    int result = NEXT(link)(from, to);
+    if (result == 0) note_name(to);
+    return result;
+}
+
 #define LOGGED_FLUSH(descriptor, work)              \
     do {                                            \
-        if (!is_database(descriptor)) return (work); \
+        if (!is_database(descriptor)) {              \
+            note_flush_beside(descriptor);           \
+            return (work);                           \
+        }                                            \
         int result = -1;                            \
         pthread_mutex_lock(&lock);                  \
         if (fails("flush")) errno = EIO;            \

@@ -39,11 +39,11 @@ static inline void delete_entries(store *in, int64_t round) {
     motte_release(query);
 }
 
-static inline motte_status write_round(store *in, int64_t *out_round) {
+/* In a write that has begun; ends it. */
+static inline motte_status write_begun_round(store *in, int64_t *out_round) {
     motte_value journal_id = int_value(1), round = int_value(0);
     motte_key journal;
     motte_coll *rounds;
-    MUST(motte_realm_begin_write(in->realm, -1));
     if (motte_row_find(in->realm, in->journal_class, &journal_id, &journal) == MOTTE_NOT_FOUND) {
         MUST(motte_row_create(in->realm, in->journal_class, &in->id, &journal_id, 1, 0, &journal));
     }
@@ -56,6 +56,11 @@ static inline motte_status write_round(store *in, int64_t *out_round) {
     motte_release(rounds);
     *out_round = round.as.integer;
     return motte_realm_commit(in->realm, 0, NULL);
+}
+
+static inline motte_status write_round(store *in, int64_t *out_round) {
+    MUST(motte_realm_begin_write(in->realm, -1));
+    return write_begun_round(in, out_round);
 }
 
 static inline void expect(int holds, const char *rule) {

@@ -2,7 +2,7 @@
 
     python3 Tests/Crash/run.py            MOTTE_TEST_SCALE, MOTTE_TEST_SEED: see docs/testing.md
 
-Compiles its four C programs with the machine's compiler. The last line is "N passed, N failed".
+Compiles its C programs with the machine's compiler. The last line is "N passed, N failed".
 """
 import os
 import pathlib
@@ -28,6 +28,8 @@ NEW_FILES = 20
 FORMS = {"lmdb": {"MOTTE_PAGER": "lmdb"}, "own": {"MOTTE_PAGER": "own", "MOTTE_JOURNAL_PAGES": "0"},
          "journaled": {"MOTTE_PAGER": "own", "MOTTE_JOURNAL_PAGES": "12"}}
 QUICK_CYCLES = 200
+STOP_CYCLES = 250
+FORKS = 400
 
 
 class Failure(Exception):
@@ -36,9 +38,10 @@ class Failure(Exception):
 
 def compile_programs(folder):
     common = ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-g", f"-I{ROOT / 'include'}"]
-    for name in ("writer", "verify", "killloop"):
+    for name in ("writer", "verify", "killloop", "stops", "forks"):
         subprocess.run(
-            [*common, HERE / f"{name}.c", "-o", folder / name, LIBRARY / "libmotte.so", f"-Wl,-rpath,{LIBRARY}"],
+            [*common, HERE / f"{name}.c", "-o", folder / name, LIBRARY / "libmotte.so", "-pthread",
+             f"-Wl,-rpath,{LIBRARY}"],
             check=True)
     subprocess.run([*common, "-shared", "-fPIC", HERE / "flush_trace.c", "-o", folder / "flush_trace.so", "-ldl"],
                    check=True)
@@ -185,6 +188,29 @@ def killed_writers_and_observers_leave_nothing_behind(folder, pager):
     return result.stdout.strip()
 
 
+def processes_stopped_or_killed_between_any_two_calls_stop_nobody(folder, pager):
+    """Opening, writing and closing is interrupted between two system calls, any two, while others do the same."""
+    cycles = max(20, round(STOP_CYCLES * SCALE))
+    seed = chance.randrange(1, 1 << 60)
+    # LMDB's own lock of its table of readers is held over a system call, and who waits for that waits without limit.
+    more = ["kill"] if pager == "lmdb" else []
+    return output_of([folder / "stops", folder / f"stops-{pager}.motte", str(cycles), str(seed), *more], cycles)
+
+
+def children_forked_while_others_open_and_close_can_open(folder, pager):
+    """Threads open and close files while the process forks; each child opens files anew, and ends."""
+    forks = max(50, round(FORKS * SCALE))
+    seed = chance.randrange(1, 1 << 60)
+    return output_of([folder / "forks", folder / f"forks-{pager}.motte", str(forks), str(seed)], forks)
+
+
+def output_of(command, seconds):
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120 + seconds)
+    if result.returncode != 0:
+        raise Failure(f"{' '.join(map(str, command[2:]))}: exit {result.returncode}: {result.stderr.strip()}")
+    return result.stdout.strip()
+
+
 def a_killed_writer_stops_nobody(folder, pager):
     """Two processes write in turns; one is killed, the other goes on."""
     file = folder / f"turns-{pager}.motte"
@@ -300,6 +326,22 @@ def every_commit_is_flushed(folder, pager):
     return f"{commits} commits, {sum(line.startswith('flush') for line in log)} flushes"
 
 
+def a_new_file_is_there_to_stay(folder, pager):
+    """What is in a new file is flushed before it gets its name, and that before opening returns; scratch data not."""
+    for durability in ("full", "relaxed", "none"):
+        log, _ = traced(folder, f"new-{pager}-{durability}", 1, durability)
+        log = log[:next(number for number, line in enumerate(log) if line.startswith("say "))]
+        # LMDB makes a file under its own name.
+        named = log.index("name") if "name" in log else -1
+        is_named = "flushdir" in log[named + 1:]
+        is_whole = named < 0 or "flushnew" in log[:named]
+        if (named < 0) != (pager == "lmdb"):
+            raise Failure(f"the trace does not see the name of a new file, {durability}: {log}")
+        if (is_named, is_whole) != (True, True) if durability != "none" else is_named:
+            raise Failure(f"{durability}: name flushed: {is_named}, contents flushed before: {is_whole}")
+    return "full, relaxed and none"
+
+
 def the_trace_notices_missing_flushes(folder, pager):
     """With durability switched off the same check must fail, or it proves nothing."""
     log, _ = traced(folder, f"relaxed-{pager}", 20, durability="none")
@@ -344,7 +386,9 @@ def main():
     print(f"seed {SEED}, scale {SCALE}")
     tests = [killed_processes_lose_nothing, killed_processes_lose_nothing_of_new_files,
              killed_writers_and_observers_leave_nothing_behind, a_killed_writer_stops_nobody,
-             a_writer_killed_behind_any_call_stops_nobody, every_commit_is_flushed,
+             a_writer_killed_behind_any_call_stops_nobody,
+             processes_stopped_or_killed_between_any_two_calls_stop_nobody,
+             children_forked_while_others_open_and_close_can_open, a_new_file_is_there_to_stay, every_commit_is_flushed,
              the_trace_notices_missing_flushes, a_failing_flush_is_reported]
     # Files are made in every form.
     runs = [(pager, test) for pager in FORMS for test in tests]

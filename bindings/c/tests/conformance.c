@@ -1642,6 +1642,12 @@ static motte_status write_file(cursor *in, int truncates) {
     return MOTTE_OK;
 }
 
+static motte_status unlink_file(cursor *in) {
+    const char *path = path_of(file_name(in));
+    if (unlink(path) != 0) case_fail("could not unlink %s", path);
+    return MOTTE_OK;
+}
+
 static motte_status make_folder(cursor *in) {
     const char *path = path_of(file_name(in));
     if (mkdir(path, 0755) != 0) case_fail("could not make %s", path);
@@ -1777,6 +1783,7 @@ static motte_status step(cursor *in) {
     if (accept(in, "session")) return session(in);
     if (accept(in, "file")) return write_file(in, 0);
     if (accept(in, "truncate")) return write_file(in, 1);
+    if (accept(in, "unlink")) return unlink_file(in);
     if (accept(in, "folder")) return make_folder(in);
     if (accept(in, "fails")) return fails(in);
     motte_status status = MOTTE_OK;

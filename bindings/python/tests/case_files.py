@@ -52,6 +52,7 @@ OPTIONS: list[tuple[str, str, Any]] = [
     ("version", "schema_version", lambda runner, cursor: cursor.integer()),
     ("reset", "delete_if_migration_needed", lambda runner, cursor: True),
     ("live", "max_live_versions", lambda runner, cursor: cursor.integer()),
+    ("patience", "timeout", lambda runner, cursor: cursor.integer() / 1000),
     ("seed", "seed", file),
     ("locks", "lock_directory", file),
     ("durability", "durability", lambda runner, cursor: cursor.name()),

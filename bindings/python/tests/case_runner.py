@@ -108,6 +108,9 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
         with open(self.folder / cursor.value(self.object), "r+b") as file:
             file.truncate(cursor.integer())
 
+    def _unlink(self, cursor: Cursor) -> None:
+        (self.folder / cursor.value(self.object)).unlink()
+
     def _folder(self, cursor: Cursor) -> None:
         (self.folder / cursor.value(self.object)).mkdir()
 
@@ -201,8 +204,8 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
     def _freeze(self, cursor: Cursor) -> None:
         self.databases[cursor.name()] = self.db.freeze()
 
-    FIRST = [("session", _session), ("file", _file), ("truncate", _truncate), ("folder", _folder),
-             ("fails", _fails), ("encrypt", _encrypt), ("shut", _shut), ("reopen", _reopen)]
+    FIRST = [("session", _session), ("file", _file), ("truncate", _truncate), ("unlink", _unlink),
+             ("folder", _folder), ("fails", _fails), ("encrypt", _encrypt), ("shut", _shut), ("reopen", _reopen)]
     STEPS = [
         ("elsewhere", _elsewhere), ("write", _write), ("commit", _commit), ("cancel", _cancel),
         ("refresh", _refresh), ("wait", _wait), ("dispatch", _dispatch), ("close", _close), ("use", _use),

@@ -1,6 +1,9 @@
 """Whole files in Python: every way to open, migrations, maintenance, JSON and CSV; what a callback raises comes out."""
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Optional
@@ -318,3 +321,50 @@ def test_json_and_csv(db: motte.Database, tmp_path: Path) -> None:
     assert "id: int key" in text and "score: double?" in text and "when: timestamp?" in text
     with pytest.raises(errors.InvalidArgumentError):
         motte.dump_schema(text="[]")
+
+
+def test_a_file_that_goes_takes_no_writes(opened: Opener, path: Path) -> None:
+    db = opened()
+    fill(db, 2)
+    os.unlink(path)
+    with pytest.raises(errors.FileMovedError, match="deleted or renamed while it was open"):
+        with db.write():
+            db.add(Dog(name="lost"))
+    assert db.count(Dog) == 2 and not db.in_write
+    with pytest.raises(errors.FileMovedError, match="this process"):
+        motte.open(path, schema=CLASSES)
+    db.close()
+    assert motte.open(path, schema=CLASSES).count(Dog) == 0
+
+
+def test_nobody_waits_for_themselves(opened: Opener, path: Path) -> None:
+    first, second = opened(), opened()
+    began = time.monotonic()
+    with first.write():
+        with pytest.raises(errors.ReentrantError, match="this thread"):
+            second.write().__enter__()
+        with pytest.raises(errors.WriteTimeoutError):
+            second.write(timeout=60).__enter__()
+        for timeout, expected in ((-1, errors.ReentrantError), (60, errors.WriteTimeoutError)):
+            with pytest.raises(expected):
+                motte.open(path, schema="Cat { name: string }", timeout=timeout)
+    assert time.monotonic() - began < 30
+    with second.write():
+        second.add(Dog(name="later"))
+
+
+def test_opening_waits_for_a_writer_as_long_as_it_may(opened: Opener, path: Path) -> None:
+    db = opened()
+    refused: list[BaseException] = []
+
+    def other() -> None:
+        try:
+            motte.open(path, schema="Cat { name: string }", timeout=0.05)
+        except errors.WriteTimeoutError as error:
+            refused.append(error)
+
+    with db.write():
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join(30)
+    assert len(refused) == 1
