@@ -7,14 +7,14 @@ import MotteValues
 struct ChunkBuffers {
     let kind: ColumnKind
     let isNullable: Bool
-    private(set) var count = 0
+    var count = 0
     private(set) var capacity: Int
     private(set) var words: UnsafeMutablePointer<UInt64>
     /// Byte counts of what is kept as bytes or `longMark`, nanoseconds of timestamps; of no use to other kinds.
     private(set) var sizes: UnsafeMutablePointer<UInt32>
     /// Kept for nullable columns only.
     private(set) var present: UnsafeMutablePointer<UInt8>
-    private(set) var nullCount = 0
+    var nullCount = 0
     private(set) var heap: UnsafeMutableRawPointer
     private var heapCapacity: Int
     private var heapUsed = 0
@@ -27,7 +27,7 @@ struct ChunkBuffers {
     static let longMark: UInt32 = 1 << 31
     private var longs: [LongText] = []
     private var longLimit: Int
-    private var longSource: (any LongTextSource)?
+    private(set) var longSource: (any LongTextSource)?
 
     init(_ kind: ColumnKind, isNullable: Bool, capacity: Int, long source: (any LongTextSource)?) {
         longSource = kind.mayBeLong ? source : nil
@@ -108,7 +108,7 @@ struct ChunkBuffers {
         old.deallocate()
     }
 
-    private mutating func compactHeapIfWasteful() {
+    mutating func compactHeapIfWasteful() {
         guard heapUsed > 4_096, heapUsed / 4 > heapNamed else { return }
         let old = heap
         heapCapacity = max(heapNamed * 2, 4_096)
@@ -326,13 +326,13 @@ struct ChunkBuffers {
         compactHeapIfWasteful()
     }
 
-    private mutating func setStored(_ row: Int, _ bytes: UnsafeRawBufferPointer) {
+    mutating func setStored(_ row: Int, _ bytes: UnsafeRawBufferPointer) {
         words[row] = keep(bytes.baseAddress, bytes.count)
         sizes[row] = UInt32(truncatingIfNeeded: bytes.count)
         heapNamed &+= bytes.count
     }
 
-    private mutating func setLong(_ row: Int, _ text: LongText) {
+    mutating func setLong(_ row: Int, _ text: LongText) {
         // Texts that were replaced stay until they are most of them.
         if longs.count > 64, longs.count > 2 * count { compactLongs(except: row) }
         longs.append(text)
@@ -352,7 +352,7 @@ struct ChunkBuffers {
 
     /// Of a row that gets another value.
     @inline(__always)
-    private mutating func forgetText(_ row: Int) {
+    mutating func forgetText(_ row: Int) {
         if isText, sizes[row] & Self.longMark == 0 { heapNamed &-= Int(sizes[row]) }
     }
 

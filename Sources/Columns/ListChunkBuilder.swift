@@ -3,7 +3,7 @@
 import MotteValues
 
 package final class ListChunkBuilder {
-    private enum Cell {
+    fileprivate enum Cell {
         case empty
         case elements(ChunkBuilder)
         case external(Int)
@@ -12,7 +12,7 @@ package final class ListChunkBuilder {
     private let elementKind: ColumnKind
     private let isNullable: Bool
     private var longSource: (any LongTextSource)?
-    private var cells: [Cell] = []
+    fileprivate var cells: [Cell] = []
 
     package init(elementKind: ColumnKind, nullable: Bool, capacity: Int, long source: (any LongTextSource)? = nil) {
         longSource = source
@@ -26,9 +26,9 @@ package final class ListChunkBuilder {
     package func appendRow() { cells.append(.empty) }
     package func appendRows(_ number: Int) { cells.append(contentsOf: repeatElement(.empty, count: number)) }
 
-    /// Takes over rows of another builder of the same column, which gives them up.
-    package func appendRows(_ source: ListChunkBuilder, _ rows: Range<Int>) {
-        cells.append(contentsOf: source.cells[rows])
+    /// Takes over rows of another builder of the same column, which gives them up, unless they are copied.
+    package func appendRows(_ source: ListChunkBuilder, _ rows: Range<Int>, copying: Bool = false) {
+        cells.append(contentsOf: copying ? source.cells[rows].map(\.copy)[...] : source.cells[rows])
     }
 
     package func load(_ chunk: ListChunk) {
@@ -149,6 +149,32 @@ package final class ListChunkBuilder {
             encoder.write(to: UnsafeMutableRawPointer(base), key: key)
             used = encoder.size
         }
+    }
+}
+
+// MARK: Putting rows back
+
+extension ListChunkBuilder.Cell {
+    fileprivate var copy: Self {
+        if case .elements(let builder) = self { return .elements(builder.copy()) }
+        return self
+    }
+}
+
+extension ListChunkBuilder {
+    /// One row's elements as they were.
+    package struct SavedRow {
+        fileprivate let cell: Cell
+    }
+
+    package func saved(_ row: Int) -> SavedRow { SavedRow(cell: cells[row].copy) }
+
+    /// Once: the elements become the row's own.
+    package func restore(_ row: Int, _ saved: SavedRow) { cells[row] = saved.cell }
+
+    /// Drops the rows from that one on.
+    package func truncate(to count: Int) {
+        if count < cells.count { cells.removeSubrange(count...) }
     }
 }
 

@@ -9,7 +9,7 @@ extension ChangeSet {
     package func followed(by next: ChangeSet) -> ChangeSet {
         var sum = ChangeSet(kind, from: fromVersion, to: next.toVersion)
         sum.isSourceDeleted = next.isSourceDeleted
-        // Nothing was known before the initial one, so all that follows is part of it; one that comes later begins anew.
+        // Nothing was known before the initial one, so what follows is part of it; one that comes later begins anew.
         sum.isInitial = isInitial || next.isInitial
         if sum.isInitial { return sum }
         if let sectioned {

@@ -71,6 +71,8 @@ package final class DeliveryQueue: @unchecked Sendable {
         guard observers.queueBinding == nil else {
             throw DatabaseError(.invalidArgument, "this session is bound to a queue already")
         }
+        // Closed sessions go here too: a host may open and close many without anything to dispatch.
+        bindings.removeAll { $0.isEnded }
         let binding = try QueueBinding(self, session, observers)
         observers.queueBinding = binding
         bindings.append(binding)
@@ -79,6 +81,8 @@ package final class DeliveryQueue: @unchecked Sendable {
         if try session.latestVersion > session.version { signal() }
         return binding.writes
     }
+
+    package var bindingCount: Int { bindings.count }
 
     /// How long a loop may sleep: -1 without limit, 0 when there is work now.
     package func timeoutMilliseconds() throws(DatabaseError) -> Int64 {

@@ -36,7 +36,7 @@ struct ListEdit {
             let list = try LongList(
                 view.directory.makeLongListReader(slot, key), shape: shape,
                 storedCount: lists.elementCount(place.slot), long: writer.longValues(slot))
-            writer.longLists[id] = list
+            writer.add(list, id)
             long = list
         }
     }
@@ -88,8 +88,9 @@ struct ListEdit {
     private func makeBuilder(capacity: Int) -> ChunkBuilder { writer.makeBuilder(slot, capacity: capacity) }
 
     private mutating func insert(_ values: ListValues, at index: Int) throws(DatabaseError) {
+        willChange()
         if let long {
-            try long.insert(values, at: index)
+            try insert(values, into: long, at: index)
         } else {
             let cell = cell
             if index == cell.count {
@@ -108,7 +109,9 @@ struct ListEdit {
     }
 
     func set(_ index: Int, _ value: ValueView) throws(DatabaseError) {
+        willChange()
         if let long {
+            try noteSetting(index, of: long)
             try long.set(index, value)
         } else {
             cell.set(index, value)
@@ -117,8 +120,9 @@ struct ListEdit {
     }
 
     mutating func remove(_ range: Range<Int>) throws(DatabaseError) {
+        willChange()
         if let long {
-            try long.remove(range)
+            try remove(range, from: long)
         } else if range.count == count {
             cell.removeAll()
         } else {
@@ -131,9 +135,10 @@ struct ListEdit {
     mutating func move(from: Int, to: Int) throws(DatabaseError) {
         let carried = makeBuilder(capacity: 1)
         try carry(from, to: carried)
+        willChange()
         if let long {
-            try long.remove(from ..< from + 1)
-            try long.insert(ListValues(of: carried), at: to)
+            try remove(from ..< from + 1, from: long)
+            try insert(ListValues(of: carried), into: long, at: to)
         } else {
             cell.remove(at: from)
             cell.insert(carried, 0, at: to)
@@ -145,7 +150,10 @@ struct ListEdit {
         let carried = makeBuilder(capacity: 2)
         try carry(first, to: carried)
         try carry(second, to: carried)
+        willChange()
         if let long {
+            try noteSetting(first, of: long)
+            try noteSetting(second, of: long)
             try long.set(first, carried, 1)
             try long.set(second, carried, 0)
         } else {
@@ -161,6 +169,45 @@ struct ListEdit {
         carried.append(cell, index ..< index + 1)
     }
 
+    // MARK: For savepoints
+
+    private func willChange() {
+        guard writer.undo.isActive else { return }
+        writer.noteListRow(slot, place.cluster, place.slot, changed, lists)
+        if let long { writer.noteLongList(LongListKey(slot: slot, owner: key), long) }
+    }
+
+    /// What is undone by the row going needs no entries of its own.
+    private var isUndoable: Bool { writer.undo.isActive && key.rawValue < writer.firstNewKey }
+
+    private func insert(_ values: ListValues, into long: LongList, at index: Int) throws(DatabaseError) {
+        try long.insert(values, at: index)
+        if isUndoable { writer.undo.append(.longListInserted(long, index ..< index + values.count)) }
+    }
+
+    private func noteSetting(_ index: Int, of long: LongList) throws(DatabaseError) {
+        guard isUndoable else { return }
+        let carried = makeBuilder(capacity: 1)
+        try long.carry(index, to: carried)
+        writer.undo.append(.longListSet(long, index, carried))
+    }
+
+    private func remove(_ range: Range<Int>, from long: LongList) throws(DatabaseError) {
+        guard isUndoable else { return try long.remove(range) }
+        if range.count == long.count {
+            writer.undo.append(.longListImage(long, long.image))
+            return try long.remove(range)
+        }
+        let carried = makeBuilder(capacity: range.count)
+        for index in range { try long.carry(index, to: carried) }
+        do throws(DatabaseError) { try long.remove(range) } catch {
+            // Nodes that were there a moment ago cannot be read: what has been removed by now is not known.
+            writer.undo.cannotUndo(error)
+            throw error
+        }
+        writer.undo.append(.longListRemoved(long, at: range.lowerBound, carried))
+    }
+
     /// After the number of elements has changed: puts them where a list of this length belongs.
     private mutating func finish() throws(DatabaseError) {
         changed.markChanged()
@@ -170,6 +217,7 @@ struct ListEdit {
             let short = makeBuilder(capacity: long.count)
             try long.forEach(0 ..< long.count) { chunk, range in short.append(chunk, range) }
             lists.setInline(place.slot, short)
+            writer.undo.append(.longListImage(long, long.image))
             long.drop()
             self.long = nil
         } else if cell.count > shape.inlineLimit {
@@ -180,8 +228,10 @@ struct ListEdit {
                 list = try LongList(
                     writer.directory.makeLongListReader(slot, key), shape: shape, storedCount: nil,
                     long: writer.longValues(slot))
-                writer.longLists[id] = list
+                writer.add(list, id)
             }
+            writer.noteLongList(id, list)
+            writer.undo.append(.longListImage(list, list.image))
             try list.fill(from: cell)
             lists.setExternal(place.slot, count: list.count)
             long = list

@@ -11,20 +11,40 @@ extension WriteTransaction {
         _ table: TableKey, columns: [ColumnKey], rows: UnsafePointer<ValueView>?, rowCount: Int
     ) throws(DatabaseError) -> ObjectKey {
         let stride = columns.count
+        if lent.any, rows != nil {
+            return try withOwned(rows, count: rowCount * stride) { rows throws(DatabaseError) in
+                try insertOwned(table, columns: columns, rows: rows, rowCount: rowCount)
+            }
+        }
+        return try insertOwned(table, columns: columns, rows: rows, rowCount: rowCount)
+    }
+
+    private func insertOwned(
+        _ table: TableKey, columns: [ColumnKey], rows: UnsafePointer<ValueView>?, rowCount: Int
+    ) throws(DatabaseError) -> ObjectKey {
+        let stride = columns.count
         if rowCount == 1, let rows, let key = try insertPlainRow(try writer(table, forNew: 1), columns, rows) {
             return key
         }
         guard rowCount > 0, let rows else {
-            return try insertColumns(
+            return try insertOwned(
                 table, columns: rowCount > 0 ? columns : [], sources: [], rowCount: rowCount)
         }
-        return try insertColumns(
+        return try insertOwned(
             table, columns: columns, sources: columns.indices.map { .cells(rows + $0, stride: stride) },
             rowCount: rowCount)
     }
 
     /// The same with the values of each column in an array of their own.
     package func insertColumns(
+        _ table: TableKey, columns: [ColumnKey], sources: [BatchColumn], rowCount: Int
+    ) throws(DatabaseError) -> ObjectKey {
+        try withOwned(sources, rowCount: rowCount) { sources throws(DatabaseError) in
+            try insertOwned(table, columns: columns, sources: sources, rowCount: rowCount)
+        }
+    }
+
+    private func insertOwned(
         _ table: TableKey, columns: [ColumnKey], sources: [BatchColumn], rowCount: Int
     ) throws(DatabaseError) -> ObjectKey {
         let writer = try writer(table, forNew: rowCount)

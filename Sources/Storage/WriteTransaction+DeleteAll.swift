@@ -95,6 +95,7 @@ extension TableWriter {
                 }
                 overlay = replace(cluster)
             }
+            noteLive(overlay)
             overlay.live = LiveBitmap(allDead: overlay.rowCount)
             overlay.liveChanged = true
         }

@@ -57,6 +57,14 @@ extension WriteTransaction {
     ) throws(DatabaseError) -> ObjectKey {
         let (view, slot, target) = try ownerColumn(table, column, key, .map)
         try ValueCheck.checkMapKey(mapKey, view.layout.columns[slot], view.layout.stored)
+        return try withOwned(mapKey, .null) { mapKey, _ throws(DatabaseError) in
+            try putNewEmbedded(target, table, column, key, mapKey)
+        }
+    }
+
+    private func putNewEmbedded(
+        _ target: TableKey, _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ mapKey: UnsafeRawBufferPointer
+    ) throws(DatabaseError) -> ObjectKey {
         let child = try createEmbedded(target)
         var map = try openMap(table, column, key)
         let found = try map.find(mapKey)

@@ -16,6 +16,15 @@ extension WriteTransaction {
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, at index: Int, removing count: Int,
         inserting values: [ValueView]
     ) throws(DatabaseError) {
+        try withOwned(values) { values throws(DatabaseError) in
+            try spliceOwned(table, column, key, at: index, removing: count, inserting: values)
+        }
+    }
+
+    private func spliceOwned(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, at index: Int, removing count: Int,
+        inserting values: [ValueView]
+    ) throws(DatabaseError) {
         var edit = try beginEdit(table, column, key, .list)
         guard index >= 0, index <= edit.count else { throw outOfBounds(index, edit.count, insertion: true) }
         guard count >= 0, count <= edit.count - index else { throw outOfBounds(edit.count, edit.count) }
@@ -111,7 +120,11 @@ extension WriteTransaction {
     func forgetLongList(_ view: TableView, _ slot: Int, _ key: ObjectKey, _ place: RowLocation) throws(DatabaseError) {
         guard let writer = view.writer else { return }
         let id = LongListKey(slot: slot, owner: key)
-        if let long = writer.longLists[id] { return long.drop() }
+        if let long = writer.longLists[id] {
+            writer.noteLongList(id, long)
+            undo.append(.longListImage(long, long.image))
+            return long.drop()
+        }
         let isExternal =
             if let changed = writer.overlay(place.cluster)?.columns[slot],
                 case .lists(let builder) = changed.storage
@@ -125,7 +138,7 @@ extension WriteTransaction {
             view.directory.makeLongListReader(slot, key), shape: listShape, storedCount: nil,
             long: writer.longValues(slot))
         long.drop()
-        writer.longLists[id] = long
+        writer.add(long, id)
     }
 
     // MARK: One edit

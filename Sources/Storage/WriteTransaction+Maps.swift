@@ -19,6 +19,14 @@ extension WriteTransaction {
     package func mapPut(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ mapKey: UnsafeRawBufferPointer, _ value: ValueView
     ) throws(DatabaseError) -> Bool {
+        try withOwned(mapKey, value) { mapKey, value throws(DatabaseError) in
+            try putOwned(table, column, key, mapKey, value)
+        }
+    }
+
+    private func putOwned(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ mapKey: UnsafeRawBufferPointer, _ value: ValueView
+    ) throws(DatabaseError) -> Bool {
         var map = try beginMap(table, column, key)
         let stored = map.values.column
         try ValueCheck.checkMapKey(mapKey, stored, map.values.stored)

@@ -55,13 +55,16 @@ extension WriteTransaction {
     ) throws(DatabaseError) {
         let stored = view.layout.columns[slot]
         try makeRoom(for: new)
+        let writer = try writer(view.key)
+        // All that can fail comes before the first change.
+        let (changed, builder) = try writer.values(slot, place.cluster)
+        writer.noteCell(slot, place.cluster, place.slot, changed, builder)
         unindex(old, stored, key)
         index(new, stored, key)
         if isWhole, old.kind == .list || old.kind == .map {
             recorder.nestedChanged(view.key, stored.key, key, NestedOperation(path: [], change: .replaced))
         }
         recorder.modified(view.key, stored.key, key, old: old, new: new)
-        let (changed, builder) = try writer(view.key).values(slot, place.cluster)
         builder.set(place.slot, new)
         changed.markChanged()
         noteChange()

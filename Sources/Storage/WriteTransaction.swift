@@ -13,7 +13,10 @@ package final class WriteTransaction: RowSource {
     let database: Database
     /// nil once it has ended.
     @exclusivity(unchecked) private var right: Right?
-    let recorder = ChangeRecorder()
+    let recorder: ChangeRecorder
+    /// What its savepoints would undo.
+    let undo = UndoLog()
+    let lent = LentRows()
     /// Full clusters of a bulk load, encoded, until the commit.
     let spool: PageSpool
     let longValues: PendingLongValues
@@ -46,6 +49,7 @@ package final class WriteTransaction: RowSource {
         self.base = base
         self.database = database
         self.right = right
+        recorder = ChangeRecorder(undo: undo)
         spool = PageSpool(database.pages.spoolPlan)
         handover = base.takeHandover()
         longValues = PendingLongValues(
@@ -56,7 +60,14 @@ package final class WriteTransaction: RowSource {
 
     package override var version: Version { base.version }
     package var isOpen: Bool { right != nil }
-    package var hasChanges: Bool { changeCount > 0 || newCatalog != nil }
+    package var hasChanges: Bool { changeCount > undoneCount || newCatalog != nil }
+    /// Changes that savepoints have undone.
+    private(set) var undoneCount: UInt64 = 0
+
+    func noteUndone(since count: UInt64, undoneCount former: UInt64) {
+        noteChange()
+        undoneCount = former &+ (changeCount &- count)
+    }
 
     func requireOpen() throws(DatabaseError) {
         guard right != nil else {
@@ -87,7 +98,7 @@ package final class WriteTransaction: RowSource {
             directory = try base.directory(key)
             kept = handover?.takeTail(directory.layout)
         }
-        let writer = TableWriter(directory, spool, longValues, kept)
+        let writer = TableWriter(directory, spool, longValues, kept, undo, lent)
         writers[key] = writer
         return writer
     }
@@ -103,7 +114,7 @@ package final class WriteTransaction: RowSource {
         if let migration, migration.deferred.contains(key) { return IndexDelta() }
         if let lastDelta, lastDelta.key == key { return lastDelta.delta }
         let known = deltas[key]
-        let delta = known ?? IndexDelta(isUnique: isUnique, spool: spool)
+        let delta = known ?? IndexDelta(isUnique: isUnique, spool: spool, undo: undo)
         if known == nil {
             deltas[key] = delta
             delta.freeFrom = handover?.takeFree(key)
@@ -150,6 +161,8 @@ package final class WriteTransaction: RowSource {
     package func commit() throws(DatabaseError) -> Version {
         try requireOpen()
         guard let right else { return version }
+        try requireWhole()
+        undo.releaseAll()
         guard hasChanges else {
             close()
             return version
@@ -194,6 +207,7 @@ package final class WriteTransaction: RowSource {
         deltas.removeAll()
         handover = nil
         migration = nil
+        undo.releaseAll()
     }
 
     deinit { releaseRight() }

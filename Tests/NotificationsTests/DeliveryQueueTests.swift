@@ -153,4 +153,18 @@ import Testing
             if round & 2 == 0 { try session?.close() }
         }
     }
+
+    /// A host that opens and closes realms and never has anything to dispatch keeps none of them.
+    @Test func closedSessionsAreLetGoOf() throws {
+        let store = TestStore(schema: kennelSchema)
+        let queue = try DeliveryQueue()
+        for _ in 0 ..< 50 {
+            let session = try store.open()
+            try queue.bind(session)
+            try session.close()
+        }
+        #expect(queue.bindingCount <= 1)
+        #expect(try queue.dispatch() == 0)
+        #expect(queue.bindingCount == 0)
+    }
 }

@@ -82,10 +82,18 @@ package final class LiveList: LiveElements {
 
     // MARK: Assigning
 
-    /// Makes the list consist of these values, which are not borrowed from itself; all or nothing. Positions that both
-    /// have are set, with `.modified` only where they differ; then the rest is removed or appended.
+    /// Makes the list consist of these values; all or nothing. Positions that both have are set, with `.modified` only
+    /// where they differ; then the rest is removed or appended.
     package func assign(_ values: [ValueView], policy: UpdatePolicy = .all) throws(DatabaseError) {
         let write = try writable()
+        try session.atomically { () throws(DatabaseError) in
+            try write.withOwned(values) { values throws(DatabaseError) in try assignOwned(values, policy, write) }
+        }
+    }
+
+    private func assignOwned(
+        _ values: [ValueView], _ policy: UpdatePolicy, _ write: WriteTransaction
+    ) throws(DatabaseError) {
         let count = try count()
         var fitted: [ValueView] = []
         fitted.reserveCapacity(values.count)

@@ -63,7 +63,18 @@ package final class LiveMap: LiveElements {
     /// All or nothing; of equal keys the last one counts.
     package func putMany(_ entries: [(key: UnsafeRawBufferPointer, value: ValueView)]) throws(DatabaseError) {
         try checkEntries(entries)
-        for entry in entries { try put(entry.key, entry.value) }
+        try owningAll(entries) { entries throws(DatabaseError) in
+            for entry in entries { try put(entry.key, entry.value) }
+        }
+    }
+
+    /// What changes several entries: copies of them where they may be borrowed from here, and all or nothing.
+    private func owningAll(
+        _ entries: [(key: UnsafeRawBufferPointer, value: ValueView)],
+        _ body: ([(key: UnsafeRawBufferPointer, value: ValueView)]) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        let write = try writable()
+        try session.atomically { () throws(DatabaseError) in try write.withOwned(entries, body) }
     }
 
     /// False if there is no such key.
@@ -93,13 +104,18 @@ package final class LiveMap: LiveElements {
         try write.mapClear(owner.table, column, owner.key)
     }
 
-    /// Makes the map consist of these entries, which are not borrowed from itself; all or nothing. With `.modified`,
-    /// only what differs is written.
+    /// Makes the map consist of these entries; all or nothing. With `.modified`, only what differs is written.
     package func assign(
         _ entries: [(key: UnsafeRawBufferPointer, value: ValueView)], policy: UpdatePolicy = .all
     ) throws(DatabaseError) {
-        let write = try writable()
         try checkEntries(entries)
+        try owningAll(entries) { entries throws(DatabaseError) in try assignOwned(entries, policy) }
+    }
+
+    private func assignOwned(
+        _ entries: [(key: UnsafeRawBufferPointer, value: ValueView)], _ policy: UpdatePolicy
+    ) throws(DatabaseError) {
+        let write = try writable()
         let wanted = Set(entries.map { [UInt8]($0.key) })
         var gone: [[UInt8]] = []
         for index in 0 ..< (try count()) {

@@ -131,6 +131,19 @@ package final class LiveNested: LiveCollection {
         writeSerial = 0
     }
 
+    /// The session's write is back at a savepoint, before which it had made so many edits.
+    func writeWasRolledBack(to edits: Int, _ journal: [NestedJournalEntry]) {
+        guard writeSerial == session.writeSerial, followed > edits else { return }
+        followed = birth == writeSerial ? editsBeforeBirth : 0
+        guard followed <= edits else {
+            place.isGone = true
+            return
+        }
+        place = committed
+        for entry in journal[followed ..< edits] where entry.isFor(owner.table, column, owner.key) { follow(entry) }
+        followed = edits
+    }
+
     /// Versions after this one have not come to be after all.
     func groupWasLost(after version: Version) {
         writeSerial = 0

@@ -31,7 +31,7 @@ package struct LiveObject {
     /// Whether the row is there; throws for the wrong thread or a closed session.
     package func exists() throws(DatabaseError) -> Bool {
         let source = try session.source()
-        if birth != 0, session.wasCancelled(birth) { return false }
+        if birth != 0, session.births.areUndone(birth, table, key) { return false }
         guard source.schema[table] != nil else { return false }
         return try source.table(table).locate(key) != nil
     }
@@ -50,8 +50,9 @@ package struct LiveObject {
 
     @inline(never)
     private func checkBirth() throws(DatabaseError) {
-        guard session.wasCancelled(birth) else { return }
-        throw DatabaseError(.objectDeleted, "this object was created in a write that was cancelled; create it again")
+        guard session.births.areUndone(birth, table, key) else { return }
+        throw DatabaseError(
+            .objectDeleted, "this object was created in a write that was cancelled or undone; create it again")
     }
 
     @inline(__always)

@@ -125,7 +125,7 @@ extension Session {
 extension LiveObject {
     /// Whether the write that made it cannot be undone any more, so that its row alone says whether it exists.
     package var isSettled: Bool {
-        birth == 0 || !session.isInWrite && session.group == nil && !session.wasCancelled(birth)
+        birth == 0 || !session.isInWrite && session.group == nil && !session.births.areUndone(birth, table, key)
     }
 
     /// `get`, and the next value of the column nearby is read in place.

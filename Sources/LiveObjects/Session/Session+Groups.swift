@@ -23,7 +23,7 @@ final class SessionGroup {
         /// What the session shows while its observers are told; nil when nobody observes.
         let shown: Snapshot?
         let outcome: WriteOutcome?
-        let serial: UInt32
+        let births: ClosedRange<UInt32>
     }
 
     let pages: WriteGroup
@@ -36,8 +36,8 @@ final class SessionGroup {
         self.base = base
     }
 
-    func note(_ version: Version, shown: Snapshot?, _ outcome: WriteOutcome?, serial: UInt32) {
-        members.append(Member(version: version, shown: shown?.copy(), outcome: outcome, serial: serial))
+    func note(_ version: Version, shown: Snapshot?, _ outcome: WriteOutcome?, births: ClosedRange<UInt32>) {
+        members.append(Member(version: version, shown: shown?.copy(), outcome: outcome, births: births))
     }
 }
 
@@ -125,7 +125,7 @@ extension Session {
         if flushed > group.base.version { _ = try? database.advance(group.base) }
         for member in group.members {
             if member.version > flushed {
-                cancelledWrites.insert(member.serial)
+                births.cancel(member.births)
                 member.outcome?.cancel()
             } else {
                 member.outcome?.commit(member.version)

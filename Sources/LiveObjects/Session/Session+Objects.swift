@@ -32,13 +32,13 @@ extension Session {
     /// A handle to a row that is known to exist, marked when the row is of the open write.
     func handle(_ table: TableKey, _ key: ObjectKey) throws(DatabaseError) -> LiveObject {
         var birth: UInt32 = 0
-        if let write, key.rawValue >= (try firstNewKey(table, write)) { birth = writeSerial }
+        if let write, key.rawValue >= (try firstNewKey(table, write)) { birth = births.current }
         return LiveObject(session: self, table: table, key: key, birth: birth)
     }
 
     /// A handle to a row that the open write has just made.
     package func newHandle(_ table: TableKey, _ key: ObjectKey) -> LiveObject {
-        LiveObject(session: self, table: table, key: key, birth: writeSerial)
+        LiveObject(session: self, table: table, key: key, birth: births.current)
     }
 
     /// Keys from this one on were handed out by the open write.
@@ -130,7 +130,11 @@ extension Session {
                 throw error.at(propertyIndex: index)
             }
         }
-        for (index, column) in columns.enumerated() { try write.set(table, column, key, to: values[index]) }
+        try atomically { () throws(DatabaseError) in
+            try write.withOwned(Array(values)) { values throws(DatabaseError) in
+                for (index, column) in columns.enumerated() { try write.set(table, column, key, to: values[index]) }
+            }
+        }
     }
 
     package func delete(_ table: TableKey, _ key: ObjectKey) throws(DatabaseError) {

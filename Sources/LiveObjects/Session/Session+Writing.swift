@@ -17,6 +17,7 @@ extension Session {
             }
         }
         writeSerial &+= 1
+        births.begin()
         // Members of a group hear of those before them when all are durable.
         guard let hook, group?.members.isEmpty ?? true else { return }
         isBeginningWrite = true
@@ -76,7 +77,7 @@ extension Session {
         let version = try transaction.commit()
         for place in nestedPlaces { place.nested?.writeWasCommitted(as: version) }
         if let group {
-            group.note(version, shown: hook == nil ? nil : transaction.base, writeOutcome, serial: writeSerial)
+            group.note(version, shown: hook == nil ? nil : transaction.base, writeOutcome, births: births.ofWrite)
             endWrite()
             return version
         }
@@ -96,7 +97,7 @@ extension Session {
     private func undo(_ transaction: WriteTransaction) {
         forgetTables()
         transaction.cancel()
-        cancelledWrites.insert(writeSerial)
+        births.cancel(births.ofWrite)
         for place in nestedPlaces { place.nested?.writeWasCancelled(writeSerial) }
         writeOutcome?.cancel()
         endWrite()
@@ -135,7 +136,4 @@ extension Session {
         }
         return DatabaseError(.notInWrite, "changes need a write transaction; begin one first", path: path)
     }
-
-    /// Whether objects that were made in that write never came to be.
-    func wasCancelled(_ serial: UInt32) -> Bool { cancelledWrites.contains(serial) }
 }

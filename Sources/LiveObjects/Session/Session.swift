@@ -52,9 +52,9 @@ package final class Session: @unchecked Sendable {
     /// For references made in the open write.
     var writeOutcome: WriteOutcome?
 
-    /// Writes are numbered, so that objects of a cancelled one are told from later objects with the same keys.
     var writeSerial: UInt32 = 0
-    var cancelledWrites: Set<UInt32> = []
+    /// So that objects of what was undone are told from later objects with the same keys.
+    var births = Births()
     /// While observers are notified of the version that a write begins with.
     var isBeginningWrite = false
     /// Its write belongs to a migration, which alone ends it.

@@ -14,8 +14,25 @@ package final class ChangeRecorder {
     private var tables: [RecordedTable] = []
     @exclusivity(unchecked) private var latest: RecordedTable?
     private var changesSchema = false
+    private let undo: UndoLog?
 
-    package init(policy: ChangeLogPolicy = ChangeLogPolicy()) { self.policy = policy }
+    package convenience init(policy: ChangeLogPolicy = ChangeLogPolicy()) { self.init(policy: policy, undo: nil) }
+
+    init(policy: ChangeLogPolicy = ChangeLogPolicy(), undo: UndoLog?) {
+        self.policy = policy
+        self.undo = undo
+    }
+
+    func cutJournal(to count: Int) {
+        if count < journal.count { journal.removeSubrange(count...) }
+    }
+
+    /// Before rows of a table come or go.
+    private func noteRows(_ table: RecordedTable) {
+        guard let undo, undo.isActive, table.savedAt != undo.serial else { return }
+        table.savedAt = undo.serial
+        undo.append(.recorded(table, table.image))
+    }
 
     /// Edits in and around nested lists and maps in the order they were made, of new objects too.
     var journal: [NestedJournalEntry] = []
@@ -28,16 +45,22 @@ package final class ChangeRecorder {
 
     package func inserted(_ table: TableKey, first: ObjectKey, count: Int) {
         guard count > 0 else { return }
-        self.table(table).inserted.append(first.rawValue ..< first.rawValue + Int64(count))
+        let recorded = self.table(table)
+        noteRows(recorded)
+        recorded.inserted.append(first.rawValue ..< first.rawValue + Int64(count))
     }
 
     package func deleted(_ table: TableKey, _ key: ObjectKey) {
-        self.table(table).deleted.append(key.rawValue)
+        let recorded = self.table(table)
+        noteRows(recorded)
+        recorded.deleted.append(key.rawValue)
     }
 
     /// A whole range was deleted. It may include keys that had been deleted before.
     package func deleted(_ table: TableKey, _ keys: Range<Int64>) {
-        self.table(table).deletedRuns.formUnion(KeyRuns(keys))
+        let recorded = self.table(table)
+        noteRows(recorded)
+        recorded.deletedRuns.formUnion(KeyRuns(keys))
     }
 
     package func modified(
@@ -45,7 +68,9 @@ package final class ChangeRecorder {
     ) {
         let recorded = self.table(table)
         guard recorded.isOld(key) else { return }
-        recorded.column(column).append(key.rawValue, old, new, policy)
+        let values = recorded.column(column)
+        if let undo, undo.isActive { undo.append(.recordedValue(values, values.last(key.rawValue))) }
+        values.append(key.rawValue, old, new, policy)
     }
 
     package func listInserted(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, at index: Int, count: Int) {
@@ -77,7 +102,9 @@ package final class ChangeRecorder {
     ) {
         let recorded = self.table(table)
         guard recorded.isOld(owner) else { return }
-        recorded.mapColumn(column).append(owner.rawValue, mapKey, kind)
+        let maps = recorded.mapColumn(column)
+        if let undo, undo.isActive { undo.append(.recordedMap(maps, maps.last(owner.rawValue, mapKey))) }
+        maps.append(owner.rawValue, mapKey, kind)
     }
 
     package func nestedChanged(
@@ -86,13 +113,17 @@ package final class ChangeRecorder {
         journal.append(NestedJournalEntry(table: table, column: column, owner: owner, edit: .nested(operation)))
         let recorded = self.table(table)
         guard recorded.isOld(owner) else { return }
-        recorded.nestedColumn(column).append(owner.rawValue, operation)
+        let nested = recorded.nestedColumn(column)
+        if let undo, undo.isActive { undo.append(.recordedNested(nested, owner: owner.rawValue)) }
+        nested.append(owner.rawValue, operation)
     }
 
     private func listChanged(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ operation: ListOperation) {
         let recorded = self.table(table)
         guard recorded.isOld(owner) else { return }
-        recorded.listColumn(column).append(owner.rawValue, operation)
+        let lists = recorded.listColumn(column)
+        if let undo, undo.isActive { undo.append(.recordedList(lists, lists.last(owner.rawValue))) }
+        lists.append(owner.rawValue, operation)
     }
 
     private func table(_ key: TableKey) -> RecordedTable {

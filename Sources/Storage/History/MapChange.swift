@@ -35,6 +35,11 @@ struct MapChanges {
         }
     }
 
+    subscript(key: [UInt8]) -> MapChange.Kind? {
+        get { kinds[key] }
+        set { kinds[key] = newValue }
+    }
+
     /// By the bytes of their keys.
     var sorted: [MapChange] {
         kinds.map { MapChange(key: $0.key, kind: $0.value) }.sorted { $0.key.lexicographicallyPrecedes($1.key) }
@@ -50,6 +55,23 @@ final class RecordedMaps {
 
     func append(_ owner: Int64, _ mapKey: UnsafeRawBufferPointer, _ kind: MapChange.Kind) {
         owners[owner, default: MapChanges()].add([UInt8](mapKey), kind)
+    }
+
+    /// What the next change of a key changes here.
+    struct Last {
+        fileprivate let owner: Int64
+        fileprivate let isNew: Bool
+        fileprivate let key: [UInt8]
+        fileprivate let kind: MapChange.Kind?
+    }
+
+    func last(_ owner: Int64, _ mapKey: UnsafeRawBufferPointer) -> Last {
+        let key = [UInt8](mapKey)
+        return Last(owner: owner, isNew: owners[owner] == nil, key: key, kind: owners[owner]?[key])
+    }
+
+    func undo(_ last: Last) {
+        if last.isNew { owners[last.owner] = nil } else { owners[last.owner]?[last.key] = last.kind }
     }
 
     func write(_ table: TableKey, without gone: KeyRuns, to sections: inout SectionWriter) {

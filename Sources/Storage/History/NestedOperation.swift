@@ -118,6 +118,12 @@ final class RecordedNested {
         owners[owner, default: []].append(operation)
     }
 
+    /// Takes the owner's last operation back.
+    func undo(_ owner: Int64) {
+        owners[owner]?.removeLast()
+        if owners[owner]?.isEmpty == true { owners[owner] = nil }
+    }
+
     func write(_ table: TableKey, without gone: KeyRuns, to sections: inout SectionWriter) {
         let order = owners.keys.sorted().filter { !gone.contains($0) }
         guard !order.isEmpty else { return }

@@ -6,12 +6,30 @@ final class RecordedTable {
     @exclusivity(unchecked) var inserted = KeyRuns()
     var deleted: [Int64] = []
     var deletedRuns = KeyRuns()
+    /// The savepoint that has an image of this.
+    @exclusivity(unchecked) var savedAt: UInt64 = 0
     private var columns: [RecordedColumn] = []
     private var listColumns: [RecordedLists] = []
     private var mapColumns: [RecordedMaps] = []
     private var nestedColumns: [RecordedNested] = []
 
     init(_ key: TableKey) { self.key = key }
+
+    /// Which rows came and went, for going back to a savepoint.
+    struct Image {
+        fileprivate let inserted: KeyRuns
+        fileprivate let deletedCount: Int
+        fileprivate let deletedRuns: KeyRuns
+    }
+
+    var image: Image { Image(inserted: inserted, deletedCount: deleted.count, deletedRuns: deletedRuns) }
+
+    func restore(_ image: Image) {
+        inserted = image.inserted
+        deleted.removeSubrange(image.deletedCount...)
+        deletedRuns = image.deletedRuns
+        savedAt = 0
+    }
 
     /// False for an object that the transaction itself has inserted.
     @inline(__always)
@@ -105,6 +123,31 @@ final class RecordedColumn {
         LoggedValue.append(newValue, longest: policy.longestAfter, to: &images)
     }
 
+    /// What the next modification of an object changes here: its last one, or it is a new one.
+    enum Last {
+        case new
+        case image([UInt8])
+    }
+
+    func last(_ object: Int64) -> Last {
+        guard let last = keys.last, last == object else { return .new }
+        return .image(after.last.map { Array(images[$0...]) } ?? [])
+    }
+
+    func undo(_ last: Last) {
+        switch last {
+        case .image(let bytes):
+            guard let start = after.last else { return }
+            images.removeSubrange(start...)
+            images += bytes
+        case .new:
+            keys.removeLast()
+            guard let start = before.popLast() else { return }
+            images.removeSubrange(start...)
+            after.removeLast()
+        }
+    }
+
     /// Per key, ascending: its first and its last modification.
     private func folded(without gone: KeyRuns) -> [(key: Int64, first: Int, last: Int)] {
         var order = Array(keys.indices)
@@ -168,6 +211,33 @@ final class RecordedLists {
         let end = operations[latest].count - 1
         if end >= 0, operations[latest][end].absorb(operation) { return }
         operations[latest].append(operation)
+    }
+
+    /// What the next edit of a list changes here.
+    struct Last {
+        fileprivate let owner: Int64
+        /// How many operations there are; nil for an owner without any.
+        fileprivate let count: Int?
+        fileprivate let operation: ListOperation?
+    }
+
+    func last(_ owner: Int64) -> Last {
+        guard let slot = slots[owner] else { return Last(owner: owner, count: nil, operation: nil) }
+        return Last(owner: owner, count: operations[slot].count, operation: operations[slot].last)
+    }
+
+    func undo(_ last: Last) {
+        latest = -1
+        guard let slot = slots[last.owner] else { return }
+        guard let count = last.count else {
+            // Owners that came later are gone by now.
+            owners.removeLast()
+            operations.removeLast()
+            slots[last.owner] = nil
+            return
+        }
+        if operations[slot].count > count { operations[slot].removeLast() }
+        if let operation = last.operation, count > 0 { operations[slot][count - 1] = operation }
     }
 
     func write(_ table: TableKey, without gone: KeyRuns, to sections: inout SectionWriter) {

@@ -42,7 +42,12 @@ package final class IndexDelta {
 
     /// `isUnique` for primary keys: hardly any two entries share a value, and single values are looked up all the time.
     /// Without a spool everything is kept in memory, with one `mostNear` entries or so.
-    package init(isUnique: Bool = false, spool: PageSpool? = nil, mostNear: Int? = nil) {
+    package convenience init(isUnique: Bool = false, spool: PageSpool? = nil, mostNear: Int? = nil) {
+        self.init(isUnique: isUnique, spool: spool, mostNear: mostNear, undo: nil)
+    }
+
+    init(isUnique: Bool, spool: PageSpool?, mostNear: Int? = nil, undo: UndoLog?) {
+        self.undo = undo
         self.isUnique = isUnique
         self.spool = spool
         self.mostNear = mostNear ?? PendingEntries.mostNear
@@ -63,8 +68,10 @@ package final class IndexDelta {
     private let isUnique: Bool
     private let spool: PageSpool?
     private let mostNear: Int
+    private let undo: UndoLog?
 
     package func clear() {
+        if let undo, undo.isActive { undo.append(.indexCleared(self, image)) }
         isCleared = true
         spaces[0] = Space(isUnique: isUnique, spool, mostNear)
         spaces[1] = Space(isUnique: false, spool, mostNear)
@@ -100,11 +107,13 @@ package final class IndexDelta {
 
     package func add(_ value: IndexValue, _ key: ObjectKey) {
         let entry = IndexEntry(value: value.raw, key: UInt64(bitPattern: key.rawValue))
+        if let undo, undo.isActive { undo.append(.indexAdded(self, entry, isNull: value.isNull)) }
         if value.isNull { nulls.added.append(entry) } else { values.added.append(entry) }
     }
 
     package func remove(_ value: IndexValue, _ key: ObjectKey) {
         let entry = IndexEntry(value: value.raw, key: UInt64(bitPattern: key.rawValue))
+        if let undo, undo.isActive { undo.append(.indexRemoved(self, entry, isNull: value.isNull)) }
         if value.isNull { nulls.removed.append(entry) } else { values.removed.append(entry) }
     }
 
@@ -113,9 +122,44 @@ package final class IndexDelta {
     /// Adds int values of rows with consecutive keys.
     package func add(ints: UnsafeBufferPointer<Int64>, firstKey: ObjectKey) {
         var key = UInt64(bitPattern: firstKey.rawValue)
+        if let undo, undo.isActive {
+            let entries = ContiguousArray(
+                zip(ints, key...).map { IndexEntry(value: IndexValue.int($0).raw, key: $1) })
+            undo.append(.indexAddedMany(self, entries))
+        }
         for int in ints {
             values.added.append(IndexEntry(value: IndexValue.int(int).raw, key: key))
             key &+= 1
         }
+    }
+}
+
+// MARK: Going back to a savepoint
+
+extension IndexDelta {
+    struct Image {
+        fileprivate let values: Space
+        fileprivate let nulls: Space
+        fileprivate let isCleared: Bool
+        /// Known of what is committed, unless that was cleared.
+        fileprivate let freeFrom: UInt64?
+    }
+
+    fileprivate var image: Image { Image(values: values, nulls: nulls, isCleared: isCleared, freeFrom: freeFrom) }
+
+    func restore(_ image: Image) {
+        values = image.values
+        nulls = image.nulls
+        isCleared = image.isCleared
+        freeFrom = image.freeFrom
+    }
+
+    /// One that is removed as often as it was added is not there.
+    func undoAdding(_ entry: IndexEntry, isNull: Bool) {
+        if isNull { nulls.removed.append(entry) } else { values.removed.append(entry) }
+    }
+
+    func undoRemoving(_ entry: IndexEntry, isNull: Bool) {
+        if isNull { nulls.added.append(entry) } else { values.added.append(entry) }
     }
 }

@@ -49,6 +49,12 @@ final class DirtyColumn {
 
     init(_ storage: Storage) { self.storage = storage }
 
+    /// What was changed has been undone.
+    func markUnchanged() {
+        isChanged = false
+        reading = nil
+    }
+
     /// Called after every change: what was encoded no longer holds, and views into it end.
     @inline(__always)
     func markChanged() {
@@ -205,6 +211,8 @@ final class DirtyCluster {
     /// nil where every row is live.
     @exclusivity(unchecked) var live: LiveBitmap?
     var liveChanged = false
+    /// The savepoint that knows how many rows there were.
+    @exclusivity(unchecked) var savedAt: UInt64 = 0
     /// By slot; nil where the column is as stored.
     @exclusivity(unchecked) var columns: [DirtyColumn?]
 
@@ -224,6 +232,8 @@ final class DirtyCluster {
     /// write, or where it holds much memory.
     func leaveWrite() -> Bool {
         liveChanged = false
+        // Savepoints of the next write have numbers of their own.
+        savedAt = 0
         var bytes = 0
         for column in columns {
             guard let column, column.leaveWrite() else { return false }

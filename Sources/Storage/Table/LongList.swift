@@ -18,6 +18,8 @@ final class LongList {
     /// Every node that the file has is out of date: the list was emptied, or has left for its column's chunk.
     private var dropsStored = false
     private(set) var count = 0
+    /// Whether a commit has something of it to write.
+    private(set) var isChanged = false
 
     private var column: StoredColumn { reader.column }
 
@@ -45,10 +47,36 @@ final class LongList {
         guard let elements = try child(0, of: root).elements else { return }
         root.children[0] = newLeaf(elements).child
         root.markChanged()
+        isChanged = true
     }
 
     /// Whether the list is kept here; else its elements are in the column's chunk.
     var isActive: Bool { root != nil }
+
+    // MARK: Going back to a savepoint
+
+    /// Its nodes, for what replaces them all and changes none.
+    struct Image {
+        fileprivate let root: LongListNode?
+        fileprivate let freed: [UInt32]
+        fileprivate let dropsStored: Bool
+        fileprivate let count: Int
+        fileprivate let isChanged: Bool
+    }
+
+    var image: Image {
+        Image(
+            root: root, freed: freed, dropsStored: dropsStored, count: count, isChanged: isChanged)
+    }
+
+    /// Ids that were given out meanwhile are not given out again.
+    func restore(_ image: Image) {
+        root = image.root
+        freed = image.freed
+        dropsStored = image.dropsStored
+        count = image.count
+        isChanged = image.isChanged
+    }
 
     // MARK: Opening nodes
 
@@ -163,6 +191,7 @@ final class LongList {
 
     /// Takes over the elements of a list that has outgrown its column's chunk.
     func fill(from elements: ChunkBuilder) throws(DatabaseError) {
+        isChanged = true
         count = 0
         root = LongListNode(
             inner: 0, level: 1, [newLeaf(makeBuilder(capacity: shape.leafElements)).child], isChanged: true)
@@ -175,6 +204,7 @@ final class LongList {
             throw DatabaseError(
                 .valueTooLarge, "the list \(column.name) has been edited too often; clear and refill it")
         }
+        isChanged = true
         if root.children.isEmpty {
             root.replaceChildren([newLeaf(makeBuilder(capacity: shape.leafElements)).child], level: 1)
         }
@@ -253,6 +283,7 @@ final class LongList {
 
     func set(_ index: Int, _ value: ValueView) throws(DatabaseError) {
         guard let (node, elements, offset) = try leaf(of: index) else { return }
+        isChanged = true
         elements.set(offset, value)
         node.markChanged()
     }
@@ -260,6 +291,7 @@ final class LongList {
     /// To a row of another builder; a long value changes hands.
     func set(_ index: Int, _ source: ChunkBuilder, _ row: Int) throws(DatabaseError) {
         guard let (node, elements, offset) = try leaf(of: index) else { return }
+        isChanged = true
         elements.set(offset, source, row)
         node.markChanged()
     }
@@ -287,6 +319,7 @@ final class LongList {
 
     func remove(_ range: Range<Int>) throws(DatabaseError) {
         guard let root, !range.isEmpty else { return }
+        isChanged = true
         if range.count == count { return removeAll() }
         try remove(range, from: root)
         count -= range.count
@@ -305,6 +338,7 @@ final class LongList {
 
     /// Gives all elements up: to the column's chunk, or because their owner is gone.
     func drop() {
+        isChanged = true
         dropsStored = true
         freed.removeAll()
         root = nil

@@ -177,11 +177,13 @@ extension TableWriter {
             if column.isList {
                 guard try hasLongElements(slot, cluster, row) else { continue }
                 let (changed, builder) = try lists(slot, cluster)
+                noteListRow(slot, cluster, row, changed, builder)
                 builder.clear(row)
                 changed.markChanged()
             } else {
                 guard try isLong(slot, cluster, row) else { continue }
                 let (changed, builder) = try values(slot, cluster)
+                noteCell(slot, cluster, row, changed, builder)
                 builder.set(row, .null)
                 changed.markChanged()
             }

@@ -76,6 +76,7 @@ package final class TableView {
     /// Its long values have not been looked at.
     private func uncheckedChunk(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> ColumnChunk {
         if let writer, let changed = writer.overlay(cluster)?.columns[slot] {
+            writer.lent.any = true
             return try changed.currentChunk(layout.columns[slot].kind, writer.longValues(slot))
         }
         return try directory.chunk(slot, cluster)
@@ -107,6 +108,7 @@ package final class TableView {
 
     private func uncheckedListChunk(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> ListChunk {
         if let writer, let changed = writer.overlay(cluster)?.columns[slot] {
+            writer.lent.any = true
             return try changed.currentListChunk(layout.columns[slot].kind, writer.longValues(slot))
         }
         return try directory.listChunk(slot, cluster)
@@ -220,13 +222,17 @@ package final class TableView {
 
     /// A long list that this write has changed.
     private func changedLongList(_ slot: Int, _ key: ObjectKey) -> LongList? {
-        guard let long = writer?.longLists[LongListKey(slot: slot, owner: key)], long.isActive else { return nil }
+        guard let writer, let long = writer.longLists[LongListKey(slot: slot, owner: key)], long.isActive else {
+            return nil
+        }
+        writer.lent.any = true
         return long
     }
 
     /// The elements of a short list as this write has changed them, nil where they are as stored.
     private func changedElements(_ slot: Int, _ key: ObjectKey) throws(DatabaseError) -> ChunkBuilder? {
         guard let writer else { return nil }
+        writer.lent.any = true
         let place = try requireLocation(key)
         guard let changed = writer.overlay(place.cluster)?.columns[slot], case .lists(let builder) = changed.storage,
             !builder.isExternal(place.slot)

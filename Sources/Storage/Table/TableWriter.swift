@@ -20,6 +20,12 @@ final class TableWriter {
     var layout: TableLayout { directory.layout }
     var rowsPerCluster: Int { state.rowsPerCluster(ofFile: directory.rowsPerClusterOfFile) }
 
+    let undo: UndoLog
+    let lent: LentRows
+    /// The savepoint that has an image of this, and the first key of the rows that came after it.
+    @exclusivity(unchecked) var savedAt: UInt64 = 0
+    @exclusivity(unchecked) var firstNewKey: Int64 = .max
+
     /// Where full clusters wait for the commit.
     private let spool: PageSpool
     private let pendingLongValues: PendingLongValues
@@ -29,8 +35,11 @@ final class TableWriter {
     private var keptTail: Handover.Tail?
 
     init(
-        _ directory: TableDirectory, _ spool: PageSpool, _ long: PendingLongValues, _ keptTail: Handover.Tail?
+        _ directory: TableDirectory, _ spool: PageSpool, _ long: PendingLongValues, _ keptTail: Handover.Tail?,
+        _ undo: UndoLog, _ lent: LentRows
     ) {
+        self.undo = undo
+        self.lent = lent
         self.directory = directory
         self.keptTail = keptTail
         plan = keptTail?.plan
@@ -109,6 +118,8 @@ final class TableWriter {
     }
 
     private func install(_ cluster: DirtyCluster, at index: Int) {
+        noteTable()
+        undo.append(.installed(self, index, before: dirty[index]))
         touched = true
         dirty[index] = cluster
     }
@@ -171,12 +182,21 @@ final class TableWriter {
     // MARK: Rows
 
     /// Where new rows go. A write starts with the tail and turns to clusters for good when the tail is full.
-    private enum AppendMode { case tail, clusters }
-    @exclusivity(unchecked) private var mode = AppendMode.tail
+    enum AppendMode { case tail, clusters }
+    @exclusivity(unchecked) private(set) var mode = AppendMode.tail
     private var tailRowLimit: Int { min(Tail.rowLimit, rowsPerCluster) }
 
     /// The cluster that the next row is appended to, with all its columns loaded and room for at least one row.
     func clusterForAppend() throws(DatabaseError) -> DirtyCluster {
+        noteTable()
+        let cluster = try openClusterForAppend()
+        if undo.isActive {
+            noteAppending(to: cluster, at: mode == .tail ? regularCount : Int(cluster.firstKey) / rowsPerCluster)
+        }
+        return cluster
+    }
+
+    private func openClusterForAppend() throws(DatabaseError) -> DirtyCluster {
         if mode == .tail {
             if tailRowCount < tailRowLimit {
                 if let openCluster { return openCluster }
@@ -299,6 +319,7 @@ final class TableWriter {
     /// Moves the tail's rows to clusters.
     func foldTail() throws(DatabaseError) {
         guard mode == .tail else { return }
+        noteTable()
         guard tailRowCount > 0 else {
             mode = .clusters
             return
@@ -306,6 +327,8 @@ final class TableWriter {
         let index = regularCount
         let tail = try openForAppend(index)
         let rows = tail.rowCount
+        // To be undone, the tail stays as it is: its lists are copied then.
+        undo.append(.installed(self, index, before: tail))
         dirty[index] = nil
         openCluster = nil
         mode = .clusters
@@ -316,9 +339,12 @@ final class TableWriter {
         var row = 0
         while row < rows {
             let target = try openRegularCluster()
+            noteAppending(to: target, at: Int(target.firstKey) / rowsPerCluster)
             let count = min(rows - row, room(for: target))
             for slot in layout.columns.indices {
-                Self.copyRows(from: tail.columns[slot], row ..< row + count, to: target.columns[slot])
+                Self.copyRows(
+                    from: tail.columns[slot], row ..< row + count, to: target.columns[slot],
+                    copyingLists: undo.isActive)
             }
             let before = target.rowCount
             finishAppend(target, rows: count)
@@ -335,11 +361,13 @@ final class TableWriter {
         state.liveCount = liveCount
     }
 
-    private static func copyRows(from source: DirtyColumn?, _ rows: Range<Int>, to target: DirtyColumn?) {
+    private static func copyRows(
+        from source: DirtyColumn?, _ rows: Range<Int>, to target: DirtyColumn?, copyingLists: Bool
+    ) {
         guard let source, let target else { return }
         switch (source.storage, target.storage) {
         case (.values(let from), .values(let to)): to.append(from, rows)
-        case (.lists(let from), .lists(let to)): to.appendRows(from, rows)
+        case (.lists(let from), .lists(let to)): to.appendRows(from, rows, copying: copyingLists)
         default: assertionFailure("slots of one layout have one kind")
         }
         target.markChanged()
@@ -350,7 +378,9 @@ final class TableWriter {
         guard state.liveCount > 0 else {
             throw .corrupted("state of table \(layout.key.rawValue) counts fewer objects than there are (T1)")
         }
+        noteTable()
         let overlay = try dirtyCluster(cluster)
+        noteLive(overlay)
         if overlay.live == nil { overlay.live = LiveBitmap(allLive: overlay.rowCount) }
         overlay.live?.kill(slot)
         overlay.liveChanged = true
@@ -373,11 +403,30 @@ final class TableWriter {
     }
 
     func forgetRows() {
+        noteTable()
+        undo.append(.longLists(self, longLists))
         longLists.removeAll()
         state.liveCount = 0
         isCleared = true
         touched = true
     }
+
+    // MARK: Going back to a savepoint
+
+    /// What is worked out from the rows is worked out again.
+    func restore(_ image: Image) {
+        state = image.state
+        touched = image.touched
+        mode = image.mode
+        isCleared = image.isCleared
+        openCluster = nil
+        plan = nil
+        keptTail = nil
+        savedAt = 0
+        firstNewKey = .max
+    }
+
+    func reinstall(_ cluster: DirtyCluster?, at index: Int) { dirty[index] = cluster }
 
     func stamp(_ version: UInt64) -> TableState {
         var stamped = state

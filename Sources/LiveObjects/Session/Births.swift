@@ -1,0 +1,56 @@
+/// When objects were made in writes: a key that was handed out in a write is handed out again when that is cancelled,
+/// or goes back to a savepoint, and whoever still holds the earlier object must not see the later one.
+///
+/// Each write has a number, and another after each time that it went back to a savepoint.
+import MotteStorage
+import MotteValues
+
+struct Births {
+    private(set) var current: UInt32 = 0
+    private var first: UInt32 = 0
+    /// Ascending and apart: numbers of which no object came to be.
+    private var cancelled: [ClosedRange<UInt32>] = []
+    /// Of others, the first keys that went, by table.
+    private var cut: [UInt32: [TableKey: ObjectKey]] = [:]
+
+    /// Those of the open write, or of the last one.
+    var ofWrite: ClosedRange<UInt32> { first ... max(first, current) }
+
+    mutating func begin() {
+        current &+= 1
+        first = current
+    }
+
+    mutating func cancel(_ numbers: ClosedRange<UInt32>) {
+        let place = firstRange(from: numbers.lowerBound)
+        if place > 0, cancelled[place - 1].upperBound &+ 1 == numbers.lowerBound {
+            cancelled[place - 1] = cancelled[place - 1].lowerBound ... numbers.upperBound
+        } else {
+            cancelled.insert(numbers, at: place)
+        }
+        for number in numbers { cut[number] = nil }
+    }
+
+    /// The position of the first range that does not end before a number.
+    private func firstRange(from number: UInt32) -> Int {
+        var low = 0
+        var high = cancelled.count
+        while low < high {
+            let middle = (low + high) / 2
+            if cancelled[middle].upperBound < number { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    mutating func cut(from keys: [(table: TableKey, key: ObjectKey)]) {
+        guard !keys.isEmpty else { return }
+        cut[current] = Dictionary(keys.map { ($0.table, $0.key) }) { $0.rawValue < $1.rawValue ? $0 : $1 }
+        current &+= 1
+    }
+
+    func areUndone(_ birth: UInt32, _ table: TableKey, _ key: ObjectKey) -> Bool {
+        if let first = cut[birth]?[table], key.rawValue >= first.rawValue { return true }
+        let place = firstRange(from: birth)
+        return place < cancelled.count && cancelled[place].contains(birth)
+    }
+}

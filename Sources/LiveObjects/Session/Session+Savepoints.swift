@@ -1,0 +1,39 @@
+/// Savepoints of the open write, and what is made of them: calls that do several things, all of them or none.
+import MotteStorage
+import MotteValues
+
+extension Session {
+    package func savepoint() throws(DatabaseError) -> WriteTransaction.Savepoint { try requireWrite().savepoint() }
+
+    /// Keeps what has been done since, and ends the savepoint and those that began after it.
+    package func release(_ savepoint: WriteTransaction.Savepoint) throws(DatabaseError) {
+        try requireWrite().release(savepoint)
+    }
+
+    /// Undoes what has been done since, and ends the savepoint and those that began after it. Objects that were made
+    /// since are as those of a cancelled write.
+    package func rollBack(to savepoint: WriteTransaction.Savepoint) throws(DatabaseError) {
+        let write = try requireWrite()
+        let undone = try write.rollBack(to: savepoint)
+        forgetTables()
+        births.cut(from: undone.firstKeys)
+        for place in nestedPlaces { place.nested?.writeWasRolledBack(to: undone.journalCount, write.nestedJournal) }
+    }
+
+    /// What `body` changes in the open write is undone where it throws. Without a write it fails by itself.
+    @inline(__always)
+    package func atomically<Outcome, Failure: Error>(
+        _ body: () throws(Failure) -> Outcome
+    ) throws(Failure) -> Outcome {
+        let savepoint = isInWrite ? try? savepoint() : nil
+        do throws(Failure) {
+            let outcome = try body()
+            if let savepoint, let write, write.isOpen(savepoint) { try? write.release(savepoint) }
+            return outcome
+        } catch {
+            // Where that fails the write says so and can only be cancelled.
+            if let savepoint, let write, write.isOpen(savepoint) { try? rollBack(to: savepoint) }
+            throw error
+        }
+    }
+}
