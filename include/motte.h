@@ -311,6 +311,9 @@ typedef union motte_payload {
  *
  * A decimal, UUID or object id is the 16 or 12 bytes from offset 8; the rest is zero. A list or map is a document of
  * bytes that motte_nested_list(), motte_nested_map() or a read made: see "nested".
+ *
+ * A string has at most 16,777,199 bytes and a binary 16,777,200, also in collections, lists and maps; larger ones are
+ * VALUE_TOO_LARGE. Keep them in files of their own and their paths here, or as a list of pieces.
  */
 typedef struct motte_value {
     uint32_t type;
@@ -1314,7 +1317,8 @@ motte_status motte_coll_snapshot(const motte_coll *coll, motte_coll **out_coll);
 motte_status motte_coll_to_results(const motte_coll *coll, motte_coll **out_coll);
 
 /** Live results narrowed by query text with arguments $0, $1, ... The text may end in SORT, DISTINCT and LIMIT.
- *  A shape for GEOWITHIN is its text, such as geoCircle([2.35, 48.85], 0.01). args are copied.
+ *  A list for IN and BETWEEN is a MOTTE_TYPE_LIST of motte_nested_list(), a shape for GEOWITHIN its text, such as
+ *  geoCircle([2.35, 48.85], 0.01). args are copied; more of them than the text asks for are QUERY_ARGUMENT.
  *  Thread: owner. Result: O. Errors: QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT, UNKNOWN_PROPERTY, OBJECT_DELETED,
  *  OUT_OF_HANDLES. */
 motte_status motte_coll_filter(const motte_coll *coll, const char *text, size_t text_size, const motte_value *args,
@@ -1993,8 +1997,9 @@ motte_status motte_changes_values(const motte_changes *changes, motte_prop prop,
  *  Thread: any. Result: -. */
 motte_status motte_value_compare(const motte_value *left, const motte_value *right, int32_t *out_order);
 
-/** A decimal from digits with an optional sign, point and exponent, or from "NaN", "Inf", "-Inf"; rounded to 34 digits.
- *  Thread: any. Result: -. */
+/** A decimal from digits with an optional sign, point and exponent, or from "NaN", "Inf", "-Inf". Nothing is rounded:
+ *  what 34 digits and an exponent of -6176 to 6111 cannot hold is OVERFLOW.
+ *  Thread: any. Result: -. Errors: INVALID_ARGUMENT, OVERFLOW. */
 motte_status motte_decimal_parse(const char *text, size_t text_size, motte_decimal *out_decimal);
 
 /** The shortest exact text: "3.75", "1.23E6".

@@ -38,15 +38,24 @@ public func motte_decimal_parse(
     boundary { () throws(DatabaseError) in
         let out = try required(out_decimal, zero: motte_decimal())
         let text = try requiredText(text, text_size, "the text")
-        guard let decimal = Decimal128(parsing: text) else { throw unreadable(text, "decimal such as 3.75 or 1E-3") }
-        out.pointee = decimal.cValue
+        guard let read = Decimal128.reading(text) else { throw unreadable(text, "decimal such as 3.75 or 1E-3") }
+        guard read.isExact else {
+            throw DatabaseError(
+                .overflow,
+                "'\(shortened(text))' does not fit: a decimal has at most 34 digits and an exponent of -6176 to 6111; "
+                    + "round it before")
+        }
+        out.pointee = read.value.cValue
         return .ok
     }
 }
 
 private func unreadable(_ text: String, _ wanted: StaticString) -> DatabaseError {
-    let shown = text.unicodeScalars.count > 60 ? String(text.unicodeScalars.prefix(57)) + "..." : text
-    return DatabaseError(.invalidArgument, "'\(shown)' is no \(wanted)")
+    DatabaseError(.invalidArgument, "'\(shortened(text))' is no \(wanted)")
+}
+
+private func shortened(_ text: String) -> String {
+    text.unicodeScalars.count > 60 ? String(text.unicodeScalars.prefix(57)) + "..." : text
 }
 
 /// Text by the (array, capacity, count) protocol.

@@ -29,7 +29,14 @@ extension Decimal128 {
     }
 
     /// Digits with an optional sign, point and exponent, or NaN, Inf, Infinity in any case; nil for anything else.
+    /// Rounded to what fits, as RealmSwift does.
     package init?(parsing text: String) {
+        guard let read = Decimal128.reading(text) else { return nil }
+        self = read.value
+    }
+
+    /// The number, and whether it is the very one that is written: texts may say more than 34 digits can.
+    package static func reading(_ text: String) -> (value: Decimal128, isExact: Bool)? {
         var bytes = Array(text.utf8)[...]
         var negative = false
         if let sign = bytes.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") {
@@ -37,14 +44,8 @@ extension Decimal128 {
             bytes = bytes.dropFirst()
         }
         let word = String(decoding: bytes, as: UTF8.self).lowercased()
-        if word == "nan" {
-            self = .nan
-            return
-        }
-        if word == "inf" || word == "infinity" {
-            self = negative ? Decimal128.infinity.negated : .infinity
-            return
-        }
+        if word == "nan" { return (.nan, true) }
+        if word == "inf" || word == "infinity" { return (negative ? Decimal128.infinity.negated : .infinity, true) }
         var coefficient: UInt128 = 0
         var exponent = 0
         var digitCount = 0
@@ -55,7 +56,7 @@ extension Decimal128 {
                 hasPoint = true
             } else if byte >= 0x30, byte <= 0x39 {
                 digitCount += 1
-                if coefficient < Self.powers[36] {
+                if coefficient < powers[36] {
                     coefficient = coefficient * 10 + UInt128(byte - 0x30)
                     if hasPoint { exponent -= 1 }
                 } else {
@@ -71,10 +72,10 @@ extension Decimal128 {
         if let mark = bytes.first {
             guard mark | 0x20 == UInt8(ascii: "e") else { return nil }
             bytes = bytes.dropFirst()
-            guard let written = Self.parsedExponent(bytes) else { return nil }
+            guard let written = parsedExponent(bytes) else { return nil }
             exponent += written
         }
-        self.init(negative: negative, coefficient: coefficient, exponent: exponent, isInexact: isInexact)
+        return rounded(negative: negative, coefficient: coefficient, exponent: exponent, isInexact: isInexact)
     }
 
     /// Kept within what can still be added to without overflow.

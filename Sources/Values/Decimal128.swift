@@ -63,38 +63,43 @@ package struct Decimal128: Sendable {
 
     /// Rounds to what fits. `isInexact` says that digits below `coefficient` were cut off already.
     init(negative: Bool, coefficient: UInt128, exponent: Int, isInexact: Bool = false) {
+        self = Self.rounded(negative: negative, coefficient: coefficient, exponent: exponent, isInexact: isInexact).value
+    }
+
+    /// The same, and whether that is the very number.
+    static func rounded(
+        negative: Bool, coefficient: UInt128, exponent: Int, isInexact: Bool
+    ) -> (value: Decimal128, isExact: Bool) {
         var coefficient = coefficient
         var exponent = exponent
         var sticky = isInexact
-        var drop = max(0, Self.digits(coefficient) - Self.digitLimit)
-        if exponent + drop < Self.leastExponent { drop = Self.leastExponent - exponent }
+        var drop = max(0, digits(coefficient) - digitLimit)
+        if exponent + drop < leastExponent { drop = leastExponent - exponent }
         if drop > 0 {
             if drop > 38 {
+                sticky = sticky || coefficient != 0
                 coefficient = 0
             } else {
-                let (quotient, remainder) = coefficient.quotientAndRemainder(dividingBy: Self.powers[drop])
-                let half = Self.powers[drop] / 2
+                let (quotient, remainder) = coefficient.quotientAndRemainder(dividingBy: powers[drop])
+                let half = powers[drop] / 2
                 let isUp = remainder > half || (remainder == half && (sticky || quotient & 1 == 1))
                 sticky = sticky || remainder != 0
                 coefficient = quotient + (isUp ? 1 : 0)
-                if coefficient > Self.greatestCoefficient {
+                if coefficient > greatestCoefficient {
                     coefficient /= 10
                     exponent += 1
                 }
             }
             exponent += drop
         }
-        if coefficient == 0 { exponent = min(max(exponent, Self.leastExponent), Self.greatestExponent) }
+        if coefficient == 0 { exponent = min(max(exponent, leastExponent), greatestExponent) }
         // A large exponent can borrow zeros of a short coefficient.
-        while exponent > Self.greatestExponent, coefficient <= Self.greatestCoefficient / 10 {
+        while exponent > greatestExponent, coefficient <= greatestCoefficient / 10 {
             coefficient *= 10
             exponent -= 1
         }
-        if exponent > Self.greatestExponent {
-            self = negative ? Decimal128.infinity.negated : .infinity
-        } else {
-            self.init(negative: negative, exact: coefficient, exponent: exponent)
-        }
+        if exponent > greatestExponent { return (negative ? Decimal128.infinity.negated : .infinity, false) }
+        return (Decimal128(negative: negative, exact: coefficient, exponent: exponent), !sticky)
     }
 
     static func digits(_ value: UInt128) -> Int {

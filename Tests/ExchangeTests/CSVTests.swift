@@ -55,7 +55,14 @@ import Testing
 
     @Test func integersOf64BitsAndMore() throws {
         #expect(try inferred("a\n9223372036854775807\n") == "a: int?")
-        #expect(try inferred("a\n9223372036854775808\n") == "a: double?")
+        // A double would round these, where later rows make a double of the column too.
+        for number in ["9223372036854775808", "12345678901234567890", "0.1234567890123456789", "1e-400"] {
+            #expect(try inferred("a\n\(number)\n") == "a: string", "\(number)")
+        }
+        #expect(try inferred("a\n1\n9007199254740993\n2.5\n") == "a: string")
+        #expect(try inferred("a\n1\n9007199254740992\n2.5\n") == "a: double?")
+        #expect(try inferred("a\n2.5\n3.5\n0.12345678901234567\n") == "a: string")
+        #expect(try inferred("a\n2.5\n0.1234567890123456\n1e300\n5e-324\n-0.0\n") == "a: double?")
     }
 
     private let schema = """

@@ -1,7 +1,7 @@
 /// Objects as CSV by RFC 4180, in the form that `CSVImport` reads: a header, then a line an object.
 ///
 /// Null is an empty field, an empty string a quoted one. A link is the primary key of its target, `#` and a number
-/// where there is none; collections and mixed values are JSON.
+/// where there is none; collections, embedded objects and mixed values are JSON.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
@@ -66,7 +66,15 @@ package struct CSVExport {
     private mutating func cell(
         _ owner: ObjectLink, _ property: Property, to sink: inout ByteSink
     ) throws(DatabaseError) {
-        guard property.collection == .none, property.type != .mixed, let column = property.columnKey else {
+        guard property.collection == .none, property.type != .mixed, let column = property.columnKey,
+            try !holdsEmbedded(property)
+        else {
+            // Null is an empty field, whatever stands in others.
+            if property.collection == .none, property.type == .link, let column = property.columnKey,
+                try session.value(owner.table, column, owner.key).isNull
+            {
+                return
+            }
             var text = ByteSink()
             try json.property(owner, property, to: &text)
             return text.bytes.withUnsafeBytes { field($0, to: &sink) }
@@ -76,6 +84,12 @@ package struct CSVExport {
         var text = ByteSink()
         try PlainText.write(view, in: session, to: &text)
         text.bytes.withUnsafeBytes { field($0, to: &sink) }
+    }
+
+    /// An embedded object has no key to be named by; it is written in place, as JSON does.
+    private func holdsEmbedded(_ property: Property) throws(DatabaseError) -> Bool {
+        guard property.type == .link, let target = property.target else { return false }
+        return try session.schema[target]?.isEmbedded ?? false
     }
 
     private func field(_ text: UnsafeRawBufferPointer, to sink: inout ByteSink) {

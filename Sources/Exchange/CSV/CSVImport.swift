@@ -38,6 +38,9 @@ package final class CSVImport {
 
     package init(_ session: Session, into table: TableKey, _ options: Options = Options()) throws(DatabaseError) {
         self.session = session
+        var options = options
+        // Commits happen between batches.
+        if options.commitEvery > 0 { options.batchRows = min(options.batchRows, options.commitEvery) }
         self.options = options
         var forCells = JSONImport.Options()
         forCells.policy = options.policy

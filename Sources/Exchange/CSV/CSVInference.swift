@@ -3,7 +3,8 @@
 ///     bool, int, double, timestamp, uuid, else string; a column of no values is string?
 ///
 /// Every type but string is nullable, because later files may leave a field empty; a string is when some field is.
-/// Numbers that would not come back as they were written, like 00501, keep their column a string.
+/// Numbers that would not come back as they were written, like 00501 and those with more digits than a double has,
+/// keep their column a string.
 import MotteSchemaModel
 import MotteValues
 
@@ -92,10 +93,7 @@ package struct CSVInference {
         guard columns[index].fits != 0 else { return }
         let text = field.text(arena)
         for (bit, type) in Self.candidates.enumerated() where columns[index].fits & 1 << UInt8(bit) != 0 {
-            // Words for what is no number are values of declared columns only.
-            let fits =
-                type == .double
-                ? JSONNumber(exactly: text)?.double != nil : CSVCell.value(text, type, arena) != nil
+            let fits = type == .double ? Self.isExact(text) : CSVCell.value(text, type, arena) != nil
             if !fits { columns[index].fits &= ~(1 << UInt8(bit)) }
         }
         arena.reset()
@@ -116,7 +114,7 @@ package struct CSVInference {
         let last = columns.count - 1
         for index in 0 ... last {
             let column = columns[index]
-            if !column.hasValues || reader.quick(column.known) == nil {
+            if !column.hasValues || !isQuick(&reader, column.known) {
                 guard let field = try? reader.field() else { return false }
                 if CSVImport.isNull(field, null) {
                     columns[index].hasNulls = true
@@ -128,6 +126,28 @@ package struct CSVInference {
         }
         return reader.endRecord()
     }
+
+    /// Whether a cell is what its column is known for, and short enough that a double holds it exactly.
+    @inline(__always)
+    private func isQuick(_ reader: inout CSVReader, _ known: QuickReading) -> Bool {
+        let start = reader.position
+        guard reader.quick(known) != nil else { return false }
+        if known == .bool || reader.position &- start <= Self.exactDigits { return true }
+        reader.move(to: start)
+        return false
+    }
+
+    /// Whether reading the text as a double and writing that gives the same number again.
+    private static func isExact(_ text: UnsafeRawBufferPointer) -> Bool {
+        // Words for what is no number are values of declared columns only.
+        guard let number = JSONNumber(exactly: text), let value = number.double else { return false }
+        if text.count <= exactDigits, value != 0, abs(value) >= 1e-300 { return true }
+        guard let (written, isExact) = Decimal128.reading(number.string), isExact else { return false }
+        return written == Decimal128(value)
+    }
+
+    /// Every number of that many decimal digits is the shortest text of some double.
+    private static let exactDigits = 15
 
     // MARK: On several threads
 

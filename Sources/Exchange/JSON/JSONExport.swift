@@ -52,7 +52,7 @@ package struct JSONExport {
 
     package mutating func object(_ object: LiveObject, to sink: inout ByteSink) throws(DatabaseError) {
         guard try object.exists() else {
-            throw DatabaseError(.objectDeleted, "this object has been deleted; check isValid before exporting it")
+            throw DatabaseError(.objectDeleted, "this object has been deleted; export what is still there")
         }
         try write(object.table, object.key, to: &sink)
     }

@@ -22,6 +22,13 @@ package final class JSONImport {
         package var readsAheadFrom = ReadAhead.worthwhile
 
         package init() {}
+
+        /// Commits happen between batches.
+        fileprivate var inBatchesThatCanBeCommitted: Options {
+            var options = self
+            if commitEvery > 0 { options.batchRows = min(batchRows, commitEvery) }
+            return options
+        }
     }
 
     /// Of what stands at the top of the text; nested objects are not counted.
@@ -54,6 +61,7 @@ package final class JSONImport {
     /// Objects of one class, or with `nil` of the classes that the text names.
     package init(_ session: Session, into table: TableKey?, _ options: Options = Options()) throws(DatabaseError) {
         self.session = session
+        let options = options.inBatchesThatCanBeCommitted
         self.options = options
         plans = ClassPlans(try session.schema)
         rows = JSONRows(table, plans, options)

@@ -30,7 +30,7 @@ package enum DecimalText {
         }
         guard let number = JSONNumber(exactly: text), number.significantDigits <= 34 else { return nil }
         // In the words of the grammar above, whatever else the type itself reads.
-        guard let value = Decimal128(parsing: number.string), value.isFinite else { return nil }
+        guard let (value, isExact) = Decimal128.reading(number.string), isExact else { return nil }
         return value
     }
 }

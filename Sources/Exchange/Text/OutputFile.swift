@@ -19,7 +19,9 @@ package enum OutputFile {
         let isThere = stat(path, &facts) == 0
         if isThere, facts.st_mode & S_IFMT != S_IFREG { return try fill(path, body) }
         if isThere { try checkIsNoDatabase(path) }
-        let temporary = "\(path).writing-\(String(UInt64.random(in: .min ... .max), radix: 16))"
+        // A link stays: what it leads to is replaced.
+        let target = isThere ? resolved(path) : path
+        let temporary = "\(target).writing-\(String(UInt64.random(in: .min ... .max), radix: 16))"
         let descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw failure(path) }
         defer { close(descriptor) }
@@ -32,12 +34,18 @@ package enum OutputFile {
                 throw DatabaseError(
                     .inputOutput, "what was written to '\(path)' does not read back; it is as it was before", path: path)
             }
-            guard rename(temporary, path) == 0 else { throw failure(path) }
+            guard rename(temporary, target) == 0 else { throw failure(path) }
             return result
         } catch {
             unlink(temporary)
             throw error
         }
+    }
+
+    private static func resolved(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
     }
 
     /// A pipe or a device.

@@ -149,7 +149,7 @@ struct Lexer {
         let form: String
         switch word.lowercased() {
         case "decimal":
-            make = { Decimal128(parsing: $0).map(Value.decimal) }
+            make = { text in Decimal128.reading(text).flatMap { $0.isExact ? Value.decimal($0.value) : nil } }
             form = "a decimal is written decimal(1.50)"
         case "oid":
             make = { ObjectID(parsing: $0).map(Value.objectID) }

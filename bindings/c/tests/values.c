@@ -14,9 +14,23 @@ static motte_decimal decimal_of(const char *text) {
     return decimal;
 }
 
+static motte_decimal decimal_of_sized(const char *text, size_t size) {
+    motte_decimal decimal;
+    MUST(motte_decimal_parse(text, size, &decimal));
+    return decimal;
+}
+
 static void decimals(void) {
     static const char *const texts[][2] = {
         { "3.75", "3.75" }, { "-0.3", "-3E-1" }, { "123E4", "1.23E6" }, { "nan", "NaN" }, { "-Infinity", "-Inf" },
+    };
+    static const char *const kept[] = {
+        "1234567890123456789012345678901234", "9.999999999999999999999999999999999E6144", "1E-6176", "1E6144", "-0",
+        "0E9999", "1.00000000000000000000000000000000000000000000", "-Inf",
+    };
+    static const char *const refused[] = {
+        "12345678901234567890123456789012345", "0.12345678901234567890123456789012345", "1E6145", "-1E6145", "1E-6177",
+        "1.5E-6176", "1E99999999", "1E-99999999", "1.000000000000000000000000000000000000000000001",
     };
     motte_decimal one, other;
     char room[64];
@@ -29,6 +43,19 @@ static void decimals(void) {
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_decimal_parse("three", MOTTE_NTS, &one));
     CHECK(one.low == 0 && one.high == 0);
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_decimal_parse("", 0, &one));
+    /* Kept or refused, never rounded. */
+    for (i = 0; i < sizeof kept / sizeof *kept; i++) {
+        int32_t same = 1;
+        STATUS(MOTTE_OK, motte_decimal_parse(kept[i], MOTTE_NTS, &one));
+        STATUS(MOTTE_OK, motte_decimal_format(&one, room, sizeof room, &size));
+        other = decimal_of_sized(room, size);
+        STATUS(MOTTE_OK, motte_decimal_compare(&one, &other, &same));
+        CHECK(same == 0);
+    }
+    for (i = 0; i < sizeof refused / sizeof *refused; i++) {
+        STATUS(MOTTE_E_OVERFLOW, motte_decimal_parse(refused[i], MOTTE_NTS, &one));
+        CHECK(one.low == 0 && one.high == 0);
+    }
     /* Asking for the size, and a room that is too small. */
     one = decimal_of("3.75");
     STATUS(MOTTE_OK, motte_decimal_format(&one, NULL, 0, &size));
