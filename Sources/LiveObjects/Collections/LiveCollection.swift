@@ -133,7 +133,9 @@ package class LiveCollection {
 
     /// Narrowed by query text, which may end in SORT, DISTINCT and LIMIT.
     package func filter(_ text: String, _ arguments: Arguments = Arguments()) throws(DatabaseError) -> LiveResults {
-        try narrowed(by: try ParsedQuery.parse(text), arguments)
+        let query = try ParsedQuery.parse(text)
+        try arguments.checkNoSurplus(query.argumentCount)
+        return try narrowed(by: query, arguments)
     }
 
     package func narrowed(by query: ParsedQuery, _ arguments: Arguments = Arguments()) throws(DatabaseError)

@@ -19,6 +19,7 @@ package final class PreparedQuery {
         self.table = table
         self.arguments = arguments
         parsed = try ParsedQuery.parse(text)
+        try arguments.checkNoSurplus(parsed.argumentCount)
         stage = try ResultsStage(parsed, arguments, target: table, session: session)
     }
 

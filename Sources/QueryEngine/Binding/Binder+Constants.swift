@@ -31,10 +31,12 @@ extension Binder {
             return values
         case .argument(let number, let position):
             switch try arguments.argument(number, at: position, in: source) {
-            case .list(let values): return values.map { ($0, operand) }
+            // A caller that knows plain values only gives the list as one.
+            case .list(let values), .value(.list(let values)): return values.map { ($0, operand) }
             case .value:
                 throw failure("argument $\(number) must be a list", at: position, .queryArgument)
             }
+        case .constant(.list(let values), _): return values.map { ($0, operand) }
         case .constant(_, let position): throw failure("a list is written in braces: {1, 2, 3}", at: position)
         case .path, .subquery, .shape: throw failure("a list of values is needed here", at: operand.position)
         }

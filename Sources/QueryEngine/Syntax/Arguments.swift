@@ -27,6 +27,15 @@ package struct Arguments: Sendable {
         return values[number]
     }
 
+    /// More than a query asks for is a mistake of whoever gave them.
+    package func checkNoSurplus(_ wanted: Int) throws(DatabaseError) {
+        guard values.count > wanted else { return }
+        throw DatabaseError(
+            .queryArgument,
+            "the query asks for \(wanted == 1 ? "1 argument" : "\(wanted) arguments"), and \(values.count) were given; "
+                + "arguments are $0, $1 and so on in the text")
+    }
+
     /// The highest number used + 1.
     static func count(in predicate: Predicate, _ ordering: Ordering) -> Int {
         var count = 0

@@ -53,9 +53,25 @@ package struct PredicateText {
     }
 
     private func text(_ comparison: Predicate.Comparison) -> String {
-        text(comparison.left) + " " + comparison.operator.text + Self.text(comparison.options) + " "
-            + text(comparison.right)
+        let right = members(comparison).map(braced) ?? text(comparison.right)
+        return text(comparison.left) + " " + comparison.operator.text + Self.text(comparison.options) + " " + right
     }
+
+    /// Of a list that was given as one value.
+    private func members(_ comparison: Predicate.Comparison) -> [Value]? {
+        guard comparison.operator == .in || comparison.operator == .between else { return nil }
+        switch comparison.right {
+        case .constant(.list(let values), _): return values
+        case .argument(let number, _):
+            guard let arguments, number < arguments.values.count,
+                case .value(.list(let values)) = arguments.values[number]
+            else { return nil }
+            return values
+        case .constant, .path, .subquery, .shape, .list: return nil
+        }
+    }
+
+    private func braced(_ values: [Value]) -> String { "{" + values.map { text($0) }.joined(separator: ", ") + "}" }
 
     private static func text(_ options: TextOptions) -> String {
         if options.isEmpty { return "" }
@@ -80,7 +96,7 @@ package struct PredicateText {
         guard let arguments, number < arguments.values.count else { return "$\(number)" }
         switch arguments.values[number] {
         case .value(let value): return text(value)
-        case .list(let values): return "{" + values.map(text).joined(separator: ", ") + "}"
+        case .list(let values): return braced(values)
         }
     }
 
