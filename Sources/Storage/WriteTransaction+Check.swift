@@ -20,7 +20,8 @@ extension WriteTransaction {
         try requireOpen()
         let layout = try self.table(table).layout
         let stored = layout.columns[try layout.slot(column)]
-        if stored.isPrimaryKey { throw primaryKeyIsFixed(layout.stored, stored) }
+        // In a migration keys may move; they are looked at together when it ends.
+        if stored.isPrimaryKey, migration == nil { throw primaryKeyIsFixed(layout.stored, stored) }
         if stored.isList {
             throw DatabaseError(
                 .wrongType, "\(layout.stored.name).\(stored.name) is a collection; assign its elements",
