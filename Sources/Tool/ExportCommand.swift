@@ -5,12 +5,6 @@ import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 enum ExportFormat: String, ExpressibleByArgument, CaseIterable {
     case jsonl, json, csv
 }
@@ -42,33 +36,34 @@ struct ExportCommand: ParsableCommand {
         if className == nil, format != .jsonl || query != nil || columns != nil || nested {
             throw ValidationError("a whole store is exported as jsonl; name a class for anything else")
         }
+        if nested, format == .csv { throw ValidationError("CSV has no nested objects; leave out --nested") }
     }
 
     func run() throws {
         try reportingErrors(file) {
             let session = try openFile(file, key)
-            try writeOutput(output) { (sink) throws(DatabaseError) in
-                if let className {
-                    return try export(try objectType(className, in: session), session, &sink)
-                }
-                let progress = ProgressReport("objects", isSilent: quiet || output == nil)
-                var export = try JSONExport(session)
-                try export.store(to: &sink) { progress.show($0, nil) }
-                progress.finish()
-            }
+            try writeOutput(output) { (sink) throws(DatabaseError) in try write(session, &sink) }
         }
     }
 
-    private func export(_ type: ObjectType, _ session: Session, _ sink: inout ByteSink) throws(DatabaseError) {
+    private func write(_ session: Session, _ sink: inout ByteSink) throws(DatabaseError) {
+        if let className { return try export(try objectType(className, in: session), session, &sink) }
+        let progress = ProgressReport("objects", isSilent: quiet || output == nil)
+        var export = try JSONExport(session)
+        try export.store(to: &sink) { progress.show($0, nil) }
+        progress.finish()
+    }
+
+    private func export(
+        _ type: ObjectType, _ session: Session, _ sink: inout ByteSink
+    ) throws(DatabaseError) {
         guard let table = type.tableKey else { return }
         let results = try session.query(table, query ?? "TRUEPREDICATE").results()
         let schema = try session.schema
         var paths: [ColumnPath]?
         if let columns {
             paths = []
-            for column in columns.split(separator: ",") {
-                paths?.append(try ColumnPath(String(column), of: type, in: schema))
-            }
+            for name in columns.split(separator: ",") { paths?.append(try ColumnPath(String(name), of: type, in: schema)) }
         }
         if format == .csv {
             var options = CSVExport.Options()
@@ -84,17 +79,13 @@ struct ExportCommand: ParsableCommand {
     }
 }
 
-/// Hands a text to a file, which is there when all of it is, or to standard output.
+/// Text to a new file, which is there when all of it is, or to standard output.
 func writeOutput<Result>(
     _ path: String?, _ body: (inout ByteSink) throws(DatabaseError) -> Result
 ) throws(DatabaseError) -> Result {
     if let path { return try OutputFile.create(path, body) }
     var sink = ByteSink { piece throws(DatabaseError) in
-        guard writeAll(piece, to: 1) else {
-            throw DatabaseError(
-                .inputOutput, "cannot write to standard output: " + String(cString: strerror(errno)),
-                systemError: errno)
-        }
+        if !writeAll(piece, to: 1) { endWithoutOutput() }
     }
     let result = try body(&sink)
     try sink.finish()

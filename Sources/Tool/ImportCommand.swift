@@ -68,6 +68,7 @@ struct ImportCommand: ParsableCommand {
         guard batch > 0, batch <= 1_000_000, commitEvery >= 0, inferRows >= 0 else {
             throw ValidationError("--batch is 1 to 1000000, --commit-every and --infer-rows are not negative")
         }
+        if key != nil, sourceFormat != .csv { throw ValidationError("--key is for CSV; declare JSON with --schema") }
         if className == nil, sourceFormat == .csv { throw ValidationError("say which class the rows are of") }
     }
 
@@ -118,7 +119,11 @@ struct ImportCommand: ParsableCommand {
 
     /// nil when the file has what is needed.
     private func wantedSchema(_ bytes: UnsafeRawBufferPointer) throws -> Schema? {
-        if let schema { return try SchemaText.parse(try schemaText(schema)) }
+        if let schema {
+            let declared = try SchemaText.parse(try schemaText(schema))
+            try checkKey(declared)
+            return declared
+        }
         guard let className else {
             guard let header = try named({ () throws(DatabaseError) in try StoreDumpHeader(bytes) }) else {
                 throw DatabaseError(
@@ -129,7 +134,10 @@ struct ImportCommand: ParsableCommand {
         if fileExists(file) {
             let session = try openFile(file, encryption)
             defer { _ = try? session.close() }
-            if try session.schema[className] != nil { return nil }
+            if try session.schema[className] != nil {
+                try checkKey(try session.schema)
+                return nil
+            }
         }
         guard sourceFormat == .csv else {
             throw DatabaseError(
@@ -140,6 +148,15 @@ struct ImportCommand: ParsableCommand {
                 try CSVInference.objectType(named: className, bytes, csvOptions(nil), key: key, rows: inferRows)
             ])
         }
+    }
+
+    /// `--key` makes a primary key of a new class only; of others it may say what they have.
+    private func checkKey(_ schema: Schema) throws {
+        guard let key, let className, let type = schema[className], type.primaryKey?.name != key else { return }
+        throw DatabaseError(
+            .invalidArgument,
+            "--key names '\(key)', but the primary key of \(className) is \(type.primaryKey?.name ?? "none"); leave out "
+                + "--key, or migrate the class first", className: className)
     }
 
     private func schemaText(_ argument: String) throws -> String {

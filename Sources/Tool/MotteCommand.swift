@@ -18,12 +18,19 @@ struct MotteCommand: ParsableCommand {
 @main
 enum Main {
     static func main() {
+        occupyStandardDescriptors()
         do {
             var command = try MotteCommand.parseAsRoot()
             try command.run()
         } catch {
+            let code = MotteCommand.exitCode(for: error)
+            if code == .success {
+                // Help and the version, which the parser would print without looking whether it could.
+                printLine(MotteCommand.fullMessage(for: error))
+                MotteCommand.exit()
+            }
             // Wrong arguments end with 2, as with most commands; the parser's own number is 64.
-            guard MotteCommand.exitCode(for: error) == .validationFailure else { MotteCommand.exit(withError: error) }
+            guard code == .validationFailure else { MotteCommand.exit(withError: error) }
             printError(MotteCommand.fullMessage(for: error))
             MotteCommand.exit(withError: ExitCode(2))
         }

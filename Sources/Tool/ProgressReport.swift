@@ -30,13 +30,15 @@ final class ProgressReport {
         last = now
         let percent = fraction.map { "\(Int($0 * 100)) % " } ?? ""
         guard isTerminal else { return printError("\(percent)\(count) \(noun)") }
-        guard let fraction else { return writeAll("\r\(count) \(noun)", to: 2) }
+        guard let fraction else { return write("\r\(count) \(noun)") }
         let filled = max(0, min(40, Int(fraction * 40)))
         let bar = String(repeating: "=", count: filled) + String(repeating: " ", count: 40 - filled)
-        writeAll("\r[\(bar)] \(percent)\(count) \(noun)", to: 2)
+        write("\r[\(bar)] \(percent)\(count) \(noun)")
     }
 
+    private func write(_ text: String) { _ = writeAll(text, to: 2) }
+
     func finish() {
-        if isTerminal, !isSilent { writeAll("\r\u{1B}[K", to: 2) }
+        if isTerminal, !isSilent { write("\r\u{1B}[K") }
     }
 }

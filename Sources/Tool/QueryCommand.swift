@@ -13,6 +13,8 @@ struct QueryCommand: ParsableCommand {
             Examples:
               motte query people.motte Person 'age > 30 SORT(name ASC) LIMIT(10)'
               motte query people.motte Person 'name == $0' Ada --format jsonl
+              motte query people.motte Person 'zip == $0 AND seen > $1' string:12 timestamp:2013-01-01T10:00:00Z
+              motte query people.motte Person 'age IN $0' 'json:[30, 36]'
               motte query people.motte Person --avg age
             """)
 
@@ -20,7 +22,7 @@ struct QueryCommand: ParsableCommand {
     @OptionGroup var key: KeyOption
     @ArgumentParser.Argument(help: "The class.") var className: String
     @ArgumentParser.Argument(help: "The query; all objects without one.") var text = "TRUEPREDICATE"
-    @ArgumentParser.Argument(help: "Values for $0, $1, ...") var arguments: [String] = []
+    @ArgumentParser.Argument(help: "Values for $0, $1, ...: numbers, true, false, null and texts, or TYPE:TEXT.") var arguments: [String] = []
     @Flag(help: "Print only how many match.") var count = false
     @Flag(help: "Print the plan, run it, and print what that took.") var explain = false
     @Option(help: "Columns to print, separated by commas; links are followed by dots.") var columns: String?
@@ -36,7 +38,7 @@ struct QueryCommand: ParsableCommand {
             let session = try openFile(file, key)
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
-            let query = try session.query(table, text, Arguments(arguments.map(Self.value)))
+            let query = try session.query(table, text, try argumentValues(session))
             if explain { return try printPlan(query, session) }
             if count { return printLine("\(try query.count())") }
             let results = try query.results()
@@ -49,6 +51,18 @@ struct QueryCommand: ParsableCommand {
             }
             try printRows(results, try RowText(type, columns: columns, session))
         }
+    }
+
+    private func argumentValues(_ session: Session) throws -> Arguments {
+        Arguments(try arguments.map { try TypedText.value($0, in: session) })
+    }
+
+    func validate() throws {
+        let wanted = [count, explain, sum != nil, avg != nil, min != nil, max != nil].count { $0 }
+        guard wanted <= 1 else {
+            throw ValidationError("give one of --count, --explain, --sum, --avg, --min and --max")
+        }
+        guard limit >= 0 else { throw ValidationError("--limit is not negative") }
     }
 
     private func printPlan(_ query: PreparedQuery, _ session: Session) throws {
@@ -79,19 +93,5 @@ struct QueryCommand: ParsableCommand {
         guard format == .table else { return }
         table.lines.forEach(printLine)
         if shown < total { printLine("... \(total - shown) more; --limit 0 prints all") }
-    }
-
-    /// Arguments are numbers, true, false and null where they look like it, else text.
-    static func value(_ argument: String) -> Value {
-        if let int = Int64(argument) { return .int(int) }
-        if let number = Double(argument), argument.utf8.allSatisfy({ $0 != 0x78 && $0 != 0x58 }) {
-            return .double(number)
-        }
-        switch argument {
-        case "true": return .bool(true)
-        case "false": return .bool(false)
-        case "null": return .null
-        default: return .string(argument)
-        }
     }
 }

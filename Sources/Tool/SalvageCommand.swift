@@ -19,8 +19,9 @@ struct SalvageCommand: ParsableCommand {
         try reportingErrors(file) {
             var options = SessionOptions(path: file)
             options.encryptionKey = try key.bytes()
+            let damaged = options
             let report = try writeOutput(output) { (sink) throws(DatabaseError) in
-                try SalvageLines.run(options, progress: progressLine(progress), to: &sink)
+                try SalvageLines.run(damaged, progress: progressLine(progress), to: &sink)
             }
             for loss in report.losses { printError("lost: \(loss)") }
             printError("\(report.objects) objects, \(report.losses.count) losses")

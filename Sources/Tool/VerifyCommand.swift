@@ -26,6 +26,6 @@ func progressLine(_ isWanted: Bool) -> ((MaintenanceProgress) -> Void)? {
     guard isWanted else { return nil }
     return { progress in
         let end = progress.done == progress.total ? "\n" : ""
-        writeAll("\r\(progress.done) of \(progress.total)\(end)", to: 2)
+        _ = writeAll("\r\(progress.done) of \(progress.total)\(end)", to: 2)
     }
 }

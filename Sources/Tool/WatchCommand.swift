@@ -24,6 +24,10 @@ struct WatchCommand: ParsableCommand {
     @Option(help: "End after that many seconds without a change; 0: never.") var timeout = 0
     @Option(help: "table, csv or jsonl, for the rows that came or changed.") var format = OutputFormat.table
 
+    func validate() throws {
+        guard count >= 0, timeout >= 0 else { throw ValidationError("--count and --timeout are not negative") }
+    }
+
     func run() throws {
         // Being told to stop is how this ends; lines are written at once, and nothing of this is worth keeping.
         signal(SIGINT) { _ in _exit(0) }

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import re
 import signal
@@ -371,3 +372,152 @@ def test_copies_keep_the_mode(people: pathlib.Path, tmp_path: pathlib.Path, form
     assert [path.stat().st_mode & 0o777 for path in (people, tmp_path / "copy.motte")] == [0o600, 0o600]
     assert (tmp_path / "victim").read_text() == "theirs"
     assert motte("export", tmp_path / "copy.motte") == motte("export", people)
+# ------------------------------------------------------------------------------------------------ output and arguments
+
+
+def ran(*arguments: object, **options: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(  # type: ignore[call-overload,no-any-return]
+        [str(TOOL), *map(str, arguments)], stderr=subprocess.PIPE, text=True, timeout=60, **options)
+
+
+def printing(people: pathlib.Path, tmp_path: pathlib.Path) -> list[list[object]]:
+    """A call of every command that prints something."""
+    return [
+        ["--help"], ["--version"], ["help", "query"], ["info", people], ["schema", people], ["query", people, "Person"],
+        ["query", people, "Person", "--count"], ["query", people, "Person", "--explain"],
+        ["query", people, "Person", "--avg", "age"], ["query", people, "Person", "--format", "jsonl"],
+        ["query", people, "Person", "--format", "csv"], ["export", people], ["export", people, "Person"],
+        ["export", people, "Person", "--format", "csv"], ["export", people, "Person", "--format", "json"],
+        ["watch", people, "Person", "--timeout", "1"], ["verify", people], ["salvage", people],
+        ["copy", people, tmp_path / "full.motte"], ["compact", people], ["space", people], ["readers", people],
+        ["migrate", people, tmp_path / "schema.txt", "--dry-run"],
+        ["import", people, "Person", tmp_path / "none.jsonl"],
+    ]
+
+
+def test_output_that_cannot_be_written_is_an_error(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "schema.txt").write_text(motte("schema", people))
+    (tmp_path / "none.jsonl").write_text("")
+    for arguments in printing(people, tmp_path):
+        (tmp_path / "full.motte").unlink(missing_ok=True)
+        with open("/dev/full", "w") as full:
+            done = ran(*arguments, stdout=full)
+        assert done.returncode == 1, (arguments, done)
+        assert "cannot write to standard output: No space left on device" in done.stderr, (arguments, done)
+
+
+def test_a_pipe_that_nobody_reads_ends_quietly(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "schema.txt").write_text(motte("schema", people))
+    (tmp_path / "none.jsonl").write_text("")
+    for ignored in (False, True):
+        def prepare(ignored: bool = ignored) -> None:
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN if ignored else signal.SIG_DFL)
+
+        for arguments in printing(people, tmp_path):
+            (tmp_path / "full.motte").unlink(missing_ok=True)
+            reading, writing = os.pipe()
+            os.close(reading)
+            done = ran(*arguments, stdout=writing, preexec_fn=prepare)
+            os.close(writing)
+            assert done.returncode == (1 if ignored else -signal.SIGPIPE), (arguments, done)
+            assert "annot write" not in done.stderr and "rror" not in done.stderr, (arguments, done)
+
+
+def test_closed_descriptors_are_not_taken_by_files(people: pathlib.Path) -> None:
+    before = motte("export", people)
+    for closed in ([1], [0, 1], [0, 1, 2], [1, 2]):
+        def prepare(closed: list[int] = closed) -> None:
+            for descriptor in closed:
+                os.close(descriptor)
+
+        for command in (["query", people, "Person"], ["info", people], ["export", people], ["compact", people]):
+            done = subprocess.run([str(TOOL), *map(str, command)], preexec_fn=prepare, timeout=60)
+            assert done.returncode == 1, (command, closed)
+    assert motte("verify", people).startswith("sound") and motte("export", people) == before
+
+
+def test_no_command_takes_more_than_it_asks_for(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "schema.txt").write_text(motte("schema", people))
+    (tmp_path / "none.jsonl").write_text("")
+    for arguments in printing(people, tmp_path):
+        if str(arguments[0]).startswith("--") or arguments[0] in ("help", "query"):
+            continue
+        (tmp_path / "full.motte").unlink(missing_ok=True)
+        done = ran(*arguments, "surplus", "more", stdout=subprocess.PIPE)
+        assert done.returncode == 2 and done.stdout == "", (arguments, done)
+    text = motte("query", people, "Person", "age > $0", "30", "31", expect=1)
+    assert "the query asks for 1 argument, and 2 were given" in text
+    assert "asks for 0 arguments" in motte("query", people, "Person", "age > 30", "31", expect=1)
+    assert "give one of" in motte("query", people, "Person", "--count", "--avg", "age", expect=2)
+    assert "--nested" in motte("export", people, "Person", "--format", "csv", "--nested", expect=2)
+    assert "--count" in motte("watch", people, "Person", "--count", "-1", expect=2)
+    (tmp_path / "more.csv").write_text("id,name\n7,x\n")
+    assert "the primary key of Person is id" in motte(
+        "import", people, "Person", tmp_path / "more.csv", "--key", "name", expect=1)
+    assert motte("query", people, "Person", "--count") == "2\n"
+
+
+ROWS = ('id,text,when,uid,num,flag\n1,12,2013-01-01T10:00:00Z,01234567-89ab-cdef-0123-456789abcdef,1.5,true\n'
+        '2,Ada,2014-01-01T10:00:00.5Z,01234567-89ab-cdef-0123-456789abcdee,2.0,false\n3,string:x,,,,\n4,007,,,,\n')
+
+
+@pytest.mark.parametrize("text, arguments, found", [
+    ("text == $0", ["string:12"], "1"), ("text == $0", ["Ada"], "2"), ("text == $0", ["string:string:x"], "3"),
+    ("text == $0", ["007"], "4"), ("when == $0", ["timestamp:2014-01-01T11:00:00.5+01:00"], "2"),
+    ("when < $0", ["timestamp:2013-06-01"], "1"), ("uid == $0", ["uuid:01234567-89ab-cdef-0123-456789abcdee"], "2"),
+    ("num == $0", ["1.5"], "1"), ("num == $0", ["decimal:2.00"], "2"), ("flag == $0", ["true"], "1"),
+    ("flag == $0", ["bool:false"], "2"), ("id IN $0", ["json:[2, 9]"], "2"), ("id == $0", ["int:3"], "3"),
+    ("text IN $0 AND id < $1", ["json:[\"12\", null]", "5"], "1"),
+    ("when IN $0", ["json:[{\"$date\": \"2013-01-01T10:00:00Z\"}]"], "1"),
+])
+def test_arguments_of_every_type(tmp_path: pathlib.Path, text: str, arguments: list[str], found: str) -> None:
+    (tmp_path / "rows.csv").write_text(ROWS)
+    schema = "T { id: int key, text: string?, when: timestamp?, uid: uuid?, num: double?, flag: bool? }"
+    motte("import", tmp_path / "t.motte", "T", tmp_path / "rows.csv", "--schema", schema)
+    out = motte("query", tmp_path / "t.motte", "T", text, *arguments, "--columns", "id", "--format", "csv")
+    assert out.split() == ["id", found]
+
+
+def test_arguments_that_are_no_values(people: pathlib.Path) -> None:
+    for argument in ("int:x", "timestamp:yesterday", "uuid:1", "bool:maybe", "decimal:1E9999", "data:???"):
+        assert "write string:" in motte("query", people, "Person", "id == $0", argument, expect=1)
+    assert "text follows" in motte("query", people, "Person", "id IN $0", "json:[1] 2", expect=1)
+    assert "expected" in motte("query", people, "Person", "id IN $0", "json:[1,", expect=1)
+
+
+def test_an_export_is_there_as_a_whole_or_not_at_all(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    target = tmp_path / "out.csv"
+    target.write_text("as it was")
+    target.chmod(0o600)
+    motte("export", people, "Person", "--columns", "nothing", "--output", target, expect=1)
+    assert target.read_text() == "as it was"
+    link = tmp_path / "link.csv"
+    link.symlink_to(target)
+    motte("export", people, "Person", "--format", "csv", "--output", link)
+    assert link.is_symlink() and target.read_text().startswith("id,name") and target.stat().st_mode & 0o777 == 0o600
+    assert "No space left" in motte("export", people, "--output", "/dev/full", expect=1)
+    assert "No space left" in motte("salvage", people, "--output", "/dev/full", expect=1)
+    assert pathlib.Path("/dev/full").is_char_device()
+    assert not list(tmp_path.glob("*writing*"))
+
+
+def test_a_single_embedded_object_goes_round_as_csv(tmp_path: pathlib.Path) -> None:
+    schema = "embedded Home { city: string?, no: int } P { id: int key, home: link<Home>, homes: list<Home> }"
+    (tmp_path / "p.jsonl").write_text(
+        '{"id": 1, "home": {"city": "a,\\"b\\"", "no": 7}, "homes": [{"no": 1}]}\n{"id": 2, "home": null}\n'
+        '{"id": 3, "home": {"no": 0}}\n')
+    motte("import", tmp_path / "a.motte", "P", tmp_path / "p.jsonl", "--schema", schema)
+    text = motte("export", tmp_path / "a.motte", "P", "--format", "csv", "--output", tmp_path / "p.csv") or (
+        tmp_path / "p.csv").read_text()
+    assert text.splitlines()[2] == "2,,[]" and "#" not in text
+    motte("import", tmp_path / "b.motte", "P", tmp_path / "p.csv", "--schema", schema)
+    assert motte("export", tmp_path / "b.motte") == motte("export", tmp_path / "a.motte")
+
+
+def test_imports_are_committed_as_often_as_was_said(tmp_path: pathlib.Path) -> None:
+    lines = [f"{number},x" for number in range(470)] + ["bad,x"]
+    (tmp_path / "rows.csv").write_text("\n".join(["id,name", *lines]) + "\n")
+    schema = "T { id: int key, name: string }"
+    motte("import", tmp_path / "t.motte", "T", tmp_path / "rows.csv", "--schema", schema, "--commit-every", "100",
+          expect=1)
+    assert motte("query", tmp_path / "t.motte", "T", "--count") == "400\n"
