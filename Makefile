@@ -45,7 +45,8 @@ soak: setup
 	@scripts/soak.sh $(STAGES)
 
 install: setup
-	@cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$(PREFIX)" > build-cmake.log 2>&1 \
+	@cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Release -DMOTTE_BUILD_TESTS=OFF \
+		-DCMAKE_INSTALL_PREFIX="$(PREFIX)" > build-cmake.log 2>&1 \
 		|| { cat build-cmake.log; exit 1; }
 	@rm -f build-cmake.log
 	@cmake --build build/cmake

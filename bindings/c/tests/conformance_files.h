@@ -44,19 +44,27 @@ static int option(cursor *in, motte_config *config, motte_status *status) {
 
 /* ------------------------------------------------------------------------------------------------ in callbacks */
 
+/* A step by itself, so that nothing which changes lives across the jump. */
+static motte_status run_kept_step(char *text) {
+    volatile motte_status status = MOTTE_E_INTERNAL;
+    if (setjmp(now.failed) == 0) {
+        cursor in = {text};
+        motte_status outcome = step(&in);
+        if (outcome >= 0) need_end(&in);
+        status = outcome;
+    } else {
+        now.failure = case_format("in a callback: %s: %s", text, now.reason);
+        status = MOTTE_E_INTERNAL;
+    }
+    return status;
+}
+
 /* Inside a callback: what fails a case must not jump over the library's frames. */
 static motte_status run_kept(char **steps, size_t count) {
     jmp_buf outer;
     memcpy(&outer, &now.failed, sizeof outer);
-    for (volatile size_t i = 0; i < count; i++) {
-        motte_status status = MOTTE_E_INTERNAL;
-        if (setjmp(now.failed) == 0) {
-            cursor in = {steps[i]};
-            status = step(&in);
-            if (status >= 0) need_end(&in);
-        } else {
-            now.failure = case_format("in a callback: %s: %s", steps[i], now.reason);
-        }
+    for (size_t i = 0; i < count; i++) {
+        motte_status status = run_kept_step(steps[i]);
         memcpy(&now.failed, &outer, sizeof outer);
         if (status < 0) return status;
     }
