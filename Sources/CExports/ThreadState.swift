@@ -68,7 +68,7 @@ final class StoredError: @unchecked Sendable {  // @unchecked: immutable after i
         code = error.code.rawValue
         category = error.code.category.rawValue
         systemError = error.details.systemError
-        message = copyCString(error.message)
+        message = copyCString(error.code == .callback ? error.message : Wording.ofC(error.message))
         path = error.details.path.flatMap(copyCString)
         className = error.details.className.flatMap(copyCString)
         propertyName = error.details.propertyName.flatMap(copyCString)

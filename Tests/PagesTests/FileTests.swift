@@ -248,7 +248,7 @@ import Testing
         let error = try failure { try store.commitNext(batch) }
 
         #expect(error.code == .mapFull)
-        #expect(error.message.contains("mapSizeBytes") && error.message.contains("MOTTE_MAP_SIZE"))
+        #expect(error.message.contains("map_size") && error.message.contains("MOTTE_MAP_SIZE"))
         #expect(try store.snapshot().version == Version(0))
         try store.commitNext([("a", [1])])
         store.close()

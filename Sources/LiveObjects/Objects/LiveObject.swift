@@ -129,7 +129,7 @@ package struct LiveObject {
 
     func deleted(_ type: ObjectType) -> DatabaseError {
         DatabaseError(
-            .objectDeleted, "this \(type.name) has been deleted; check isValid before reading it", className: type.name)
+            .objectDeleted, "this \(type.name) has been deleted; see whether it is valid before", className: type.name)
     }
 
     /// The same object in the frozen counterpart of its session, within a write as it was before that.

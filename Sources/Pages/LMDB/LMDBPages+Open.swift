@@ -147,7 +147,7 @@ extension LMDBPages {
     /// The option, the environment variable, or 16 GiB.
     static func chosenMapSize(_ options: PageStoreOptions) throws(DatabaseError) -> Int {
         if let size = options.mapSizeBytes {
-            guard size > 0 else { throw DatabaseError(.invalidArgument, "mapSizeBytes is \(size); it must be above 0") }
+            guard size > 0 else { throw DatabaseError(.invalidArgument, "map_size is \(size); it must be above 0") }
             return size
         }
         guard let text = getenv("MOTTE_MAP_SIZE") else { return LMDBEnvironment.defaultMapSize }

@@ -16,7 +16,7 @@ enum LMDBStatus {
         case MDB_MAP_FULL, MDB_MAP_RESIZED:
             return make(
                 .mapFull,
-                "the file needs more than the address space reserved for it; open it with a larger 'mapSizeBytes'"
+                "the file needs more than the address space reserved for it; open it with a larger 'map_size'"
                     + " (or MOTTE_MAP_SIZE) in every process")
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_CURSOR_FULL, MDB_BAD_TXN, MDB_BAD_RSLOT:
             return make(.corrupted, "the file is damaged; run 'motte verify' and restore from a copy")

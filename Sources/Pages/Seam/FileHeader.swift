@@ -72,7 +72,7 @@ package struct FileHeader: Sendable, Equatable {
     static func new(rowsPerCluster: Int, pageBytes: Int) throws(DatabaseError) -> FileHeader {
         guard (1 ... mostRowsPerCluster).contains(rowsPerCluster) else {
             throw DatabaseError(
-                .invalidArgument, "rowsPerCluster is \(rowsPerCluster); 1 to \(mostRowsPerCluster) are possible")
+                .invalidArgument, "rows_per_cluster is \(rowsPerCluster); 1 to \(mostRowsPerCluster) are possible")
         }
         return FileHeader(
             rowsPerCluster: rowsPerCluster, fileUUID: try .random(), historyEpoch: try .random(), pageBytes: pageBytes,

@@ -94,7 +94,7 @@ struct PageAllocator {
         return DatabaseError(
             .mapFull,
             "'\(path)' has grown to \(bytes) bytes, the address space reserved for it; open it again with a larger"
-                + " mapSizeBytes (or MOTTE_MAP_SIZE)",
+                + " map_size (or MOTTE_MAP_SIZE)",
             path: path)
     }
 }

@@ -212,7 +212,7 @@ extension TreePages {
     static func format(_ disk: any Disk, _ options: PageStoreOptions) throws(DatabaseError) {
         guard TreeFormat.pageSizes.contains(options.pageBytes) else {
             throw DatabaseError(
-                .invalidArgument, "pageBytes is \(options.pageBytes); 4096, 8192, 16384 or 32768 are possible")
+                .invalidArgument, "the size of a page is \(options.pageBytes); 4096, 8192, 16384 or 32768 are possible")
         }
         let header = try FileHeader.new(
             rowsPerCluster: options.rowsPerCluster ?? FileHeader.defaultRowsPerClusterOfOwnPages,

@@ -182,7 +182,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
             throw DatabaseError(
                 .mapFull,
                 "'\(path)' has grown beyond the address space reserved for it here; open it with a larger"
-                    + " 'mapSizeBytes' (or MOTTE_MAP_SIZE) in every process", path: path)
+                    + " 'map_size' (or MOTTE_MAP_SIZE) in every process", path: path)
         }
     }
 

@@ -140,7 +140,7 @@ package final class TableView {
     func requireLocation(_ key: ObjectKey) throws(DatabaseError) -> RowLocation {
         guard let place = try locate(key) else {
             throw DatabaseError(
-                .objectDeleted, "this \(layout.stored.name) has been deleted; check isValid before reading it",
+                .objectDeleted, "this \(layout.stored.name) has been deleted; see whether it is valid before",
                 className: layout.stored.name)
         }
         return place

@@ -1698,6 +1698,18 @@ static motte_status clear(cursor *in) {
     return motte_coll_clear(list);
 }
 
+/* What a message names that is the engine's own, or another language's; NULL if nothing. */
+static const char *foreign_word(const char *message) {
+    static const char *const words[] = {
+        " session", "Realm(", "isValid", "is_valid", "isInvalidated", "try!", "nil", "mapSizeBytes", "rowsPerCluster",
+        "firstOpen", "None", "motte.open",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strstr(message, words[i])) return words[i];
+    }
+    return NULL;
+}
+
 static motte_status fails(cursor *in) {
     long long offset = -1;
     char *expected = need_name(in);
@@ -1716,6 +1728,9 @@ static motte_status fails(cursor *in) {
     MUST(motte_last_error(&details));
     agree(details.code == status, "motte_last_error", "the status");
     if (!details.message[0] || !motte_status_message(status)[0]) case_fail("the error has no message");
+    if (foreign_word(details.message)) {
+        case_fail("the message names %s, which is not C: %s", foreign_word(details.message), details.message);
+    }
     if (offset >= 0 && details.query_offset != offset) {
         case_fail("the error is at offset %lld: %s", (long long)details.query_offset, details.message);
     }
