@@ -14,6 +14,7 @@ from typing import Any, Optional
 import pytest
 
 import motte
+from lexicon import foreign
 from motte import _callbacks, _handles
 
 _numbers = itertools.count()
@@ -87,6 +88,22 @@ def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     gc.collect()
     assert _handles.live_handles() <= handles, _callbacks.dump_handles()
     assert _callbacks.alive() <= callbacks
+
+
+@pytest.fixture(autouse=True)
+def messages_speak_python(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test provokes is said in Python's words."""
+    wrong: list[str] = []
+    make = motte.Error.__init__
+
+    def checked(self: motte.Error, message: str, **details: Any) -> None:
+        if foreign(message):
+            wrong.append(message)
+        make(self, message, **details)
+
+    monkeypatch.setattr(motte.Error, "__init__", checked)
+    yield
+    assert wrong == []
 
 
 @pytest.fixture

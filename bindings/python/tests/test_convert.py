@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from array import array
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -43,7 +45,20 @@ def test_nan_comes_back() -> None:
 def test_floats_are_rounded_to_32_bits_for_float_properties() -> None:
     assert read_back(0.1, _convert.FLOAT) == pytest.approx(0.1, rel=1e-7)
     assert read_back(0.1, _convert.FLOAT) != 0.1
-    assert read_back(1e300, _convert.FLOAT) == float("inf")
+    assert read_back(float("inf"), _convert.FLOAT) == float("inf")
+    with pytest.raises(motte.errors.NumberOverflowError, match="too large"):
+        read_back(1e300, _convert.FLOAT)
+
+
+def test_numbers_become_floats_only_where_these_say_the_same() -> None:
+    for exact in (2**53, Decimal("0.1"), Decimal("1E300"), Fraction(3, 8), -7):
+        assert read_back(exact, _convert.DOUBLE) == float(exact)
+    for other in (2**53 + 1, 10**400, Decimal("0.12345678901234567890"), Decimal("1E400"), Fraction(1, 3)):
+        with pytest.raises(motte.errors.NumberOverflowError):
+            read_back(other, _convert.DOUBLE)
+        with pytest.raises(motte.errors.NumberOverflowError) as caught:
+            column([1.0, other], _convert.DOUBLE, no_link)
+        assert caught.value.row_index == 1
 
 
 def test_other_zones_are_the_same_moment() -> None:

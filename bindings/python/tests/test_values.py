@@ -82,9 +82,11 @@ def test_decimals_come_back(db: motte.Database, text: str) -> None:
     assert type(item.extra) is Decimal
 
 
-def test_decimals_are_rounded_to_34_digits(db: motte.Database) -> None:
+def test_decimals_of_more_than_34_digits_are_refused(db: motte.Database) -> None:
     with db.write():
-        item = db.add(Item(id=ONE, price=Decimal("1." + "1" * 40)))
+        with pytest.raises(motte.errors.NumberOverflowError, match="at most 34 digits"):
+            db.add(Item(id=ONE, price=Decimal("1." + "1" * 40)))
+        item = db.add(Item(id=ONE, price=Decimal("1." + "1" * 33)))
     assert item.price == Decimal("1." + "1" * 33)
 
 

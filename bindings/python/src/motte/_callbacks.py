@@ -5,14 +5,16 @@
     function is passed weakly where a Python object owns both, and none of ours holds a database.
  2. The library calls motte_python_changes (or another of these) with that userdata, on the thread that let it: only
     dispatch, refresh, commit, begin_write, open and what takes a callback of its own run caller code.
- 3. The Python function runs. What it raises is kept for this thread, and the library hears a 1: it stops.
- 4. The call that let the library run fails with MOTTE_E_CALLBACK; check_calling() raises what was kept instead.
+ 3. The Python function runs. What it raises is kept for this thread, and the library gets a 1: it stops.
+ 4. The call that let the library run fails with MOTTE_E_CALLBACK; check() raises what was kept instead. Where the call
+    went well all the same, check_calling() raises what is no Exception, such as KeyboardInterrupt, and reports the rest.
  5. The library calls motte_python_free exactly once, on whatever thread, and _alive lets go.
 """
 from __future__ import annotations
 
-import threading
+import sys
 import weakref
+from types import TracebackType
 from typing import Any, Callable, Optional
 
 from . import errors
@@ -20,7 +22,6 @@ from ._ffi import ffi, lib
 from ._handles import out, own
 
 _alive: dict[int, Any] = {}
-_kept = threading.local()
 
 
 class _Passed:
@@ -53,9 +54,21 @@ def _run(userdata: Any, *arguments: Any) -> int:
             function(*arguments)
         return 0
     except BaseException as error:  # KeyboardInterrupt too: it is raised again when the library has returned
-        if getattr(_kept, "error", None) is None:
-            _kept.error = error
+        _keep(error)
         return 1
+
+
+def _keep(error: BaseException) -> None:
+    """The first one; but nothing holds back a KeyboardInterrupt."""
+    before = getattr(errors.raised, "error", None)
+    if before is None or isinstance(before, Exception) and not isinstance(error, Exception):
+        errors.raised.error = error
+
+
+def _interrupted(kind: Any, error: Optional[BaseException], traceback: Optional[TracebackType]) -> None:
+    """What is raised between the library and _run(): a signal may come at any time."""
+    if error is not None:
+        _keep(error)
 
 
 def _run_with(userdata: Any, *handles: tuple[str, Any]) -> int:
@@ -65,63 +78,63 @@ def _run_with(userdata: Any, *handles: tuple[str, Any]) -> int:
         place = out(kind)
         status = lib.motte_clone(handle, ffi.cast("void **", place))
         if status < 0:
-            _kept.error = errors.made(status)
+            _keep(errors.made(status))
             return 1
         clones.append(own(place))
     return _run(userdata, *clones)
 
 
-@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_changes(userdata: Any, changes: Any) -> int:
     return _run_with(userdata, ("motte_changes", changes))
 
 
-@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_progress(userdata: Any, done: int, total: int) -> int:
     return _run(userdata, done, total)
 
 
-@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_compact(userdata: Any, total: int, used: int, out_compact: Any) -> int:
     return _run(userdata, total, used, out_compact)
 
 
-@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_realm(userdata: Any, realm: Any) -> int:
     return _run_with(userdata, ("motte_realm", realm))
 
 
-@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_migrate(userdata: Any, migration: Any, old_realm: Any, new_realm: Any) -> int:
     return _run_with(userdata, ("motte_migration", migration), ("motte_realm", old_realm), ("motte_realm", new_realm))
 
 
-@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_pair(userdata: Any, old_object: Any, new_object: Any) -> int:
     # No clones: a pair is visited once for each object, and only asked for its keys.
     return _run(userdata, old_object, new_object)
 
 
-@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_section_key(userdata: Any, _: Any, index: int, out_key: Any) -> int:
     return _run(userdata, index, out_key)
 
 
-@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_visit(userdata: Any, handle: Any, kind: int) -> int:
     return _run(userdata, handle, kind)
 
 
-@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_work(userdata: Any, _: Any) -> int:
     # What the work raises is its own affair: it has a future.
-    before = getattr(_kept, "error", None)
+    before = errors.take_raised()
     status = _run(userdata, None, 0)
-    _kept.error = before
+    errors.raised.error = before
     return status
 
 
-@ffi.def_extern(error=1)  # type: ignore[untyped-decorator]
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_done(userdata: Any, status: int, version: int) -> int:
     return _run(userdata, status, version)
 
@@ -137,19 +150,28 @@ _make_free(ffi, _alive)
 
 
 def check_calling(status: int) -> int:
-    """check() for the calls that may run a callback: its exception comes out as it was."""
-    if status >= 0:
-        return status
-    error = getattr(_kept, "error", None)
-    _kept.error = None
-    try:
-        if status == errors.Code.CALLBACK and error is not None:
-            raise error
+    """check() for the calls that may run a callback, which may have raised although the call went well."""
+    if status < 0:
         errors.fail(status)
+    if getattr(errors.raised, "error", None) is None:
+        return status
+    error = errors.take_raised()
+    try:
+        if isinstance(error, Exception):
+            sys.unraisablehook(_Unraised(error))  # type: ignore[arg-type]
+        elif error is not None:
+            raise error
     finally:
-        # The traceback holds this frame, which must not hold the error in turn: a circle would keep what the caller's
-        # frames hold, handles among it, until the garbage collector comes by.
         del error
+    return status
+
+
+class _Unraised:
+    """What sys.unraisablehook() takes."""
+
+    def __init__(self, error: Exception) -> None:
+        self.exc_type, self.exc_value, self.exc_traceback = type(error), error, error.__traceback__
+        self.err_msg, self.object = "Exception ignored in a callback of a motte database", None
 
 
 def progress(function: Optional[Callable[[int, int], None]]) -> tuple[Any, Any, Any]:

@@ -58,7 +58,11 @@ class Coll:
                         int(details.target))
 
     def is_valid(self) -> bool:
-        return bool(lib.motte_handle_check(self.handle) >= 0)
+        try:
+            errors.check(lib.motte_handle_check(self.handle))
+            return True
+        except errors.ENDED:
+            return False
 
     def get(self, index: int, make: Maker, decoders: Optional[dict[int, Any]] = None) -> Any:
         cells = Cells(1)

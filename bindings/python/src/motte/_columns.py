@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Optional, Union
 from . import _decimals, errors
 from ._convert import (
     BINARY, BOOL, DECIMAL, DOUBLE, FLOAT, INT, LINK, MIXED, OBJECT_ID, PAIR, SIGN, STRING, TIMESTAMP, TYPE_NAMES, UUID,
-    WIDTHS, Values, one, seconds_of, wrong_type,
+    WIDTHS, Values, one, real, seconds_of, wrong_type,
 )
 from ._ffi import ffi, lib
 from .objectid import ObjectId
@@ -107,7 +107,11 @@ def _as_int(value: Any, row: int) -> int:
 
 def _as_float(value: Any, row: int, type_: int) -> float:
     if not isinstance(value, (bool, str, bytes)) and (hasattr(value, "__float__") or hasattr(value, "__index__")):
-        return float(value)
+        try:
+            return real(value, type_)
+        except errors.Error as refused:
+            refused.row_index = row
+            raise
     error = wrong_type(value, type_)
     error.row_index = row
     raise error
@@ -115,9 +119,14 @@ def _as_float(value: Any, row: int, type_: int) -> float:
 
 def _real_column(type_: int, code: str) -> Callable[..., Column]:
     def build(values: Sequence[Any], kinds: set[type], validity: Optional[bytes], _: Any) -> Column:
-        if not kinds <= {int, float}:
+        if not kinds <= {float}:
             values = [None if value is None else _as_float(value, row, type_) for row, value in enumerate(values)]
-        return Column(type_, 0, array(code, _filled(values, validity, 0.0)), validity, None, len(values))
+        made = array(code, _filled(values, validity, 0.0))
+        if type_ == FLOAT and float("inf") in map(abs, made):
+            for row, value in enumerate(values):
+                if value is not None and abs(made[row]) == float("inf") != abs(value):
+                    raise errors.NumberOverflowError(f"{value!r} is too large for a float of 32 bits", row_index=row)
+        return Column(type_, 0, made, validity, None, len(values))
     return build
 
 

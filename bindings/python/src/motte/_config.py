@@ -50,6 +50,10 @@ class Config:
         self.handle = config = own(place)
         if path is not None:
             content = os.fsencode(path)
+            if content == b":memory:":
+                raise errors.InvalidArgumentError(
+                    "':memory:' is no path here: motte.open(in_memory='name') opens a database without a file, which "
+                    "is shared by that name; a file of this very name is './:memory:'")
             errors.check(lib.motte_config_set_path(config, content, len(content)))
         if in_memory is not None:
             identifier = utf8(in_memory)

@@ -42,6 +42,8 @@ DEEPEST = 100
 PAIR = struct.Struct("<QQ")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+LEAST = datetime.min.replace(tzinfo=timezone.utc) - EPOCH
+MOST = datetime.max.replace(tzinfo=timezone.utc) - EPOCH
 _LOW, _WORD = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 SIGN = 1 << 63
 
@@ -77,12 +79,41 @@ def _integer(value: int, type_: Optional[int]) -> int:
     return value
 
 
+def whole(value: int, type_: int) -> int:
+    """An int for a property of floats, which holds it exactly or not at all."""
+    try:
+        if float(value) == value and (type_ == DOUBLE or _single(float(value)) == value):
+            return value
+    except OverflowError:
+        pass
+    raise errors.NumberOverflowError(f"{value} is no {TYPE_NAMES[type_]} exactly; give a float, or round it before")
+
+
+def real(value: Any, type_: Optional[int]) -> float:
+    """A number of another type as a float; of a decimal the float that is written like it."""
+    if isinstance(value, int) and type_ in (FLOAT, DOUBLE):
+        return float(whole(value, type_))
+    try:
+        number = float(value)
+        same = Decimal(repr(number)) == value if isinstance(value, Decimal) else number == value
+    except (TypeError, ValueError):
+        raise wrong_type(value, type_) from None
+    except OverflowError:
+        same, number = False, 0.0
+    if same or number != number:
+        return number
+    raise errors.NumberOverflowError(f"{value!r:.60} is no float exactly; round it before, with float() for instance")
+
+
+def _single(value: float) -> float:
+    return float(struct.unpack("<f", struct.pack("<f", value))[0])
+
+
 def _float_bits(value: float) -> int:
     try:
         return int(struct.unpack("<I", struct.pack("<f", value))[0])
     except OverflowError:
-        # As the library rounds it.
-        return int(struct.unpack("<I", struct.pack("<f", float("inf") if value > 0 else float("-inf")))[0])
+        raise errors.NumberOverflowError(f"{value!r} is too large for a float of 32 bits") from None
 
 
 def _double_bits(value: float) -> int:
@@ -95,6 +126,9 @@ def seconds_of(value: datetime) -> tuple[int, int]:
         raise errors.WrongTypeError(
             f"{value!r} has no time zone; Motte keeps points in time: datetime(..., tzinfo=timezone.utc)")
     difference = value - EPOCH
+    if not LEAST <= difference <= MOST:
+        raise errors.NumberOverflowError(
+            f"{value!r} lies outside the years 1 to 9999 in UTC, which is how it would be read")
     return difference.days * 86_400 + difference.seconds, difference.microseconds * 1_000
 
 
@@ -118,7 +152,7 @@ class Values:
         if value is None:
             words += (NULL, 0, 0)
         elif kind is int:
-            words += (INT, _integer(value, type_), 0)
+            words += (INT, _integer(value if type_ not in (FLOAT, DOUBLE) else whole(value, type_), type_), 0)
         elif kind is str:
             self._bytes(STRING, utf8(value))
         elif kind is float:
@@ -186,13 +220,9 @@ class Values:
         try:
             number = operator.index(value)
         except TypeError:
-            try:
-                real = float(value) if hasattr(value, "__float__") else None
-            except (TypeError, ValueError):
-                real = None
-            if real is None:
+            if not hasattr(value, "__float__"):
                 raise wrong_type(value, type_) from None
-            return self.add(real, type_)
+            return self.add(real(value, type_), type_)
         self.add(int(number), type_)
 
     def _bytes(self, kind: int, content: bytes) -> None:

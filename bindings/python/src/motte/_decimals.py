@@ -14,14 +14,16 @@ _LOW = (1 << 64) - 1
 
 
 def words(value: Decimal) -> tuple[int, int]:
-    """The low and the high word, unsigned; more than 34 digits are rounded half to even by the library."""
+    """The low and the high word, unsigned. What 34 digits and the exponent cannot hold is refused, not rounded."""
     sign, digits, exponent = value.as_tuple()
+    if exponent in ("n", "N") and (exponent == "N" or digits or sign):
+        raise errors.InvalidArgumentError(f"{value!r} cannot be kept; the one such value that can is Decimal('NaN')")
     if isinstance(exponent, int) and len(digits) <= 34 and 0 <= exponent + _BIAS <= 12287:
         coefficient = 0
         for digit in digits:
             coefficient = coefficient * 10 + digit
         return coefficient & _LOW, sign << 63 | (exponent + _BIAS) << 49 | coefficient >> 64
-    text = ("NaN" if value.is_nan() else str(value)).encode()
+    text = str(value).encode()
     place = ffi.new("motte_decimal *")
     errors.check(lib.motte_decimal_parse(text, len(text), place))
     return int(place.low), int(place.high)

@@ -58,8 +58,8 @@ class NativeSections:
         return Coll(own(place))
 
     def find(self, key: Any) -> Optional[int]:
-        place = ffi.new("size_t *")
-        status = _callbacks.check_calling(lib.motte_sections_find(self.handle, one(key).pointer(), place))
+        place, wanted = ffi.new("size_t *"), one(key)
+        status = _callbacks.check_calling(lib.motte_sections_find(self.handle, wanted.pointer(), place))
         return int(place[0]) if status == OK else None
 
     def locate(self, position: int) -> tuple[int, int]:
@@ -74,5 +74,6 @@ class NativeSections:
     def observe_one(
         self, key: Any, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]]
     ) -> Token:
+        wanted = one(key)
         return Token.started(lib.motte_observe_section, self.handle, callback, paths or (),
-                             flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS, more=[one(key).pointer()])
+                             flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS, more=[wanted.pointer()])

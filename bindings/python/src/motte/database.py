@@ -53,6 +53,8 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
         self._live = live
         self._closed = False
         self._write: Optional[Write] = None
+        #: Objects that the call under way has stored, and the values they had; see _atomic.py.
+        self._stored: Optional[list[tuple[Model, dict[str, Any]]]] = None
         self._frozen: Optional[weakref.ref[Database]] = None
         self._waiters: set[asyncio.Future[None]] = set()
         self._retry: Optional[asyncio.TimerHandle] = None
@@ -151,7 +153,14 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                  traceback: Optional[TracebackType]) -> None:
-        self.close()
+        try:
+            self.close()
+        except errors.Error as failure:
+            if error is None:
+                raise
+            # What left the block is what matters.
+            if hasattr(error, "add_note"):
+                error.add_note(f"The database could not be closed here: {failure}")
 
     def refresh(self) -> bool:
         """Shows the newest version and delivers changes; tells whether there was one."""
@@ -193,7 +202,7 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
     def objects(self, model: str) -> Results[Any]: ...
     def objects(self, model: Union[type[Model], str]) -> Results[Any]:
         """All objects of a class, live."""
-        row = self._row_of(self.model(model) if isinstance(model, str) else model)
+        row = self._row_of(model)
         return Results(self, self._realm.class_all(row.class_id))
 
     def count(self, model: type[Model]) -> int:
@@ -227,7 +236,7 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
         """Compiles a query, to run it often or to explain it; takes what where() takes, and SORT and LIMIT in text."""
         row = self._row_of(model)
         text, values = query.condition(row.model, condition, arguments)
-        return PreparedQuery(self, self._realm.query(row.class_id, text, self._encoded(values)), model)
+        return PreparedQuery(self, self._realm.query(row.class_id, text, self._arguments(values)), model)
 
     def backlinks(self, instance: Model, origin: Any) -> Backlinks[Any]:
         """The objects that link to this one through a property of theirs, declared as inverse or not:
@@ -260,7 +269,9 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
             self._rows[class_id] = self._by_model[row.model] = row
         return row
 
-    def _row_of(self, model: type[Model]) -> Row:
+    def _row_of(self, model: Union[type[Model], str]) -> Row:
+        if isinstance(model, str):
+            model = self.model(model)
         row = self._by_model.get(model)
         if row is None:
             self._realm.check()
@@ -313,6 +324,10 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
         for index, value in enumerate(values):
             self._encode(encoded, value, types[index] if types is not None else None)
         return encoded
+
+    def _arguments(self, values: Sequence[Any]) -> Values:
+        """The arguments of a query: several values are a list, for IN and BETWEEN, and a shape is its text."""
+        return self._encoded([query.argument(value) for value in values])
 
     def _encode(self, encoded: Values, value: Any, type_: Optional[int]) -> None:
         for each in loose.models_in(value):

@@ -6,9 +6,11 @@ exception also inherits the built-in one that a Python reader would expect, and 
 from __future__ import annotations
 
 import enum
+import threading
 from typing import Any, NoReturn, Optional
 
 from ._ffi import NULL, ffi, lib, text
+from ._wording import of_python
 
 
 class Code(enum.IntEnum):
@@ -364,6 +366,10 @@ class InternalError(Error, RuntimeError):
     code = Code.INTERNAL
 
 
+#: What a thing says whose time is over.
+ENDED = (ClosedError, StaleHandleError, ObjectDeletedError, ForkedError)
+
+
 def _all_kinds(base: type[Error]) -> list[type[Error]]:
     return [base] + [kind for child in base.__subclasses__() for kind in _all_kinds(child)]
 
@@ -381,9 +387,26 @@ def check(status: int) -> int:
     return status
 
 
+#: Of this thread: what a callback raised inside the call that is under way.
+raised = threading.local()
+
+
+def take_raised() -> Optional[BaseException]:
+    error: Optional[BaseException] = getattr(raised, "error", None)
+    raised.error = None
+    return error
+
+
 def fail(status: int) -> NoReturn:
-    """Raises the exception for an error, with the details that the library keeps for this thread."""
-    raise made(status)
+    """Raises the exception for an error, with the details that the library keeps for this thread; where it was a
+    callback that failed, what that raised."""
+    error = take_raised() if status == Code.CALLBACK else None
+    try:
+        raise made(status) if error is None else error
+    finally:
+        # The traceback holds this frame, which must not hold the error in turn: a circle would keep what the caller's
+        # frames hold, handles among it, until the garbage collector comes by.
+        del error
 
 
 def made(status: int) -> Error:
@@ -391,7 +414,7 @@ def made(status: int) -> Error:
     details = ffi.new("motte_error_details *")
     details.struct_size = ffi.sizeof("motte_error_details")
     if lib.motte_last_error(details) != lib.MOTTE_OK or details.code != status:
-        return kind(text(lib.motte_status_message(status)))
+        return kind(of_python(text(lib.motte_status_message(status))))
     return from_details(kind, details)
 
 
@@ -400,7 +423,7 @@ def from_details(kind: type[Error], details: Any) -> Error:
         return None if pointer == NULL else text(pointer)
 
     return kind(
-        text(details.message),
+        of_python(text(details.message)),
         system_error=int(details.system_error),
         path=optional(details.path),
         class_name=optional(details.class_name),

@@ -88,6 +88,9 @@ def add_loose(database: Database, instances: Iterable[Any], policy: str = "error
     found: dict[int, Model] = {}
     seen: set[int] = set()
     waiting = [each for instance in reversed(list(instances)) for each in models_in(instance)]
+    for instance in waiting:
+        if instance._row is not None and not database._realm.row_exists(*database._link(instance)):
+            raise instance._row._deleted()
     while waiting:
         instance = waiting.pop()
         if instance._row is not None:

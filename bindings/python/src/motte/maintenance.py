@@ -1,6 +1,7 @@
 """Whole files: copies, compaction, verification, salvage, statistics, plans, deletion.
 
-What is done with an open database are methods of it; the functions here take a path that need not be open. `progress`
+What is done with an open database are methods of it; the functions here take a path that need not be open, and the
+`encryption_key` of an encrypted file. `progress`
 is a function that is told how much is done and how much there is in all (0 while nobody knows); what it raises stops
 the work, which leaves nothing behind.
 """
@@ -149,8 +150,8 @@ class Maintenance:
 # ------------------------------------------------------------------------------------------------ by path
 
 
-def _config(path: Path, lock_directory: Optional[Path], flags: int = 0) -> Config:
-    return Config(path, flags=flags, options={"lock_directory": _text(lock_directory)})
+def _config(path: Path, lock_directory: Optional[Path], flags: int = 0, key: Optional[bytes] = None) -> Config:
+    return Config(path, flags=flags, options={"lock_directory": _text(lock_directory)}, encryption_key=key)
 
 
 def _text(path: Optional[Path]) -> Optional[str]:
@@ -167,37 +168,48 @@ def delete(path: Path, *, lock_directory: Optional[Path] = None) -> bool:
     return _config(path, lock_directory).delete()
 
 
-def schema_version(path: Path, *, lock_directory: Optional[Path] = None) -> Optional[int]:
+def schema_version(
+    path: Path, *, lock_directory: Optional[Path] = None, encryption_key: Optional[bytes] = None,
+) -> Optional[int]:
     """The schema version of a file, None if there is none."""
-    return _config(path, lock_directory).schema_version()
+    return _config(path, lock_directory, key=encryption_key).schema_version()
 
 
-def verify(path: Path, *, progress: Optional[Progress] = None, lock_directory: Optional[Path] = None) -> Report:
+def verify(
+    path: Path, *, progress: Optional[Progress] = None, lock_directory: Optional[Path] = None,
+    encryption_key: Optional[bytes] = None,
+) -> Report:
     """Opens a file for reading, looks at everything in it, and says what is wrong."""
-    realm = Realm.open(_config(path, lock_directory, READ_ONLY))
+    realm = Realm.open(_config(path, lock_directory, READ_ONLY, encryption_key))
     try:
         return Report._read(realm.verify(progress))
     finally:
         realm.close()
 
 
-def compact(path: Path, *, progress: Optional[Progress] = None, lock_directory: Optional[Path] = None) -> Compaction:
+def compact(
+    path: Path, *, progress: Optional[Progress] = None, lock_directory: Optional[Path] = None,
+    encryption_key: Optional[bytes] = None,
+) -> Compaction:
     """Rewrites a file that nobody has open without its free space."""
-    return Compaction(*_config(path, lock_directory).compact(progress))
+    return Compaction(*_config(path, lock_directory, key=encryption_key).compact(progress))
 
 
 def salvage(
     path: Path, output: Path, *, progress: Optional[Progress] = None, lock_directory: Optional[Path] = None,
+    encryption_key: Optional[bytes] = None,
 ) -> Report:
     """Writes every object of a damaged file that can be read to `output`, a line of JSON each; says what was lost."""
-    _, handle = _config(path, lock_directory).salvage(os.fsencode(output), progress)
+    _, handle = _config(path, lock_directory, key=encryption_key).salvage(os.fsencode(output), progress)
     return Report._read(handle)
 
 
-def salvaged(path: Path, *, progress: Optional[Progress] = None,
-             lock_directory: Optional[Path] = None) -> tuple[str, Report]:
+def salvaged(
+    path: Path, *, progress: Optional[Progress] = None, lock_directory: Optional[Path] = None,
+    encryption_key: Optional[bytes] = None,
+) -> tuple[str, Report]:
     """salvage() with the lines in memory."""
-    lines, handle = _config(path, lock_directory).salvage(None, progress)
+    lines, handle = _config(path, lock_directory, key=encryption_key).salvage(None, progress)
     return lines or "", Report._read(handle)
 
 
@@ -205,11 +217,12 @@ def plan(
     path: Path, schema: Union[str, Sequence[type[Model]]], *, schema_version: Optional[int] = None,
     renames: Optional[Mapping[str, str]] = None, delete_classes: Sequence[str] = (),
     delete_if_migration_needed: bool = False, lock_directory: Optional[Path] = None,
+    encryption_key: Optional[bytes] = None,
 ) -> Plan:
     """What motte.open() with these arguments would do to a file's schema, without doing it."""
     config = Config(
         path, schema=declared_schema(schema)[1],
         options={"schema_version": schema_version, "lock_directory": _text(lock_directory),
                  "delete_if_migration_needed": delete_if_migration_needed or None},
-        steps=Steps(renames=renames or {}, delete_classes=delete_classes))
+        steps=Steps(renames=renames or {}, delete_classes=delete_classes), encryption_key=encryption_key)
     return Plan(*config.plan())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, TypeVar
 from . import errors, query
 from ._coll import Coll
 from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
+from ._members import checked_member
 from .model import is_loose_embedded
 from .results import Results, plain
 
@@ -96,7 +97,7 @@ class Map(MutableMapping[str, V]):
 
     def _encode(self, values: Iterable[Any]) -> Values:
         self._database._check_task()
-        values = list(values)
+        values = [checked_member(self._enum, value) for value in values]
         if self._type == LINK:
             self._database._add_loose(values)
         return self._database._encoded(values, [self._type] * len(values))

@@ -204,13 +204,14 @@ class Model:
 
     @property
     def is_valid(self) -> bool:
-        """Whether the object can be used: not deleted, and its database is open."""
+        """Whether the object can be used: not deleted, and its database is open. On another thread than the database's
+        that is not known: WrongThreadError."""
         row = self._row
         if row is None:
             return True
         try:
             return row.realm.row_exists(row.class_id, self._live_key())
-        except errors.Error:
+        except errors.ENDED:
             return False
 
     @property
@@ -269,8 +270,11 @@ class Model:
 
     def __repr__(self) -> str:
         name = type(self).__name__
-        if self._row is not None and not self.is_valid:
-            return f"<{name} that is gone>"
+        try:
+            if self._row is not None and not self.is_valid:
+                return f"<{name} that is gone>"
+        except errors.Error as error:
+            return f"<{name} that cannot be used: {error}>"
         shown = [f"{key}={_short(getattr(self, key), declared)}" for key, declared in self._declared().items()
                  if declared.is_stored]
         return f"{name}({', '.join(shown)})"

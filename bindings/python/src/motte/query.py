@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Callable, Generic, NoReturn, Optional, TypeVar, Union
 
 from . import errors
@@ -31,6 +32,7 @@ _KEYWORDS = frozenset(
     "and or not any some all none in between like contains beginswith endswith true false yes no null nil nan inf "
     "infinity self geowithin truepredicate falsepredicate sort limit distinct subquery asc desc ascending "
     "descending".split())
+_MOST_IN_BRACES = 100
 _WORD = re.compile(r"[^\W\d]\w*\Z")
 
 
@@ -138,6 +140,10 @@ class _Comparison(Predicate):
         text.append(f"{self.path._text(variable)} {self.operation} ")
         if isinstance(self.value, Path):
             text.append(self.value._text(variable))
+        elif isinstance(self.value, _Several) and len(self.value.values) > _MOST_IN_BRACES:
+            # As one argument: a query has at most 1,000.
+            text.append(f"${len(arguments)}")
+            arguments.append(self.value.values)
         elif isinstance(self.value, _Several):
             text.append("{")
             for number, value in enumerate(self.value.values):
@@ -367,6 +373,15 @@ def condition(model: Optional[type[Model]], given: Any, arguments: tuple[Any, ..
     return joined._parts()
 
 
+def argument(value: Any) -> Any:
+    """A value for $0 as the library takes it."""
+    if isinstance(value, Shape):
+        return str(value)
+    if isinstance(value, (AbstractSet, range)):
+        return list(value)
+    return value
+
+
 def _one(model: Optional[type[Model]], given: Any) -> Predicate:
     if isinstance(given, (Predicate, Path)):
         return _predicate(given)
@@ -420,7 +435,7 @@ class PreparedQuery(Generic[M]):
     def bind(self, *arguments: Any) -> PreparedQuery[M]:
         """Sets $0, $1, ...; results that were made before keep theirs."""
         for position, argument in enumerate(arguments):
-            self._native.bind(position, self._database._encoded([argument]))
+            self._native.bind(position, self._database._arguments([argument]))
         return self
 
     def count(self) -> int:

@@ -17,6 +17,7 @@ from ._convert import (
     BINARY, BOOL, DOUBLE, FLOAT, IN_PLACE, INT, LINK, MIXED, NULL, PLACE_DECODERS, STRING, TIMESTAMP, TYPE_NAMES,
     WIDTHS, Values, moment,
 )
+from ._members import checked_member
 
 if TYPE_CHECKING:
     import numpy
@@ -170,7 +171,7 @@ class Collection(Sequence[T], Generic[T]):
         Person.name.startswith("A"))`; or a function of the class, `where(lambda p: p.age >= 18)`."""
         model = self._row().model if self._type == LINK else None
         text, values = query.condition(model, condition, arguments)
-        return self._results(self._coll.filter(text, self._database._encoded(values)))
+        return self._results(self._coll.filter(text, self._database._arguments(values)))
 
     def sorted(self, *keys: Any, descending: bool = False) -> Results[T]:
         """In the order of properties: `sorted("name", "-age")`, `sorted(Person.name, -Person.age)`. Paths through links
@@ -366,7 +367,7 @@ class InPlace(Collection[T]):
 
     def _encode(self, values: Iterable[Any]) -> Values:
         self._database._check_task()
-        values = list(values)
+        values = [checked_member(self._enum, value) for value in values]
         if self._type == LINK:
             self._database._add_loose(values)
         return self._database._encoded(values, [self._type] * len(values))

@@ -17,6 +17,7 @@ from ._convert import (
     BINARY, BOOL, DECIMAL, DECODERS, DOUBLE, EPOCH, FLOAT, IN_PLACE, INT, INVERSE, LINK, MIXED, OBJECT_ID,
     PLACE_DECODERS, STRING, TIMESTAMP, UUID, Values,
 )
+from ._members import checked_member
 from ._realm import INDEXED, NULLABLE, PRIMARY_KEY, WIDTHS, ClassSpec, PropertyInfo, PropertySpec, Realm, Schema
 from .backlinks import Backlinks
 from .fields import INTS, LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, named
@@ -153,7 +154,7 @@ class Row:
         encoded = Values()
         for bound, value in zip(bounds, values):
             try:
-                self.database._encode(encoded, value, bound.declared.type)
+                self.database._encode(encoded, checked_member(bound.declared.enum, value), bound.declared.type)
             except errors.Error as error:
                 raise self.named(error, bound.info.name)
         return encoded

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union, cast
 from . import errors, loose
 from ._columns import Column, column, mixed_column
 from ._convert import MIXED, Values
+from ._members import checked_member
 from .loose import policy_flags
 from .maps import Map
 from .model import EmbeddedModel, Model
@@ -118,6 +119,8 @@ class Storing:
                 raise errors.WrongTypeError(f"{model.__name__}.{name} is a collection, which a batch cannot hold",
                                             property_name=name)
             try:
+                if bound.declared.enum is not None:
+                    values = [checked_member(bound.declared.enum, value) for value in values]
                 if bound.declared.type == MIXED:
                     kept.append(db._encoded(list(values), [MIXED] * len(values)))
                     made.append(mixed_column(kept[-1]))

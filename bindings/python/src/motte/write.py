@@ -68,10 +68,15 @@ class Write:
                  traceback: Optional[TracebackType]) -> None:
         if not self.is_open:
             return
-        if kind is not None:
-            self.cancel()
-        else:
+        if error is None:
             self._commit()
+            return
+        try:
+            self.cancel()
+        except errors.Error as failure:
+            # What left the block is what matters, wherever that happened: after fork(), on another thread.
+            if hasattr(error, "add_note"):
+                error.add_note(f"The write could not be cancelled here: {failure}")
 
     def _commit(self) -> None:
         realm = self._database._realm
