@@ -63,7 +63,9 @@ struct ExportCommand: ParsableCommand {
         var paths: [ColumnPath]?
         if let columns {
             paths = []
-            for name in columns.split(separator: ",") { paths?.append(try ColumnPath(String(name), of: type, in: schema)) }
+            for name in columns.split(separator: ",") {
+                paths?.append(try ColumnPath(String(name), of: type, in: schema))
+            }
         }
         if format == .csv {
             var options = CSVExport.Options()

@@ -155,8 +155,8 @@ struct ImportCommand: ParsableCommand {
         guard let key, let className, let type = schema[className], type.primaryKey?.name != key else { return }
         throw DatabaseError(
             .invalidArgument,
-            "--key names '\(key)', but the primary key of \(className) is \(type.primaryKey?.name ?? "none"); leave out "
-                + "--key, or migrate the class first", className: className)
+            "--key names '\(key)', but the primary key of \(className) is \(type.primaryKey?.name ?? "none"); "
+                + "leave out --key, or migrate the class first", className: className)
     }
 
     private func schemaText(_ argument: String) throws -> String {

@@ -22,7 +22,8 @@ struct QueryCommand: ParsableCommand {
     @OptionGroup var key: KeyOption
     @ArgumentParser.Argument(help: "The class.") var className: String
     @ArgumentParser.Argument(help: "The query; all objects without one.") var text = "TRUEPREDICATE"
-    @ArgumentParser.Argument(help: "Values for $0, $1, ...: numbers, true, false, null and texts, or TYPE:TEXT.") var arguments: [String] = []
+    @ArgumentParser.Argument(help: "Values for $0, $1, ...: numbers, true, false, null and texts, or TYPE:TEXT.")
+    var arguments: [String] = []
     @Flag(help: "Print only how many match.") var count = false
     @Flag(help: "Print the plan, run it, and print what that took.") var explain = false
     @Option(help: "Columns to print, separated by commas; links are followed by dots.") var columns: String?

@@ -63,7 +63,8 @@ package struct Decimal128: Sendable {
 
     /// Rounds to what fits. `isInexact` says that digits below `coefficient` were cut off already.
     init(negative: Bool, coefficient: UInt128, exponent: Int, isInexact: Bool = false) {
-        self = Self.rounded(negative: negative, coefficient: coefficient, exponent: exponent, isInexact: isInexact).value
+        self =
+            Self.rounded(negative: negative, coefficient: coefficient, exponent: exponent, isInexact: isInexact).value
     }
 
     /// The same, and whether that is the very number.

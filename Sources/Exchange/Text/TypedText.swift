@@ -23,7 +23,8 @@ package enum TypedText {
         let value = rest.withUTF8Bytes { CSVCell.value($0, type, arena)?.owned }
         guard let value else {
             throw DatabaseError(
-                .invalidArgument, "'\(shown(rest))' is not \(type.name); write string:\(shown(text)) for that very text")
+                .invalidArgument,
+                "'\(shown(rest))' is not \(type.name); write string:\(shown(text)) for that very text")
         }
         return value
     }

@@ -1,6 +1,6 @@
-"""Messages in Python speak Python: every sentence of the library that may come out, and every one that the tests raise.
+"""Messages in Python speak Python: the sentences of the library that may come out, and those that the tests raise.
 
-What the other tests provoke is looked at by a fixture in conftest.py; here are the library's sentences, from its sources.
+What the other tests provoke is looked at by a fixture in conftest.py; here are its sentences, from the sources.
 """
 from __future__ import annotations
 

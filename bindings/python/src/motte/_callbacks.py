@@ -7,7 +7,7 @@
     dispatch, refresh, commit, begin_write, open and what takes a callback of its own run caller code.
  3. The Python function runs. What it raises is kept for this thread, and the library gets a 1: it stops.
  4. The call that let the library run fails with MOTTE_E_CALLBACK; check() raises what was kept instead. Where the call
-    went well all the same, check_calling() raises what is no Exception, such as KeyboardInterrupt, and reports the rest.
+    went well all the same, check_calling() raises what is no Exception, as KeyboardInterrupt, and reports the rest.
  5. The library calls motte_python_free exactly once, on whatever thread, and _alive lets go.
 """
 from __future__ import annotations
