@@ -38,8 +38,8 @@
  *
  * Besides the errors named in its comment, every function may return those of its arguments: NULL_ARGUMENT,
  * BAD_HANDLE, STALE_HANDLE, WRONG_KIND, WRONG_THREAD, CLOSED, FORKED, INVALID_UTF8, INVALID_ARGUMENT, UNKNOWN_FLAG,
- * BAD_STRUCT_SIZE; and those of the disk when it has to read: CORRUPTED, INPUT_OUTPUT. All functions are there since
- * 0.1.0.
+ * BAD_STRUCT_SIZE; TRUNCATED by convention 9; FROZEN if it changes something and that is frozen; and those of the disk
+ * when it has to read: CORRUPTED, INPUT_OUTPUT. All functions are there since 0.1.0.
  *
  * Contents: library, errors, handles, config, schema, realm, migration, maintenance, object, row, object fields,
  * embedded, collection, list, set, map, nested, query, bulk read, batch insert, import and export, queue, reference,
@@ -386,7 +386,7 @@ const char *motte_status_message(motte_status status);
 motte_status motte_last_error(motte_error_details *out_details);
 
 /** Keeps the last failure of this thread in a handle that any thread may read. NOT_FOUND before the first one.
- *  Thread: any. Result: O. */
+ *  Thread: any. Result: O. Errors: OUT_OF_HANDLES. */
 motte_status motte_error_capture(motte_error **out_error);
 
 /** Reads a kept failure.
@@ -636,7 +636,7 @@ typedef struct motte_prop_details {
 motte_status motte_schema_new(motte_schema **out_schema);
 
 /** Reads the text form. The error detail has the byte offset.
- *  Thread: any. Result: O. Errors: SCHEMA_INVALID. */
+ *  Thread: any. Result: O. Errors: SCHEMA_INVALID, OUT_OF_HANDLES. */
 motte_status motte_schema_parse(const char *text, size_t text_size, motte_schema **out_schema);
 
 /** Adds a class without properties and returns its position. `flags` are MOTTE_CLASS_*.
@@ -729,9 +729,9 @@ typedef struct motte_counters {
 /** Opens or creates a file or a store in memory and applies the schema. The calling thread becomes the owner.
  *  Thread: any. Result: O. Errors: FILE_NOT_FOUND, PERMISSION_DENIED, NOT_A_MOTTE_FILE, CORRUPTED, UNSUPPORTED_FORMAT,
  *  SCHEMA_INVALID, SCHEMA_MISMATCH, READ_ONLY, SECOND_COPY, LOCK_FAILED, MAP_FULL, DISK_FULL, OUT_OF_HANDLES,
- *  WRONG_KEY, UNSUPPORTED; BUSY and TIMEOUT when others kept it longer than the option "open_timeout" says; REENTRANT
- *  when the schema has to be changed and the calling thread is in a write of that file; FILE_MOVED when the file that
- *  was there before is still open somewhere, or its users do not share what lies beside it. */
+ *  WRONG_KEY, UNSUPPORTED, CALLBACK; BUSY and TIMEOUT when others kept it longer than the option "open_timeout" says;
+ *  REENTRANT when the schema has to be changed and the calling thread is in a write of that file; FILE_MOVED when the
+ *  file that was there before is still open somewhere, or its users do not share what lies beside it. */
 motte_status motte_realm_open(const motte_config *config, motte_realm **out_realm);
 
 /** Ends the realm; an open write is rolled back. All its handles answer MOTTE_E_CLOSED from now on; its tokens are
@@ -750,7 +750,7 @@ motte_status motte_realm_info(const motte_realm *realm, motte_realm_details *out
  *  Callbacks that run meanwhile may change objects; commit, cancel and close are REENTRANT in them. After any error,
  *  CALLBACK too, no write is open, and what callbacks changed in it is undone.
  *  Thread: owner. Result: -. Errors: TIMEOUT, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, SCHEMA_CHANGED,
- *  LOCK_FAILED, FILE_MOVED, CALLBACK. */
+ *  LOCK_FAILED, FILE_MOVED, CALLBACK, BUSY. */
 motte_status motte_realm_begin_write(motte_realm *realm, int64_t timeout_ms);
 
 /** Makes the changes durable, shows them to others and delivers them to this realm's own tokens. `flags` is 0. After a
@@ -783,7 +783,7 @@ motte_status motte_realm_refresh(motte_realm *realm, bool *out_advanced);
 motte_status motte_realm_wait_for_change(motte_realm *realm, int64_t timeout_ms);
 
 /** Version shown and newest version committed.
- *  Thread: owner. Result: -. Optional: out_current, out_latest. */
+ *  Thread: owner. Result: -. Optional: out_current, out_latest. Errors: REENTRANT. */
 motte_status motte_realm_version(const motte_realm *realm, uint64_t *out_current, uint64_t *out_latest);
 
 /** A number that moves whenever borrowed views (V) die: at each change made in a write, at commit, cancel, refresh and
@@ -1016,14 +1016,14 @@ motte_status motte_class_count(const motte_realm *realm, motte_class cls, uint64
 motte_status motte_class_all(const motte_realm *realm, motte_class cls, motte_coll **out_coll);
 
 /** New object with defaults: zero, empty, or null where allowed. primary_key is NULL for a class without one.
- *  `flags` is one of MOTTE_CREATE_*.
+ *  `flags` is one of MOTTE_CREATE_*; UNCHANGED if it found one.
  *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, NO_PRIMARY_KEY, DUPLICATE_PRIMARY_KEY, WRONG_TYPE,
  *  NULL_NOT_ALLOWED, NOT_IN_WRITE, OUT_OF_HANDLES. */
 motte_status motte_object_create(motte_realm *realm, motte_class cls, const motte_value *primary_key, uint32_t flags,
                                  motte_object **out_object);
 
 /** New object with `count` values at once, the primary key among them; all or nothing. The error detail names the
- *  property. `flags` is one of MOTTE_CREATE_*.
+ *  property. `flags` is one of MOTTE_CREATE_*; UNCHANGED if it found one.
  *  Thread: owner. Result: O. Errors: as motte_object_create() and motte_object_set(). */
 motte_status motte_object_create_with(motte_realm *realm, motte_class cls, const motte_prop *props,
                                       const motte_value *values, size_t count, uint32_t flags,
@@ -1059,7 +1059,7 @@ motte_status motte_object_get_many(const motte_object *object, const motte_prop 
 /** Assigns a property that is not a collection. Any number fits a float, double or decimal property; no other
  *  conversion is made. Null for a link to an embedded object deletes that object.
  *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE, NULL_NOT_ALLOWED, NOT_IN_WRITE,
- *  PRIMARY_KEY_IS_FIXED, VALUE_TOO_LARGE. */
+ *  PRIMARY_KEY_IS_FIXED, VALUE_TOO_LARGE, OVERFLOW. */
 motte_status motte_object_set(motte_object *object, motte_prop prop, const motte_value *value);
 
 /** Assigns `count` properties; all or nothing. row_index of the error detail is the offending position.
@@ -1319,8 +1319,8 @@ motte_status motte_coll_to_results(const motte_coll *coll, motte_coll **out_coll
 /** Live results narrowed by query text with arguments $0, $1, ... The text may end in SORT, DISTINCT and LIMIT.
  *  A list for IN and BETWEEN is a MOTTE_TYPE_LIST of motte_nested_list(), a shape for GEOWITHIN its text, such as
  *  geoCircle([2.35, 48.85], 0.01). args are copied; more of them than the text asks for are QUERY_ARGUMENT.
- *  Thread: owner. Result: O. Errors: QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT, UNKNOWN_PROPERTY, OBJECT_DELETED,
- *  OUT_OF_HANDLES. */
+ *  Thread: owner. Result: O. Errors: QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT, UNKNOWN_PROPERTY, UNSUPPORTED,
+ *  OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_coll_filter(const motte_coll *coll, const char *text, size_t text_size, const motte_value *args,
                                size_t arg_count, motte_coll **out_coll);
 
@@ -1349,8 +1349,8 @@ motte_status motte_coll_aggregate(const motte_coll *coll, motte_aggregate op, mo
  * Changes of one list; other collections are WRONG_KIND. All need an open write. */
 
 /** Replaces an element.
- *  Thread: owner. Result: -. Errors: OUT_OF_BOUNDS, WRONG_TYPE, NULL_NOT_ALLOWED, NOT_IN_WRITE, OBJECT_DELETED,
- *  WRONG_KIND. */
+ *  Thread: owner. Result: -. Errors: OUT_OF_BOUNDS, WRONG_TYPE, NULL_NOT_ALLOWED, VALUE_TOO_LARGE, OVERFLOW,
+ *  NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND. */
 motte_status motte_list_set(motte_coll *list, size_t index, const motte_value *value);
 
 /** Inserts before a position, which may be the count.
@@ -1384,8 +1384,8 @@ motte_status motte_list_splice(motte_coll *list, size_t index, size_t remove_cou
  * motte_coll_find() says whether there is one. */
 
 /** Adds a value; UNCHANGED if it is there already.
- *  Thread: owner. Result: -. Errors: WRONG_TYPE, NULL_NOT_ALLOWED, VALUE_TOO_LARGE, NOT_IN_WRITE, OBJECT_DELETED,
- *  WRONG_KIND. */
+ *  Thread: owner. Result: -. Errors: WRONG_TYPE, NULL_NOT_ALLOWED, VALUE_TOO_LARGE, OVERFLOW, NOT_IN_WRITE,
+ *  OBJECT_DELETED, WRONG_KIND. */
 motte_status motte_set_insert(motte_coll *set, const motte_value *value);
 
 /** Adds `count` values and tells how many were new; all or nothing. row_index of the error detail is the offending
@@ -1416,8 +1416,8 @@ enum {
     MOTTE_SET_INTERSECTS = 0x4 /* they have an element in common */
 };
 
-/** Compares a set with any collection; subset and superset both mean equal.
- *  Thread: owner. Result: -. Errors: WRONG_TYPE, OBJECT_DELETED, WRONG_KIND. */
+/** Compares a set with any collection, whatever its type; subset and superset both mean equal.
+ *  Thread: owner. Result: -. Errors: OBJECT_DELETED, WRONG_KIND. */
 motte_status motte_set_relate(const motte_coll *set, const motte_coll *other, uint32_t *out_relation);
 
 /* ---------------------------------------------------------------------------------------------------- map
@@ -1439,7 +1439,7 @@ motte_status motte_map_has(const motte_coll *map, const char *key, size_t key_si
 
 /** Sets the value of a key, and tells whether the key is new.
  *  Thread: owner. Result: -. Optional: out_inserted. Errors: WRONG_TYPE, NULL_NOT_ALLOWED, VALUE_TOO_LARGE,
- *  NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND. */
+ *  OVERFLOW, NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND. */
 motte_status motte_map_put(motte_coll *map, const char *key, size_t key_size, const motte_value *value,
                            bool *out_inserted);
 
@@ -1480,8 +1480,8 @@ motte_status motte_nested_map(const motte_str *keys, const motte_value *values, 
  *  Thread: any. Result: -. Errors: WRONG_TYPE. */
 motte_status motte_nested_count(const motte_value *nested, size_t *out_count);
 
-/** Elements of a value of type list or map, and the keys of a map in the order of their bytes. They live as long as the
- *  document.
+/** Elements of a value of type list or map, and the keys of a map in the order of their bytes; MOTTE_END stands for none
+ *  left. They live as long as the document.
  *  Thread: any. Result: see text. Optional: out_keys, out_values. Errors: WRONG_TYPE. */
 motte_status motte_nested_read(const motte_value *nested, size_t first, size_t count, motte_str *out_keys,
                                motte_value *out_values, size_t *out_count);
@@ -1493,7 +1493,7 @@ motte_status motte_nested_read(const motte_value *nested, size_t first, size_t c
 
 /** Compiles query text for a class. The error detail has the byte offset and a caret. args are copied.
  *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT,
- *  OUT_OF_HANDLES. */
+ *  UNSUPPORTED, OUT_OF_HANDLES. */
 motte_status motte_query_parse(const motte_realm *realm, motte_class cls, const char *text, size_t text_size,
                                const motte_value *args, size_t arg_count, motte_query **out_query);
 
@@ -1602,7 +1602,7 @@ motte_status motte_read_values(const motte_coll *coll, const motte_prop *props, 
 /* ---------------------------------------------------------------------------------------------------- batch insert
  *
  * Many new objects of one class. Each call inserts all its rows or none; row_index of the error detail is the first
- * offending row. Properties not named get their defaults. */
+ * offending row, of several. Properties not named get their defaults. */
 
 /* One column of a batch. */
 typedef struct motte_column {
@@ -1624,7 +1624,7 @@ motte_status motte_insert_new(motte_realm *realm, motte_class cls, const motte_p
 
 /** Inserts `row_count` rows of prop_count values each, row after row. Keys of the objects if wanted.
  *  Thread: owner. Result: -. Optional: out_keys. Errors: NOT_IN_WRITE, WRONG_TYPE, NULL_NOT_ALLOWED,
- *  DUPLICATE_PRIMARY_KEY, INVALID_UTF8, VALUE_TOO_LARGE, OBJECT_DELETED. */
+ *  DUPLICATE_PRIMARY_KEY, INVALID_UTF8, VALUE_TOO_LARGE, OVERFLOW, OBJECT_DELETED. */
 motte_status motte_insert_rows(motte_insert *insert, const motte_value *values, size_t row_count, motte_key *out_keys);
 
 /** Inserts `row_count` rows from one column per property.
@@ -1690,19 +1690,20 @@ typedef struct motte_import_counts {
 
 /** Everything, as JSON Lines with the schema first: a dump. Only path and progress are of use here; progress counts
  *  objects.
- *  Thread: owner. Result: O. Optional: out_text. Errors: INPUT_OUTPUT, CALLBACK. */
+ *  Thread: owner. Result: O. Optional: out_text. Errors: INPUT_OUTPUT, FILE_NOT_FOUND, CALLBACK. */
 motte_status motte_export_realm(const motte_realm *realm, const motte_export_options *options,
                                 motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,
                                 motte_buf *out_text);
 
 /** The objects or values of a collection, in its order.
  *  Thread: owner. Result: O. Optional: out_text. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED, INPUT_OUTPUT,
- *  CALLBACK. */
+ *  FILE_NOT_FOUND, CALLBACK. */
 motte_status motte_export_coll(const motte_coll *coll, const motte_export_options *options, motte_progress_fn progress,
                                void *userdata, motte_free_fn free_userdata, motte_buf *out_text);
 
 /** One object as JSON.
- *  Thread: owner. Result: O. Optional: out_text. Errors: UNKNOWN_PROPERTY, OBJECT_DELETED, INPUT_OUTPUT. */
+ *  Thread: owner. Result: O. Optional: out_text. Errors: UNKNOWN_PROPERTY, OBJECT_DELETED, INPUT_OUTPUT,
+ *  FILE_NOT_FOUND. */
 motte_status motte_export_object(const motte_object *object, const motte_export_options *options, motte_buf *out_text);
 
 /** Objects of a class; with MOTTE_CLASS_ANY, JSON Lines that name the class of each object, or a dump. progress hears
@@ -1783,7 +1784,8 @@ motte_status motte_reference_resolve(motte_reference *reference, motte_realm *re
  * A collection in sections: elements with the same key together, sections in the order of their first element. Keys are
  * values; those of different types are different keys. Sections follow their collection; sort it first by what it is
  * sectioned by, and sections are in that order too. motte_freeze() and motte_clone() take sections as well; a function
- * is asked for its keys when they are frozen, and not again for what is frozen. */
+ * is asked for its keys when they are frozen, and not again for what is frozen. Without the object whose collection it
+ * was there are no sections. */
 
 /* Writes the key of the element at `index` to `out_key`; texts in it are copied when it returns. It is asked for each
  * element whenever an element may have another key, by whatever call comes first, and must not change anything. */
@@ -1806,24 +1808,24 @@ motte_status motte_sections_by_callback(const motte_coll *coll, motte_section_ke
                                         motte_free_fn free_userdata, motte_sections **out_sections);
 
 /** How many sections there are.
- *  Thread: owner. Result: -. Errors: OBJECT_DELETED, CALLBACK, REENTRANT. */
+ *  Thread: owner. Result: -. Errors: CALLBACK, REENTRANT. */
 motte_status motte_sections_count(const motte_sections *sections, size_t *out_count);
 
 /** The key of a section.
- *  Thread: owner. Result: H. Errors: OUT_OF_BOUNDS, OBJECT_DELETED, CALLBACK, REENTRANT. */
+ *  Thread: owner. Result: H. Errors: OUT_OF_BOUNDS, CALLBACK, REENTRANT. */
 motte_status motte_sections_key(const motte_sections *sections, size_t index, motte_value *out_key);
 
 /** The elements of a section, as results that stand for its key wherever the section moves, and are empty and not valid
  *  while there is no such section.
- *  Thread: owner. Result: O. Errors: OUT_OF_BOUNDS, OBJECT_DELETED, CALLBACK, REENTRANT, OUT_OF_HANDLES. */
+ *  Thread: owner. Result: O. Errors: OUT_OF_BOUNDS, CALLBACK, REENTRANT, OUT_OF_HANDLES. */
 motte_status motte_sections_get(const motte_sections *sections, size_t index, motte_coll **out_coll);
 
 /** The index of the section with a key, or NOT_FOUND.
- *  Thread: owner. Result: -. Errors: OBJECT_DELETED, CALLBACK, REENTRANT. */
+ *  Thread: owner. Result: -. Errors: CALLBACK, REENTRANT. */
 motte_status motte_sections_find(const motte_sections *sections, const motte_value *key, size_t *out_index);
 
 /** Where the element of the collection at `position` is: its section, and its index in that.
- *  Thread: owner. Result: -. Errors: OUT_OF_BOUNDS, OBJECT_DELETED, CALLBACK, REENTRANT. */
+ *  Thread: owner. Result: -. Errors: OUT_OF_BOUNDS, CALLBACK, REENTRANT. */
 motte_status motte_sections_locate(const motte_sections *sections, size_t position, size_t *out_section,
                                    size_t *out_index);
 

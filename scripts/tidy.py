@@ -487,6 +487,135 @@ def compare_reached(what, declared, reached, exceptions, path):
     print_exceptions(f"{what} without a conformance case", exceptions)
 
 
+# What any function may return without saying so, by the conventions of the header.
+UNSAID = set("OK NULL_ARGUMENT BAD_HANDLE STALE_HANDLE WRONG_KIND WRONG_THREAD CLOSED FORKED INVALID_UTF8 INVALID_ARGUMENT "
+             "UNKNOWN_FLAG BAD_STRUCT_SIZE TRUNCATED FROZEN CORRUPTED INPUT_OUTPUT".split())
+
+
+def promised_statuses(function, by_name, seen=()):
+    """Names of statuses in the comment of a function, and in those of the functions that it refers to."""
+    names = set(re.findall(r"\b(?:MOTTE_(?:E_)?)?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)\b", function.comment))
+    for other in set(re.findall(r"\b(motte_\w+)\(\)", " ".join(
+            re.findall(r"\b[Aa]s ((?:motte_\w+\(\)(?:, | and )?)+)", function.comment)))) - {*seen, function.name}:
+        names |= promised_statuses(by_name[other], by_name, (*seen, function.name))
+    # What the comment of its part says of all: "The getters return MOTTE_NULL".
+    if re.match(r"motte_(object|read)_", function.name):
+        names |= {"NULL"} if function.name.startswith("motte_object_get") else {"END"}
+    return names
+
+
+@check
+def functions_return_what_they_promise():
+    folder = ROOT / "build" / "function-statuses"
+    files = sorted(folder.glob("*.txt"))
+    if not files:
+        print("skipped: statuses that C functions return (run the C tests first)")
+        return
+    returned = {}
+    for path in files:
+        for line in text_of(path).splitlines():
+            function, status = line.split()
+            returned.setdefault(function, set()).add(status.removeprefix("MOTTE_").removeprefix("E_"))
+    by_name = {function.name: function for function in header.functions()}
+    listed = ROOT / "bindings" / "c" / "tests" / "errors-not-provoked.txt"
+    exceptions = listed_exceptions(listed)
+    for name, function in by_name.items():
+        found = returned.get(name, set())
+        for status in sorted(found - UNSAID - promised_statuses(function, by_name)):
+            report("include/motte.h", line_of(header.HEADER, name), f"{name} returned {status}, its comment does not say so")
+        for status in sorted(set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", function.errors)) - found):
+            if f"{name} {status}" not in exceptions:
+                report("include/motte.h", line_of(header.HEADER, name),
+                       f"no C test makes {name} return {status}; provoke it, or list it in {listed.relative_to(ROOT)}")
+    for line in exceptions:
+        name, _, status = line.partition(" ")
+        if name not in by_name or status not in by_name[name].errors:
+            report(listed, 1, f"{line}: the comment in motte.h does not promise that")
+        elif status in returned.get(name, set()):
+            report(listed, 1, f"{line} is provoked now, remove the line")
+    note(f"{len(exceptions)} errors of C functions are promised and provoked by no C test, see {listed.name}")
+
+
+# ------------------------------------------------------------------------------------------------ promises
+
+
+def test_names():
+    """Names that documents may give to tests: files, suites, functions, `suite.function`, conformance cases."""
+    names = set()
+    for path in tracked(".swift", ".py", ".c", ".steps", ".sh"):
+        relative = path.relative_to(ROOT)
+        if relative.parts[0] not in ("Tests", "bindings", "Fuzz", "scripts", "Benchmarks"):
+            continue
+        names |= {str(relative), path.name, path.stem}
+        text = text_of(path)
+        if path.suffix == ".swift":
+            suites = re.findall(r"\b(?:struct|class|extension|enum|actor) (\w+)", text)
+            for function in re.findall(r"\bfunc `?(\w+)", text):
+                names |= {function, *(f"{suite}.{function}" for suite in suites)}
+            names |= set(suites)
+        elif path.suffix == ".py":
+            names |= {f"{path.name}::{function}" for function in re.findall(r"(?m)^def (\w+)", text)}
+        elif path.suffix == ".c":
+            names |= {f"{path.name}::{function}" for function in re.findall(r"(?m)^(?:static )?void (\w+)\(void\) \{", text)}
+    return names
+
+
+def missing_tests(cell, names):
+    """The names of tests in a cell that there are none of; what ends in `...` stands for several."""
+    for name in re.findall(r"`([^`]+)`", cell):
+        if re.search(r"^[A-Z_]+=|^make |\s", name) or (ROOT / name).exists():
+            continue
+        if not (any(known.startswith(name[:-3]) for known in names) if name.endswith("...") else name in names):
+            yield name
+
+
+@check
+def promises_name_tests_that_exist():
+    """The tables of promises: R1 ... of RELIABILITY.md with their last cell, the conventions of motte.h in testing.md."""
+    names = test_names()
+    conventions = re.findall(r"(?m)^ \*\s+(\d+)\. ", text_of(header.HEADER).split("Contents:")[0])
+    wanted = {"docs/RELIABILITY.md": None, "docs/testing.md": {f"C{number}" for number in conventions}}
+    for document, expected in wanted.items():
+        rows = {}
+        for number, line in enumerate(text_of(ROOT / document).splitlines(), 1):
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if len(cells) > 2 and re.fullmatch(r"[A-Z]\d+", cells[0]):
+                rows[cells[0]] = number
+                if not re.search(r"`[^`]+`", cells[-1]):
+                    report(document, number, f"{cells[0]} names no test")
+                for name in missing_tests(cells[-1], names):
+                    report(document, number, f"{cells[0]} is held by {name}, and there is no such test")
+        expected = expected or {f"R{index}" for index in range(1, len(rows) + 1)}
+        for name in sorted(expected - rows.keys()):
+            report(document, 1, f"{name} has no row that says which tests hold it")
+
+
+@check
+def sentences_have_their_tests():
+    """Tests/Documents/promises.txt: sentences of documents, and the tests elsewhere that hold them."""
+    path = ROOT / "Tests" / "Documents" / "promises.txt"
+    names, document, count, said = test_names(), None, 0, ""
+    for number, line in enumerate(text_of(path).splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        if not line.startswith(" "):
+            document = line.strip()
+            if not (ROOT / document).is_file():
+                report(path, number, f"there is no {document}")
+                return
+            said = " ".join(re.sub(r"\n \*(?!/)", "\n", text_of(ROOT / document)).split())
+            continue
+        sentence, _, tests = line.strip().partition(" -> ")
+        count += 1
+        if " ".join(sentence.split()) not in said:
+            report(path, number, f"{document} no longer says {sentence!r}: change what stands here, and the test")
+        if not tests:
+            report(path, number, "no test behind ->")
+        for name in missing_tests(" ".join(f"`{each.strip()}`" for each in tests.split(",")), names):
+            report(path, number, f"there is no test {name}")
+    note(f"{count} sentences of documents are held by tests elsewhere, further ones by Tests/Documents")
+
+
 @check
 def skipped_steps_are_printed():
     for path in sorted(ROOT.glob("**/conformance-skips.txt")):
