@@ -30,7 +30,7 @@
  *      take a callback of their own and, for free functions, motte_release(), motte_token_stop() and what replaces a
  *      callback.
  *   9. Arrays out follow one protocol (array, capacity, out_count): min(capacity, total) elements are written and
- *      out_count is the total; MOTTE_TRUNCATED if they did not all fit. NULL with capacity 0 asks for the total.
+ *      out_count is the total; MOTTE_TRUNCATED if they did not all fit. NULL with capacity 0 asks for the total: OK.
  *  10. Structs that may grow begin with struct_size, which the caller sets to sizeof. The others never change.
  *      Flags words reject unknown bits with MOTTE_E_UNKNOWN_FLAG. Timeouts are milliseconds; negative waits for ever.
  *  11. A child of fork() gets MOTTE_E_FORKED from every handle it inherited and opens its own.
@@ -775,7 +775,8 @@ motte_status motte_realm_cancel(motte_realm *realm);
 int32_t motte_realm_in_write(const motte_realm *realm);
 
 /** Advances to the newest version and delivers changes; tells whether there was one.
- *  Thread: owner. Result: -. Optional: out_advanced. Errors: ALREADY_IN_WRITE, FROZEN, REENTRANT, CALLBACK. */
+ *  Thread: owner. Result: -. Optional: out_advanced. Errors: ALREADY_IN_WRITE, FROZEN, REENTRANT, SCHEMA_CHANGED,
+ *  CALLBACK. */
 motte_status motte_realm_refresh(motte_realm *realm, bool *out_advanced);
 
 /** Sleeps until somebody else has committed a newer version than the one shown; PENDING after the timeout.
@@ -823,12 +824,12 @@ motte_status motte_migration_enumerate(const motte_migration *migration, const c
                                        motte_pair_fn visit, void *userdata, motte_free_fn free_userdata);
 
 /** The objects of class `from` become those of `to`, which the file does not have yet. Only before objects change.
- *  Thread: owner. Result: -. Errors: SCHEMA_MISMATCH. */
+ *  Thread: owner. Result: -. */
 motte_status motte_migration_rename_class(const motte_migration *migration, const char *from, size_t from_size,
                                           const char *to, size_t to_size);
 
-/** The values of property `from` become those of `to`, which the file does not have yet.
- *  Thread: owner. Result: -. Errors: WRONG_TYPE. */
+/** The values of property `from` become those of `to`, which the file does not have yet and which has the same type.
+ *  Thread: owner. Result: -. */
 motte_status motte_migration_rename_prop(const motte_migration *migration, const char *class_name,
                                          size_t class_name_size, const char *from, size_t from_size, const char *to,
                                          size_t to_size);

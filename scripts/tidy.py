@@ -488,8 +488,8 @@ def compare_reached(what, declared, reached, exceptions, path):
 
 
 # What any function may return without saying so, by the conventions of the header.
-UNSAID = set("OK NULL_ARGUMENT BAD_HANDLE STALE_HANDLE WRONG_KIND WRONG_THREAD CLOSED FORKED INVALID_UTF8 INVALID_ARGUMENT "
-             "UNKNOWN_FLAG BAD_STRUCT_SIZE TRUNCATED FROZEN CORRUPTED INPUT_OUTPUT".split())
+UNSAID = set("OK NULL_ARGUMENT BAD_HANDLE STALE_HANDLE WRONG_KIND WRONG_THREAD CLOSED FORKED INVALID_UTF8 "
+             "INVALID_ARGUMENT UNKNOWN_FLAG BAD_STRUCT_SIZE TRUNCATED FROZEN CORRUPTED INPUT_OUTPUT".split())
 
 
 def promised_statuses(function, by_name, seen=()):
@@ -522,7 +522,8 @@ def functions_return_what_they_promise():
     for name, function in by_name.items():
         found = returned.get(name, set())
         for status in sorted(found - UNSAID - promised_statuses(function, by_name)):
-            report("include/motte.h", line_of(header.HEADER, name), f"{name} returned {status}, its comment does not say so")
+            report("include/motte.h", line_of(header.HEADER, name),
+                   f"{name} returned {status}, its comment does not say so")
         for status in sorted(set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", function.errors)) - found):
             if f"{name} {status}" not in exceptions:
                 report("include/motte.h", line_of(header.HEADER, name),
@@ -546,17 +547,19 @@ def test_names():
         relative = path.relative_to(ROOT)
         if relative.parts[0] not in ("Tests", "bindings", "Fuzz", "scripts", "Benchmarks"):
             continue
-        names |= {str(relative), path.name, path.stem}
+        names |= {str(relative), path.name, path.stem, f"{path.parent.name}/{path.stem}"}
         text = text_of(path)
         if path.suffix == ".swift":
             suites = re.findall(r"\b(?:struct|class|extension|enum|actor) (\w+)", text)
             for function in re.findall(r"\bfunc `?(\w+)", text):
                 names |= {function, *(f"{suite}.{function}" for suite in suites)}
-            names |= set(suites)
+            names |= set(suites) | set(re.findall(r'FuzzTarget\(name: "(\w+)"', text))
         elif path.suffix == ".py":
-            names |= {f"{path.name}::{function}" for function in re.findall(r"(?m)^def (\w+)", text)}
+            functions = re.findall(r"(?m)^def (\w+)", text)
+            names |= {*functions, *(f"{path.name}::{function}" for function in functions)}
         elif path.suffix == ".c":
-            names |= {f"{path.name}::{function}" for function in re.findall(r"(?m)^(?:static )?void (\w+)\(void\) \{", text)}
+            functions = re.findall(r"(?m)^(?:static )?void (\w+)\((?:void|const char \*folder)\) \{", text)
+            names |= {f"{path.name}::{function}" for function in functions}
     return names
 
 
@@ -571,7 +574,7 @@ def missing_tests(cell, names):
 
 @check
 def promises_name_tests_that_exist():
-    """The tables of promises: R1 ... of RELIABILITY.md with their last cell, the conventions of motte.h in testing.md."""
+    """The last cells of tables of promises: R1 ... in RELIABILITY.md, the conventions of motte.h in testing.md."""
     names = test_names()
     conventions = re.findall(r"(?m)^ \*\s+(\d+)\. ", text_of(header.HEADER).split("Contents:")[0])
     wanted = {"docs/RELIABILITY.md": None, "docs/testing.md": {f"C{number}" for number in conventions}}

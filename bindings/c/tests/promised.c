@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char schema_text[] =
@@ -482,7 +483,8 @@ static void a_full_map(const char *folder) {
             memset(bytes, i, 1 << 20);
             status = motte_row_create(realm, cls, &data, &value, 1, 0, NULL);
         }
-        if (status == MOTTE_OK && skipping) STATUS(MOTTE_E_MAP_FULL, motte_realm_commit_skipping(realm, NULL, 0, 0, NULL));
+        if (status == MOTTE_OK && skipping)
+            STATUS(MOTTE_E_MAP_FULL, motte_realm_commit_skipping(realm, NULL, 0, 0, NULL));
         else if (status == MOTTE_OK) STATUS(MOTTE_E_MAP_FULL, motte_realm_commit(realm, 0, NULL));
         else CHECK(status == MOTTE_E_MAP_FULL);
         STATUS(MOTTE_OK, motte_realm_cancel(realm));
@@ -548,6 +550,162 @@ static void files(void) {
     if (system(command) != 0) exit(2);
 }
 
+/* Convention 9: min(capacity, total) elements and the total, TRUNCATED if they did not fit; no room asks for the total. */
+static void arrays_out(void) {
+    world w = make_world("arrays out");
+    motte_class classes[3], untouched;
+    motte_prop props[32];
+    motte_decimal number;
+    char text[8];
+    size_t count, total;
+    memset(&untouched, 0xAB, sizeof untouched);
+    classes[2] = untouched;
+    STATUS(MOTTE_OK, motte_class_list(w.realm, NULL, 0, &total));
+    CHECK(total == 3);
+    STATUS(MOTTE_TRUNCATED, motte_class_list(w.realm, classes, 2, &count));
+    CHECK(count == 3 && classes[0] < classes[1] && classes[2] == untouched);
+    STATUS(MOTTE_OK, motte_class_list(w.realm, classes, 3, &count));
+    CHECK(count == 3 && classes[2] != untouched);
+    STATUS(MOTTE_OK, motte_prop_list(w.realm, w.thing, props, 32, &count));
+    CHECK(count == 14);
+    STATUS(MOTTE_OK, motte_prop_list(w.realm, w.thing, NULL, 0, &total));
+    CHECK(total == count);
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_prop_list(w.realm, w.thing, NULL, 3, &total));
+    MUST(motte_decimal_parse("1234567890", MOTTE_NTS, &number));
+    memset(text, '.', sizeof text);
+    STATUS(MOTTE_TRUNCATED, motte_decimal_format(&number, text, 4, &count));
+    CHECK(count == 10 && memcmp(text, "1234....", 8) == 0);
+    end_world(&w);
+}
+
+/* Convention 5: a borrowed view stays as it is until the view epoch moves, whatever is read meanwhile. */
+static void what_is_lent_stays(void) {
+    world w = make_world("what is lent stays");
+    motte_str first, again;
+    motte_value value, key;
+    uint64_t epoch, moved;
+    size_t i, count;
+    MUST(motte_object_set_string(w.object, w.name, "the first of them", MOTTE_NTS));
+    for (i = 2; i < 3000; i++) {
+        motte_prop props[2] = { w.id, w.name };
+        motte_value row[2] = { motte_int((int64_t)i), motte_text("another") };
+        MUST(motte_row_create(w.realm, w.thing, props, row, 2, 0, NULL));
+    }
+    MUST(motte_realm_commit(w.realm, 0, NULL));
+    MUST(motte_realm_view_epoch(w.realm, &epoch));
+    MUST(motte_object_get_string(w.object, w.name, &first));
+    for (i = 0; i < 2999; i++) {
+        MUST(motte_coll_get(w.all, i, &value));
+        key = motte_int((int64_t)i + 1);
+        MUST(motte_row_find(w.realm, w.thing, &key, &value.as.key));
+    }
+    MUST(motte_coll_aggregate(w.all, MOTTE_AGGREGATE_COUNT, w.name, &value));
+    MUST(motte_realm_view_epoch(w.realm, &moved));
+    CHECK(moved == epoch);
+    CHECK(motte_str_equal(first, "the first of them"));
+    MUST(motte_object_get_string(w.object, w.name, &again));
+    CHECK(motte_str_equal(again, "the first of them"));
+    MUST(motte_realm_begin_write(w.realm, 0));
+    MUST(motte_object_set_string(w.object, w.name, "another text", MOTTE_NTS));
+    MUST(motte_realm_view_epoch(w.realm, &moved));
+    CHECK(moved != epoch);
+    epoch = moved;
+    MUST(motte_realm_cancel(w.realm));
+    MUST(motte_realm_view_epoch(w.realm, &moved));
+    CHECK(moved != epoch);
+    /* Static texts are the same for ever. */
+    CHECK(motte_status_name(MOTTE_E_CLOSED) == motte_status_name(MOTTE_E_CLOSED));
+    CHECK(motte_version_string() == motte_version_string());
+    MUST(motte_coll_count(w.all, &count));
+    CHECK(count == 2999);
+    end_world(&w);
+}
+
+typedef struct calls {
+    int count, allowed, freed;
+} calls;
+
+static motte_status count_call(void *userdata, const motte_changes *changes) {
+    calls *c = (calls *)userdata;
+    (void)changes;
+    c->count++;
+    CHECK(c->allowed);
+    return 0;
+}
+
+static void count_free(void *userdata) { ((calls *)userdata)->freed++; }
+
+/* Conventions 7 and 8: caller code runs in refresh, commit and a begin_write that advances, and nowhere else. */
+static void callbacks_run_only_there(void) {
+    world w = make_world("callbacks run only there");
+    world other;
+    motte_token *token;
+    motte_buf text;
+    motte_query *query;
+    calls c = { 0, 0, 0 };
+    size_t count;
+    bool advanced;
+    MUST(motte_realm_commit(w.realm, 0, NULL));
+    other = w;
+    other.realm = check_realm("callbacks run only there", schema_text);
+    MUST(motte_observe_coll(w.all, 0, count_call, &c, count_free, &token));
+    c.allowed = 1;
+    MUST(motte_realm_refresh(w.realm, NULL));
+    CHECK(c.count == 1);
+    c.allowed = 0;
+    add_thing(&other, 50, 1);
+    MUST(motte_coll_count(w.all, &count));
+    CHECK(count == 1);
+    MUST(motte_query_parse(w.realm, w.thing, "id > 0", MOTTE_NTS, NULL, 0, &query));
+    MUST(motte_query_count(query, &count));
+    {
+        motte_export_options out;
+        memset(&out, 0, sizeof out);
+        out.struct_size = sizeof out;
+        MUST(motte_export_realm(w.realm, &out, NULL, NULL, NULL, &text));
+        motte_buf_dispose(&text);
+    }
+    c.allowed = 1;
+    MUST(motte_realm_begin_write(w.realm, 0));
+    CHECK(c.count == 2);
+    c.allowed = 0;
+    MUST(motte_realm_cancel(w.realm));
+    c.allowed = 1;
+    add_thing(&w, 51, 1);
+    CHECK(c.count == 3);
+    MUST(motte_realm_refresh(w.realm, &advanced));
+    CHECK(!advanced && c.count == 3 && c.freed == 0);
+    motte_release(token);
+    CHECK(c.freed == 1);
+    motte_release(query);
+    motte_realm_close(other.realm);
+    motte_release(other.realm);
+    end_world(&w);
+    CHECK(c.freed == 1);
+}
+
+/* Convention 10: milliseconds; 0 does not wait. */
+static void timeouts(void) {
+    world w = make_world("timeouts");
+    motte_realm *other = check_realm("timeouts", schema_text);
+    struct timespec before, after;
+    int64_t milliseconds;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    STATUS(MOTTE_E_TIMEOUT, motte_realm_begin_write(other, 0));
+    STATUS(MOTTE_PENDING, motte_realm_wait_for_change(other, 0));
+    STATUS(MOTTE_E_TIMEOUT, motte_realm_begin_write(other, 120));
+    STATUS(MOTTE_PENDING, motte_realm_wait_for_change(other, 120));
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    milliseconds = (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000;
+    CHECK(milliseconds >= 235 && milliseconds < 20000);
+    MUST(motte_realm_commit(w.realm, 0, NULL));
+    STATUS(MOTTE_OK, motte_realm_wait_for_change(other, -1));
+    STATUS(MOTTE_OK, motte_realm_begin_write(other, -1));
+    motte_realm_close(other);
+    motte_release(other);
+    end_world(&w);
+}
+
 int main(void) {
     values_that_do_not_fit();
     wrong_properties_and_elements();
@@ -555,5 +713,9 @@ int main(void) {
     sections_of_what_is_gone();
     sessions();
     files();
+    arrays_out();
+    what_is_lent_stays();
+    callbacks_run_only_there();
+    timeouts();
     return check_summary();
 }
