@@ -1481,8 +1481,8 @@ motte_status motte_nested_map(const motte_str *keys, const motte_value *values, 
  *  Thread: any. Result: -. Errors: WRONG_TYPE. */
 motte_status motte_nested_count(const motte_value *nested, size_t *out_count);
 
-/** Elements of a value of type list or map, and the keys of a map in the order of their bytes; MOTTE_END stands for none
- *  left. They live as long as the document.
+/** Elements of a value of type list or map, and the keys of a map in the order of their bytes; MOTTE_END for none left.
+ *  They live as long as the document.
  *  Thread: any. Result: see text. Optional: out_keys, out_values. Errors: WRONG_TYPE. */
 motte_status motte_nested_read(const motte_value *nested, size_t first, size_t count, motte_str *out_keys,
                                motte_value *out_values, size_t *out_count);

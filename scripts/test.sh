@@ -19,9 +19,9 @@ plan=(
     "build:5:Swift sources and tests, debug, floors checked by the compiler"
     "library:4:self-contained libmotte.so and the motte command, release"
     "unit:4:Swift unit and property tests"
-    "tidy:1:floors, names, exports, error numbers, documents"
     "c:2:header gates, C tests, C example, conformance in C (CTest)"
     "python:3:pip install, Python tests, conformance in Python over both page stores"
+    "tidy:1:floors, names, exports, error numbers, documents, promises"
     "crash:2:kill -9 with two processes, order of writes and flushes, over both page stores"
     "demo:4:the flights, every printed number recomputed without Motte"
     "consumers:6:CMake, pkg-config, a Swift package and a wheel, each from outside"
@@ -72,7 +72,7 @@ stage_c() {
 
 stage_python() {
     scripts/install-python.sh
-    "$python" -m pytest -q bindings/python/tests Tests/Tool Tests/FileFormat
+    "$python" -m pytest -q bindings/python/tests Tests/Tool Tests/FileFormat Tests/Documents
     # Files of the other form behave the same.
     MOTTE_PAGER=lmdb "$python" -m pytest -q bindings/python/tests/test_conformance.py
 }

@@ -1,7 +1,7 @@
 """The examples of README.md and docs, done as they stand there, one document in one folder from its top to its end.
 
 Every fenced block has a language. Python runs, C is compiled and run, commands are run with what they need beside them,
-query text is parsed (test_query_language.py), JSON is imported, a case is a case. What runs elsewhere, or is no example,
+query text is parsed (test_query_language.py), JSON is imported, a case is a case. What runs elsewhere, or is none,
 is in a list here with the reason.
 """
 from __future__ import annotations
@@ -190,7 +190,8 @@ def test_the_readme_from_its_top_to_its_end(tmp_path: pathlib.Path, monkeypatch:
     names.clear()
     assert capsys.readouterr().out == "Ada\n"
     (tmp_path / "people.c").write_text(example("README.md", "c", "#include <motte.h>"))
-    folder.type(f"gcc -Wall -Wextra -Werror people.c -I{ROOT}/include -L{LIBRARY} -lmotte -Wl,-rpath,{LIBRARY} -o people")
+    folder.type(f"gcc -Wall -Wextra -Werror people.c -I{ROOT}/include -L{LIBRARY} -lmotte -Wl,-rpath,{LIBRARY} -o "
+            f"people")
     assert folder.type("./people") == "0 adults\n"
     assert len(all_blocks("c")) == 1
     (tmp_path / "people.csv").write_text("id,name,age\n3,Cid,40\n")
@@ -259,7 +260,8 @@ def test_swift_is_compiled_somewhere() -> None:
         assert len(places) == 1 and (ROOT / places[0]).exists(), str(block)
 
 
-@promises("docs/schema.md", "The plan of an opening can be had as text without changing the file, one line a difference")
+@promises("docs/schema.md",
+          "The plan of an opening can be had as text without changing the file, one line a difference")
 def test_the_plan_is_the_one_shown(tmp_path: pathlib.Path) -> None:
     [shown] = [block.text for block in blocks("docs/schema.md") if block.language == "text"]
     path = tmp_path / "people.motte"

@@ -52,7 +52,7 @@ def point(db: motte.Database, longitude: float, latitude: float, *more: float, k
     return db.model("Place")(type=kind, coordinates=[longitude, latitude, *more])
 
 
-# ------------------------------------------------------------------------------------------------ everything that is shown
+# --------------------------------------------------------------------------------------------- everything that is shown
 
 # Cells that are parts of conditions, put into one; `...` is not to be read.
 PARTS = {
@@ -63,7 +63,8 @@ PARTS = {
     "GEOWITHIN": "place GEOWITHIN geoCircle([0, 0], 1)", "12": "real == 12", "-1.5e3": "real == -1.5e3",
     "inf": "real == inf", "nan": "real == nan", '"text"': 'name == "text"', "'text'": "name == 'text'",
     "true": "flag == true", "false": "flag == false", "YES": "flag == YES", "NO": "flag == NO",
-    "null": "name == null", "nil": "name == nil", "X'00ff'": "data == X'00ff'", "decimal(1.50)": "price == decimal(1.50)",
+    "null": "name == null", "nil": "name == nil", "X'00ff'": "data == X'00ff'", "decimal(1.50)": "price == "
+    "decimal(1.50)",
     "oid(507f1f77bcf86cd799439011)": "oid == oid(507f1f77bcf86cd799439011)",
     "uuid(123e4567-e89b-12d3-a456-426614174000)": "uuid == uuid(123e4567-e89b-12d3-a456-426614174000)",
     "{1, 2, $0}": "age IN {1, 2, $0}", "$0": "age == $0", "$1": "age IN {$0, $1}", "%@": "age == %@", "%d": "age == %d",
@@ -117,7 +118,7 @@ def test_the_message_is_the_one_shown() -> None:
         assert caught.value.query_offset == 9
 
 
-# ------------------------------------------------------------------------------------------------ one sentence after another
+# ------------------------------------------------------------------------------------------- one sentence after another
 
 
 @promises(DOCUMENT, "An empty query matches everything.", "Keywords in any case; property names as declared.",
@@ -270,7 +271,8 @@ def test_paths(db: motte.Database) -> None:
     assert ids(db, "ALL friends.age > 5") == [1, 2, 3]
     assert ids(db, "ALL friends.age > 20") == [1, 2] == ids(db, "NOT ANY friends.age > 20")
     assert ids(db, "NONE friends.age > 20") == [1, 2]
-    assert ids(db, "friends.@count > 1") == ids(db, "friends.@sum.age == 46") == ids(db, "friends.age.@sum == 46") == [3]
+    assert ids(db, "friends.@count > 1") == ids(db, "friends.@sum.age == 46") == ids(db,
+            "friends.age.@sum == 46") == [3]
     assert ids(db, "friends.@sum.age == 0") == ids(db, "marks.@sum == 0") == [1, 2]
     for total in ("min", "max", "avg"):
         assert ids(db, f"friends.@{total}.age == null") == ids(db, f"marks.@{total} == null") == [1, 2]
@@ -298,7 +300,8 @@ def test_subqueries(db: motte.Database) -> None:
 
 
 @promises(DOCUMENT, "a member of a set, an element of a list", "some value of a map", "some key",
-          "the value under a key; null without one", "an element by its place; null beyond the end", "number of entries",
+          "the value under a key; null without one", "an element by its place; null beyond the end",
+          "number of entries",
           "A map is asked for its values unless something else is said")
 def test_sets_and_maps(db: motte.Database) -> None:
     add(db, seen={3, 4}, prices={"low": 2.0, "all": 9.0}, tags=["a", "b"], marks=[3])
@@ -311,10 +314,12 @@ def test_sets_and_maps(db: motte.Database) -> None:
     assert ids(db, "prices['low'] == null") == [2]
 
 
-@promises(DOCUMENT, "numbers of all kinds with each other, exactly; everything else with its own kind. Between different "
+@promises(DOCUMENT, "numbers of all kinds with each other, exactly; everything else with its own kind. Between "
+          "different "
           "kinds only `!=` holds.", "match the strings among the values (or the data, for an argument that is data)",
           "`@min`, `@max`, `@sum` and `@avg` take the numbers",
-          "what a nested map or list holds; null where there is no such thing", "some element of a list, some value of a "
+          "what a nested map or list holds; null where there is no such thing", "some element of a list, some value "
+          "of a "
           "map", "entries of a nested list or map; null for other values")
 def test_mixed(db: motte.Database) -> None:
     values = [1, 1.0, Decimal("1"), "a1", b"a1", True, None, {"key": 1}, [{"key": 1}, 2], uuid.UUID(int=1)]
@@ -338,7 +343,8 @@ def test_mixed(db: motte.Database) -> None:
     assert db.objects("P").average("any") == 1
 
 
-@promises(DOCUMENT, "`null` `bool` `int` `float` `double` `string` `data` `timestamp` `decimal` `objectId` `uuid` `link` "
+@promises(DOCUMENT, "`null` `bool` `int` `float` `double` `string` `data` `timestamp` `decimal` `objectId` `uuid` "
+          "`link` "
           "`list` `map`", "null, bool, numbers, string, data, timestamp, objectId, uuid, link, list,\nmap")
 def test_kinds_of_mixed_values(db: motte.Database) -> None:
     target = add(db, any=None)
@@ -374,7 +380,8 @@ def test_places(db: motte.Database) -> None:
     ring = "{[0, 0], [9, 0], [0, 9], [0, 0]}"
     assert ids(db, f"place GEOWITHIN {box}") == ids(db, "place GEOWITHIN $0", box) == [1, 2]
     assert ids(db, "place GEOWITHIN $0", str(motte.GeoBox((1, 1), (3, 3)))) == [1, 2]
-    assert ids(db, "place GEOWITHIN $0", str(motte.GeoCircle((2, 2.5), radians=0.01))) == [1, 2]  # half a degree: 0.0087
+    assert ids(db, "place GEOWITHIN $0", str(motte.GeoCircle((2, 2.5), radians=0.01))) == [1,
+            2]  # half a degree: 0.0087
     assert ids(db, "place GEOWITHIN $0", str(motte.GeoCircle((2, 2.5), km=64))) == [1, 2]
     assert ids(db, "place GEOWITHIN $0", str(motte.GeoPolygon([(0, 0), (9, 0), (0, 9), (0, 0)]))) == [1, 2]
     assert ids(db, "place GEOWITHIN geoCircle([2, 2.5], 0.0087)") == []

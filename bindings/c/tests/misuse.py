@@ -4,8 +4,8 @@
 
 Ways: a NULL, released, foreign or unknown handle; a handle of another kind; another thread; a closed realm; a forked
 child; no open write; a frozen thing; a deleted object; a NULL where an output, a text, an array or a struct is
-required; a text that is not UTF-8; an unknown flag; a wrong struct_size; a class or property that is not there, or is of
-another type; beginning to observe in a write; and no handle left to give. Each checks the exact status, that outputs
+required; a text that is not UTF-8; an unknown flag; a wrong struct_size; a class or property that is not there, or is
+of another type; beginning to observe in a write; and no handle left to give. Each checks the exact status, that outputs
 are zero, that userdata is freed once and that no handle is left. A last row per function calls it correctly.
 
 A function that needs a good argument no rule below knows stops the generator, so that no new function goes untested.

@@ -550,7 +550,7 @@ static void files(void) {
     if (system(command) != 0) exit(2);
 }
 
-/* Convention 9: min(capacity, total) elements and the total, TRUNCATED if they did not fit; no room asks for the total. */
+/* Convention 9: min(capacity, total) elements and the total, TRUNCATED if they did not fit; NULL asks for the total. */
 static void arrays_out(void) {
     world w = make_world("arrays out");
     motte_class classes[3], untouched;
