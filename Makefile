@@ -7,7 +7,7 @@
 #   make install PREFIX=/usr/local
 #   make bench      benchmarks beside SQLite and raw LMDB
 #   make fuzz       the fuzz targets (scripts/fuzz.sh)
-#   make soak       random, crash and damage tests as often as is promised, half an hour (scripts/soak.sh lists them)
+#   make soak       random, crash and damage tests as often as is promised, an hour (scripts/soak.sh lists them)
 #   make clean
 
 PREFIX ?= /usr/local

@@ -917,9 +917,11 @@ typedef struct motte_reader {
 motte_status motte_realm_delete_all(motte_realm *realm, uint64_t *out_deleted);
 
 /** Writes what the realm shows to a new file without free space and with a history of its own, while others go on: in a
- *  write with the changes made so far. It has the same key, if any. A file that exists is never replaced. REENTRANT in
- *  a migration.
- *  Thread: owner. Result: -. Errors: REENTRANT, FILE_NOT_FOUND, PERMISSION_DENIED, DISK_FULL, CALLBACK. */
+ *  write with the changes made so far. It has the same key, if any, and the mode of the file. A file that exists is
+ *  never replaced. The copy is read back and compared with what it was made of before it gets its name; INPUT_OUTPUT
+ *  if it differs. REENTRANT in a migration.
+ *  Thread: owner. Result: -. Errors: REENTRANT, FILE_NOT_FOUND, PERMISSION_DENIED, DISK_FULL, INPUT_OUTPUT,
+ *  CALLBACK. */
 motte_status motte_realm_copy(const motte_realm *realm, const char *path, size_t path_size, motte_progress_fn progress,
                               void *userdata, motte_free_fn free_userdata);
 
@@ -932,9 +934,10 @@ motte_status motte_realm_copy_with_key(const motte_realm *realm, const char *pat
                                        motte_free_fn free_userdata);
 
 /** Rewrites the realm's file without free space. Nobody else may have it open, frozen things and references
- *  included: BUSY. The realm goes on at the newest version either way.
+ *  included: BUSY. The realm goes on at the newest version either way. The file stays until the new one was read back
+ *  and compared with it (INPUT_OUTPUT if it differs), and keeps its mode and owner (PERMISSION_DENIED where it cannot).
  *  Thread: owner. Result: -. Optional: out_before, out_after. Errors: BUSY, ALREADY_IN_WRITE, FROZEN, READ_ONLY,
- *  UNSUPPORTED, DISK_FULL, REENTRANT, CALLBACK. */
+ *  UNSUPPORTED, DISK_FULL, INPUT_OUTPUT, PERMISSION_DENIED, REENTRANT, CALLBACK. */
 motte_status motte_realm_compact(motte_realm *realm, motte_progress_fn progress, void *userdata,
                                  motte_free_fn free_userdata, uint64_t *out_before, uint64_t *out_after);
 

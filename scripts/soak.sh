@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make test` does by samples, done as often as is promised: about half an hour on two cores.
+# What `make test` does by samples, done as often as is promised: about an hour on two cores.
 #
 #   scripts/soak.sh                 everything
 #   scripts/soak.sh cuts pinned     some of it
@@ -7,6 +7,8 @@
 # Prints a line for each: what was done how often, from which seeds, minutes. Its output is in build/soak-logs. The last
 # line is "N passed, N failed".
 #
+#   MOTTE_SIZE=200M        the file of `size` is that large instead of 2G
+#   MOTTE_SIZE_FOLDER=...  where it works, with seven times that free (build/size)
 #   MOTTE_TEST_SEED=...    begin with these random numbers again (the scale and the part are in the log)
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -17,6 +19,7 @@ plan=(
     "cuts:random runs on a disk that is cut, and every cut of every short one"
     "flips:every byte of a page file flipped, one by one; each 23rd of an encrypted one"
     "pinned:commits under a pinned reader, space used again"
+    "size:every operation on a whole file, on one of 2 GB, compared with its source; peak memory of each in the log"
     "kills:processes killed at random moments, two at work, over both page stores and with a journal"
 )
 jobs=${MOTTE_JOBS:-$(nproc)}
@@ -42,6 +45,9 @@ soak_flips() {
     run_tests 10 '^PagesTests\.EncryptionTests/everyFlipped'
 }
 soak_pinned() { run_tests 200 '^PagesTests\.SpaceTests/spaceBehind'; }
+soak_size() {
+    .venv/bin/python Tests/RealSize/run.py --size "${MOTTE_SIZE:-2G}" --folder "${MOTTE_SIZE_FOLDER:-build/size}"
+}
 # Of 40 slow and 200 quick cycles over each page store.
 soak_kills() { MOTTE_TEST_SCALE=12.5 python3 Tests/Crash/run.py; }
 
@@ -57,6 +63,7 @@ forms = [
     r"note: of (\d+) ((?:encrypted )?bytes) flipped",
     r"note: (\d+) (commits) under", r": (\d+) (cycles), ",
     r", (\d+) (kills), ",
+    r"(\d+) (operations) of real size",
 ]
 for form in forms:
     for number, what in re.findall(form, text):
@@ -75,12 +82,19 @@ for name in "${names[@]}"; do
 done
 
 began=$SECONDS passed=0 failed=0
-if [ "${names[*]}" != kills ]; then
+# Whether one of the parts is among those wanted.
+wants() { for wanted; do [[ " ${names[*]} " != *" $wanted "* ]] || return 0; done; return 1; }
+if wants model cuts flips pinned; then
     build_tests > "$logs/build.log" 2>&1 || { tail -n 60 "$logs/build.log"; echo "0 passed, 1 failed"; exit 1; }
 fi
-if [[ " ${names[*]} " == *" kills "* ]] && [ ! -e build/library/libmotte.so ]; then
+if wants kills size && [ ! -e build/library/libmotte.so ]; then
     scripts/build-library.sh > "$logs/library.log" 2>&1 \
         || { tail -n 60 "$logs/library.log"; echo "0 passed, 1 failed"; exit 1; }
+fi
+if wants size; then
+    { [ -x build/tool/motte ] || scripts/build-tool.sh; } > "$logs/tool.log" 2>&1 \
+        && { .venv/bin/python -c 'import motte' || scripts/install-python.sh; } >> "$logs/tool.log" 2>&1 \
+        || { tail -n 60 "$logs/tool.log"; echo "0 passed, 1 failed"; exit 1; }
 fi
 for name in "${names[@]}"; do
     started=$SECONDS
@@ -91,6 +105,7 @@ for name in "${names[@]}"; do
         tail -n 60 "$logs/$name.log"
     fi
     what=$(printf '%s\n' "${plan[@]}" | grep "^$name:" | cut -d: -f2-)
+    [ "$name" != size ] || cat "$logs/size.log"
     printf '%-7s %s, %.1f min: %s (%s)\n' "$name" "$result" \
         "$(awk "BEGIN { print ($SECONDS - $started) / 60 }")" "$(counted "$logs/$name.log")" "$what"
 done

@@ -23,7 +23,7 @@ plan=(
     "python:3:pip install, Python tests, conformance in Python over both page stores"
     "tidy:1:floors, names, exports, error numbers, documents, promises"
     "crash:2:kill -9 with two processes, order of writes and flushes, over both page stores"
-    "demo:4:the flights, every printed number recomputed without Motte"
+    "demo:6:the flights, every printed number recomputed without Motte; every operation on a whole file, on that one"
     "consumers:6:CMake, pkg-config, a Swift package and a wheel, each from outside"
     "threads:5:engine tests under the thread sanitizer"
     "addresses:6:engine tests under the address sanitizer"
@@ -84,6 +84,7 @@ stage_crash() {
 stage_demo() {
     scripts/demo.sh
     "$python" Tests/Demo/check.py
+    "$python" Tests/RealSize/run.py
 }
 
 stage_consumers() {

@@ -41,6 +41,22 @@ import Testing
         #expect(try mode(scratch.path("victim")) == 0o644)
     }
 
+    /// LMDB itself would follow one under the name of its lock file.
+    @Test func aLinkForALockFileIsRefused() throws {
+        let scratch = try Scratch()
+        try scratch.write([1, 2, 3], "victim")
+        for target in ["victim", "nothing"] {
+            for name in ["test.motte-lock", "test.motte-shared"] {
+                #expect(symlink(scratch.path(target), scratch.path(name)) == 0)
+                let error = try failure { try makeStore(scratch, .file) }
+                #expect(error.message.contains(name), "\(error)")
+                for left in ["test.motte", "test.motte-lock", "test.motte-shared"] { unlink(scratch.path(left)) }
+            }
+        }
+        #expect(try scratch.read("victim") == [1, 2, 3])
+        #expect(!Scratch.names(in: scratch.directory).contains("nothing"))
+    }
+
     /// A link in the way of a copy is something that is there, wherever it leads.
     @Test func aCopyDoesNotFollowALinkThatLeadsNowhere() throws {
         let scratch = try Scratch()

@@ -32,7 +32,8 @@ package enum OutputFile {
             guard fsync(descriptor) == 0 else { throw failure(path) }
             guard try readBack(descriptor, path) == checksum else {
                 throw DatabaseError(
-                    .inputOutput, "what was written to '\(path)' does not read back; it is as it was before", path: path)
+                    .inputOutput, "what was written to '\(path)' does not read back; it is as it was before",
+                    path: path)
             }
             guard rename(temporary, target) == 0 else { throw failure(path) }
             return result

@@ -62,7 +62,8 @@ extension PageStore {
         var copy = try PageCopy(
             of: try pages.snapshot(), at: place.path, try pages.header,
             as: isOurs ? .own(encryptionKey: options.encryptionKey) : .lmdb, entries: statistics.entryCount,
-            bytes: statistics.fileBytes, batchBytes: batchBytes ?? PageCopy.batchBytes, progress: progress)
+            bytes: statistics.fileBytes, batchBytes: batchBytes ?? PageCopy.batchBytes, isAlone: true,
+            progress: progress)
         try copy.write(to: temporary, options.faults)
         pages.endUse()
         isOpen = false

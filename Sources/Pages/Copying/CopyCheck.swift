@@ -92,10 +92,7 @@ struct CopyCheck {
     private mutating func giveBackMemory() throws(DatabaseError) {
         readBytes = 0
         guard let snapshot = snapshot as? TreeSnapshot else { return }
-        let key = [UInt8](cursor.key)
-        snapshot.image.giveBackMemory(of: PageRun(start: 0, count: snapshot.root.pageCount))
-        cursor = try snapshot.makeCursor()
-        guard try cursor.seek(key) else { throw .corrupted("entry \(count) is gone") }
+        cursor = try snapshot.cursor(at: [UInt8](cursor.key))
     }
 
     /// Not the source is damaged, but what was to stand in for it.
@@ -105,5 +102,16 @@ struct CopyCheck {
             "the copy of '\(sourcePath)' does not read back as what was copied (\(error.damage)); it was removed and"
                 + " nothing was replaced; run 'motte verify' and look at the disk",
             path: sourcePath, systemError: error.details.systemError)
+    }
+}
+
+extension TreeSnapshot {
+    /// A new cursor at a key that is there, after the memory of all pages was given back: nobody else may be reading
+    /// them, and nothing that was lent from them may be used any more.
+    func cursor(at key: [UInt8]) throws(DatabaseError) -> PageCursor {
+        image.giveBackMemory(of: PageRun(start: 0, count: root.pageCount))
+        let cursor = try makeCursor()
+        guard try cursor.seek(key) else { throw .corrupted("an entry that was read is gone") }
+        return cursor
     }
 }

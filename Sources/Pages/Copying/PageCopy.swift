@@ -54,13 +54,16 @@ struct PageCopy {
     private let entryCount: Int
     private let byteCount: Int
     private let batchBytes: Int
+    /// Nobody else reads the source, so that what was read of it need not stay in memory.
+    private let isAlone: Bool
     private let progress: PageProgressHandler?
 
     /// `header` is that of the source.
     init(
         of source: PageSnapshot, at path: String, _ header: FileHeader, as form: Form, entries: Int, bytes: Int,
-        batchBytes: Int, progress: PageProgressHandler?
+        batchBytes: Int, isAlone: Bool = false, progress: PageProgressHandler?
     ) throws(DatabaseError) {
+        self.isAlone = isAlone
         self.source = source
         sourcePath = path
         self.header = header
@@ -122,7 +125,7 @@ struct PageCopy {
     private func forEachBatch(
         _ body: (inout PageBatch, _ isFirst: Bool) throws(DatabaseError) -> Void
     ) throws(DatabaseError) -> Int {
-        let cursor = try source.makeCursor()
+        var cursor = try source.makeCursor()
         var found = try cursor.seek(FileHeader.key)
         var done = 0
         var isFirst = true
@@ -135,10 +138,18 @@ struct PageCopy {
             }
             try body(&batch, isFirst)
             isFirst = false
+            if found { try giveBackMemory(&cursor) }
             // Reading back takes the other half.
             try progress?(PageProgress(done: done, total: 2 * max(done, entryCount)))
         }
         return done
+    }
+
+    /// The cursor stays where it is.
+    private func giveBackMemory(_ cursor: inout PageCursor) throws(DatabaseError) {
+        guard isAlone, let source = source as? TreeSnapshot else { return }
+        let key = [UInt8](cursor.key)
+        cursor = try source.cursor(at: key)
     }
 
     private static func isCopied(_ key: UnsafeRawBufferPointer) -> Bool {
@@ -147,7 +158,7 @@ struct PageCopy {
 
     private func compare(_ path: String, after written: Int) throws(DatabaseError) {
         var check = try CopyCheck(path, of: sourcePath, form, header)
-        let cursor = try source.makeCursor()
+        var cursor = try source.makeCursor()
         var found = try cursor.seek(FileHeader.key)
         var done = 0
         var bytes = 0
@@ -160,6 +171,7 @@ struct PageCopy {
             found = try cursor.next()
             if bytes >= batchBytes {
                 bytes = 0
+                if found { try giveBackMemory(&cursor) }
                 try progress?(PageProgress(done: written + done, total: 2 * written))
             }
         }

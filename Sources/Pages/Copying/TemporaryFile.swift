@@ -170,7 +170,7 @@ final class TemporaryFile {
             let digits = String(number, radix: 16)
             let zeros = String(repeating: "0", count: numberDigits - digits.utf8.count)
             let path = prefix(target) + purpose.rawValue + "-" + zeros + digits
-            let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
+            let descriptor = makeDescriptor(path, mode)
             guard descriptor >= 0 else {
                 if errno == EEXIST { continue }
                 throw SystemError.error(errno, "write beside", target)

@@ -47,6 +47,7 @@ final class LMDBEnvironment: @unchecked Sendable {  // @unchecked: the pointer i
         case .relaxed: flags |= UInt32(MDB_NOMETASYNC)
         case .none: flags |= UInt32(MDB_NOSYNC)
         }
+        if sidecar != nil { try LMDBEnvironment.makeLockFile((sharedPath ?? path) + "-lock", mode) }
         (environment, self.mapSizeBytes) = try LMDBEnvironment.open(
             sharedPath ?? path, flags, mode, mapSizeBytes)
         self.path = path
@@ -64,6 +65,18 @@ final class LMDBEnvironment: @unchecked Sendable {  // @unchecked: the pointer i
             mdb_env_close(environment)
             throw error
         }
+    }
+
+    /// LMDB would follow a link that somebody planted and write to whatever it leads to. So the lock file is there
+    /// before LMDB looks, and is a plain file. What is there already is not opened, which would cost LMDB its locks.
+    private static func makeLockFile(_ path: String, _ mode: mode_t) throws(DatabaseError) {
+        let descriptor = makeDescriptor(path, mode)
+        if descriptor >= 0 {
+            closeDescriptor(descriptor)
+            return
+        }
+        guard let facts = TemporaryFile.facts(path), facts.st_mode & S_IFMT != S_IFREG else { return }
+        throw DatabaseError(.lockFailed, "'\(path)' must be a plain file; remove it", path: path)
     }
 
     /// Called holding the open-files lock, with no transaction left.

@@ -8,6 +8,10 @@ import Musl
 
 /// The system's calls, for types with methods of the same names.
 func openDescriptor(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }
+/// A new file; what is there already, a link too, is an error.
+func makeDescriptor(_ path: String, _ mode: mode_t) -> Int32 {
+    open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
+}
 func closeDescriptor(_ descriptor: Int32) { _ = close(descriptor) }
 
 enum SystemError {
