@@ -150,6 +150,7 @@ class Sizes:
     def all(self) -> None:
         self.check("verify, dump", self.look)
         self.check("compact", self.compact)
+        self.check("killed while compacting, copying", self.killed)
         self.check("compact on launch", self.compact_on_launch)
         self.check("copy", lambda: self.copy())
         self.check("copy to lmdb", lambda: self.copy("--form", "lmdb"))
@@ -184,6 +185,34 @@ class Sizes:
         self.expect_same(path)
         need(abs(path.stat().st_size - size) <= size // 100 + 65_536, "compacting again changes the size")
         return note
+
+    def killed(self) -> str:
+        """What a killed process leaves is the file as it was or as it is to be, and nothing that lasts."""
+        path, copy = self.fresh(), self.folder / "try1.motte"
+        began = time.monotonic()
+        self.machine.tool("compact", path)
+        took = time.monotonic() - began
+        shutil.copyfile(self.source, path)
+        kills = left = 0
+        for part in (0.3, 0.6, 0.9):
+            for command in (["compact", path], ["copy", path, copy]):
+                process = self.machine.start(TOOL, *command)
+                try:
+                    process.communicate(timeout=took * part)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.communicate()
+                    kills += 1
+                left += len([name for name in os.listdir(self.folder) if re.search(r"-[0-9a-f]{16}$", name)])
+                need(self.dumped(path) == self.dump, "the file shows other objects after a kill")
+                if copy.exists():
+                    need(self.dumped(copy) == self.dump, "a copy is not whole after a kill")
+                    copy.unlink()
+        self.machine.tool("copy", path, copy)
+        self.machine.tool("compact", path)
+        self.expect_same(copy)
+        self.expect_same(path)
+        return f"{kills} kills, {left} files left and removed"
 
     def compact_on_launch(self) -> str:
         path = self.fresh()
