@@ -20,6 +20,8 @@ plan=(
     "flips:every byte of a page file flipped, one by one; each 23rd of an encrypted one"
     "pinned:commits under a pinned reader, space used again"
     "size:every operation on a whole file, on one of 2 GB, compared with its source; peak memory of each in the log"
+    "debug:the Swift tests with assertions, not optimised"
+    "static:a program that has the Swift runtime in itself"
     "kills:processes killed at random moments, two at work, over both page stores and with a journal"
 )
 jobs=${MOTTE_JOBS:-$(nproc)}
@@ -48,6 +50,28 @@ soak_pinned() { run_tests 200 '^PagesTests\.SpaceTests/spaceBehind'; }
 soak_size() {
     .venv/bin/python Tests/RealSize/run.py --size "${MOTTE_SIZE:-2G}" --folder "${MOTTE_SIZE_FOLDER:-build/size}"
 }
+soak_debug() {
+    swift build --build-tests -j "$jobs"
+    swift test --skip-build
+}
+soak_static() {
+    local work=build/soak-static
+    rm -rf "$work"
+    mkdir -p "$work/Sources/StaticRuntime"
+    cp Tests/Consumers/static/main.swift "$work/Sources/StaticRuntime/"
+    cat > "$work/Package.swift" <<PACKAGE
+// swift-tools-version: 6.1
+import PackageDescription
+let package = Package(
+    name: "static",
+    dependencies: [.package(name: "motte", path: "$PWD")],
+    targets: [
+        .executableTarget(name: "StaticRuntime", dependencies: [.product(name: "RealmSwift", package: "motte")])
+    ],
+    swiftLanguageModes: [.v5])
+PACKAGE
+    swift run --package-path "$work" --scratch-path .build-static -j "$jobs" --static-swift-stdlib StaticRuntime
+}
 # Of 40 slow and 200 quick cycles over each page store.
 soak_kills() { MOTTE_TEST_SCALE=12.5 python3 Tests/Crash/run.py; }
 
@@ -62,8 +86,7 @@ forms = [
     r"note: (\d+) (cuts) of",
     r"note: of (\d+) ((?:encrypted )?bytes) flipped",
     r"note: (\d+) (commits) under", r": (\d+) (cycles), ",
-    r", (\d+) (kills), ",
-    r"(\d+) (operations) of real size",
+    r", (\d+) (kills), ", r"(\d+) (operations) of real size", r"Test run with (\d+) (tests)",
 ]
 for form in forms:
     for number, what in re.findall(form, text):

@@ -26,7 +26,7 @@ package struct SchemaValidation {
         for type in schema.objectTypes {
             try checkClassName(type)
             try checkPropertyNamesAreUnique(type)
-            try checkHasStoredProperty(type)
+            try checkHasProperty(type)
             try checkOnePrimaryKey(type)
             for property in type.properties { try check(property, of: type) }
         }
@@ -101,10 +101,10 @@ package struct SchemaValidation {
 
     // MARK: Classes
 
-    private func checkHasStoredProperty(_ type: ObjectType) throws(DatabaseError) {
-        if !type.properties.contains(where: \.isStored) {
-            throw DatabaseError(
-                .schemaInvalid, "class \(type.name) has no stored property; add one", className: type.name)
+    /// Inverse links alone will do: such an object is something that others link to.
+    private func checkHasProperty(_ type: ObjectType) throws(DatabaseError) {
+        if type.properties.isEmpty {
+            throw DatabaseError(.schemaInvalid, "class \(type.name) has no property; add one", className: type.name)
         }
     }
 

@@ -27,10 +27,16 @@ class Chest: Object {
 @Suite(.serialized) struct StoredFormRulesTests {
     private func fresh() throws -> Realm { try makeRealm([Badge.self, Chest.self, Spot.self]) }
 
-    @Test func rules48And253UnknownRawValuesAreStored() throws {
+    /// Whoever else writes the file may know more cases; this program does not store what it cannot read.
+    @Test func rules48And253UnknownRawValuesAreRead() throws {
         let realm = try fresh()
         let badge = try realm.write {
-            realm.create(Badge.self, value: ["id": "a", "mood": "bored", "optionalMood": "sad", "rank": 99])
+            let badge = realm.create(Badge.self, value: ["id": "a"])
+            let byName = realm.dynamicObjects("Badge")[0]
+            byName["mood"] = "bored"
+            byName["optionalMood"] = "sad"
+            byName["rank"] = 99
+            return badge
         }
         #expect(badge.optionalMood == nil && badge.number == 0)
         #expect(misuses { _ = badge.mood }.first?.contains("bored") == true && misuses { _ = badge.rank }.count == 1)
@@ -38,19 +44,16 @@ class Chest: Object {
         try realm.write {
             badge["mood"] = "angry"
             badge.rank = .high
-            badge["optionalMood"] = "glad"
-            badge.setValue(5, forKey: "rank")
         }
-        #expect(badge.mood == .angry && badge.optionalMood == nil && misuses { _ = badge.rank }.count == 1)
+        #expect(badge.mood == .angry && badge.optionalMood == nil && badge.rank == .high)
         try realm.write {
-            realm.create(Badge.self, value: ["id": "a", "mood": "dull", "rank": Rank.low], update: .modified)
-        }
-        #expect(badge.rank == .low && misuses { _ = badge.mood }.count == 1)
-        try realm.write {
-            #expect(misuses { badge["rank"] = "high" }.count == 1, "of another type")
-            #expect(misuses { badge["mood"] = 3 }.count == 1)
+            realm.create(Badge.self, value: ["id": "a", "mood": Mood.angry, "rank": Rank.low], update: .modified)
+            for (name, value) in [("rank", 99), ("rank", "high"), ("mood", "dull"), ("mood", 3)] as [(String, Any)] {
+                #expect(misuses { badge[name] = value }.count == 1, "\(name)")
+            }
             #expect(misuses { badge["mood"] = nil }.count == 1, "45")
         }
+        #expect(badge.rank == .low && badge.mood == .angry)
         #expect(misuses { _ = Badge(value: ["mood": "bored"]) }.count == 1, "an unmanaged object holds cases only")
     }
 

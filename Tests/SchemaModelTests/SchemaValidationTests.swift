@@ -12,7 +12,7 @@ import Testing
         ("A { `a.b`: int }", "property name 'a.b' of A contains '.'"),
         ("A { `@x`: int }", "property name '@x' of A starts with '@' or '$'"),
         ("A { `x\ty`: int }", "property name 'x\ty' of A contains a control character"),
-        ("A { }", "class A has no stored property; add one"),
+        ("A { }", "class A has no property; add one"),
         ("A { x: int key, y: int key }", "A.y is a second primary key beside 'x'; a class has at most one"),
         ("A { x: link<B> } Bee { y: int }", "A.x has the target class 'B', which is not in the schema"),
         (

@@ -28,6 +28,14 @@ static inline void motte_shim_end_tracking(void) {
 }
 static inline uint64_t motte_shim_serial_for_reading(void) { return motte_shim_untracked_serial; }
 
+/* Whether the calling thread runs on behalf of an executor, given by the two words that Swift has for it. In place, so
+ * that only a module which asks needs the concurrency runtime; linked, not looked up by name, which finds nothing in a
+ * program that has the runtime in itself. */
+__attribute__((swiftcall)) _Bool swift_task_isCurrentExecutorWithFlags(uintptr_t, uintptr_t, uintptr_t);
+static inline _Bool motte_shim_is_current_executor(uintptr_t identity, uintptr_t implementation) {
+    return swift_task_isCurrentExecutorWithFlags(identity, implementation, 0);
+}
+
 /* Grows by one in every forked child (pthread_atfork), so that an object made before fork can be told apart. It changes
  * while the child has a single thread. The top bit says that all threads' reads are tracked: so both are asked in one
  * comparison. */

@@ -10,9 +10,9 @@ public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmC
 {
     public typealias PersistedType = LinkingObjects
 
-    /// Declared with `let`, it is bound to its object after it was made.
+    /// Declared with `let`, it is bound to its object after it was made, and goes on when that is let go.
     private final class Place {
-        weak var object: ObjectBase?
+        var row: (session: RealmSession, live: LiveObject)?
         var handle: _CollectionHandle?
         var recordedName: String?
         var names: KeyPathNames?
@@ -36,7 +36,7 @@ public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmC
 
     public var _managed: _CollectionHandle? {
         if let handle = place.handle { return handle.noted }
-        guard let object = place.object, let made = Self.open(object, origin) else { return nil }
+        guard let row = place.row, let made = Self.open(row.live, row.session, origin) else { return nil }
         place.handle = made
         return made.noted
     }
@@ -44,9 +44,10 @@ public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmC
     public static var _kindName: String { "LinkingObjects" }
     public subscript(index: Int) -> Element { _element(at: index) }
 
-    private static func open(_ object: ObjectBase, _ origin: String) -> _CollectionHandle? {
-        guard let live = object.live, let session = object.session else { return nil }
-        return attempt(or: nil) { () throws(DatabaseError) in
+    private static func open(
+        _ live: LiveObject, _ session: RealmSession, _ origin: String
+    ) -> _CollectionHandle? {
+        attempt(or: nil) { () throws(DatabaseError) in
             let column = ClassFields.of(Element.self).field(named: origin)?.columnName ?? origin
             let type = try session.session.schema.type(named: Element.className())
             let property = try type.requiredProperty(named: column)
@@ -65,7 +66,8 @@ public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmC
     public static func _convert(_ value: Any?) -> LinkingObjects? { value as? LinkingObjects }
 
     public static func _linking(_ object: ObjectBase, _ origin: String) -> LinkingObjects {
-        LinkingObjects(open(object, origin))
+        guard let live = object.live, let session = object.session else { return LinkingObjects(nil) }
+        return LinkingObjects(open(live, session, origin))
     }
     public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: LinkingObjects) {
         misuse("inverse links are computed and cannot be set", .invalidInput)
@@ -79,7 +81,10 @@ public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmC
 }
 
 extension LinkingObjects: _CollectionValue {
-    package func _attach(to object: ObjectBase, _ column: UInt32) { place.object = object }
+    package func _attach(to object: ObjectBase, _ column: UInt32) {
+        place.row = object.session.flatMap { session in object.live.map { (session, $0) } }
+        place.handle = nil
+    }
     package var _detachedCopy: [Any] { [] }
     package func _fill(from elements: [Any], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool) {}
     package func _assign(_ value: Any, policy: MotteLiveObjects.UpdatePolicy) {
@@ -87,7 +92,7 @@ extension LinkingObjects: _CollectionValue {
     }
     package var _recordedName: String? { place.recordedName }
     package var _names: KeyPathNames? { place.names }
-    package var _isManaged: Bool { place.handle != nil || place.object != nil }
+    package var _isManaged: Bool { place.handle != nil || place.row != nil }
 }
 
 extension LinkingObjects: FieldAccess {

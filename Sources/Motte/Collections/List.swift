@@ -120,8 +120,9 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         if number >= 0, number <= count { return true }
         misuse(
             number < 0
-                ? "Cannot remove a negative value of \(number) elements."
-                : "Cannot remove \(number) elements of a list of \(count): index is out of bounds.", .invalidInput)
+                ? "Cannot pass a negative value for 'index': \(number) elements cannot be removed."
+                : "It is not possible to remove more objects (\(number)) from a list than it already contains "
+                    + "(\(count)): index is out of bounds.", .invalidInput)
         return false
     }
 

@@ -34,9 +34,11 @@ struct ManagedList {
         try session.withEncoder(policy: policy) { encoder throws(DatabaseError) in
             for element in elements { element._encode(encoder) }
             if let list = live as? LiveList {
-                try list.insert(Array(encoder.rows), at: index)
+                try list.insert(Array(encoder.checkedRows()), at: index)
             } else if let nested = live as? LiveNested {
-                for (offset, view) in encoder.rows.enumerated() { try nested.insert(view.owned, at: index + offset) }
+                for (offset, view) in try encoder.checkedRows().enumerated() {
+                    try nested.insert(view.owned, at: index + offset)
+                }
             }
         }
     }
@@ -76,14 +78,21 @@ struct ManagedList {
         if let nested = live as? LiveNested { try nested.clear() }
     }
 
+    private func check(_ indexes: Int...) throws(DatabaseError) {
+        let count = try live.count()
+        for index in indexes where index < 0 || index >= count { throw Self.outOfBounds(index, count) }
+    }
+
     func move(from index: Int, to target: Int) throws(DatabaseError) {
         try requireWrite()
+        try check(index, target)
         if let list = live as? LiveList { try list.move(from: index, to: target) }
         if let nested = live as? LiveNested { try nested.move(from: index, to: target) }
     }
 
     func swap(_ index: Int, _ other: Int) throws(DatabaseError) {
         try requireWrite()
+        try check(index, other)
         if let list = live as? LiveList { return try list.swap(index, other) }
         guard let nested = live as? LiveNested, index != other else { return }
         let (low, high) = (min(index, other), max(index, other))
@@ -103,7 +112,7 @@ struct ManagedList {
         }
         try session.withEncoder(policy: policy) { encoder throws(DatabaseError) in
             for element in elements { element._encode(encoder) }
-            try list.assign(Array(encoder.rows), policy: policy)
+            try list.assign(Array(encoder.checkedRows()), policy: policy)
         }
     }
 
@@ -139,7 +148,7 @@ struct ManagedList {
         DatabaseError(
             .outOfBounds,
             index < 0
-                ? "Index \(index) is out of bounds: it is a negative value."
+                ? "Cannot pass a negative value for 'index': \(index) is out of bounds."
                 : "Index \(index) is out of bounds (must be less than \(limit)).")
     }
 }

@@ -270,8 +270,11 @@ extension Map: _MapValue {
     }
 
     package func _text(depth: Int) -> String {
-        let all = map { "\t[\($0.key)]: \(ObjectText.text($0.value._dynamic, depth: depth + 1))" }
-        return "Map<\(Key.self), \(Value._typeName)> {\n\(all.joined(separator: ",\n"))\n}"
+        let all = map { ($0.key, $0.value) }
+        let address = ObjectText.address(_managed?.live as AnyObject? ?? self)
+        return ObjectText.list("Map<string, \(Value._storedName)> <\(address)>", all.count, depth: depth) {
+            "[\(all[$0].0)]: \(ObjectText.text(all[$0].1._dynamic, depth: depth + 1))"
+        }
     }
 }
 

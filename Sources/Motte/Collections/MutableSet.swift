@@ -89,7 +89,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         } managed: { set, session throws(DatabaseError) in
             try session.withEncoder { encoder throws(DatabaseError) in
                 for object in objects { object._encode(encoder) }
-                _ = try set.insert(Array(encoder.rows))
+                _ = try set.insert(Array(encoder.checkedRows()))
             }
         }
     }
@@ -205,7 +205,7 @@ extension MutableSet: WholeElements {
         _ = try set.session.requireWrite()
         try session.withEncoder(policy: policy) { encoder throws(DatabaseError) in
             for element in elements { element._encode(encoder) }
-            try set.assign(Array(encoder.rows))
+            try set.assign(Array(encoder.checkedRows()))
         }
     }
 }

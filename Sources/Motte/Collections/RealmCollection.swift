@@ -202,14 +202,10 @@ extension RealmCollection {
     public var description: String { _text(depth: 0) }
 
     package func _text(depth: Int) -> String {
-        ObjectText.list("\(Self._kindName)<\(Element._typeName)> <\(_address)>", count, depth: depth) {
-            ObjectText.text(_element(at: $0)._dynamic, depth: depth + 1)
+        let address = ObjectText.address(_managed?.live as AnyObject? ?? self as AnyObject)
+        return ObjectText.list("\(Self._kindName)<\(Element._storedName)> <\(address)>", count, depth: depth) {
+            "\t[\($0)] " + ObjectText.text(_element(at: $0)._dynamic, depth: depth + 1)
         }
-    }
-
-    private var _address: String {
-        let object = _managed?.live as AnyObject? ?? self as AnyObject
-        return "0x" + String(UInt(bitPattern: ObjectIdentifier(object).hashValue), radix: 16)
     }
 
     // MARK: Versions
@@ -306,8 +302,10 @@ extension RealmCollection {
 }
 
 extension _HasPersistedType {
-    /// As descriptions name the element type.
+    /// As messages name the element type.
     static var _typeName: String { _shape.target?.className() ?? "\(Self.self)" }
+    /// As descriptions of collections do: by what it is stored as.
+    static var _storedName: String { _shape.target?.className() ?? PropertyType(_shape.type).description }
 }
 
 extension LiveCollection {

@@ -38,7 +38,8 @@ package enum _CollectionTotals {
         }
         guard let declared = type.property(named: property) else {
             throw DatabaseError(
-                .unknownProperty, "Invalid property name '\(property)': \(type.name) has none", className: type.name)
+                .unknownProperty, "Invalid property name '\(property)': \(type.name) has none", className: type.name,
+                propertyName: property)
         }
         guard let column = declared.columnKey else {
             throw DatabaseError(.wrongType, "there is no total of '\(property)', which is computed")

@@ -22,7 +22,7 @@ extension PersistableEnum where RawValue: _PersistableInsideOptional & _RealmCol
 extension PersistableEnum {
     public static var _shape: _Shape { RawValue._shape }
     public static func _default() -> Self {
-        guard let first = allCases.first else { preconditionFailure("\(Self.self) has no cases") }
+        guard let first = allCases.first else { endProgram("\(Self.self) has no cases; a stored enum needs one") }
         return first
     }
     public static func _decode(_ stored: _Stored) -> Self? { RawValue._decode(stored).flatMap(Self.init(rawValue:)) }
@@ -52,7 +52,7 @@ public protocol FailableCustomPersistable: _CustomPersistable {
 }
 
 extension _CustomPersistable {
-    public static var _shape: _Shape { PersistedType._shape }
+    public static var _shape: _Shape { PersistedType._shape.custom }
     public static func _set(_ object: ObjectBase, _ column: UInt32, _ value: Self) {
         if _shape.type == .link {
             object._writeLink(column, value._linkedObject)
@@ -86,7 +86,7 @@ extension FailableCustomPersistable {
     public static func _default() -> Self {
         if let value = Self(persistedValue: PersistedType._default()) { return value }
         misuse(_noInitial, .invalidInput)
-        preconditionFailure(_noInitial)
+        endProgram(_noInitial)
     }
     private static var _noInitial: String {
         "Failed to convert persisted value '\(PersistedType._default())' to type '\(Self.self)' in a non-optional "

@@ -44,6 +44,19 @@ public final class _Encoder {
                 + "property an initial value")
     }
 
+    /// Puts null for a value that the store cannot hold as it is, and makes the call that it was given to fail.
+    package func refuse(_ value: Any) {
+        refuse(
+            DatabaseError(
+                .wrongType,
+                "Invalid value '\(Dynamic.text(value))' of type '\(type(of: value))': it cannot be stored as it is"))
+    }
+
+    package func refuse(_ error: DatabaseError) {
+        put(.null)
+        if failure == nil { failure = error }
+    }
+
     package func reset() {
         failure = nil
         count = 0
@@ -107,14 +120,20 @@ public final class _Encoder {
         }
     }
 
-    /// Valid until this is used again.
+    /// Valid until this is used again; what could not be encoded is null there, and the failure is to be thrown.
     package var rows: UnsafeBufferPointer<ValueView> { UnsafeBufferPointer(start: views, count: count) }
+
+    package func checkedRows() throws(DatabaseError) -> UnsafeBufferPointer<ValueView> {
+        if let failure { throw failure }
+        return rows
+    }
 
     /// The only view.
     @inline(__always)
     package func withView<Result>(
         _ body: (ValueView) throws(DatabaseError) -> Result
     ) throws(DatabaseError) -> Result {
+        if let failure { throw failure }
         guard count > 0 else { throw DatabaseError(.invalidArgument, "this value cannot be stored") }
         return try body(views[0])
     }

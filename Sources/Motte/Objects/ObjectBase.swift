@@ -104,11 +104,11 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
         (owner as? ObjectBase)?.setValue(value, forKey: String(path[path.index(after: dot)...]))
     }
     open func value(forUndefinedKey key: String) -> Any? {
-        misuse("\(type(of: self).className()) has no property '\(key)'", .invalidInput)
+        misuse(ErrorTexts.unknown(key, of: self), .invalidInput)
         return nil
     }
     open func setValue(_ value: Any?, forUndefinedKey key: String) {
-        misuse("\(type(of: self).className()) has no property '\(key)'", .invalidInput)
+        misuse(ErrorTexts.unknown(key, of: self), .invalidInput)
     }
 
     /// A list, set or map property whose elements are seen as objects with properties by name.

@@ -43,8 +43,8 @@ enum ObjectValues {
             return true
         } else {
             misuse(
-                "Invalid value '\(Dynamic.text(value))' for property '\(type(of: object).className()).\(field.name)'",
-                .invalidInput)
+                "Invalid value '\(Dynamic.text(value))' for property '\(type(of: object).className()).\(field.name)'"
+                    + field.access.misfit, .invalidInput)
         }
         return false
     }
@@ -82,10 +82,8 @@ enum ObjectValues {
             }
         } else if let entries = Dynamic.entries(value) {
             for entry in entries {
-                guard let field = fields.field(named: entry.key) else {
-                    object.setValue(entry.value, forKey: entry.key)
-                    continue
-                }
+                // What the class does not store is passed over, as RealmSwift does.
+                guard let field = fields.field(named: entry.key), field.shape.type != .linkingObjects else { continue }
                 let value = detached(resolving(entry.value, field.shape))
                 guard set(value, field, of: object, keeping: keep) else { return false }
             }
@@ -93,8 +91,8 @@ enum ObjectValues {
             let stored = fields.fields.filter { $0.shape.type != .linkingObjects }
             guard values.count <= stored.count else {
                 misuse(
-                    "Invalid array input: \(type.className()) has \(stored.count) properties, the array "
-                        + "\(values.count) values", .invalidInput)
+                    "Invalid array input: more values (\(values.count)) than properties (\(stored.count)) of "
+                        + "\(type.className())", .invalidInput)
                 return false
             }
             for (field, value) in zip(stored, values) {
@@ -160,11 +158,16 @@ enum ObjectText {
 
     private static let longest = 100
 
+    /// Of a list, set or map; `element` gives a line, or several.
     static func list(_ name: String, _ count: Int, depth: Int, _ element: (Int) -> String) -> String {
         guard depth < deepest else { return "<Maximum depth exceeded>" }
-        var lines = (0 ..< min(count, longest)).map { "\t[\($0)] \(element($0).indented)" }.joined(separator: ",\n")
-        if count > longest { lines += ",\n\t... \(count - longest) objects skipped." }
+        var lines = (0 ..< min(count, longest)).map { element($0).indented }.joined(separator: ",\n")
+        if count > longest { lines += "\n\t... \(count - longest) objects skipped." }
         return "\(name) (\n\(lines)\n)"
+    }
+
+    static func address(_ object: AnyObject) -> String {
+        "0x" + String(UInt(bitPattern: ObjectIdentifier(object).hashValue), radix: 16)
     }
 }
 

@@ -76,6 +76,8 @@ public protocol _HasPersistedType {
     static func _recorded(_ names: KeyPathNames) -> Self
     /// What counts as a modification of an element where an observer does not say; nil for everything it reaches.
     static var _observedPaths: [String]? { get }
+    /// What an observer of elements names, as paths of stored properties; nil after misuse.
+    static func _paths(observing names: [String]) -> [String]?
 }
 
 public protocol _Persistable: _RealmSchemaDiscoverable, _HasPersistedType
@@ -105,6 +107,10 @@ public struct _Shape {
     package var collection: CollectionKind = .none
     package var isNullable = false
     package var target: ObjectBase.Type?
+    /// Whether the declaration says so, which for links is not what `isNullable` says.
+    package var isOptional = false
+    /// Of a type of the program's own, which has a value for null.
+    package var isCustom = false
 
     package init(
         _ type: MotteSchemaModel.PropertyType, _ collection: CollectionKind = .none, isNullable: Bool = false,
@@ -127,6 +133,13 @@ public struct _Shape {
     package var optional: _Shape {
         var shape = self
         shape.isNullable = true
+        shape.isOptional = true
+        return shape
+    }
+
+    var custom: _Shape {
+        var shape = self
+        shape.isCustom = true
         return shape
     }
 
@@ -161,6 +174,7 @@ extension _HasPersistedType {
     public var _linkedObject: ObjectBase? { nil }
     public static func _recorded(_ names: KeyPathNames) -> Self { _default() }
     public static var _observedPaths: [String]? { nil }
+    public static func _paths(observing names: [String]) -> [String]? { names }
 }
 
 extension _Persistable {

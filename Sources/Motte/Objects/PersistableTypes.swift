@@ -255,15 +255,29 @@ extension NSNumber: _HasPersistedType, MinMaxType, AddableType {
             ? made(NSNumber(value: stored.view.intValue)) : Double._decode(stored).map { made(NSNumber(value: $0)) }
     }
     private static func made(_ number: NSNumber) -> Self {
-        guard let number = number as? Self else { preconditionFailure("\(Self.self) cannot be the type of a total") }
+        guard let number = number as? Self else {
+            endProgram("\(Self.self) cannot be the type of a total; use NSNumber")
+        }
         return number
     }
     public func _encode(_ encoder: _Encoder) {
-        if CFNumberIsFloat(self) { encoder.put(.double(doubleValue)) } else { encoder.put(.int(int64Value)) }
-    }
-    private func CFNumberIsFloat(_ number: NSNumber) -> Bool {
-        let type = String(cString: number.objCType)
-        return type == "d" || type == "f"
+        // What cannot be stored as it is, is refused: nobody reads another number than was given.
+        if let number = self as? NSDecimalNumber {
+            guard let decimal = MotteValues.Decimal128(parsing: number.stringValue) else {
+                return encoder.refuse(self)
+            }
+            return encoder.put(.decimal(decimal))
+        }
+        switch String(cString: objCType) {
+        // Of a Bool alone; the smallest integers say that they are larger ones.
+        case "c", "B": encoder.put(.bool(boolValue))
+        case "d": encoder.put(.double(doubleValue))
+        case "f": encoder.put(.float(floatValue))
+        case "Q":
+            guard let number = Int64(exactly: uint64Value) else { return encoder.refuse(self) }
+            encoder.put(.int(number))
+        default: encoder.put(.int(int64Value))
+        }
     }
 }
 
@@ -275,7 +289,7 @@ extension NSDate: _HasPersistedType, MinMaxType {
         Date._decode(stored).map { made(NSDate(timeIntervalSinceReferenceDate: $0.timeIntervalSinceReferenceDate)) }
     }
     private static func made(_ date: NSDate) -> Self {
-        guard let date = date as? Self else { preconditionFailure("\(Self.self) cannot be the type of a total") }
+        guard let date = date as? Self else { endProgram("\(Self.self) cannot be the type of a total; use NSDate") }
         return date
     }
     public func _encode(_ encoder: _Encoder) {

@@ -22,9 +22,8 @@ extension Persisted: Encodable where Value: Encodable {
         }
         var container = encoder.singleValueContainer()
         switch storage {
-        case .value(let value): try container.encode(value)
+        case .value(let value), .initial(let value): try container.encode(value)
         case .unset: try container.encode(Value._initial())
-        case .initial(let make): try container.encode(make())
         case .origin: try container.encode(Value._default())
         }
     }

@@ -23,7 +23,8 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
     @usableFromInline enum Storage {
         /// What the type begins with.
         case unset
-        case initial(() -> Value)
+        /// What the class declares.
+        case initial(Value)
         case value(Value)
         case origin(String)
     }
@@ -34,7 +35,8 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
 
     // Inlined where a model is declared, so that making an object stores words and allocates nothing.
     @inlinable public init() { storage = .unset }
-    @inlinable public init(wrappedValue value: @autoclosure @escaping () -> Value) { storage = .initial(value) }
+    // A value, not a closure: only then can an initialiser of a class assign the property before `super.init()`.
+    @inlinable public init(wrappedValue value: Value) { storage = .initial(value) }
 
     init(decoded value: Value) { storage = .value(value) }
 
@@ -82,9 +84,9 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
     @usableFromInline mutating func _held(by object: ObjectBase) -> Value {
         if column == Persisted.recording {
             // A type that has no value of its own to show has an initial value here.
-            if Value.self is any FailableCustomPersistable.Type, case .initial(let make) = storage {
+            if Value.self is any FailableCustomPersistable.Type, case .initial(let value) = storage {
                 object._noteRead(options)
-                return make()
+                return value
             }
             return object._recordedRead(options)
         }
@@ -95,8 +97,8 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
             let value = column == 0 ? Value._initial() : Value._get(object, column)
             storage = .value(value)
             return value
-        case .initial(let make):
-            let value = column == 0 ? make() : Value._get(object, column)
+        case .initial(let initial):
+            let value = column == 0 ? initial : Value._get(object, column)
             storage = .value(value)
             return value
         case .origin(let name):
@@ -124,14 +126,14 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
 
 extension Persisted where Value.PersistedType: _PrimaryKey {
     @inlinable public init(primaryKey: Bool) { self.init(.unset, primaryKey ? 1 : 0) }
-    @inlinable public init(wrappedValue value: @autoclosure @escaping () -> Value, primaryKey: Bool) {
+    @inlinable public init(wrappedValue value: Value, primaryKey: Bool) {
         self.init(.initial(value), primaryKey ? 1 : 0)
     }
 }
 
 extension Persisted where Value.PersistedType: _Indexable {
     @inlinable public init(indexed: Bool) { self.init(.unset, indexed ? 2 : 0) }
-    @inlinable public init(wrappedValue value: @autoclosure @escaping () -> Value, indexed: Bool) {
+    @inlinable public init(wrappedValue value: Value, indexed: Bool) {
         self.init(.initial(value), indexed ? 2 : 0)
     }
 }
@@ -211,6 +213,7 @@ extension Persisted: FieldAccess {
     }
 
     package static func rawValue(_ value: Any?) -> MotteValues.Value? { RawStorage.value(value, for: Value.self) }
+    package static var misfit: String { RawStorage.reason(Value.self) }
 
     package static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder) {
         if case .unset = place(pointer).pointee.storage, !Value._hasInitial { return encoder.fail(Value.self) }
@@ -228,8 +231,11 @@ extension Persisted: FieldAccess {
     }
 
     package static func keepsUnmanagedCollection(at pointer: UnsafeMutableRawPointer) -> Bool {
-        if case .value = place(pointer).pointee.storage { return true }
-        return false
+        switch place(pointer).pointee.storage {
+        case .value: true
+        case .initial(let value): (value as? any _CollectionValue)?._detachedCopy.isEmpty == false
+        case .unset, .origin: false
+        }
     }
 }
 
@@ -250,6 +256,8 @@ package protocol FieldAccess {
     static func assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Bool
     /// What is stored for a value that does not fit the program's type, but what that is stored as.
     static func rawValue(_ value: Any?) -> MotteValues.Value?
+    /// The end of a message about a value that does not fit.
+    static var misfit: String { get }
     /// Of an unmanaged object.
     static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder)
     static func linkedObject(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> ObjectBase?
@@ -266,4 +274,5 @@ extension FieldAccess {
     package static func rawValue(_ value: Any?) -> MotteValues.Value? { nil }
     package static func release(at pointer: UnsafeMutableRawPointer) {}
     package static func storedValue(_ value: Any?) -> MotteValues.Value? { Dynamic.storedValue(value) }
+    package static var misfit: String { "" }
 }

@@ -23,7 +23,15 @@ extension RealmSession {
                     .alreadyInWrite, "Cannot register notification blocks from within write transactions.")
             }
             try startDelivery()
-            return try begin()
+            do throws(DatabaseError) { return try begin() } catch {
+                guard error.code == .unknownProperty, let property = error.details.propertyName,
+                    let type = error.details.className
+                else { throw error }
+                throw DatabaseError(
+                    error.code,
+                    "Invalid property name: property '\(property)' not found in object of type '\(type)': "
+                        + error.message)
+            }
         }
         return observation.map { NotificationToken($0, self) } ?? NotificationToken()
     }
@@ -79,7 +87,11 @@ extension RealmCollection {
     /// Changes as the engine tells them, which can be combined.
     func observeRaw(_ keyPaths: [String]?, _ block: @escaping (ChangeSet) -> Void) -> NotificationToken {
         guard let handle = _managed else { return unmanagedToken() }
-        let paths = keyPaths ?? Element._observedPaths
+        var paths = Element._observedPaths
+        if let keyPaths {
+            guard let asked = Element._paths(observing: keyPaths) else { return NotificationToken() }
+            paths = asked
+        }
         return handle.session.token { () throws(DatabaseError) in
             try handle.live.observe(keyPaths: paths.map { $0.map(_columnPath) }) { (changes) throws(DatabaseError) in
                 block(changes)

@@ -39,6 +39,10 @@ enum ObserveElsewhere {
         on queue: DispatchQueue, _ session: RealmSession, _ reference: LiveReference,
         _ begin: @escaping (RealmSession) throws(DatabaseError) -> NotificationToken?
     ) -> NotificationToken {
+        do throws(Realm.Error) { try queue.checkIsSerial() } catch {
+            misuse(error)
+            return NotificationToken()
+        }
         let configuration = session.configuration
         let token = NotificationToken(keeping: []) {}
         // Called once, where the observation begins.

@@ -97,6 +97,9 @@ open class Projection<Root: ObjectBase & RealmCollectionValue & ThreadConfined>:
     public static var _fetchedType: ObjectBase.Type { Root.self }
     /// What is projected.
     public static var _observedPaths: [String]? { ProjectionFields.of(Self.self).allPaths }
+    public static func _paths(observing names: [String]) -> [String]? {
+        ProjectionFields.of(Self.self).paths(observing: names, of: Self.self)
+    }
 }
 
 extension ObjectKeyIdentifiable where Self: ProjectionObservable, Self.Root: ObjectBase {

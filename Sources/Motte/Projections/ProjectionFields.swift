@@ -19,6 +19,25 @@ struct ProjectionFields: Sendable {
         return fields.flatMap(\.paths).filter { seen.insert($0).inserted }
     }
 
+    /// Labels and paths of the root as paths of the root. nil after misuse: what is not projected changes unseen.
+    func paths(observing names: [String], of type: Any.Type) -> [String]? {
+        var paths: [String] = []
+        for name in names {
+            if let field = field(labeled: name) {
+                paths += field.paths
+            } else if allPaths.contains(where: { $0 == name || $0.isBehind(name) || name.isBehind($0) }) {
+                paths.append(name)
+            } else {
+                let labels = fields.map { "'\($0.label)'" }.joined(separator: ", ")
+                misuse(
+                    "Invalid property name: property '\(name)' not found in object of type '\(type)': it is not "
+                        + "projected; observe \(labels), or the root object", .invalidInput)
+                return nil
+            }
+        }
+        return paths
+    }
+
     private static let known = Locked<[ObjectIdentifier: ProjectionFields]>(ofProcess: [:])
 
     static func of<P: ProjectionObservable>(_ type: P.Type) -> ProjectionFields {
@@ -42,5 +61,28 @@ struct ProjectionFields: Sendable {
             let label = stored.hasPrefix("_") ? String(stored.dropFirst()) : stored
             return Field(label: label, property: property, paths: property.paths)
         }
+    }
+}
+
+extension String {
+    /// Whether this path goes on where the other one ends.
+    fileprivate func isBehind(_ other: String) -> Bool { hasPrefix(other + ".") }
+}
+
+extension ProjectedPaths {
+    /// nil after misuse, for a key path that reads nothing stored.
+    static func paths<P: ProjectionObservable>(observing keyPaths: [PartialKeyPath<P>]) -> [String]? {
+        var all: [String] = []
+        for keyPath in keyPaths {
+            let paths = paths(projected: keyPath)
+            guard !paths.isEmpty else {
+                misuse(
+                    "\(keyPath) does not read a persisted property of \(P.Root.className()); observe a projected one",
+                    .invalidInput)
+                return nil
+            }
+            all += paths
+        }
+        return all
     }
 }

@@ -12,7 +12,7 @@ extension ProjectionObservable {
     public func observe(
         keyPaths: [String]? = nil, on queue: DispatchQueue? = nil, _ block: @escaping (ObjectChange<Self>) -> Void
     ) -> NotificationToken {
-        let watch = ProjectionWatch(type(of: self), keyPaths)
+        guard let watch = ProjectionWatch(type(of: self), keyPaths) else { return NotificationToken() }
         let parts = watch.ambiguous.map { index in
             rootObject._observe(watch.fields[index].paths, queue) { (change: ObjectChange<Root>) in
                 watch.note(index, change)
@@ -28,14 +28,15 @@ extension ProjectionObservable {
         keyPaths: [PartialKeyPath<Self>], on queue: DispatchQueue? = nil,
         _ block: @escaping (ObjectChange<Self>) -> Void
     ) -> NotificationToken {
-        observe(keyPaths: keyPaths.flatMap { ProjectedPaths.paths(projected: $0) }, on: queue, block)
+        guard let paths = ProjectedPaths.paths(observing: keyPaths) else { return NotificationToken() }
+        return observe(keyPaths: paths, on: queue, block)
     }
 
     public func observe<A: Actor>(
         keyPaths: [String]? = nil, on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, ObjectChange<Self>) -> Void
     ) async -> NotificationToken {
-        let watch = ProjectionWatch(type(of: self), keyPaths)
+        guard let watch = ProjectionWatch(type(of: self), keyPaths) else { return NotificationToken() }
         var tokens: [NotificationToken] = []
         for index in watch.ambiguous {
             let token = await rootObject._observe(watch.fields[index].paths, actor) {
@@ -55,7 +56,8 @@ extension ProjectionObservable {
         keyPaths: [PartialKeyPath<Self>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, ObjectChange<Self>) -> Void
     ) async -> NotificationToken {
-        await observe(keyPaths: keyPaths.flatMap { ProjectedPaths.paths(projected: $0) }, on: actor, block)
+        guard let paths = ProjectedPaths.paths(observing: keyPaths) else { return NotificationToken() }
+        return await observe(keyPaths: paths, on: actor, block)
     }
 }
 
@@ -64,14 +66,16 @@ extension RealmCollection where Element: ProjectionObservable {
         keyPaths: [PartialKeyPath<Element>], on queue: DispatchQueue? = nil,
         _ block: @escaping (RealmCollectionChange<Self>) -> Void
     ) -> NotificationToken {
-        observe(keyPaths: keyPaths.flatMap { ProjectedPaths.paths(projected: $0) }, on: queue, block)
+        guard let paths = ProjectedPaths.paths(observing: keyPaths) else { return NotificationToken() }
+        return observe(keyPaths: paths, on: queue, block)
     }
 
     public func observe<A: Actor>(
         keyPaths: [PartialKeyPath<Element>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, RealmCollectionChange<Self>) -> Void
     ) async -> NotificationToken {
-        await observe(keyPaths: keyPaths.flatMap { ProjectedPaths.paths(projected: $0) }, on: actor, block)
+        guard let paths = ProjectedPaths.paths(observing: keyPaths) else { return NotificationToken() }
+        return await observe(keyPaths: paths, on: actor, block)
     }
 }
 
@@ -87,7 +91,7 @@ private final class ProjectionWatch<P: ProjectionObservable>: @unchecked Sendabl
     let ambiguous: [Int]
     private let noted = Locked<Set<Int>>([])
 
-    init(_ type: P.Type, _ keyPaths: [String]?) {
+    init?(_ type: P.Type, _ keyPaths: [String]?) {
         self.type = type
         let all = ProjectionFields.of(type)
         guard let keyPaths else {
@@ -96,7 +100,8 @@ private final class ProjectionWatch<P: ProjectionObservable>: @unchecked Sendabl
             ambiguous = Self.ambiguous(fields)
             return
         }
-        paths = keyPaths.flatMap { all.field(labeled: $0)?.paths ?? [$0] }
+        guard let observed = all.paths(observing: keyPaths, of: type) else { return nil }
+        paths = observed
         let asked = Set(paths)
         // A path that is no label's concerns those labels that look at the same property.
         fields = all.fields.filter { field in

@@ -59,9 +59,9 @@ extension RealmCollection {
             do throws(DatabaseError) {
                 return try live.sorted(by: descriptors.map { (_columnPath($0.keyPath), $0.ascending) })
             } catch {
-                guard error.code == .queryInvalid || error.code == .unknownProperty else { throw error }
-                let paths = descriptors.map { "'\($0.keyPath)'" }.joined(separator: ", ")
-                throw DatabaseError(error.code, "Cannot sort on key path \(paths): \(error.message)")
+                throw OrderingTexts.error(error, "sort", descriptors.map(\.keyPath)) { path throws(DatabaseError) in
+                    _ = try live.sorted(by: [(_columnPath(path), true)])
+                }
             }
         }
     }
@@ -69,8 +69,13 @@ extension RealmCollection {
     /// The first of those that are equal in all of these.
     public func distinct<S: Sequence>(by keyPaths: S) -> Results<Element> where S.Iterator.Element == String {
         _derived { live throws(DatabaseError) in
-            let paths = keyPaths.map { _columnPath($0) }
-            return live.target == nil ? try live.distinct() : try live.distinct(by: paths)
+            if live.target == nil { return try live.distinct() }
+            let paths = Array(keyPaths)
+            do throws(DatabaseError) { return try live.distinct(by: paths.map { _columnPath($0) }) } catch {
+                throw OrderingTexts.error(error, "distinct", paths) { path throws(DatabaseError) in
+                    _ = try live.distinct(by: [_columnPath(path)])
+                }
+            }
         }
     }
 
@@ -108,5 +113,29 @@ extension RealmCollection where Element.PersistedType: SortableType {
     }
     public func distinct() -> Results<Element> {
         _derived { live throws(DatabaseError) in try live.distinct() }
+    }
+}
+
+/// What RealmSwift says of key paths that nothing can be ordered by.
+private enum OrderingTexts {
+    /// Names the first path that `attempt` refuses by itself.
+    static func error(
+        _ error: DatabaseError, _ what: String, _ paths: [String], _ attempt: (String) throws(DatabaseError) -> Void
+    ) -> DatabaseError {
+        guard error.code == .queryInvalid || error.code == .unknownProperty else { return error }
+        for path in paths {
+            do throws(DatabaseError) { try attempt(path) } catch {
+                return DatabaseError(error.code, "Cannot \(what) on key path '\(path)': \(reason(error, path))")
+            }
+        }
+        return error
+    }
+
+    private static func reason(_ error: DatabaseError, _ path: String) -> String {
+        if path.contains("@") { return "KVC collection operators are not supported. \(error.message)" }
+        guard error.code == .unknownProperty, let type = error.details.className,
+            let property = error.details.propertyName
+        else { return error.message }
+        return "property '\(type).\(property)' does not exist. \(error.message)"
     }
 }

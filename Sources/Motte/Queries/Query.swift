@@ -155,6 +155,12 @@ public struct Query<T> {
         }
     }
 
+    /// Whether it stands for several values.
+    private var passesCollection: Bool {
+        guard case .path(let path) = node else { return false }
+        return path.collectionDepth != nil && path.total == nil && path.subscripts.isEmpty
+    }
+
     private var reason: String {
         if case .invalid(let message) = node { return message }
         return "a condition cannot be compared"
@@ -181,6 +187,11 @@ public struct Query<T> {
     ) -> Query<Bool> {
         guard let left = operand else { return Query<Bool>(.invalid(reason)) }
         guard let right = other.operand else { return Query<Bool>(.invalid(other.reason)) }
+        if passesCollection, other.passesCollection {
+            return Query<Bool>(
+                .invalid(
+                    "Comparing two collection columns is not permitted. Compare one with a value, or their counts"))
+        }
         return Query<Bool>(
             .condition(
                 .comparison(.init(left, operation, right, options: options.engine)),

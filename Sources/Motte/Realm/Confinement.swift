@@ -1,5 +1,6 @@
 /// Where a realm belongs: to a thread, a serial queue or an actor. How it is told whether the caller is there, and how
 /// something is run there.
+import CMotteShim
 import Dispatch
 import Foundation
 import MotteLiveObjects
@@ -13,13 +14,19 @@ package enum Confinement: @unchecked Sendable {  // @unchecked: queues and actor
     case queue(DispatchQueue)
     case actor(any Actor)
 
-    /// What tells sessions of one file apart.
-    var identity: ObjectIdentifier {
+    /// What tells sessions of one file apart: of a thread its number, which no later thread gets; of the others the
+    /// address, which is theirs for as long as a session keeps them.
+    enum Identity: Hashable, Sendable {
+        case thread(UInt64)
+        case object(ObjectIdentifier)
+    }
+
+    var identity: Identity {
         switch self {
-        case .thread: ObjectIdentifier(Thread.current)
-        case .main: ObjectIdentifier(MainActor.shared)
-        case .queue(let queue): ObjectIdentifier(queue)
-        case .actor(let actor): ObjectIdentifier(actor)
+        case .thread: .thread(motte_shim_thread_serial())
+        case .main: .object(ObjectIdentifier(MainActor.shared))
+        case .queue(let queue): .object(ObjectIdentifier(queue))
+        case .actor(let actor): .object(ObjectIdentifier(actor))
         }
     }
 
@@ -67,7 +74,8 @@ package enum Confinement: @unchecked Sendable {  // @unchecked: queues and actor
         switch self {
         case .thread: body()
         case .main: DispatchQueue.main.async(execute: body)
-        case .queue(let queue): queue.async(execute: body)
+        // A barrier, which a serial queue is at any time: nothing else of the queue runs meanwhile, whatever it is.
+        case .queue(let queue): queue.async(flags: .barrier, execute: body)
         case .actor(let actor): Task { await Self.on(actor, body) }
         }
     }
@@ -91,18 +99,43 @@ private enum QueuePlaces {
     static func isCurrent(_ id: ObjectIdentifier) -> Bool { DispatchQueue.getSpecific(key: key) == id }
 }
 
+extension DispatchQueue {
+    /// Whether it runs several blocks at once, where nothing can be confined to it. The system has no way to ask; its
+    /// objects begin with a pointer to what they are an instance of, which is compared with those of queues that are
+    /// known to be concurrent.
+    package var isConcurrent: Bool { Self.kind(of: self).map { Self.concurrentKinds.contains($0) } ?? false }
+
+    /// Throws where a realm cannot be confined to the queue.
+    package func checkIsSerial() throws(Realm.Error) {
+        guard isConcurrent else { return }
+        throw Realm.Error(
+            .invalidInput,
+            "Invalid queue '\(label)' (concurrent): Realms can only be confined to serial queues or the main queue. "
+                + "What is opened or observed there needs a serial queue: DispatchQueue(label:) without .concurrent")
+    }
+
+    private static let concurrentKinds: Set<UInt> = {
+        let queues = [DispatchQueue(label: "motte", attributes: .concurrent), .global()]
+        let kinds = Set(queues.compactMap(kind))
+        // Where serial ones look the same there is nothing to be told.
+        return kinds.subtracting([DispatchQueue(label: "motte"), .main].compactMap(kind))
+    }()
+
+    private static func kind(of queue: DispatchQueue) -> UInt? {
+        for child in Mirror(reflecting: queue).children {
+            if let object = child.value as? OpaquePointer { return UnsafeRawPointer(object).load(as: UInt.self) }
+        }
+        return nil
+    }
+}
+
 /// Which actor runs the caller. The runtime knows, and answers without ending the program when asked by this function;
 /// the standard library's own way to ask is a precondition.
 private enum ExecutorPlaces {
     typealias Key = (UInt, UInt)
-    private typealias Check = @convention(c) (UInt, UInt, UInt) -> Bool
-
-    private static let check: Check? = dlsym(nil, "swift_task_isCurrentExecutorWithFlags").map {
-        unsafeBitCast($0, to: Check.self)
-    }
 
     static let main = key(of: MainActor.shared)
     /// Two words: the executor's identity and implementation.
     static func key(of actor: any Actor) -> Key { unsafeBitCast(actor.unownedExecutor, to: Key.self) }
-    static func isCurrent(_ key: Key) -> Bool { check?(key.0, key.1, 0) ?? true }
+    static func isCurrent(_ key: Key) -> Bool { motte_shim_is_current_executor(key.0, key.1) }
 }

@@ -1,7 +1,22 @@
 /// The phrases that RealmSwift's messages begin with, which programs and tests look for, before what the engine says.
+import MotteSchemaModel
 import MotteValues
 
 enum ErrorTexts {
+    /// For a property by name that an object does not have.
+    static func unknown(_ name: String, of object: ObjectBase) -> String {
+        let names: [String]
+        let className: String
+        if object is DynamicObject, let type = try? object.live?.type {
+            (names, className) = (type.properties.map(\.name), type.name)
+        } else {
+            let type = type(of: object)
+            (names, className) = (ClassFields.of(type).fields.map(\.name), type.className())
+        }
+        let hint = NearestName.suggestion(for: name, among: names)
+        return "Invalid property name '\(name)' for class '\(className)'." + (hint.isEmpty ? "" : " It has none" + hint)
+    }
+
     static func message(_ error: DatabaseError) -> String {
         guard let phrase = phrase(error) else { return error.message }
         return "\(phrase): \(error.message)"
@@ -23,6 +38,11 @@ enum ErrorTexts {
             return "Cannot freeze an object in the same write transaction as it was created in"
         case .alreadyInWrite where message.hasPrefix("this session"):
             return "The Realm is already in a write transaction"
+        case .unknownProperty:
+            guard let property = error.details.propertyName, let type = error.details.className,
+                !message.contains("not found in object of type")
+            else { return nil }
+            return "Property '\(property)' not found in object of type '\(type)'"
         case .primaryKeyIsFixed: return "Primary key can't be changed after an object is inserted"
         case .duplicatePrimaryKey:
             return message.contains("cannot be the primary key")

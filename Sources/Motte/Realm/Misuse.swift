@@ -3,6 +3,10 @@
 import Foundation
 import MotteValues
 
+#if canImport(Glibc)
+    import Glibc
+#endif
+
 extension Realm {
     /// A broken rule. `code` groups them as thrown errors are.
     public struct Misuse: Sendable, CustomStringConvertible {
@@ -11,9 +15,10 @@ extension Realm {
         public var description: String { message }
     }
 
-    /// Called for every broken rule, on the thread that broke it. The default stops the program with the message, as an
-    /// index out of range does. A handler that returns lets the program go on: nothing was changed, and what was read
-    /// is a default value, a new unmanaged object or nil. Tests install one to see the message, servers to log it.
+    /// Called for every broken rule, on the thread that broke it. The default writes the message to standard error and
+    /// ends the program with SIGABRT, in release builds too. A handler that returns lets the program go on: nothing was
+    /// changed, and what was read is a default value, a new unmanaged object or nil. Tests install one to see the
+    /// message, servers to log it.
     public static var misuseHandler: @Sendable (Misuse) -> Void {
         get { handler.withLock { $0 }.call }
         set {
@@ -26,7 +31,27 @@ extension Realm {
     private struct Handler {
         let call: @Sendable (Misuse) -> Void
     }
-    private static let handler = Locked(ofProcess: Handler { preconditionFailure($0.message) })
+    private static let handler = Locked(
+        ofProcess: Handler { misuse in
+            endProgram(misuse.message + "\nSet Realm.misuseHandler to be called instead and go on.")
+        })
+}
+
+/// Ends the program with a message, which a trap would drop where it is built with optimisation: one write to standard
+/// error that no buffer holds back, then SIGABRT, as an exception that nobody catches ends a program.
+@inline(never)
+func endProgram(_ message: String) -> Never {
+    var text = "Motte: \(message)\n"
+    text.withUTF8 { bytes in
+        var written = 0
+        while written < bytes.count {
+            let count = write(2, bytes.baseAddress.map { $0 + written }, bytes.count - written)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            written += count
+        }
+    }
+    abort()
 }
 
 /// Reports a broken rule.

@@ -40,10 +40,8 @@ extension Realm {
         guard isInWriteTransaction else {
             return misuse("Can't commit a non-existing write transaction", .invalidInput)
         }
-        guard tokens.allSatisfy({ $0.belongs(to: core) }) else {
-            _ = foreignToken()
-            return
-        }
+        // Thrown after a handler that returned, so that nobody takes the write for committed.
+        guard tokens.allSatisfy({ $0.belongs(to: core) }) else { throw foreignToken() }
         try translating(core.session.path) {
             core.isCommitting = true
             defer { core.isCommitting = false }
@@ -56,7 +54,9 @@ extension Realm {
 
     /// Misuse, and for where the handler returns the error that says the same.
     private func foreignToken() -> any Swift.Error {
-        let message = "Cannot skip notifications: the NotificationToken does not belong to this Realm"
+        let message =
+            "Cannot skip notifications: the NotificationToken does not belong to this Realm; pass tokens that observe "
+            + "this Realm, on this thread or queue"
         misuse(message, .invalidInput)
         return Realm.Error(DatabaseError(.invalidArgument, message))
     }
@@ -197,7 +197,7 @@ extension RealmSession {
         }
         let live = try session.create(table, primaryKey: primaryKey, returnExisting: policy != .error).object
         let object = self.object(live, as: DynamicObject.self)
-        for entry in entries where entry.key != type.primaryKey?.name {
+        for entry in entries where entry.key != type.primaryKey?.name && type.property(named: entry.key) != nil {
             object.setValue(entry.value, forKey: entry.key)
         }
         return object

@@ -8,7 +8,7 @@ import MotteValues
 
 package enum RealmOpening {
     private struct Key: Hashable {
-        let place: ObjectIdentifier
+        let place: Confinement.Identity
         let name: String
     }
 
@@ -24,6 +24,7 @@ package enum RealmOpening {
         _ configuration: Realm.Configuration, _ place: Confinement, at reference: LiveReference? = nil
     ) throws -> RealmSession {
         let confinement = place.orMain
+        if case .queue(let queue) = confinement { try queue.checkIsSerial() }
         let name = try checkedName(configuration)
         let key = Key(place: confinement.identity, name: name)
         if let known = sessions.withLock({ $0[key]?.session }), !known.session.isClosed {
@@ -45,7 +46,7 @@ package enum RealmOpening {
 
     static func openSession(_ configuration: Realm.Configuration, _ confinement: Confinement) throws -> Session {
         let name = try checkedName(configuration)
-        return try translatingOpening(configuration.fileURL?.path) {
+        return try translatingOpening(configuration) {
             let session = try Session.open(try options(configuration, name), confinement: confinement.engine)
             if let passed = try session.database.pages.firstWarning() {
                 Logger.write(.warn, .storage) { "\(name): \(passed)" }
@@ -59,7 +60,7 @@ package enum RealmOpening {
     package static func prepare(_ configuration: Realm.Configuration) throws -> Session {
         let name = try checkedName(configuration)
         makeDefaultFolder(configuration)
-        return try translatingOpening(configuration.fileURL?.path) {
+        return try translatingOpening(configuration) {
             // Nobody but its only owner uses it.
             try Session.open(
                 try options(configuration, name), confinement: .custom(name: "nobody", isHere: { true }))
@@ -115,25 +116,43 @@ package enum RealmOpening {
     }
 
     static func declaredTypes(_ configuration: Realm.Configuration) -> [ObjectBase.Type] {
-        configuration.objectTypes ?? ClassDiscovery.objectTypes().filter { $0.shouldIncludeInDefaultSchema() }
+        DeclaredClasses.distinct(
+            configuration.objectTypes ?? ClassDiscovery.objectTypes().filter { $0.shouldIncludeInDefaultSchema() })
     }
 
     static func declaredSchema(_ types: [ObjectBase.Type]) throws -> MotteSchemaModel.Schema {
-        // Sorted, so that discovery order does not decide table keys.
-        let declared = types.map(ClassFields.objectType).sorted { $0.name < $1.name }
-        return try MotteSchemaModel.Schema(declared).validated()
+        try DeclaredClasses.schema(types)
     }
 
     // MARK: Checks
 
     /// A folder in place of the file, or a file in place of a folder, is an operation that fails, as in RealmSwift.
-    private static func translatingOpening<T>(_ path: String?, _ body: () throws -> T) throws -> T {
+    /// What concerns the file is said in its words.
+    private static func translatingOpening<T>(
+        _ configuration: Realm.Configuration, _ body: () throws -> T
+    ) throws -> T {
+        let path = configuration.fileURL?.path
         do { return try translating(path, body) } catch let error as Realm.Error {
-            guard let path, error.code == .invalidDatabase || error.code == .fileNotFound else { throw error }
-            var isFolder: ObjCBool = false
-            let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
-            let isMisplaced = exists ? isFolder.boolValue : hasFileInPlaceOfFolder(path)
-            throw isMisplaced ? Realm.Error(.fileOperationFailed, error.message, path: path) : error
+            guard let path else { throw error }
+            var code = error.code
+            var reason = error.message
+            switch code {
+            case .invalidDatabase, .fileNotFound:
+                var isFolder: ObjCBool = false
+                let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+                if exists ? isFolder.boolValue : hasFileInPlaceOfFolder(path) {
+                    code = .fileOperationFailed
+                } else if code == .fileNotFound {
+                    reason = "No such file or directory: \(reason)"
+                }
+            case .filePermissionDenied:
+                let permissions = configuration.readOnly ? "read" : "read-write"
+                reason += ". Please use a path where your app has \(permissions) permissions."
+            case .unsupportedFileFormatVersion, .fileOperationFailed, .outOfDiskSpace: break
+            default: throw error
+            }
+            throw Realm.Error(
+                code, "Failed to open Realm file at path '\(path)': \(reason)", path: error.fileURL?.path ?? path)
         }
     }
 

@@ -394,7 +394,6 @@ extension _Encoder {
             put(object.live.map { .link($0.link) } ?? .null)
             return
         }
-        let live = attempt { () throws(DatabaseError) in try session.added(object, policy: policy) }
-        put(live.map { .link($0.link) } ?? .null)
+        do throws(DatabaseError) { put(.link(try session.added(object, policy: policy).link)) } catch { refuse(error) }
     }
 }

@@ -224,12 +224,17 @@ public enum AnyRealmValue: _Persistable, RealmCollectionValue, _ObjcBridgeable, 
                     .sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) })
         case .object(let object):
             guard let session = encoder.session else { return object.live.map { .link($0.link) } ?? .null }
-            let live = attempt { () throws(DatabaseError) in try session.added(object, policy: encoder.policy) }
-            return live.map { .link($0.link) } ?? .null
+            do throws(DatabaseError) { return .link(try session.added(object, policy: encoder.policy).link) } catch {
+                encoder.refuse(error)
+                return .null
+            }
         default:
             let single = _Encoder(encoder.session)
             _encode(single)
-            return (try? single.withView { view throws(DatabaseError) in view.owned }) ?? .null
+            do throws(DatabaseError) { return try single.withView { view throws(DatabaseError) in view.owned } } catch {
+                encoder.refuse(error)
+                return .null
+            }
         }
     }
 

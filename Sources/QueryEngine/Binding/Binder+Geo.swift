@@ -52,14 +52,19 @@ extension Binder {
         do throws(DatabaseError) {
             return GeoTest(type: kindColumn, coordinates: placeColumn, region: try GeoRegion(shape))
         } catch {
-            throw failure(error.message, at: operand.position)
+            throw failure(
+                "Invalid region in GEOWITHIN query for parameter '\(shape.shortText)': '\(error.message)'",
+                at: operand.position)
         }
     }
 
     private func shape(_ operand: Predicate.Operand) throws(DatabaseError) -> GeoShape {
         switch operand {
         case .shape(let shape, let position):
-            if let mistake = shape.mistake { throw failure(mistake, at: position) }
+            if let mistake = shape.mistake {
+                throw failure(
+                    "Invalid region in GEOWITHIN query for parameter '\(shape.shortText)': '\(mistake)'", at: position)
+            }
             return shape
         case .constant, .argument:
             guard case .string(let text) = try value(operand) else {

@@ -63,6 +63,12 @@ package enum GeoShape: Sendable, Equatable {
         }
     }
 
+    /// For messages: a polygon may have thousands of points.
+    package var shortText: String {
+        let text = text
+        return text.utf8.count <= 200 ? text : String(text.prefix(200)) + "..."
+    }
+
     private static func text(_ point: GeoPoint) -> String { "[\(point.longitude), \(point.latitude)]" }
 
     /// The text of a shape and nothing else: how shapes travel as arguments.
