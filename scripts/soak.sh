@@ -30,8 +30,9 @@ mkdir -p "$logs"
 
 # Optimised, because there is much to do, with assertions, because there is much to find.
 build_tests() {
-    MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS="StorageTests PagesTests" swift build --build-tests -c release \
-        --scratch-path .build-soak -j "$jobs" -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug
+    MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS="StorageTests PagesTests" \
+        swift build --build-tests -c release --scratch-path .build-soak \
+        -j "$jobs" -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug
 }
 
 # How often its scale of 1 goes into what is wanted, and which tests.

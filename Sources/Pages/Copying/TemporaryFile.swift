@@ -87,8 +87,9 @@ final class TemporaryFile {
 
     // MARK: Giving it its name.
 
-    /// `.invalidArgument` when there is something under that name already. The file was flushed before.
-    func name(_ target: String) throws(DatabaseError) {
+    /// `.invalidArgument` when there is something under that name already. The file was flushed before, and with
+    /// `isLasting` its name is there after a power cut as well.
+    func name(_ target: String, isLasting: Bool = true) throws(DatabaseError) {
         try checkIsOurs()
         // A second name rather than a rename, which would replace what somebody else has just made.
         if link(path, target) == 0 {
@@ -103,11 +104,13 @@ final class TemporaryFile {
             guard rename(path, target) == 0 else { throw SystemError.error(errno, "write", target) }
             isNamed = false
         }
-        try TemporaryFile.flushDirectory(of: target)
+        if isLasting { try TemporaryFile.flushDirectory(of: target) }
     }
 
     /// Takes the place of another file, which must still be the one that this was made of.
-    func replace(_ target: String, _ identity: FileIdentity) throws(DatabaseError) {
+    func replace(
+        _ target: String, _ identity: FileIdentity, isLasting: Bool = true
+    ) throws(DatabaseError) {
         try checkIsOurs()
         guard let found = TemporaryFile.facts(target), FileIdentity(found) == identity else {
             throw DatabaseError(
@@ -115,7 +118,7 @@ final class TemporaryFile {
         }
         guard rename(path, target) == 0 else { throw SystemError.error(errno, "replace", target) }
         isNamed = false
-        try TemporaryFile.flushDirectory(of: target)
+        if isLasting { try TemporaryFile.flushDirectory(of: target) }
     }
 
     /// Somebody who may write to the directory can put another file under our name.

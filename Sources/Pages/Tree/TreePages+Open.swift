@@ -201,10 +201,12 @@ extension TreePages {
         let disk = try FileDisk(place.path, isWritable: true, making: temporary)
         defer { disk.close() }
         try format(disk, options)
+        // The file itself is lost neither with `full` nor with `relaxed` durability; its bytes were flushed above.
+        let isLasting = options.durability != .none
         if let identity = place.identity {
-            try temporary.replace(place.path, identity)
+            try temporary.replace(place.path, identity, isLasting: isLasting)
         } else {
-            try temporary.name(place.path)
+            try temporary.name(place.path, isLasting: isLasting)
         }
     }
 
