@@ -85,7 +85,7 @@ import Testing
     /// Commits of 256 pages are flushed once, larger ones twice.
     @Test(arguments: [StoreForm.own, .sealed])
     func commitsAroundOneFlush(_ form: StoreForm) throws {
-        for pages in 248 ... 258 {
+        for pages in form == .own ? Array(248 ... 258) : [251, 256, 257] {
             try expectAllThere([(0 ..< pages).map { ("p\($0)", value($0, 4_000)) }], form, "\(pages) pages")
         }
     }
@@ -93,7 +93,7 @@ import Testing
     /// Beyond 4,096 pages values go to the file before the commit is complete.
     @Test(arguments: [StoreForm.own, .sealed])
     func commitsAroundEarlyValues(_ form: StoreForm) throws {
-        for pages in [4_095, 4_096, 4_097, 8_193] {
+        for pages in form == .own ? [4_095, 4_096, 4_097, 8_193] : [4_096, 4_097] {
             try expectAllThere([(0 ..< pages).map { ("p\($0)", value($0, 4_000)) }], form, "\(pages) pages")
         }
     }
