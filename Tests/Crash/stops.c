@@ -143,7 +143,7 @@ int main(int count, char **arguments) {
         const char *path = is_new ? fresh : common;
         if (is_new) of_common = words->acknowledged, words->acknowledged = 0;
         /* The first on the common file makes it; the third is the first that finds it. */
-        long most = stops[is_new], reached;
+        long most = stops[is_new], reached = 0;
         long stop = cycle < 3 || most == 1 << 30 ? 1 << 30 : (long)chance((unsigned)most);
         pid_t victim = start(VICTIM, path, 0);
         int found = go_on_to(victim, stop, &reached);

@@ -160,8 +160,8 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
             raise raised[0]
 
     def _write(self, cursor: Cursor) -> None:
-        timeout = cursor.integer() / 1000 if cursor.accept("timeout") else 10
-        write = self.db.write(timeout)
+        timeout: Optional[float] = cursor.integer() / 1000 if cursor.accept("timeout") else 10
+        write = self.db.write(None if timeout is not None and timeout < 0 else timeout)
         write.__enter__()
         self.writes[id(self.db)] = write
 
