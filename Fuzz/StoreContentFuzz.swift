@@ -19,7 +19,7 @@ extension FuzzTarget {
         name: "storeContent", seeds: StoreContentFuzz.seeds, run: StoreContentFuzz.run)
 }
 
-enum StoreContentFuzz {
+package enum StoreContentFuzz {
     static let schema = """
         Person {
             id: int key, name: string? indexed, any: mixed indexed, when: timestamp?, friend: link<Person>,
@@ -27,14 +27,14 @@ enum StoreContentFuzz {
             names: map<string?>, links: map<Person>, lovers: inverse<Person.friend>,
         }
         Mark { flag: bool?, f: float, d: double?, data: data?, decimal: decimal?, oid: objectId, uuid: uuid? }
-        embedded Home { city: string, owner: link<Person> }
+        embedded Home { city: string, owner: link<Person>, annex: link<Home> }
         """
 
-    typealias Entry = (key: [UInt8], value: [UInt8])
+    package typealias Entry = (key: [UInt8], value: [UInt8])
 
     /// What a sound store of all types holds, apart from the header record; made once.
     private static let made = Result { try makeEntries() }
-    static var entries: [Entry] { (try? made.get()) ?? [] }
+    package static var entries: [Entry] { (try? made.get()) ?? [] }
     static let version = entries.lastIndex { $0.key.first == ChangeRecordFormat.keySpace }.flatMap {
         entries[$0].key.asBytes { ChangeRecordFormat.version(of: $0) }
     }
@@ -77,6 +77,15 @@ enum StoreContentFuzz {
             }
             _ = try session.commit()
         }
+        // What few rows of a commit leave: tails, one of them with a deleted row.
+        try session.beginWrite()
+        for number in 18 ..< 20 { try addPerson(session, number) }
+        try addMark(session)
+        _ = try session.commit()
+        try session.beginWrite()
+        let table = try session.tableKey("Person")
+        if let person = try session.find(table, primaryKey: .int(18)) { try session.delete(table, person.key) }
+        _ = try session.commit()
         let pages = try PageStore.open(pageOptions(name))
         let cursor = try pages.snapshot().makeCursor()
         var entries: [Entry] = []
@@ -95,7 +104,7 @@ enum StoreContentFuzz {
             {"id": \(number), "name": \(number % 4 == 0 ? "null" : "\"person \(number)\""), "any": \(anys[number % 5]),
              "when": \(number % 3 == 0 ? "null" : "\"2024-01-02T03:04:05Z\""), "tags": ["a", "b", "c"],
              "marks": [1, 5, 9], "anys": [1, "x", [2]], "names": {"de": "eins", "en": null},
-             "home": {"city": "Rome"}}
+             "home": {"city": "Rome", "annex": {"city": "Ostia"}}}
             """
         try text.utf8.map { $0 }.asBytes { bytes in
             try JSONImport(session, into: try session.tableKey("Person")).run(bytes)
@@ -182,6 +191,20 @@ enum StoreContentFuzz {
             })
         defer { pages.close() }
         try use(name, version)
+    }
+
+    /// How many problems a store has whose value at `index` is another one; an error is one.
+    package static func problemCount(_ index: Int, _ value: [UInt8]) throws -> Int {
+        let name = freshName()
+        var entries = try made.get()
+        entries[index].value = value
+        let pages = try store(name, entries)
+        defer { pages.close() }
+        do throws(DatabaseError) {
+            return try Database.open(pageOptions(name)).snapshot().verify().problems.count
+        } catch {
+            return 1
+        }
     }
 
     /// Any error is polite, only not one that says we did not expect it.

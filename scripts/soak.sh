@@ -18,6 +18,7 @@ plan=(
     "model:random operations on all types beside a model"
     "cuts:random runs on a disk that is cut, and every cut of every short one"
     "flips:every byte of a page file flipped, one by one; each 23rd of an encrypted one"
+    "fields:fields of a file changed by their place in the format, with checksums that fit"
     "pinned:commits under a pinned reader, space used again"
     "size:every operation on a whole file, on one of 2 GB, compared with its source; peak memory of each in the log"
     "debug:the Swift tests with assertions, not optimised"
@@ -30,14 +31,14 @@ mkdir -p "$logs"
 
 # Optimised, because there is much to do, with assertions, because there is much to find.
 build_tests() {
-    MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS="StorageTests PagesTests" \
+    MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS="StorageTests PagesTests FuzzTests" \
         swift build --build-tests -c release --scratch-path .build-soak \
         -j "$jobs" -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug
 }
 
 # How often its scale of 1 goes into what is wanted, and which tests.
 run_tests() {
-    MOTTE_TEST_SCALE=$1 MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS="StorageTests PagesTests" \
+    MOTTE_TEST_SCALE=$1 MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS="StorageTests PagesTests FuzzTests" \
         swift test --skip-build -c release --scratch-path .build-soak --filter "$2"
 }
 
@@ -47,6 +48,7 @@ soak_flips() {
     run_tests 100 '^PagesTests\.(DamageTests|JournalDamageTests)/everyFlipped'
     run_tests 10 '^PagesTests\.EncryptionTests/everyFlipped'
 }
+soak_fields() { run_tests 40 '^FuzzTests\.FuzzTests/filesChanged'; }
 soak_pinned() { run_tests 200 '^PagesTests\.SpaceTests/spaceBehind'; }
 soak_size() {
     .venv/bin/python Tests/RealSize/run.py --size "${MOTTE_SIZE:-2G}" --folder "${MOTTE_SIZE_FOLDER:-build/size}"
@@ -85,7 +87,7 @@ sums = {}
 forms = [
     r"note: (\d+) (random operations) agree", r"note: (\d+) (random (?:journaled )?runs) survive",
     r"note: (\d+) (cuts) of",
-    r"note: of (\d+) ((?:encrypted )?bytes) flipped",
+    r"note: of (\d+) ((?:encrypted )?bytes) flipped", r"note: (\d+) (files) changed",
     r"note: (\d+) (commits) under", r": (\d+) (cycles), ",
     r", (\d+) (kills), ", r"(\d+) (operations) of real size", r"Test run with (\d+) (tests)",
 ]

@@ -77,6 +77,23 @@ import Testing
         }
     }
 
+    /// More of them in `make soak`. What never ends ends the process, with a word how to repeat it.
+    @Test func filesChangedFieldByField() throws {
+        var rounds = 0
+        try PropertyTest.run(rounds: 100) { random, comment in
+            var input = [UInt8(random.below(2))]
+            for _ in 0 ..< (random.chance(70) ? 1 : 2 + random.below(3)) {
+                for _ in 0 ..< 5 { input.append(UInt8(random.below(256))) }
+            }
+            fflush(nil)
+            FileFieldAlarm.set(120, comment)
+            run(.storeFields, input, comment)
+            FileFieldAlarm.set(0, "")
+            rounds += 1
+        }
+        print("note: \(rounds) files changed field by field are errors or data")
+    }
+
     /// Fields of every page and value that a file has, so that none is left out when the format grows.
     @Test func everyKindOfFieldIsChanged() throws {
         let names = try StoreFieldsFuzz.names()
@@ -92,8 +109,46 @@ import Testing
         ] { #expect(names.contains { $0.hasPrefix(kind) }, "\(kind)") }
     }
 
+    /// Where pages have no checksums, as in memory and over LMDB: what is stored under each kind of key says by itself
+    /// that it is damaged. Of a tail what lies between its chunks has no meaning, of a node of a long list four zeros
+    /// have none.
+    @Test func aFlippedBitOfEveryKindOfValueIsFound() throws {
+        let entries = StoreContentFuzz.entries
+        var random = SeededRandom(seed: PropertyTest.firstSeed)
+        var found: [UInt8: Int] = [:], tried: [UInt8: Int] = [:]
+        #expect(try StoreContentFuzz.problemCount(0, entries[0].value) == 0)
+        for (index, entry) in entries.enumerated() where index % 4 == 0 || (tried[entry.key[0]] ?? 0) < 8 {
+            for _ in 0 ..< TestScale.times(4) {
+                var value = entry.value
+                value[random.below(value.count)] ^= 1 << UInt8(random.below(8))
+                tried[entry.key[0], default: 0] += 1
+                if try StoreContentFuzz.problemCount(index, value) > 0 { found[entry.key[0], default: 0] += 1 }
+            }
+        }
+        for space: UInt8 in [0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x7F] {
+            let (found, tried) = (found[space] ?? 0, tried[space] ?? 0)
+            #expect(tried >= 4 && found * 2 > tried, "\(space): \(found) of \(tried)")
+            #expect([0x03, 0x06].contains(space) || found == tried, "\(space): \(found) of \(tried)")
+        }
+        print("note: of \(tried.values.reduce(0, +)) bits flipped in values \(found.values.reduce(0, +)) were found")
+    }
+
     @Test func aTargetThatFailsIsNoticed() throws {
         let target = FuzzTarget.alwaysFails
         #expect(throws: Finding.self) { try [UInt8]([1, 2]).withUnsafeBytes { try target.run($0) } }
+    }
+}
+
+/// Ends a process that hangs.
+private enum FileFieldAlarm {
+    nonisolated(unsafe) private static var comment: [UInt8] = []  // one test sets it, and its signal reads it
+
+    static func set(_ seconds: UInt32, _ text: String) {
+        comment = Array("one file takes too long: \(text)\n".utf8)
+        signal(SIGALRM) { _ in
+            FileFieldAlarm.comment.withUnsafeBytes { _ = write(2, $0.baseAddress, $0.count) }
+            abort()
+        }
+        alarm(seconds)
     }
 }

@@ -38,6 +38,34 @@ import Testing
         return (try scratch.read(), contents)
     }
 
+    /// Nearly all of whose bytes are in use: values fill their pages, and only what the last commits have written anew
+    /// is free.
+    private func fullFile(_ scratch: Scratch) throws -> (bytes: [UInt8], contents: Contents) {
+        let store = try open(scratch.path()) { $0.journalPages = 0 }
+        var contents: Contents = [:]
+        func commit(_ numbers: Range<Int>) throws {
+            var changes: [(String, [UInt8]?)] = []
+            for index in numbers {
+                let size = index % 4 == 0 ? 8_180 : 60 + index % 3 * 400
+                changes.append(("key-\(1000 + index)", [UInt8](repeating: UInt8(index % 251), count: size)))
+            }
+            for (key, value) in changes { contents[key] = value }
+            try store.commitNext(changes)
+        }
+        try commit(0 ..< 80)
+        for index in 80 ..< 90 { try commit(index ..< index + 1) }
+        store.close()
+        return (try scratch.read(), contents)
+    }
+
+    /// What a page begins with; values begin as they like.
+    private func kind(_ page: Int, _ bytes: [UInt8]) -> String {
+        let start = page * 4096
+        if page < 4 { return page == 0 ? "head" : "slot" }
+        guard bytes[start + 8 ..< start + 12].elementsEqual("MTND".utf8) else { return "value" }
+        return bytes[start + 12] == 0 ? "leaf" : "branch"
+    }
+
     /// What opening and reading all of a file comes to: its contents, or the error.
     private func outcome(_ path: String) throws -> Result<Contents, DatabaseError> {
         do {
@@ -69,26 +97,57 @@ import Testing
     /// Each 97th byte, begun anywhere; in the optimised build each 7th (`scripts/test.sh fuzz`) or every one (`make
     /// soak`). In parts, so that they run beside each other.
     @Test(arguments: 0 ..< 4) func everyFlippedByteIsFoundOrHarmless(part: Int) throws {
-        let (bytes, contents) = try soundFile(try Scratch())
-        #expect(bytes.count > 200_000)
+        let (bytes, contents) = try fullFile(try Scratch())
+        #expect(bytes.count > 220_000)
         let disk = FlippingDisk(bytes)
         let step = TestScale.factor >= 100 ? 1 : TestScale.factor >= 10 ? 7 : 97
-        let pages = (bytes.count / 4096 + 3) / 4
-        let positions = part * pages * 4096 ..< min(bytes.count, (part + 1) * pages * 4096)
-        var (tried, found) = (0, 0)
-        for position in positions where (position + Int(PropertyTest.firstSeed)) % step == 0 {
+        // Pages in turns, so that each part has some of every kind.
+        var tried = 0
+        var found: [String: Int] = [:]
+        for position in bytes.indices where position / 4096 % 4 == part {
+            let first = position % 4096 < 128 && position / 4096 < 4
+            guard first || (position + Int(PropertyTest.firstSeed)) % step == 0 else { continue }
             disk.flip = (position, UInt8(1 << (position % 8)))
             tried += 1
             switch try outcome(disk, contents) {
             case .success(let isSame): if !isSame { Issue.record("byte \(position)") }
             case .failure(let error):
-                found += 1
+                found[kind(position / 4096, bytes), default: 0] += 1
                 if !expectedCodes.contains(error.code) { Issue.record("byte \(position): \(error)") }
             }
         }
-        // Free pages stand together, so in a part it may be few.
-        #expect(found > 0 || part > 0)
-        print("note: of \(tried) bytes flipped one by one \(found) were found, the others did no harm")
+        let total = found.values.reduce(0, +)
+        // Most bytes are in use, in each part.
+        #expect(total * 5 > tried * 3, "\(found) of \(tried)")
+        let leastKinds = ["value", "leaf"] + (part == 0 ? ["head"] : [])
+        for kind in leastKinds { #expect(found[kind, default: 0] > 10, "\(kind): \(found)") }
+        print("note: of \(tried) bytes flipped one by one \(total) were found, the others did no harm")
+    }
+
+    /// One of each page; the other bytes are the business of the test above.
+    @Test func aFlippedByteOfEveryKindOfPageIsFound() throws {
+        let (bytes, contents) = try fullFile(try Scratch())
+        let disk = FlippingDisk(bytes)
+        var found: [String: Int] = [:]
+        for page in 0 ..< bytes.count / 4096 {
+            disk.flip = (page * 4096 + 60, 1)
+            let kind = kind(page, bytes)
+            switch try outcome(disk, contents) {
+            case .failure: found[kind, default: 0] += 1
+            case .success where kind == "slot":
+                // There are others; that one cannot be read is said.
+                var options = PageStoreOptions(location: .memory(identifier: nil))
+                options.disk = disk
+                options.readOnly = true
+                let store = try PageStore.open(options)
+                if try store.snapshot().passedOver != nil { found[kind, default: 0] += 1 }
+                store.close()
+            case .success: break
+            }
+        }
+        for (kind, least) in [("head", 1), ("slot", 3), ("branch", 1), ("leaf", 9), ("value", 40)] {
+            #expect(found[kind, default: 0] >= least, "\(found)")
+        }
     }
 
     @Test func aFileCutAnywhereIsAnError() throws {

@@ -269,7 +269,13 @@ package struct JSONExport {
         if field.property.type == .mixed { return try mixed(view, to: &sink) }
         guard view.kind == .link else { return JSONValueWriter.plain(view, to: &sink) }
         let link = view.linkValue
-        if field.ownsTarget { return try write(link.table, link.key, to: &sink) }
+        if field.ownsTarget {
+            guard !path.contains(link) else {
+                let name = try plans.plan(link.table).type.name
+                throw .corrupted("an object of the embedded class \(name) lies in itself")
+            }
+            return try write(link.table, link.key, to: &sink)
+        }
         if options.links == .nested, path.count < options.depthLimit, !path.contains(link) {
             return try write(link.table, link.key, to: &sink)
         }
