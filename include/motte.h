@@ -770,6 +770,22 @@ motte_status motte_realm_commit_skipping(motte_realm *realm, motte_token *const 
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, REENTRANT. */
 motte_status motte_realm_cancel(motte_realm *realm);
 
+/** A point in the open write to go back to, as a number. Savepoints lie within each other; a commit keeps what was done
+ *  in those that are open, a cancel drops it, and both end them.
+ *  Thread: owner. Result: -. Errors: NOT_IN_WRITE. */
+motte_status motte_realm_savepoint(motte_realm *realm, uint64_t *out_savepoint);
+
+/** Ends a savepoint, and those that were made after it, and keeps what was done since. INVALID_ARGUMENT where it has
+ *  ended.
+ *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, INVALID_ARGUMENT. */
+motte_status motte_realm_release_savepoint(motte_realm *realm, uint64_t savepoint);
+
+/** Undoes what was done since a savepoint, and ends it and those that were made after it. Objects that were created
+ *  since answer OBJECT_DELETED, as those of a cancelled write do; what was borrowed before ends. INVALID_ARGUMENT where
+ *  it has ended.
+ *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, INVALID_ARGUMENT. */
+motte_status motte_realm_roll_back(motte_realm *realm, uint64_t savepoint);
+
 /** 1 between begin_write and commit or cancel, else 0, also for a handle that is no open realm of this thread.
  *  Thread: any. Result: -. */
 int32_t motte_realm_in_write(const motte_realm *realm);
@@ -1711,9 +1727,10 @@ motte_status motte_export_coll(const motte_coll *coll, const motte_export_option
 motte_status motte_export_object(const motte_object *object, const motte_export_options *options, motte_buf *out_text);
 
 /** Objects of a class; with MOTTE_CLASS_ANY, JSON Lines that name the class of each object, or a dump. progress hears
- *  of objects. A file is mapped while it is read: nobody may cut it off meanwhile.
+ *  of objects, and must not end the write or close the realm: REENTRANT. All of it or nothing, but for what
+ *  commit_every has committed. A file is mapped while it is read: nobody may cut it off meanwhile.
  *  Thread: owner. Result: -. Optional: out_counts. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, WRONG_TYPE,
- *  NULL_NOT_ALLOWED, DUPLICATE_PRIMARY_KEY, INVALID_UTF8, FILE_NOT_FOUND, NOT_IN_WRITE, CALLBACK. */
+ *  NULL_NOT_ALLOWED, DUPLICATE_PRIMARY_KEY, INVALID_UTF8, FILE_NOT_FOUND, NOT_IN_WRITE, CALLBACK, REENTRANT. */
 motte_status motte_import(motte_realm *realm, motte_class cls, const motte_import_options *options,
                           motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,
                           motte_import_counts *out_counts);

@@ -54,10 +54,28 @@ func required(_ out: UnsafeMutablePointer<OpaquePointer?>?) throws(DatabaseError
 
 private func nullOutput() -> DatabaseError { DatabaseError(.nullArgument, "a required output is NULL") }
 
+/// No array ends behind what a process can address (user space has 47 bits, 56 on some machines): a count that is
+/// really a negative number, or a size in other units, is refused before it is multiplied, added or believed.
+@inline(__always)
+func isAddressable(_ start: UnsafeRawPointer?, _ count: Int, stride: Int) -> Bool {
+    guard count >= 0 else { return false }
+    let (bytes, overflows) = count.multipliedReportingOverflow(by: max(stride, 1))
+    let end = UInt(bitPattern: start).addingReportingOverflow(UInt(bitPattern: bytes))
+    return !overflows && !end.overflow && end.partialValue <= 1 << 56
+}
+
+/// Of what comes in or goes out.
+@inline(__always)
+func checkCount<T>(_ count: Int, of start: UnsafePointer<T>?, _ what: StaticString) throws(DatabaseError) {
+    guard isAddressable(start, count, stride: MemoryLayout<T>.stride) else {
+        throw DatabaseError(.invalidArgument, "\(what) is larger than memory")
+    }
+}
+
 /// An array that comes in: NULL only with count 0.
 @inline(__always)
 func input<T>(_ start: UnsafePointer<T>?, _ count: Int) throws(DatabaseError) -> UnsafeBufferPointer<T> {
-    guard count >= 0 else { throw DatabaseError(.invalidArgument, "a count is larger than memory") }
+    try checkCount(count, of: start, "a count")
     guard start != nil || count == 0 else { throw DatabaseError(.nullArgument, "an array of \(count) is NULL") }
     return UnsafeBufferPointer(start: start, count: count)
 }
@@ -82,7 +100,7 @@ func fill<T, Source: Collection>(
     _ array: UnsafeMutablePointer<T>?, _ capacity: Int, _ outCount: UnsafeMutablePointer<Int>?, from source: Source
 ) throws(DatabaseError) -> Outcome where Source.Element == T {
     let outCount = try required(outCount, zero: 0)
-    guard capacity >= 0 else { throw DatabaseError(.invalidArgument, "a capacity is larger than memory") }
+    try checkCount(capacity, of: UnsafePointer(array), "a capacity")
     guard array != nil || capacity == 0 else { throw DatabaseError(.nullArgument, "an array of \(capacity) is NULL") }
     outCount.pointee = source.count
     if let array {

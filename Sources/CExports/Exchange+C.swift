@@ -233,13 +233,17 @@ public func motte_import(
         _ = try session.requireWrite()
         let table = cls == UInt32(MOTTE_CLASS_ANY) ? nil : TableKey(cls)
         if table != nil { _ = try session.schema.type(cls) }
-        let counter = counter(bridge, progress, total: 0)
-        outcome = try settings.read { (bytes) throws(DatabaseError) in
-            guard settings.format == .csv else { return try importJSON(bytes, session, table, settings.json, counter) }
-            guard let table else {
-                throw DatabaseError(.invalidArgument, "CSV names no class; say which one the rows are of")
+        let counter = guarding(session, counter(bridge, progress, total: 0))
+        outcome = try session.atomically { () throws(DatabaseError) in
+            try settings.read { (bytes) throws(DatabaseError) in
+                guard settings.format == .csv else {
+                    return try importJSON(bytes, session, table, settings.json, counter)
+                }
+                guard let table else {
+                    throw DatabaseError(.invalidArgument, "CSV names no class; say which one the rows are of")
+                }
+                return try importCSV(bytes, session, table, settings.csv, counter)
             }
-            return try importCSV(bytes, session, table, settings.csv, counter)
         }
         guard out_counts != nil else { return .ok }
         try fillStruct(out_counts) { () throws(DatabaseError) in
@@ -248,6 +252,22 @@ public func motte_import(
                 updated: UInt64(clamping: outcome.updated))
         }
         return .ok
+    }
+}
+
+/// A progress callback that ends the write, or closes the realm, takes with it what was imported so far.
+private func guarding(
+    _ session: Session, _ asked: ((Int) throws(DatabaseError) -> Void)?
+) -> ((Int) throws(DatabaseError) -> Void)? {
+    guard let asked else { return nil }
+    return { (count) throws(DatabaseError) in
+        // An import that commits now and then begins other writes itself.
+        let write = session.write
+        try asked(count)
+        guard let write, session.write === write, write.isOpen else {
+            throw DatabaseError(
+                .reentrant, "a progress callback has ended the write of the import; nothing is left of it")
+        }
     }
 }
 

@@ -109,8 +109,9 @@ public func motte_insert_rows(
         let insert = try Handles.insert(insert)
         _ = try insert.box.session.requireWrite()
         let cells = try cellCount(row_count, insert.box)
-        zero(out_keys, row_count)
         let source = try input(values, cells)
+        try checkCount(row_count, of: UnsafePointer(out_keys), "a row count")
+        zero(out_keys, row_count)
         guard try needsCopy(source, insert.box) else {
             // The two are the same 24 bytes.
             let rows = UnsafeRawPointer(source.baseAddress)?.assumingMemoryBound(to: ValueView.self)
@@ -213,6 +214,10 @@ private struct ColumnReader {
         self.column = column
         self.kind = kind
         self.target = target
+        // Nothing but an array of bools has smaller elements than these.
+        guard isAddressable(values, rowCount, stride: kind == .bool ? 1 : 4),
+            column.offsets == nil || isAddressable(column.offsets, rowCount + 1, stride: 8)
+        else { throw DatabaseError(.invalidArgument, "a row count is larger than memory") }
         self.rowCount = rowCount
         self.values = values
     }
@@ -294,7 +299,9 @@ private struct ColumnReader {
         guard let offsets = column.offsets else {
             let text = values.loadUnaligned(fromByteOffset: row * MemoryLayout<motte_str>.stride, as: motte_str.self)
             guard let start = text.data else { return .null }
-            guard text.size >= 0 else { throw DatabaseError(.invalidArgument, "a size is larger than memory") }
+            guard isAddressable(start, Int(text.size), stride: 1) else {
+                throw DatabaseError(.invalidArgument, "a size is larger than memory")
+            }
             return ValueView(kindNumber: kind.rawValue, low: UInt64(UInt(bitPattern: start)), high: UInt64(text.size))
         }
         let start = offsets[row]

@@ -222,9 +222,7 @@ func readRow(
 func requiredArray<T>(
     _ out: UnsafeMutablePointer<T>?, _ count: Int
 ) throws(DatabaseError) -> UnsafeMutableBufferPointer<T> {
-    guard count >= 0, count <= Int.max / max(MemoryLayout<T>.stride, 1) else {
-        throw DatabaseError(.invalidArgument, "a count is larger than memory")
-    }
+    try checkCount(count, of: UnsafePointer(out), "a count")
     guard let out else {
         if count == 0 { return UnsafeMutableBufferPointer(start: nil, count: 0) }
         throw DatabaseError(.nullArgument, "a required output is NULL")

@@ -13,7 +13,7 @@ private func read<T>(
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         let outCount = try required(outCount, zero: 0)
-        guard count >= 0 else { throw DatabaseError(.invalidArgument, "a count is larger than memory") }
+        try checkCount(count, of: UnsafePointer(outValues), "a count")
         guard let outValues else { throw DatabaseError(.nullArgument, "the output array is NULL") }
         let coll = try Handles.collection(coll)
         let total = try coll.box.collection.count()
@@ -272,7 +272,9 @@ public func motte_read_values(
         guard !columns.isEmpty else { throw DatabaseError(.invalidArgument, "there are no properties to read") }
         let byRow = layout == UInt32(MOTTE_LAYOUT_ROWS)
         let (cells, overflow) = count.multipliedReportingOverflow(by: prop_count)
-        guard !overflow else { throw DatabaseError(.invalidArgument, "a count is larger than memory") }
+        guard !overflow, isAddressable(output, cells, stride: MemoryLayout<motte_value>.stride) else {
+            throw DatabaseError(.invalidArgument, "a count is larger than memory")
+        }
         // The two are the same 24 bytes.
         return try UnsafeMutableRawPointer(output).withMemoryRebound(to: ValueView.self, capacity: cells) {
             (views) throws(DatabaseError) in

@@ -12,7 +12,7 @@ func textBytes(_ text: UnsafePointer<CChar>?, _ size: Int) throws(DatabaseError)
         throw DatabaseError(.nullArgument, "a text of \(size) bytes is NULL")
     }
     let count = size == -1 ? strlen(text) : size
-    guard count >= 0 else { throw DatabaseError(.invalidArgument, "a text length is larger than memory") }
+    try checkCount(count, of: text, "a text length")
     let bytes = UnsafeRawBufferPointer(start: text, count: count)
     try checkUTF8(bytes)
     return bytes
@@ -45,7 +45,9 @@ func optionalText(_ text: UnsafePointer<CChar>?, _ size: Int) throws(DatabaseErr
 }
 
 func dataBytes(_ start: UnsafeRawPointer?, _ count: Int) throws(DatabaseError) -> UnsafeRawBufferPointer {
-    guard count >= 0 else { throw DatabaseError(.invalidArgument, "a byte count is larger than memory") }
+    guard isAddressable(start, count, stride: 1) else {
+        throw DatabaseError(.invalidArgument, "a byte count is larger than memory")
+    }
     guard start != nil || count == 0 else { throw DatabaseError(.nullArgument, "\(count) bytes are NULL") }
     return UnsafeRawBufferPointer(start: start, count: count)
 }

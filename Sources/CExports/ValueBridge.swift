@@ -19,7 +19,9 @@ extension ValueView {
         switch kind {
         case .null, .int, .float, .double, .decimal, .uuid: true
         case .bool: low <= 1
-        case .string, .data: high <= UInt64(Int.max) && (low != 0 || high == 0)
+        case .string, .data:
+            isAddressable(UnsafeRawPointer(bitPattern: UInt(low)), Int(truncatingIfNeeded: high), stride: 1)
+                && (low != 0 || high == 0)
         case .timestamp: aux < 1_000_000_000
         case .link: intValue >= 0
         case .objectID: high >> 32 == 0
@@ -83,7 +85,7 @@ extension ValueView {
     }
 
     private func checkedBytes() throws(DatabaseError) -> ValueView {
-        guard high <= UInt64(Int.max) else {
+        guard isAddressable(UnsafeRawPointer(bitPattern: UInt(low)), Int(truncatingIfNeeded: high), stride: 1) else {
             throw DatabaseError(.invalidArgument, "a size is larger than memory; MOTTE_NTS is not for values")
         }
         guard low != 0 || high == 0 else { throw DatabaseError(.nullArgument, "\(high) bytes are NULL") }

@@ -38,6 +38,12 @@ extension CaseRunner {
         return true
     }
 
+    private func savepoint(_ input: inout CaseCursor) throws -> WriteTransaction.Savepoint {
+        let name = try input.needName()
+        guard let known = savepoints[name] else { throw CaseFailure("there is no savepoint '\(name)'") }
+        return known
+    }
+
     private func stepOfSessions(_ input: inout CaseCursor) throws -> Bool {
         if input.accept("elsewhere") { try elsewhere(&input) }
         else if input.accept("write") {
@@ -51,6 +57,9 @@ extension CaseRunner {
             let version = try skipped.isEmpty ? session.commit() : session.commit(skipping: skipped)
             if try session.version != version { throw CaseFailure("the commit's version is not the session's") }
         } else if input.accept("cancel") { try session.cancel() }
+        else if input.accept("savepoint") { savepoints[try input.needName()] = try session.savepoint() }
+        else if input.accept("release") { try session.release(try savepoint(&input)) }
+        else if input.accept("rollback") { try session.rollBack(to: try savepoint(&input)) }
         else if input.accept("refresh") {
             let moved = try session.refresh()
             if !input.isAtEnd() { try expectFlag(&input, moved) }

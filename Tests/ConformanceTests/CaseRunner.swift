@@ -20,6 +20,7 @@ final class CaseRunner {
     /// What files are opened with from now on.
     var encryptionKey: [UInt8]?
     var sessions: [String: Session] = [:]
+    var savepoints: [String: WriteTransaction.Savepoint] = [:]
     var objects: [String: LiveObject] = [:]
     var collections: [String: LiveCollection] = [:]
     var sections: [String: LiveSections] = [:]

@@ -462,7 +462,90 @@ static void stopping(void) {
     close_world(&w);
 }
 
+static motte_status end_the_write(void *userdata, const motte_changes *changes) {
+    listener *l = (listener *)userdata;
+    (void)changes;
+    if (motte_realm_in_write(l->realm)) {
+        STATUS(MOTTE_E_REENTRANT, motte_realm_commit(l->realm, 0, NULL));
+        STATUS(MOTTE_E_REENTRANT, motte_realm_cancel(l->realm));
+        STATUS(MOTTE_E_REENTRANT, motte_realm_close(l->realm));
+        l->calls++;
+    }
+    return l->fail_with;
+}
+
+/* A write is open after begin_write, or it is not: whatever the callbacks do that run meanwhile. */
+static void beginning(void) {
+    world w = open_world("beginning");
+    motte_realm *other = check_realm("beginning", schema_text);
+    motte_class item = motte_class_named(other, "Item");
+    motte_prop id = motte_prop_named(other, item, "id");
+    listener l, quiet;
+    memset(&l, 0, sizeof l);
+    memset(&quiet, 0, sizeof quiet);
+    l.realm = w.realm;
+    MUST(motte_observe_coll(w.all, 0, end_the_write, &l, freed, &l.token));
+    MUST(motte_observe_coll(w.all, 0, hear, &quiet, freed, &quiet.token));
+    MUST(motte_realm_refresh(w.realm, NULL));
+    add(other, item, id, 1);
+    STATUS(MOTTE_OK, motte_realm_begin_write(w.realm, 0));
+    CHECK(l.calls == 1 && motte_realm_in_write(w.realm) == 1);
+    MUST(motte_realm_cancel(w.realm));
+    add(other, item, id, 2);
+    l.fail_with = 7;
+    STATUS(MOTTE_E_CALLBACK, motte_realm_begin_write(w.realm, 0));
+    CHECK(l.calls == 2 && motte_realm_in_write(w.realm) == 0);
+    /* The one behind it was called all the same, and the file is nobody's. */
+    CHECK(quiet.calls == 3);
+    add(other, item, id, 3);
+    STATUS(MOTTE_E_CALLBACK, motte_realm_refresh(w.realm, NULL));
+    CHECK(quiet.calls == 4);
+    motte_changes_release(&quiet.kept);
+    motte_token_release(&l.token);
+    motte_token_release(&quiet.token);
+    motte_realm_release(&other);
+    close_world(&w);
+}
+
+static motte_status close_the_realm(void *userdata, uint64_t done, uint64_t total) {
+    (void)done;
+    (void)total;
+    STATUS(MOTTE_OK, motte_realm_close((motte_realm *)userdata));
+    return 0;
+}
+
+static motte_status end_and_begin(void *userdata, uint64_t done, uint64_t total) {
+    (void)done;
+    (void)total;
+    MUST(motte_realm_cancel((motte_realm *)userdata));
+    MUST(motte_realm_begin_write((motte_realm *)userdata, 0));
+    return 0;
+}
+
+/* Rows that went with their write were not imported. */
+static void importing(void) {
+    motte_import_options in = {.struct_size = sizeof in, .text = "[{\"id\": 1}, {\"id\": 2}]", .text_size = MOTTE_NTS};
+    motte_import_counts counts = {.struct_size = sizeof counts};
+    size_t count;
+    world w = open_world("importing");
+    MUST(motte_realm_begin_write(w.realm, 0));
+    STATUS(MOTTE_E_REENTRANT, motte_import(w.realm, w.item, &in, end_and_begin, w.realm, NULL, &counts));
+    MUST(motte_coll_count(w.all, &count));
+    CHECK(count == 0);
+    /* A row that does not fit takes the others with it. */
+    in.text = "[{\"id\": 1}, {\"id\": 2}, {\"id\": 1}]";
+    STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_import(w.realm, w.item, &in, NULL, NULL, NULL, &counts));
+    MUST(motte_coll_count(w.all, &count));
+    CHECK(count == 0);
+    motte_coll_release(&w.all);
+    in.text = "[{\"id\": 1}, {\"id\": 2}]";
+    STATUS(MOTTE_E_REENTRANT, motte_import(w.realm, w.item, &in, close_the_realm, w.realm, NULL, &counts));
+    motte_realm_release(&w.realm);
+}
+
 int main(void) {
+    beginning();
+    importing();
     pulling();
     calling();
     writing_inside();

@@ -40,6 +40,9 @@ static struct {
     uint8_t key;
     named sessions[MAXIMUM], objects[MAXIMUM], colls[MAXIMUM], sections[MAXIMUM], tokens[MAXIMUM], queries[MAXIMUM];
     named references[MAXIMUM], queued[MAXIMUM];
+    char *savepoint_names[MAXIMUM];
+    uint64_t savepoints[MAXIMUM];
+    size_t savepoint_count;
     motte_realm *realm; /* in use */
     const motte_migration *migration; /* under way */
     const motte_realm *old_realm;
@@ -1659,6 +1662,26 @@ static motte_status mark(void) {
     return motte_realm_counters(now.realm, &now.mark);
 }
 
+static motte_status make_savepoint(cursor *in) {
+    char *name = need_name(in);
+    uint64_t made;
+    TRY(motte_realm_savepoint(now.realm, &made));
+    if (now.savepoint_count == MAXIMUM) abort();
+    now.savepoint_names[now.savepoint_count] = name;
+    now.savepoints[now.savepoint_count++] = made;
+    return MOTTE_OK;
+}
+
+/* The latest of that name. */
+static uint64_t savepoint(cursor *in) {
+    const char *name = need_name(in);
+    for (size_t index = now.savepoint_count; index > 0; index--) {
+        if (strcmp(now.savepoint_names[index - 1], name) == 0) return now.savepoints[index - 1];
+    }
+    case_fail("there is no savepoint '%s'", name);
+    return 0;
+}
+
 static motte_status freeze(cursor *in) {
     void *frozen;
     char *name = need_name(in);
@@ -1823,6 +1846,9 @@ static motte_status step(cursor *in) {
     }
     if (accept(in, "commit")) return commit(in);
     if (accept(in, "cancel")) return motte_realm_cancel(now.realm);
+    if (accept(in, "savepoint")) return make_savepoint(in);
+    if (accept(in, "release")) return motte_realm_release_savepoint(now.realm, savepoint(in));
+    if (accept(in, "rollback")) return motte_realm_roll_back(now.realm, savepoint(in));
     if (accept(in, "refresh")) return refresh(in);
     if (accept(in, "wait")) return motte_realm_wait_for_change(now.realm, 2000);
     if (accept(in, "dispatch")) return dispatch();

@@ -5,8 +5,9 @@
 Ways: a NULL, released, foreign or unknown handle; a handle of another kind; another thread; a closed realm; a forked
 child; no open write; a frozen thing; a deleted object; a NULL where an output, a text, an array or a struct is
 required; a text that is not UTF-8; an unknown flag; a wrong struct_size; a class or property that is not there, or is
-of another type; beginning to observe in a write; and no handle left to give. Each checks the exact status, that outputs
-are zero, that userdata is freed once and that no handle is left. A last row per function calls it correctly.
+of another type; beginning to observe in a write; no handle left to give; sizes, counts and positions that no memory
+holds, for which the process must live on. Each checks the exact status, that outputs are zero, that userdata is freed
+once and that no handle is left. A last row per function calls it correctly.
 
 A function that needs a good argument no rule below knows stops the generator, so that no new function goes untested.
 """
@@ -116,6 +117,7 @@ GENERAL = {
     "value": "&f->int_value", "parent": "f->object",
     "progress": "progress_callback", "class_name": '"Thing"',
     "paths": "f->column_names", "path_count": "2", "tokens": "&f->token", "token_count": "1",
+    "savepoint": "made_savepoint(f)",
     "real": "1.5", "decimal": "&f->decimal", "timestamp": "&f->instant", "width": "16",
 }
 # NULL means something for these.
@@ -242,6 +244,12 @@ class Cases:
             body.append(f"    {before}")
         if expected is None:
             body.append(f"    {call};")
+        elif expected == "an answer":
+            body.append(f"    (void){call};")
+            body += [f"    motte_release({p.name});" for p in function.parameters
+                     if is_output(p) and "**" in p.type]
+            body += [f"    motte_buf_dispose(&{p.name});" for p in function.parameters
+                     if is_output(p) and out_type(p) == "motte_buf"]
         elif expected == "success":
             body.append(f"    expect_status({quoted(name)}, 0, {call} < 0 ? -1 : 0);")
             body += [f"    motte_release({p.name});" for p in function.parameters
@@ -327,6 +335,10 @@ def write(cases, function, by_name):
             case("options have unknown flags", "MOTTE_E_UNKNOWN_FLAG", {}, before=f"{mine}.flags = 0x40000000;")
         if parameter.name == "spec":
             case("spec has no struct_size", "MOTTE_E_BAD_STRUCT_SIZE", {}, before="f->spec.struct_size = 0;")
+        if parameter.type == "size_t":
+            # Whatever the answer, there is one; most sizes and positions are refused, and some mean "all".
+            for value in ("SIZE_MAX / 2", "SIZE_MAX / 2 + 1", "SIZE_MAX - 1", "SIZE_MAX / 16", "SIZE_MAX / 48"):
+                case(f"{parameter.name} is {value}", "an answer", {index: value})
         if parameter.name == "flags":
             case("unknown flags", "MOTTE_E_UNKNOWN_FLAG", {index: "0x40000000"})
 

@@ -305,6 +305,12 @@ void fixture_release(fixture *f, const void *handle) {
     motte_release(handle);
 }
 
+uint64_t made_savepoint(fixture *f) {
+    uint64_t made = 0;
+    motte_realm_savepoint(f->realm, &made);
+    return made;
+}
+
 void count_free(void *freed) {
     ++*(int *)freed;
 }

@@ -66,6 +66,8 @@ void *frozen_of(fixture *f, const void *handle);
 void fixture_release(fixture *f, const void *handle);
 
 void count_free(void *freed);
+/* Of the write that may be open. */
+uint64_t made_savepoint(fixture *f);
 motte_status section_key_callback(void *userdata, const motte_coll *coll, size_t index, motte_value *out_key);
 motte_status changes_callback(void *userdata, const motte_changes *changes);
 motte_status handle_callback(void *userdata, const void *handle, motte_handle_type kind);

@@ -182,6 +182,15 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
     def _cancel(self, _: Cursor) -> None:
         self._end_write().cancel()
 
+    def _savepoint(self, cursor: Cursor) -> None:
+        self.savepoints[cursor.name()] = self.db._realm.savepoint()
+
+    def _release(self, cursor: Cursor) -> None:
+        self.db._realm.release_savepoint(self.savepoints[cursor.name()])
+
+    def _rollback(self, cursor: Cursor) -> None:
+        self.db._realm.roll_back(self.savepoints[cursor.name()])
+
     def _refresh(self, cursor: Cursor) -> None:
         moved = self.db.refresh()
         if not cursor.at_end():
@@ -208,6 +217,7 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
              ("folder", _folder), ("fails", _fails), ("encrypt", _encrypt), ("shut", _shut), ("reopen", _reopen)]
     STEPS = [
         ("elsewhere", _elsewhere), ("write", _write), ("commit", _commit), ("cancel", _cancel),
+        ("savepoint", _savepoint), ("release", _release), ("rollback", _rollback),
         ("refresh", _refresh), ("wait", _wait), ("dispatch", _dispatch), ("close", _close), ("use", _use),
         ("freeze", _freeze), ("refer", ObservingSteps._refer), ("resolve", ObservingSteps._resolve),
         ("queue", ObservingSteps._queue), ("unqueue", ObservingSteps._unqueue), ("create", ObjectSteps._create),

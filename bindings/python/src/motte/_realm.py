@@ -4,8 +4,9 @@ Rows are (class id, key); no handle is made for them. Whoever calls knows the id
 """
 from __future__ import annotations
 
+import contextlib
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Optional
 
 from . import _callbacks, errors
@@ -226,6 +227,33 @@ class Realm:
 
     def cancel(self) -> None:
         errors.check(lib.motte_realm_cancel(self.handle))
+
+    def savepoint(self) -> int:
+        place = ffi.new("uint64_t *")
+        errors.check(lib.motte_realm_savepoint(self.handle, place))
+        return int(place[0])
+
+    def release_savepoint(self, savepoint: int) -> None:
+        errors.check(lib.motte_realm_release_savepoint(self.handle, savepoint))
+
+    def roll_back(self, savepoint: int) -> None:
+        errors.check(lib.motte_realm_roll_back(self.handle, savepoint))
+
+    @contextlib.contextmanager
+    def atomically(self) -> Iterator[None]:
+        """What the block changes in the open write is undone when it raises. Outside of a write it is just run."""
+        if not self.in_write():
+            yield
+            return
+        savepoint = self.savepoint()
+        try:
+            yield
+        except BaseException:
+            if self.in_write():
+                self.roll_back(savepoint)
+            raise
+        if self.in_write():
+            self.release_savepoint(savepoint)
 
     def queue_write(self, run: Callable[[Optional[int], int], None]) -> int:
         """From any thread: `run(None, 0)` is called in the write, `run(status, version)` after it; gives a ticket."""

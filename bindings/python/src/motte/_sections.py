@@ -74,6 +74,7 @@ class NativeSections:
     def observe_one(
         self, key: Any, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]]
     ) -> Token:
+        # What the pointer leads to lives as long as these values do.
         wanted = one(key)
         return Token.started(lib.motte_observe_section, self.handle, callback, paths or (),
                              flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS, more=[wanted.pointer()])
