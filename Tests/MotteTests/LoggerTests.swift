@@ -133,6 +133,6 @@ import Testing
         #expect(lines.contains { $0.hasPrefix("Debug Realm.Storage F: new file with schema version 0") })
         #expect(lines.contains { $0.hasPrefix("Info Realm.Storage F: migration from schema version 0 to 3") })
         #expect(lines.contains { $0.hasPrefix("Info Realm.Storage F: compacted from ") })
-        #expect(lines.contains { $0.hasPrefix("Debug Realm.Storage F: opened at version ") })
+        #expect(lines.contains { $0.hasPrefix("Details Realm.Storage F: opened at version ") })
     }
 }

@@ -190,7 +190,7 @@ class Sample: Object {
         #expect(text { $0.n == 1 } == "(n == %@) 1")
         #expect(text { $0.n == 1 && $0.m > 2 } == "((n == %@) && (m > %@)) 1 2")
         #expect(text { $0.n == 1 || $0.m > 2 } == "((n == %@) || (m > %@)) 1 2")
-        #expect(text { !($0.n == 1) } == "NOT (n == %@) 1")
+        #expect(text { !($0.n == 1) } == "(NOT n == %@) 1")
         #expect(text { $0.n.contains(1 ... 3) } == "(n BETWEEN {%@, %@}) 1 3")
         #expect(text { $0.n.contains(1 ..< 3) } == "((n >= %@) && (n < %@)) 1 3")
         #expect(text { $0.tags.contains("a") } == "(%@ IN tags) a")

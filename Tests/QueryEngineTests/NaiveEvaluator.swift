@@ -447,6 +447,11 @@ struct NaiveEvaluator {
             case .distinct(let paths):
                 var kept: [[Value]] = []
                 keys = keys.filter { key in
+                    let leadsSomewhere = paths.allSatisfy { path in
+                        path.names.count < 2
+                            || reach(name, key, path.names.dropLast()).values.first.map { !$0.isNull } ?? false
+                    }
+                    guard leadsSomewhere else { return false }
                     let values = paths.map { reach(name, key, $0.names[...]).values.first ?? .null }
                     if kept.contains(values) { return false }
                     kept.append(values)

@@ -87,12 +87,6 @@ package final class LiveResults: LiveCollection {
         LiveResults(frozen, source: try source.frozen(in: frozen), stages: stages, valueStages: valueStages)
     }
 
-    /// The same results through another session of the file, for when their own has ended. What belonged to an object
-    /// ended with it: results of that are empty.
-    package func reopened(in other: Session) -> LiveResults {
-        LiveResults(other, source: source.reopened(in: other), stages: stages, valueStages: valueStages)
-    }
-
     // MARK: Evaluating
 
     package override func count() throws(DatabaseError) -> Int {

@@ -114,22 +114,6 @@ package enum ResultsSource {
         }
     }
 
-    func reopened(in session: Session) -> ResultsSource {
-        switch self {
-        case .table, .fixed, .fixedValues: return self
-        case .section(let section):
-            guard let base = section.base as? LiveResults else { return emptied }
-            let sections = LiveSections(base.reopened(in: session), by: section.sections.key)
-            return .section(LiveSection(sections, section.key))
-        case .list, .nested, .backlinks: return emptied
-        }
-    }
-
-    private var emptied: ResultsSource {
-        if let target { return .fixed(target, []) }
-        return .fixedValues(FixedValues(capacity: 0), elementType, isElementNullable)
-    }
-
     func frozen(in session: Session) throws(DatabaseError) -> ResultsSource {
         switch self {
         case .table, .fixed, .fixedValues:

@@ -208,6 +208,13 @@ extension Persisted: FieldAccess {
         if place(pointer).pointee.column != 0, !Value._isCollection { place(pointer).pointee.storage = .unset }
     }
 
+    package static func dynamicValue(_ stored: MotteValues.Value, _ session: RealmSession?) -> Any? {
+        stored.withView { view in
+            guard !view.isNull else { return nil }
+            return Value._decode(_Stored(view, session))?._dynamic ?? AnyRealmValue.dynamicValue(view, session)
+        }
+    }
+
     package static func storedValue(_ value: Any?) -> MotteValues.Value? {
         Dynamic.storedValue(Value._convert(value) ?? value)
     }
@@ -266,6 +273,8 @@ package protocol FieldAccess {
     static func keepsUnmanagedCollection(at pointer: UnsafeMutableRawPointer) -> Bool
     /// Lets go of the value that a managed object had before, so that objects that link to each other end.
     static func release(at pointer: UnsafeMutableRawPointer)
+    /// As a value of unknown type, but of the program's own; what cannot be read as that is what is stored.
+    static func dynamicValue(_ stored: MotteValues.Value, _ session: RealmSession?) -> Any?
     /// As the store has it; nil for what it cannot have.
     static func storedValue(_ value: Any?) -> MotteValues.Value?
 }
@@ -273,6 +282,9 @@ package protocol FieldAccess {
 extension FieldAccess {
     package static func rawValue(_ value: Any?) -> MotteValues.Value? { nil }
     package static func release(at pointer: UnsafeMutableRawPointer) {}
+    package static func dynamicValue(_ stored: MotteValues.Value, _ session: RealmSession?) -> Any? {
+        stored.withView { AnyRealmValue.dynamicValue($0, session) }
+    }
     package static func storedValue(_ value: Any?) -> MotteValues.Value? { Dynamic.storedValue(value) }
     package static var misfit: String { "" }
 }

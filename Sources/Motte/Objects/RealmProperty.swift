@@ -88,6 +88,9 @@ extension RealmProperty: FieldAccess {
         at pointer: UnsafeMutableRawPointer, of object: ObjectBase
     ) -> (any _CollectionValue)? { nil }
     package static func keepsUnmanagedCollection(at pointer: UnsafeMutableRawPointer) -> Bool { false }
+    package static func dynamicValue(_ stored: MotteValues.Value, _ session: RealmSession?) -> Any? {
+        Persisted<Value>.dynamicValue(stored, session)
+    }
     package static func release(at pointer: UnsafeMutableRawPointer) { read(pointer).stored = Value._default() }
 }
 

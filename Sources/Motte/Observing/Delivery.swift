@@ -50,27 +50,31 @@ package final class DeliveryPlace: @unchecked Sendable {
 
     init(_ confinement: Confinement) {
         self.confinement = confinement
-        if case .thread = confinement { runLoop = RunLoop.current } else { runLoop = nil }
+        switch confinement {
+        case .thread: runLoop = RunLoop.current
+        case .main: runLoop = Confinement.isMain ? RunLoop.current : RunLoop.main
+        case .queue, .actor: runLoop = nil
+        }
     }
 
     /// Answers what takes it back, where that would not run by itself.
     func runWhenItTurns(_ body: @escaping @Sendable () -> Void) -> (() -> Void)? {
         guard let runLoop else {
-            if case .main = confinement { return MainTurn.run(body) }
             confinement.run(body)
             return nil
         }
+        if case .main = confinement { return MainTurn.run(body, runLoop) }
         let timer = Timer(timeInterval: 0, repeats: false) { _ in body() }
         runLoop.add(timer, forMode: .default)
         return { timer.invalidate() }
     }
 
     func run(_ body: @escaping @Sendable () -> Void) {
-        if let runLoop {
+        if case .main = confinement, let runLoop {
+            MainTurn.runOnce(body, runLoop)
+        } else if let runLoop {
             // A timer wakes the loop; a block alone would wait for its next turn.
             runLoop.add(Timer(timeInterval: 0, repeats: false) { _ in body() }, forMode: .default)
-        } else if case .main = confinement {
-            MainTurn.runOnce(body)
         } else {
             confinement.run(body)
         }
@@ -88,24 +92,25 @@ private enum MainTurn {
     private static let waiting = Locked(ofProcess: Waiting())
 
     /// Answers what takes it back.
-    static func run(_ body: @escaping @Sendable () -> Void) -> () -> Void {
+    static func run(_ body: @escaping @Sendable () -> Void, _ runLoop: RunLoop) -> () -> Void {
         let (id, isAsked) = waiting.withLock { waiting in
             defer { waiting.isAsked = true }
             waiting.last += 1
             waiting.bodies[waiting.last] = body
             return (waiting.last, waiting.isAsked)
         }
-        if !isAsked { runOnce(turn) }
+        if !isAsked { runOnce(turn, runLoop) }
         return { waiting.withLock { $0.bodies[id] = nil } }
     }
 
-    /// By the main queue or the main run loop, whichever turns first. A block on the main queue that turns the loop
-    /// holds up that queue; a program that ends in `dispatchMain()` has no loop.
-    static func runOnce(_ body: @escaping @Sendable () -> Void) {
+    /// By the main queue or the run loop of the main place, whichever turns first: a block on the main queue that turns
+    /// its run loop holds up that queue, and others may never turn a loop.
+    static func runOnce(_ body: @escaping @Sendable () -> Void, _ runLoop: RunLoop) {
         let once = Once(body)
-        let timer = Timer(timeInterval: 0, repeats: false) { _ in once.run() }
+        // A thread that ran the main queue for a while may turn its loop for somebody else.
+        let timer = Timer(timeInterval: 0, repeats: false) { _ in if Confinement.isMain { once.run() } }
         once.timer = timer
-        RunLoop.main.add(timer, forMode: .default)
+        runLoop.add(timer, forMode: .default)
         DispatchQueue.main.async { once.run() }
     }
 

@@ -310,7 +310,8 @@ extension ObjectBase {
             let isCollection = field?.isCollection ?? false
             return PropertyChange(
                 name: field?.name ?? change.name,
-                oldValue: isCollection || !change.isOldKnown || isOwn ? nil : dynamic(change.old),
+                oldValue: isCollection || !change.isOldKnown || isOwn
+                    ? nil : field?.access.dynamicValue(change.old, session) ?? dynamic(change.old),
                 newValue: isCollection
                     ? nil
                     : self is DynamicObject

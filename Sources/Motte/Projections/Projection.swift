@@ -49,7 +49,8 @@ open class Projection<Root: ObjectBase & RealmCollectionValue & ThreadConfined>:
         return one.live?.link == other.live?.link
     }
     public func hash(into hasher: inout Hasher) {
-        if let live = rootObject.live { hasher.combine(live.link) } else { hasher.combine(ObjectIdentifier(rootObject)) }
+        guard let live = rootObject.live else { return hasher.combine(ObjectIdentifier(rootObject)) }
+        hasher.combine(live.link)
     }
 
     // MARK: By label

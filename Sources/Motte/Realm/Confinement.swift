@@ -41,7 +41,7 @@ package enum Confinement: @unchecked Sendable {  // @unchecked: queues and actor
     }
 
     /// In a program with an asynchronous main function any thread runs the main queue and the main actor.
-    private static var isMain: Bool {
+    static var isMain: Bool {
         Thread.isMainThread || ExecutorPlaces.isCurrent(ExecutorPlaces.main) || QueuePlaces.isCurrent(QueuePlaces.main)
     }
 

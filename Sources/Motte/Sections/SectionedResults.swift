@@ -31,8 +31,7 @@ public final class _Sections<Key: _Persistable & Hashable, Value: RealmCollectio
         opened = base._managed.map { Self.open($0, keyOf) }
     }
 
-    /// nil where misuse left nothing to group. Made anew where the collection began anew with its realm, which frozen
-    /// ones, used by many threads, never do.
+    /// nil where misuse left nothing to group.
     var live: LiveSections? {
         guard let handle = base._managed else { return nil }
         if let opened, opened.base === handle.live { return opened }
