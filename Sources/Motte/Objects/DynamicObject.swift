@@ -36,8 +36,24 @@ public final class DynamicObject: Object {
             if property.type == .link {
                 return try live.object(column).map { session.object($0, as: DynamicObject.self) }
             }
-            return AnyRealmValue.dynamicValue(try live.get(column), session)
+            let view = try live.get(column)
+            if view.kind == .link { return session.object(view.linkValue, as: DynamicObject.self) }
+            return AnyRealmValue.dynamicValue(view, session)
         }
+    }
+
+    /// Text as what it is stored as, where it is that.
+    private static func parsed(_ value: Any?, _ type: MotteSchemaModel.PropertyType) -> Any? {
+        let value = Dynamic.flattened(value)
+        guard Dynamic.text(in: value) != nil else { return value }
+        let parsed: Any? =
+            switch type {
+            case .decimal: Decimal128._convert(value)
+            case .objectID: ObjectId._convert(value)
+            case .uuid: UUID._convert(value)
+            default: nil
+            }
+        return parsed ?? value
     }
 
     func write(_ name: String, _ value: Any?) {
@@ -51,7 +67,7 @@ public final class DynamicObject: Object {
             } else if property.type == .link {
                 try session.link(live, column, to: session.resolvedObject(value, in: property), policy: .error)
             } else {
-                guard let stored = Dynamic.storedValue(Dynamic.flattened(value)) else {
+                guard let stored = Dynamic.storedValue(Self.parsed(value, property.type)) else {
                     throw DatabaseError(
                         .wrongType, "Invalid value '\(Dynamic.text(value))' for property '\(name)'", propertyName: name)
                 }

@@ -27,6 +27,8 @@ enum ErrorTexts {
         let message = error.message
         switch error.code {
         case .wrongThread: return "Realm accessed from incorrect thread"
+        // Of a realm that was invalidated everything ends, results too.
+        case .closed where message.hasPrefix("this session"): return "Object has been deleted or invalidated"
         case .objectDeleted where !message.contains("deleted or invalidated"):
             return "Object has been deleted or invalidated"
         case .frozen where message.hasPrefix("cannot write"):
