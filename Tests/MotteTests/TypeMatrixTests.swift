@@ -1,0 +1,198 @@
+// Every type through the steps of the matrix, and those steps that only some types take: orders, totals, primary keys.
+import Foundation
+import Motte
+import Testing
+
+extension TypeMatrix where T.PersistedType: SortableType {
+    func sorting() {
+        step("sorted") { held in
+            try realm.write {
+                realm.deleteAll()
+                for (index, sample) in T.samples.enumerated() {
+                    let value: [String: Any] = ["id": 9 - index, "value": sample, "list": Array(T.samples.reversed())]
+                    realm.create(SampleHolder<T>.self, value: value)
+                }
+            }
+            let all = realm.objects(SampleHolder<T>.self)
+            held(all.sorted(byKeyPath: "value").map(\.value) == T.samples)
+            held(all.sorted(by: \.value, ascending: false).map(\.value) == T.samples.reversed())
+            held(Array(all[0].list.sorted()) == T.samples)
+            held(all[0].list.distinct().count == T.samples.count)
+            held(all.sectioned(by: \.value, ascending: false).allKeys == T.samples.reversed())
+        }
+    }
+}
+
+extension TypeMatrix where T.PersistedType: MinMaxType {
+    func extremes() {
+        step("least and greatest") { held in
+            let value: [String: Any] = ["id": 0, "value": T.samples[0]]
+            let holder = SampleHolder<T>(value: value)
+            holder.list.append(objectsIn: T.samples)
+            holder.set.insert(objectsIn: T.samples)
+            for (index, sample) in T.samples.enumerated() { holder.map["k\(index)"] = sample }
+            let (low, high) = (T.samples[0], T.samples[T.samples.count - 1])
+            func extremes(line: Int = #line) {
+                held(holder.list.min() == low, line: line)
+                held(holder.list.max() == high, line: line)
+                held(holder.set.min() == low, line: line)
+                held(holder.set.max() == high, line: line)
+                held(holder.map.min() == low, line: line)
+                held(holder.map.max() == high, line: line)
+            }
+            extremes()
+            try realm.write {
+                realm.deleteAll()
+                realm.add(holder)
+                for (index, sample) in T.samples.enumerated() {
+                    realm.create(SampleHolder<T>.self, value: ["id": 1 + index, "value": sample, "optional": sample])
+                }
+            }
+            let all = realm.objects(SampleHolder<T>.self)
+            let least: T? = all.min(ofProperty: "value")
+            let greatest: T? = all.max(ofProperty: "optional")
+            let none: T? = all.filter("id > 99").max(of: \.value)
+            extremes()
+            held(least == low)
+            held(greatest == high)
+            held(none == nil)
+            held(all.min(of: \.value) == low)
+        }
+    }
+}
+
+extension TypeMatrix where T.PersistedType: AddableType {
+    func sums() {
+        step("sums") { held in
+            let all = realm.objects(SampleHolder<T>.self)
+            let loose = SampleHolder<T>()
+            loose.list.append(objectsIn: T.samples)
+            guard let holder = all.filter("id == 0").first else { return held(false) }
+            let mean: Double? = holder.list.average()
+            let looseMean: Double? = loose.list.average()
+            let none: Double? = SampleHolder<T>().list.average()
+            let total: Double = all.filter("id > 0").sum(ofProperty: "value")
+            held(holder.list.sum() == loose.list.sum())
+            held(holder.set.sum() == loose.list.sum())
+            held(holder.map.sum() == loose.list.sum())
+            held(mean != nil && mean == looseMean)
+            held(none == nil)
+            held(abs(total - (mean ?? 0) * Double(T.samples.count)) <= abs(total) * 1e-6)
+        }
+    }
+}
+
+/// By the type's key, as itself and in its stored form.
+private func keys<T: Sampled>(_ type: T.Type) throws where T.PersistedType: _PrimaryKey {
+    let realm = try makeRealm([SampleKeyed<T>.self])
+    let messages = try misuses {
+        try realm.write {
+            for (index, form) in T.storedForms.enumerated() {
+                realm.create(SampleKeyed<T>.self, value: ["key": form, "note": "\(index)"])
+            }
+            for (sample, form) in zip(T.samples, T.storedForms) {
+                realm.create(SampleKeyed<T>.self, value: ["key": sample], update: .modified)
+                realm.create(SampleKeyed<T>.self, value: ["key": form], update: .all)
+                realm.add(SampleKeyed<T>(value: ["key": sample, "note": "again"]), update: .modified)
+            }
+        }
+        let all = realm.objects(SampleKeyed<T>.self)
+        #expect(all.count == T.samples.count && all.map(\.key) == T.samples, "\(T.self)")
+        for sample in T.samples {
+            let found = realm.object(ofType: SampleKeyed<T>.self, forPrimaryKey: sample)
+            #expect(found?.key == sample && found?.note == "again", "\(T.self)")
+            #expect(found?.hashValue == all.where { $0.key == sample }.first?.hashValue, "\(T.self)")
+        }
+    }
+    #expect(messages.isEmpty, "\(T.self): \(messages)")
+    let again = try misuses {
+        try realm.write { () -> Void in realm.create(SampleKeyed<T>.self, value: ["key": T.samples[0]]) }
+    }
+    #expect(again.count == 1, "\(T.self)")
+}
+
+@Suite struct TypeMatrixTests {
+    private static func all<Base: SampledBase>(_ base: Base.Type) throws {
+        try TypeMatrix<Base>().run()
+        try TypeMatrix<WrappedSample<Base>>().run()
+        try TypeMatrix<FailingSample<Base>>().run()
+    }
+
+    private static func sorted<Base: SampledBase & SortableType>(_ base: Base.Type) throws {
+        try TypeMatrix<Base>().sorting()
+        try TypeMatrix<WrappedSample<Base>>().sorting()
+        try TypeMatrix<FailingSample<Base>>().sorting()
+    }
+
+    private static func ordered<Base: SampledBase & MinMaxType>(_ base: Base.Type) throws {
+        try TypeMatrix<Base>().extremes()
+        try TypeMatrix<WrappedSample<Base>>().extremes()
+        try TypeMatrix<FailingSample<Base>>().extremes()
+    }
+
+    private static func added<T: Sampled>(_ type: T.Type) throws
+    where T.PersistedType: MinMaxType, T.PersistedType: AddableType {
+        let matrix = try TypeMatrix<T>()
+        matrix.extremes()
+        matrix.sums()
+    }
+
+    private static func number<Base: SampledBase & SortableType & MinMaxType & AddableType>(_ base: Base.Type) throws {
+        try sorted(base)
+        try added(Base.self)
+        try added(WrappedSample<Base>.self)
+        try added(FailingSample<Base>.self)
+    }
+
+    private static func keyed<Base: SampledBase & _PrimaryKey>(_ base: Base.Type) throws {
+        try keys(Base.self)
+        try keys(WrappedSample<Base>.self)
+        try keys(FailingSample<Base>.self)
+    }
+
+    static let bases: [any SampledBase.Type] = [
+        Int.self, Int8.self, Int16.self, Int32.self, Int64.self, Float.self, Double.self, CGFloat.self, String.self,
+        Data.self, Date.self, UUID.self, ObjectId.self, Decimal128.self,
+    ]
+
+    @Test(arguments: bases.indices) func everywhere(_ index: Int) throws { try Self.all(Self.bases[index]) }
+
+    @Test func boolsAndEnumsEverywhere() throws {
+        try TypeMatrix<Bool>().run()
+        try TypeMatrix<WrappedSample<Bool>>().run()
+        try TypeMatrix<NumberCase>().run()
+        try TypeMatrix<TextCase>().run()
+    }
+
+    @Test func inOrder() throws {
+        try Self.number(Int.self)
+        try Self.number(Int8.self)
+        try Self.number(Int16.self)
+        try Self.number(Int32.self)
+        try Self.number(Int64.self)
+        try Self.number(Float.self)
+        try Self.number(Double.self)
+        try Self.number(CGFloat.self)
+        try Self.number(Decimal128.self)
+        try Self.sorted(String.self)
+        try Self.sorted(Data.self)
+        try Self.sorted(Date.self)
+        try Self.ordered(Date.self)
+        try TypeMatrix<NumberCase>().sorting()
+        try TypeMatrix<TextCase>().sorting()
+        try TypeMatrix<NumberCase>().extremes()
+    }
+
+    @Test func asPrimaryKeys() throws {
+        try Self.keyed(Int.self)
+        try Self.keyed(Int8.self)
+        try Self.keyed(Int16.self)
+        try Self.keyed(Int32.self)
+        try Self.keyed(Int64.self)
+        try Self.keyed(String.self)
+        try Self.keyed(UUID.self)
+        try Self.keyed(ObjectId.self)
+        try keys(NumberCase.self)
+        try keys(TextCase.self)
+    }
+}
