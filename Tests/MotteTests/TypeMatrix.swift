@@ -112,7 +112,9 @@ struct TypeMatrix<T: Sampled> {
         }
         step("unmanaged") { held in isFilled(filled(1), held) }
         step("unmanaged from values") { held in isFilled(SampleHolder<T>(value: dictionary(1, T.samples)), held) }
-        step("unmanaged from stored forms") { held in isFilled(SampleHolder<T>(value: dictionary(1, T.storedForms)), held) }
+        step("unmanaged from stored forms") { held in
+            isFilled(SampleHolder<T>(value: dictionary(1, T.storedForms)), held)
+        }
         step("unmanaged from an object") { held in isFilled(SampleHolder<T>(value: filled(1)), held) }
         step("unmanaged descriptions") { held in
             let holder = filled(1)
