@@ -15,9 +15,14 @@ TOOL = pathlib.Path(__file__).parents[2] / "build" / "tool" / "motte"
 PEOPLE = 'id,name,age,when\n1,Ada,36,2013-01-01T10:00:00Z\n2,"Bob ""B"", jr",NA,2013-01-02T10:00:00Z\n'
 
 
+FOREIGN = re.compile(r"motte_\w|MOTTE_E|Realm\(|isValid|try!|\bsessions?\b|\brealms?\b|mapSizeBytes|\bhandle\b|NULL")
+
+
 def motte(*arguments: object, expect: int = 0) -> str:
     done = subprocess.run([str(TOOL), *map(str, arguments)], capture_output=True, text=True, timeout=60)
     assert done.returncode == expect, done.stderr + done.stdout
+    # What goes wrong is said in the words of the command line.
+    assert not FOREIGN.search(done.stderr), done.stderr
     return done.stdout if expect == 0 else done.stderr
 
 

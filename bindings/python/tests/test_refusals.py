@@ -172,6 +172,10 @@ def test_lists_are_arguments(db: motte.Database) -> None:
         dogs[0].owner = ada
     assert [dog.name for dog in dogs.where("owner IN $0", [ada, None]).limit(2)] == ["dog 0", "dog 1"]
     assert list(ada.scores.where("self IN $0", [4])) == [4]
+    for asked in (Person(name="new"), [ada, Person(name="new")]):
+        with pytest.raises(errors.InvalidArgumentError, match="in no database yet"), db.write():
+            dogs.where("owner IN $0", asked)
+    assert db.count(Person) == 1
     for wrong in (3, "x", None):
         with pytest.raises(errors.QueryArgumentError, match=r"\$0 must be a list"):
             dogs.where("age IN $0", wrong)

@@ -15,6 +15,8 @@ _RULES = [(re.compile(pattern), words) for pattern, words in (
     (r"the handle is ([\w ]+), wanted is ([\w ]+)", r"this is \1, wanted is \2"),
     (r"; pass NULL$", "; give None"),
     (r"; use MOTTE_PROP_SELF$", "; name no property"),
+    (r"^The number is not a handle of this library\.", "This is nothing of this library."),
+    (r"^The handle\b", "This"),
     (r"^the handle is NULL$", "there is nothing to call this for"),
     (r"; realms, objects and collections can$", "; databases, objects and collections can"),
     (r"\b(is|are) NULL\b", r"\1 missing"),

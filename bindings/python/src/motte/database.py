@@ -327,7 +327,11 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
 
     def _arguments(self, values: Sequence[Any]) -> Values:
         """The arguments of a query: several values are a list, for IN and BETWEEN, and a shape is its text."""
-        return self._encoded([query.argument(value) for value in values])
+        given = [query.argument(value) for value in values]
+        for instance in loose.models_in(given):
+            # Asking about an object does not store it.
+            self._link(instance)
+        return self._encoded(given)
 
     def _encode(self, encoded: Values, value: Any, type_: Optional[int]) -> None:
         for each in loose.models_in(value):

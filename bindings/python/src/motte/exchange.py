@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union, cast
 
 from . import _callbacks, errors, query
+from ._atomic import atomically
 from ._config import Progress, sized, take_text
 from ._convert import utf8
 from ._ffi import NULL, ffi, lib
@@ -126,7 +127,8 @@ def _imported(
         delimiter=_delimiter(delimiter), batch_rows=batch_rows, commit_every=commit_every)
     class_id = lib.MOTTE_CLASS_ANY if model is None else database._row_of(model).class_id
     counts = sized("motte_import_counts")
-    with _writing(database):
+    # What was committed on the way stays.
+    with _writing(database), nullcontext() if commit_every else atomically(database):
         _callbacks.check_calling(lib.motte_import(
             database._realm.handle, class_id, options.struct, *_callbacks.progress(progress), counts))
     return ImportCounts(int(counts.created), int(counts.updated))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, MutableSequence
 from typing import Any, TypeVar, Union, overload
 
 from . import errors
+from ._atomic import atomic, atomic_objects, atomically
 from ._convert import LINK, Values
 from .model import is_loose_embedded
 from .results import InPlace, plain
@@ -32,6 +33,7 @@ class List(InPlace[T], MutableSequence[T]):
     def __setitem__(self, index: int, value: T) -> None: ...
     @overload
     def __setitem__(self, index: slice, value: Iterable[T]) -> None: ...
+    @atomic_objects
     def __setitem__(self, index: Union[int, slice], value: Any) -> None:
         count = len(self)
         if not isinstance(index, slice):
@@ -56,11 +58,11 @@ class List(InPlace[T], MutableSequence[T]):
         positions = range(first, end, step)
         if len(new) != len(positions):
             raise ValueError(f"{len(new)} values cannot take {len(positions)} places")
-        if not self._embeds(new):
-            self._encode(new)
-        for position, element in zip(positions, new):
-            self[position] = element
+        with atomically(self._database):
+            for position, element in zip(positions, new):
+                self[position] = element
 
+    @atomic
     def __delitem__(self, index: Union[int, slice]) -> None:
         self._database._check_task()
         count = len(self)
@@ -75,6 +77,7 @@ class List(InPlace[T], MutableSequence[T]):
         for position in sorted(range(first, end, step), reverse=True):
             self._coll.list_remove(position)
 
+    @atomic_objects
     def insert(self, index: int, value: T) -> None:
         count = len(self)
         position = max(0, index + count) if index < 0 else min(index, count)
@@ -83,12 +86,14 @@ class List(InPlace[T], MutableSequence[T]):
         else:
             self._coll.list_insert(position, self._encode([value]))
 
+    @atomic_objects
     def append(self, value: T) -> None:
         if self._embeds([value]):
             self.insert(len(self), value)
         else:
             self._coll.list_append(self._encode([value]))
 
+    @atomic_objects
     def extend(self, values: Iterable[T]) -> None:
         new = list(values)
         if self._embeds(new):
@@ -108,6 +113,7 @@ class List(InPlace[T], MutableSequence[T]):
         self.extend(values)
         return self
 
+    @atomic
     def assign(self, values: Iterable[T], *, only_differences: bool = False) -> None:
         """Replaces the elements; with `only_differences`, positions that hold equal elements are left alone."""
         if not only_differences or isinstance(values, (str, bytes)) or not isinstance(values, Iterable):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import errors
+from ._atomic import atomically
 from ._convert import LINK, MIXED, Link, Values
 from ._ffi import lib
 from .model import EmbeddedModel, Model, is_loose_embedded, store
@@ -106,29 +107,22 @@ def add_loose(database: Database, instances: Iterable[Any], policy: str = "error
     if not found:
         return
     loose = Loose(found, policy)
-    created: list[tuple[Row, int]] = []
-    try:
+    with atomically(database):
         for identity, instance in found.items():
-            loose.keys[identity] = create(database, instance, loose, created)
+            loose.keys[identity] = create(database, instance, loose)
         for identity, instance in found.items():
             connect(database, instance, loose.keys[identity], loose)
-    except BaseException:
-        for row, key in created:
-            database._realm.row_delete(row.class_id, [key])
-        raise
-    for identity, instance in found.items():
-        store(instance, database._row_of(type(instance)), loose.keys[identity], database._write)
+        for identity, instance in found.items():
+            store(instance, database._row_of(type(instance)), loose.keys[identity], database._write)
 
 
-def create(database: Database, instance: Model, loose: Loose, created: list[tuple[Row, int]]) -> int:
+def create(database: Database, instance: Model, loose: Loose) -> int:
     row = database._row_of(type(instance))
     props, values = plain_values(database, row, instance, loose)
     flags = policy_flags(loose.policy) if row.primary_key is not None else policy_flags("error")
     key, is_new = database._realm.row_create(row.class_id, props, values, flags)
-    if is_new:
-        created.append((row, key))
-        if database._write is not None:
-            database._write._made(row.class_id, key)
+    if is_new and database._write is not None:
+        database._write._made(row.class_id, key)
     return key
 
 
@@ -172,15 +166,15 @@ def embed(database: Database, instance: Any, place: Callable[[], int], loose: Op
     if not is_loose_embedded(instance):
         raise errors.WrongTypeError(f"a new object of an embedded class is wanted, not {instance!r:.60}")
     row = database._row_of(type(instance))
-    if loose is None:
-        add_loose(database, [instance])
-        loose = Loose({}, "error")
-    # Values that do not fit are found before anything is deleted.
-    props, values = plain_values(database, row, instance, loose)
-    key = place()
-    database._realm.row_set(row.class_id, key, props, values)
-    connect(database, instance, key, loose)
-    store(instance, row, key, database._write)
+    with atomically(database):
+        if loose is None:
+            add_loose(database, [instance])
+            loose = Loose({}, "error")
+        props, values = plain_values(database, row, instance, loose)
+        key = place()
+        database._realm.row_set(row.class_id, key, props, values)
+        connect(database, instance, key, loose)
+        store(instance, row, key, database._write)
 
 
 def update_embedded(database: Database, instance: Any, known: Link, loose: Loose) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequenc
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, TypeVar
 
 from . import errors, query
+from ._atomic import atomic, atomic_objects
 from ._coll import Coll
 from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
 from ._members import checked_member
@@ -57,6 +58,7 @@ class Map(MutableMapping[str, V]):
         element: V = value
         return element
 
+    @atomic_objects
     def __setitem__(self, key: str, value: V) -> None:
         if self._type == LINK and is_loose_embedded(value):
             self._database._embed(value, lambda: self._coll.embedded_put(key))
@@ -72,6 +74,7 @@ class Map(MutableMapping[str, V]):
         self._database._check_task()
         self._coll.clear()
 
+    @atomic_objects
     def update(self, *others: Any, **more: Any) -> None:
         """Sets the values of several keys, all or none."""
         entries = dict(*others, **more)
@@ -81,6 +84,7 @@ class Map(MutableMapping[str, V]):
         elif entries:
             self._coll.map_put_many(list(entries), self._encode(entries.values()))
 
+    @atomic
     def assign(self, values: Mapping[str, Any], *, only_differences: bool = False) -> None:
         """Replaces the whole content; keys that are in both keep their place and get the new value."""
         if not isinstance(values, Mapping):

@@ -353,10 +353,19 @@ def maker(row: Row, write: Optional[Write]) -> Callable[[int], Any]:
 
 def store(instance: Model, row: Row, key: int, write: Optional[Write]) -> None:
     """Makes a loose object a stored one."""
+    if row.database._stored is not None:
+        row.database._stored.append((instance, instance._values))
     _set_row(instance, row)
     _set_key(instance, key)
     _set_write(instance, write)
     _set_values(instance, {})
+
+
+def unstore(instance: Model, values: dict[str, Any]) -> None:
+    """Makes it loose again, where storing it has been undone."""
+    _set_row(instance, None)
+    _set_write(instance, None)
+    _set_values(instance, values)
 
 
 def _loose(cls: type[Model], values: dict[str, Any]) -> Model:

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import errors
+from ._atomic import atomically
 from ._convert import (
     BINARY, BOOL, DECIMAL, DECODERS, DOUBLE, EPOCH, FLOAT, IN_PLACE, INT, INVERSE, LINK, MIXED, OBJECT_ID,
     PLACE_DECODERS, STRING, TIMESTAMP, UUID, Values,
@@ -184,12 +185,17 @@ class Row:
             raise AttributeError(f"{self.model.__name__}.{name} is computed and cannot be assigned")
         if not bound.declared.is_plain:
             coll = self.realm.row_coll(self.class_id, key, bound.info.id)
-            collection(self.database, coll, bound.declared).assign(value)
+            with atomically(self.database):
+                collection(self.database, coll, bound.declared).assign(value)
             return
         if isinstance(value, EmbeddedModel) and value._row is None:
             self.database._embed(value, lambda: self.realm.row_embed(self.class_id, key, bound.info.id))
             return
-        self.realm.row_set(self.class_id, key, [bound.info.id], self.encoded([bound], [value]))
+        if bound.declared.type not in (LINK, MIXED):
+            self.realm.row_set(self.class_id, key, [bound.info.id], self.encoded([bound], [value]))
+            return
+        with atomically(self.database):
+            self.realm.row_set(self.class_id, key, [bound.info.id], self.encoded([bound], [value]))
 
     def _deleted(self) -> errors.Error:
         return errors.ObjectDeletedError(

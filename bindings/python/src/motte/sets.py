@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
 from . import _coll
+from ._atomic import atomic, atomic_objects
 from .results import Collection, InPlace, plain
 
 T = TypeVar("T")
@@ -23,6 +24,7 @@ class Set(InPlace[T], MutableSet[T]):
 
     # -------------------------------------------------------------------------------------------- changing
 
+    @atomic_objects
     def add(self, value: T) -> None:
         self._coll.set_insert(self._encode([value]))
 
@@ -35,6 +37,7 @@ class Set(InPlace[T], MutableSet[T]):
         if not self._coll.set_remove(self._database._encoded([value], [self._type])):
             raise KeyError(value)
 
+    @atomic
     def pop(self) -> T:
         """Removes the lowest element and gives it."""
         if not len(self):
@@ -47,10 +50,12 @@ class Set(InPlace[T], MutableSet[T]):
         self._database._check_task()
         self._coll.clear()
 
+    @atomic
     def update(self, *others: Iterable[T]) -> int:
         """Adds the elements of the others and tells how many were new."""
         return sum(self._coll.set_insert_many(self._encode(other)) for other in others)
 
+    @atomic
     def assign(self, values: Iterable[T], *, only_differences: bool = False) -> None:
         """Replaces the elements. Those that stay are left alone in any case."""
         self._coll.assign(self._encode(values))
@@ -64,23 +69,27 @@ class Set(InPlace[T], MutableSet[T]):
             return self
         return None
 
-    def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
+    @atomic
+    def __ior__(self, other: Any) -> Any:
         if self._combined(other, _coll.UNION) is None:
             self.update(other)
         return self
 
-    def __iand__(self, other: Any) -> Any:  # type: ignore[misc]
+    @atomic
+    def __iand__(self, other: Any) -> Any:
         if self._combined(other, _coll.INTERSECT) is None:
             self.assign(set(self) & set(other))
         return self
 
-    def __isub__(self, other: Any) -> Any:  # type: ignore[misc]
+    @atomic
+    def __isub__(self, other: Any) -> Any:
         if self._combined(other, _coll.SUBTRACT) is None:
             for value in other:
                 self.discard(value)
         return self
 
-    def __ixor__(self, other: Any) -> Any:  # type: ignore[misc]
+    @atomic
+    def __ixor__(self, other: Any) -> Any:
         if self._combined(other, _coll.DIFFER) is None:
             self.assign(set(self) ^ set(other))
         return self

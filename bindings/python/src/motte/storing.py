@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Union, cast
 
 from . import errors, loose
+from ._atomic import atomic
 from ._columns import Column, column, mixed_column
 from ._convert import MIXED, Values
 from ._members import checked_member
@@ -22,6 +23,7 @@ M = TypeVar("M", bound=Model)
 
 
 class Storing:
+    @atomic
     def add(self, instance: M, *, update: bool = False) -> M:
         """Stores a new object, and the new objects it links to; gives it back, stored.
 
@@ -38,6 +40,7 @@ class Storing:
         db._add_loose([instance], "all" if update else "error")
         return instance
 
+    @atomic
     def upsert(self, instance: M, *, policy: str = "modified") -> M:
         """Stores an object, or takes over the one with its primary key; so for the new objects it links to.
 
@@ -54,11 +57,13 @@ class Storing:
         db._add_loose([instance], policy)
         return instance
 
+    @atomic
     def upsert_all(self, instances: Iterable[M], *, policy: str = "modified") -> list[M]:
         """upsert() for many."""
         db = cast("Database", self)
         return [db.upsert(instance, policy=policy) for instance in instances]
 
+    @atomic
     def create_or_update(self, model: type[M], *, policy: str = "modified", **values: Any) -> M:
         """The object with the primary key among `values`, new or not, with these values; others stay as they are."""
         db = cast("Database", self)
@@ -79,6 +84,7 @@ class Storing:
         made: M = db._object(row.class_id, key)
         return made
 
+    @atomic
     def add_all(self, instances: Iterable[M], *, update: bool = False) -> list[M]:
         """add() for many, fast where they are new, of one class, and without lists."""
         db = cast("Database", self)
@@ -89,6 +95,7 @@ class Storing:
         db._add_loose(made, "all" if update else "error")
         return made
 
+    @atomic
     def update(self, instance: M, **values: Any) -> M:
         """Assigns several properties at once, all or none; gives the object back. Lists are assigned by themselves."""
         db = cast("Database", self)
@@ -103,6 +110,7 @@ class Storing:
         db._realm.row_set(row.class_id, db._link(instance).key, [bound.info.id for bound in bounds], encoded)
         return instance
 
+    @atomic
     def insert_columns(self, model: type[Model], columns: Mapping[str, Any], *, policy: str = "error") -> array[int]:
         """Many new objects of one class from one sequence per property: lists, arrays, NumPy arrays. All or none.
 
@@ -153,6 +161,7 @@ class Storing:
         count = objects.count()
         return objects.keys(count - 1, 1)[0] + 1 if count else 0
 
+    @atomic
     def insert_rows(self, model: type[Model], names: Sequence[str], rows: Iterable[Sequence[Any]], *,
                     policy: str = "error") -> array[int]:
         """insert_columns() from rows of values."""
@@ -165,6 +174,7 @@ class Storing:
         columns: Iterable[Sequence[Any]] = zip(*made) if made else ((),) * len(names)
         return db.insert_columns(model, dict(zip(names, columns)), policy=policy)
 
+    @atomic
     def delete(self, what: Union[Model, Collection[Any], Iterable[Model]]) -> int:
         """Deletes an object, all objects of a collection, or several objects; tells how many there were."""
         db = cast("Database", self)
