@@ -17,6 +17,7 @@ _RULES = [(re.compile(pattern), words) for pattern, words in (
     (r"; use MOTTE_PROP_SELF$", "; name no property"),
     (r"^The number is not a handle of this library\.", "This is nothing of this library."),
     (r"^The handle\b", "This"),
+    (r"^struct_size is not set to the size of the struct\.", "A struct has another size than the library's."),
     (r"^the handle is NULL$", "there is nothing to call this for"),
     (r"; realms, objects and collections can$", "; databases, objects and collections can"),
     (r"\b(is|are) NULL\b", r"\1 missing"),
@@ -26,7 +27,7 @@ _RULES = [(re.compile(pattern), words) for pattern, words in (
     (r"; see whether it is valid before$", "; ask is_valid before"),
 )]
 #: Most messages have none of these.
-_MARKS = re.compile(r"realm|session|handle|NULL|MOTTE_|motte_|release|valid before", re.IGNORECASE)
+_MARKS = re.compile(r"realm|session|handle|NULL|struct_|MOTTE_|motte_|release|valid before", re.IGNORECASE)
 
 
 def of_python(message: str) -> str:
