@@ -255,6 +255,26 @@ import Testing
         try open(scratch.path()).commitNext(batch)
     }
 
+    /// The pages that did not fit any more lie behind the memory that describes pages: nothing of them is to be undone.
+    @Test(arguments: [(8, 1 << 20), (9, 1 << 20), (12, 1 << 20), (40, 1 << 20), (1, 9 << 20), (9_000, 1_000)])
+    func aFullMapLeavesEverythingAsItWas(_ count: Int, _ size: Int) throws {
+        let scratch = try Scratch()
+        let store = try open(scratch.path()) { $0.mapSizeBytes = 8 << 20 }
+        try store.commitNext([("a", [1])])
+        var batch = PageBatch()
+        for index in 0 ..< count {
+            batch.put([1, UInt8(index >> 8), UInt8(index & 0xFF)], [UInt8](repeating: 1, count: size))
+        }
+        for _ in 0 ..< 3 {
+            let error = try failure { try store.commitNext(batch) }
+            #expect(error.code == .mapFull)
+            #expect(try store.snapshot().version == Version(1))
+        }
+        try store.commitNext([("b", [2])])
+        #expect(try store.snapshot().version == Version(2))
+        store.close()
+    }
+
     @Test(arguments: StoreForm.files)
     func aSecondCopyOfTheLibraryIsFound(_ form: StoreForm) throws {
         let scratch = try Scratch()
