@@ -224,6 +224,26 @@ def test_exports_are_whole(db: motte.Database, tmp_path: pathlib.Path) -> None:
     assert len(path.read_text().splitlines()) == 30_001
 
 
+@promises(DOCUMENT, "A text never replaces a database.")
+def test_databases_are_not_replaced(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "people.motte"
+    with motte.open(path, schema=SCHEMA) as db:
+        read(db, '{"id": 1}')
+        for export in (lambda: db.export_json(path), lambda: db.export_csv(path, db.model("Person"))):
+            with pytest.raises(errors.InvalidArgumentError, match="is a database"):
+                export()
+    # Of whatever name, and with its head gone, as a file that is to be salvaged may be.
+    other = path.rename(tmp_path / "people.db")
+    for damage in (0, 4096):
+        data = other.read_bytes()
+        other.write_bytes(bytes(damage) + data[damage:])
+        if damage:
+            (tmp_path / "people.db-shared").touch()
+        with pytest.raises(errors.InvalidArgumentError, match="is a database"):
+            motte.salvage(other, other)
+        assert other.read_bytes() == bytes(damage) + data[damage:]
+
+
 @promises(DOCUMENT, "`error` (the default), `modified` (what differs is written) or `all` (what is given is written)",
           "Properties that the text does not name get their defaults in new objects and stay as they are in others.",
           "An import is one transaction, all or nothing", "Embedded objects are replaced; with `modified` the one "

@@ -99,12 +99,15 @@ package enum OutputFile {
         guard fchmod(descriptor, facts.st_mode & 0o777) == 0 else { throw failure(path) }
     }
 
-    /// Whoever names a database as the place of a text has mixed up two names.
+    /// Whoever names a database as the place of a text has mixed up two names. One with a damaged head is known by its
+    /// name or by what lies beside it: who salvages it into itself would lose everything.
     private static func checkIsNoDatabase(_ path: String) throws(DatabaseError) {
-        guard try Session.isDatabase(path) else { return }
+        let seemsOne =
+            path.utf8.suffix(6).elementsEqual(".motte".utf8) || access(path + "-shared", F_OK) == 0
+            || access(path + "-lock", F_OK) == 0
+        guard try seemsOne || Session.isDatabase(path) else { return }
         throw DatabaseError(
-            .invalidArgument, "'\(path)' is a Motte database, which is not replaced by a text; choose another name",
-            path: path)
+            .invalidArgument, "'\(path)' is a Motte database, which no text replaces; name another file", path: path)
     }
 
     private static func append(
