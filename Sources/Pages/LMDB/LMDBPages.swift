@@ -81,6 +81,7 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
     override var header: FileHeader {
         get throws(DatabaseError) {
             let snapshot = try snapshot()
+            defer { withExtendedLifetime(snapshot) {} }
             guard let record = try snapshot.get(FileHeader.key) else {
                 throw .corrupted("the header record is missing")
             }

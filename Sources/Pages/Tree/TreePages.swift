@@ -121,7 +121,11 @@ final class TreePages: SharedPages, @unchecked Sendable {
 
     override var header: FileHeader {
         get throws(DatabaseError) {
-            guard let record = try snapshot().get(FileHeader.key) else {
+            // Kept until the record is decoded: it may lie in the snapshot's part of the journal, which a commit of
+            // another thread changes in place as soon as nobody shows it.
+            let snapshot = try snapshot()
+            defer { withExtendedLifetime(snapshot) {} }
+            guard let record = try snapshot.get(FileHeader.key) else {
                 throw .corrupted("the header record is missing")
             }
             return try FileHeader(decoding: record.bytes, path: path)
