@@ -10,7 +10,7 @@ command -v swift > /dev/null || fail "swift is not on PATH; install Swift 6.3 fr
 
 # ------------------------------------------------------------------------------------------------ packages
 packages=(
-    git make gcc g++ binutils cmake pkg-config liblmdb-dev libsqlite3-dev libssl-dev libffi-dev python3-dev
+    git make gcc g++ binutils cmake pkg-config liblmdb-dev libsqlite3-dev libssl-dev libffi-dev python3-dev valgrind
     python3-venv)
 if command -v dpkg-query > /dev/null && command -v apt-get > /dev/null; then
     missing=()

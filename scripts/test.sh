@@ -21,6 +21,7 @@ plan=(
     "unit:2:Swift unit and property tests of the optimised build"
     "c:2:header gates, C tests, C example, conformance in C (CTest)"
     "python:3:pip install, Python tests, conformance in Python over both page stores"
+    "memory:2:C tests under valgrind: what the library lends, handed back to it; callbacks"
     "tidy:1:floors, names, exports, error numbers, documents, promises"
     "crash:2:kill -9 with two processes, order of writes and flushes, over both page stores"
     "demo:6:the flights, every printed number recomputed without Motte; every operation on a whole file, on that one"
@@ -77,6 +78,17 @@ stage_python() {
     "$python" -m pytest -q bindings/python/tests Tests/Tool Tests/FileFormat Tests/Documents
     # Files of the other form behave the same.
     MOTTE_PAGER=lmdb "$python" -m pytest -q bindings/python/tests/test_conformance.py
+}
+
+# The release library in one piece: use of memory that was given up, by tests that hand back what was lent.
+stage_memory() {
+    cmake -S . -B build/ctest -DCMAKE_BUILD_TYPE=Debug -DMOTTE_PREBUILT="$root/build/library" -DMOTTE_BUILD_TOOL=OFF
+    cmake --build build/ctest -j "$jobs"
+    local test
+    for test in own_views callbacks; do
+        valgrind --quiet --error-exitcode=9 --num-callers=16 \
+            "$(find build/ctest -name "motte_$test" -type f -perm -u+x)"
+    done
 }
 
 stage_crash() {
