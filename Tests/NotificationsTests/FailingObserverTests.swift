@@ -157,7 +157,7 @@ private func refusal() -> DatabaseError { DatabaseError(.callback, "this one fai
             }
             if fails { throw refusal() }
         }
-        try? session.refresh()
+        _ = try? session.refresh()
         try other.inWrite { try other.add("Person", ["id": .int(1)]) }
         #expect(errorCode { try session.beginWrite() } == .callback)
         #expect(!session.isInWrite)
