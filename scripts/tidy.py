@@ -553,7 +553,7 @@ def test_names():
             suites = re.findall(r"\b(?:struct|class|extension|enum|actor) (\w+)", text)
             for function in re.findall(r"\bfunc `?(\w+)", text):
                 names |= {function, *(f"{suite}.{function}" for suite in suites)}
-            names |= set(suites) | set(re.findall(r'FuzzTarget\(name: "(\w+)"', text))
+            names |= set(suites) | set(re.findall(r'FuzzTarget\(\s*name: "(\w+)"', text))
         elif path.suffix == ".py":
             functions = re.findall(r"(?m)^def (\w+)", text)
             names |= {*functions, *(f"{path.name}::{function}" for function in functions)}

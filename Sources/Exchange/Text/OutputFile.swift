@@ -105,7 +105,8 @@ package enum OutputFile {
         let seemsOne =
             path.utf8.suffix(6).elementsEqual(".motte".utf8) || access(path + "-shared", F_OK) == 0
             || access(path + "-lock", F_OK) == 0
-        guard try seemsOne || Session.isDatabase(path) else { return }
+        let isOne = try Session.isDatabase(path)
+        guard seemsOne || isOne else { return }
         throw DatabaseError(
             .invalidArgument, "'\(path)' is a Motte database, which no text replaces; name another file", path: path)
     }

@@ -290,6 +290,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
             try write(&commit, after: root)
         } catch {
             commit.abandon()
+            giveBackFailed(after: known)
             throw error
         }
         self.state = commit.next
@@ -412,6 +413,20 @@ final class TreePages: SharedPages, @unchecked Sendable {
         do throws(DatabaseError) {
             seenEnd = try disk.byteCount()
             guard seenEnd - needed > slack else { return }
+            try disk.resize(to: needed)
+            seenEnd = needed
+        } catch {
+            return
+        }
+    }
+
+    /// What a failed commit wrote behind the pages in use leaves the file: a full disk would stay full of it, and refuse
+    /// the smallest commit. A failure costs space.
+    private func giveBackFailed(after known: TreeVersion) {
+        guard !isPoisoned, durable == known.version else { return }
+        let needed = known.root.pageCount * image.pageBytes
+        do throws(DatabaseError) {
+            guard try disk.byteCount() > needed else { return }
             try disk.resize(to: needed)
             seenEnd = needed
         } catch {
