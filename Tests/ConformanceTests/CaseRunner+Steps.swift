@@ -4,6 +4,7 @@ import MotteLiveObjects
 import MotteNotifications
 import MotteQueryEngine
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 
 extension CaseRunner {
@@ -57,7 +58,10 @@ extension CaseRunner {
             let version = try skipped.isEmpty ? session.commit() : session.commit(skipping: skipped)
             if try session.version != version { throw CaseFailure("the commit's version is not the session's") }
         } else if input.accept("cancel") { try session.cancel() }
-        else if input.accept("savepoint") { savepoints[try input.needName()] = try session.savepoint() }
+        else if input.accept("savepoint") {
+            let name = try input.needName()
+            savepoints[name] = try session.savepoint()
+        }
         else if input.accept("release") { try session.release(try savepoint(&input)) }
         else if input.accept("rollback") { try session.rollBack(to: try savepoint(&input)) }
         else if input.accept("refresh") {
