@@ -86,6 +86,7 @@ extension LinkingObjects: _CollectionValue {
         place.handle = nil
     }
     package var _detachedCopy: [Any] { [] }
+    package func _detach(_ elements: [Any]) {}
     package func _fill(from elements: [Any], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool) {}
     package func _assign(_ value: Any, policy: MotteLiveObjects.UpdatePolicy) {
         misuse("inverse links are computed and cannot be set", .invalidInput)
@@ -107,6 +108,11 @@ extension LinkingObjects: FieldAccess {
     }
     package static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32) {
         read(pointer)._attach(to: object, column)
+    }
+    package static func unbind(at pointer: UnsafeMutableRawPointer) {
+        let place = read(pointer).place
+        place.row = nil
+        place.handle = nil
     }
     package static func record(
         at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int, _ names: KeyPathNames

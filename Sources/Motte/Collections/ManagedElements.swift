@@ -21,6 +21,12 @@ struct ManagedList {
     func insert<Element: RealmCollectionValue>(
         _ elements: some Collection<Element>, at index: Int, policy: MotteLiveObjects.UpdatePolicy = .error
     ) throws(DatabaseError) {
+        try whole(Element.self) { () throws(DatabaseError) in try insertAll(elements, at: index, policy: policy) }
+    }
+
+    private func insertAll<Element: RealmCollectionValue>(
+        _ elements: some Collection<Element>, at index: Int, policy: MotteLiveObjects.UpdatePolicy
+    ) throws(DatabaseError) {
         try requireWrite()
         let count = try live.count()
         guard index >= 0, index <= count else { throw Self.outOfBounds(index, count + 1) }
@@ -43,7 +49,19 @@ struct ManagedList {
         }
     }
 
+    /// Elements that may add objects, or be refused when some are there: then none is.
+    private func whole<Element: RealmCollectionValue>(
+        _ type: Element.Type, _ body: () throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        let kind = Element._shape.type
+        if kind == .link || kind == .mixed { try session.whole(body) } else { try body() }
+    }
+
     func set<Element: RealmCollectionValue>(_ element: Element, at index: Int) throws(DatabaseError) {
+        try whole(Element.self) { () throws(DatabaseError) in try put(element, at: index) }
+    }
+
+    private func put<Element: RealmCollectionValue>(_ element: Element, at index: Int) throws(DatabaseError) {
         try requireWrite()
         let count = try live.count()
         guard index >= 0, index < count else { throw Self.outOfBounds(index, count) }
@@ -102,6 +120,12 @@ struct ManagedList {
 
     /// Makes the list consist of these, which are not its own.
     func assign<Element: RealmCollectionValue>(
+        _ elements: [Element], policy: MotteLiveObjects.UpdatePolicy
+    ) throws(DatabaseError) {
+        try whole(Element.self) { () throws(DatabaseError) in try assignAll(elements, policy: policy) }
+    }
+
+    private func assignAll<Element: RealmCollectionValue>(
         _ elements: [Element], policy: MotteLiveObjects.UpdatePolicy
     ) throws(DatabaseError) {
         try requireWrite()

@@ -125,7 +125,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
             switch state {
             case .managed(let handle):
                 _ = try handle.live.session.requireWrite()
-                try managed(handle.live, handle.session)
+                try handle.session.whole { () throws(DatabaseError) in try managed(handle.live, handle.session) }
             case .unmanaged(var entries):
                 state = .unmanaged([:])
                 defer { state = .unmanaged(entries) }
@@ -241,6 +241,10 @@ extension Map: _MapValue {
     package var _dynamicEntries: [(key: String, value: Any?)] { map { ($0.key._mapKeyText, $0.value._dynamic) } }
     package func _attach(to object: ObjectBase, _ column: UInt32) { state = Map._get(object, column).state }
     package var _detachedCopy: [Any] { entries.map { SingleMapEntry(key: $0.key, value: $0.value) } }
+    package func _detach(_ elements: [Any]) {
+        let entries = elements as? [SingleMapEntry<Key, Value>] ?? []
+        state = .unmanaged(Dictionary(entries.map { ($0.key, $0.value) }) { $1 })
+    }
     package var _isManaged: Bool { _managed != nil }
 
     package func _fill(from elements: [Any], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool) throws(DatabaseError) {

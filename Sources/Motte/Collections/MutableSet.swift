@@ -87,9 +87,11 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         change { elements, members in
             for object in objects where members.insert(object).inserted { elements.append(object) }
         } managed: { set, session throws(DatabaseError) in
-            try session.withEncoder { encoder throws(DatabaseError) in
-                for object in objects { object._encode(encoder) }
-                _ = try set.insert(Array(encoder.checkedRows()))
+            try session.whole { () throws(DatabaseError) in
+                try session.withEncoder { encoder throws(DatabaseError) in
+                    for object in objects { object._encode(encoder) }
+                    _ = try set.insert(Array(encoder.checkedRows()))
+                }
             }
         }
     }
@@ -203,9 +205,11 @@ extension MutableSet: WholeElements {
     ) throws(DatabaseError) {
         guard let set = liveSet, let session = _managed?.session else { return }
         _ = try set.session.requireWrite()
-        try session.withEncoder(policy: policy) { encoder throws(DatabaseError) in
-            for element in elements { element._encode(encoder) }
-            try set.assign(Array(encoder.checkedRows()))
+        try session.whole { () throws(DatabaseError) in
+            try session.withEncoder(policy: policy) { encoder throws(DatabaseError) in
+                for element in elements { element._encode(encoder) }
+                try set.assign(Array(encoder.checkedRows()))
+            }
         }
     }
 }

@@ -44,6 +44,8 @@ package protocol _CollectionValue {
     func _attach(to object: ObjectBase, _ column: UInt32)
     /// Elements that it had before it was attached.
     var _detachedCopy: [Any] { get }
+    /// Makes it an unmanaged one of these again.
+    func _detach(_ elements: [Any])
     /// Writes elements of an unmanaged collection into this managed one.
     func _fill(from elements: [Any], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool) throws(DatabaseError)
     /// Makes it consist of the elements of a collection, array or dictionary.

@@ -13,6 +13,7 @@ package protocol WholeElements: RealmCollection, _CollectionValue, AnyObject {
 
 extension WholeElements {
     package var _detachedCopy: [Any] { _unmanaged }
+    package func _detach(_ elements: [Any]) { _hold(elements as? [Element] ?? []) }
     package var _isManaged: Bool { _managed != nil }
 
     package func _fill(from elements: [Any], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool) throws(DatabaseError) {

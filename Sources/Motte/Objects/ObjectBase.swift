@@ -187,10 +187,14 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
         guard let live, let session else { return }
         attempt { () throws(DatabaseError) in
             _ = try live.session.requireWrite()
-            try session.withEncoder { encoder throws(DatabaseError) in
-                value._encode(encoder)
-                try encoder.withView { view throws(DatabaseError) in try live.set(ColumnKey(column), to: view) }
+            let write = { () throws(DatabaseError) in
+                try session.withEncoder { encoder throws(DatabaseError) in
+                    value._encode(encoder)
+                    try encoder.withView { view throws(DatabaseError) in try live.set(ColumnKey(column), to: view) }
+                }
             }
+            // A mixed value may add objects.
+            if T._shape.type == .mixed { try session.whole(write) } else { try write() }
         }
     }
 
@@ -205,7 +209,9 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
         guard let live, let session else { return }
         attempt { () throws(DatabaseError) in
             _ = try live.session.requireWrite()
-            try session.link(live, ColumnKey(column), to: target, policy: .error)
+            try session.whole { () throws(DatabaseError) in
+                try session.link(live, ColumnKey(column), to: target, policy: .error)
+            }
         }
     }
 }

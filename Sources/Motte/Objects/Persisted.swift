@@ -204,6 +204,8 @@ extension Persisted: FieldAccess {
         return true
     }
 
+    package static func unbind(at pointer: UnsafeMutableRawPointer) { place(pointer).pointee.column = 0 }
+
     package static func release(at pointer: UnsafeMutableRawPointer) {
         if place(pointer).pointee.column != 0, !Value._isCollection { place(pointer).pointee.storage = .unset }
     }
@@ -256,6 +258,8 @@ package protocol FieldAccess {
     static func declaration(at pointer: UnsafeMutableRawPointer) -> (options: FieldOptions, origin: String?)
     /// Makes the field one of a managed object.
     static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32)
+    /// Makes the field one of an unmanaged object again, but for its elements.
+    static func unbind(at pointer: UnsafeMutableRawPointer)
     /// Makes the field note that it is read, as field number `field`.
     static func record(at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int, _ names: KeyPathNames)
     static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any?
@@ -280,6 +284,7 @@ package protocol FieldAccess {
 }
 
 extension FieldAccess {
+    package static func unbind(at pointer: UnsafeMutableRawPointer) {}
     package static func rawValue(_ value: Any?) -> MotteValues.Value? { nil }
     package static func release(at pointer: UnsafeMutableRawPointer) {}
     package static func dynamicValue(_ stored: MotteValues.Value, _ session: RealmSession?) -> Any? {

@@ -64,6 +64,10 @@ extension RealmProperty: FieldAccess {
         if let session = object.session, let live = object.live { read(pointer).row = (session, live) }
         read(pointer).column = column
     }
+    package static func unbind(at pointer: UnsafeMutableRawPointer) {
+        read(pointer).row = nil
+        read(pointer).column = 0
+    }
     package static func record(
         at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int, _ names: KeyPathNames
     ) {
@@ -144,6 +148,7 @@ extension RealmOptional: FieldAccess {
     package static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32) {
         inside(pointer) { Property.bind(at: $0, to: object, column) }
     }
+    package static func unbind(at pointer: UnsafeMutableRawPointer) { inside(pointer) { Property.unbind(at: $0) } }
     package static func record(
         at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int, _ names: KeyPathNames
     ) {

@@ -3,6 +3,7 @@
 ///
 /// Nobody can tell the difference: the objects are at hand, so that nothing runs between them but their own initial
 /// values, and where one does not fit all are added again one by one, to those before it and with its own message.
+/// Then whoever began undoes all of it.
 import MotteLiveObjects
 import MotteValues
 
@@ -26,11 +27,11 @@ struct AddingRun {
     }
 
     /// False for an object that is to be added by itself, after `finish()`.
-    mutating func takes(_ object: Object) -> Bool {
+    mutating func takes(_ object: Object) throws(DatabaseError) -> Bool {
         guard object._objectHome == nil, object._objectRow != Self.waiting, core.session.isInWrite else { return false }
         let type = Swift.type(of: object)
         if self.type != type {
-            finish()
+            try finish()
             self.type = type
             binding = core.binding(for: type)
             // Finishing may have reached it.
@@ -41,11 +42,11 @@ struct AddingRun {
         core.encode(object, binding, encoder)
         object._objectRow = Self.waiting
         objects.append(object)
-        if objects.count == Self.longest { finish() }
+        if objects.count == Self.longest { try finish() }
         return true
     }
 
-    mutating func finish() {
+    mutating func finish() throws(DatabaseError) {
         guard let binding, !objects.isEmpty else { return }
         let (objects, late) = (objects, late)
         self.objects.removeAll(keepingCapacity: true)
@@ -59,14 +60,17 @@ struct AddingRun {
             attach(objects, from: first, binding)
         } catch {
             for object in objects { object._objectRow = 0 }
-            for object in objects { Realm(core).add(object, update: update) }
+            for object in objects { try core.added(object, policy: update.engine) }
             return
         }
-        for (object, late) in zip(objects, late) {
-            attempt { () throws(DatabaseError) in
-                guard let live = object.live else { return }
-                try core.write(late, of: object, live, binding, isNew: true, policy: update.engine)
+        if core.attachments != nil {
+            for (index, object) in objects.enumerated() {
+                core.attachments?.note(object, binding, late.isEmpty ? [] : late[index])
             }
+        }
+        for (object, late) in zip(objects, late) {
+            guard let live = object.live else { continue }
+            try core.write(late, of: object, live, binding, isNew: true, policy: update.engine)
         }
     }
 

@@ -1,5 +1,6 @@
 /// What happens where a program breaks a rule and RealmSwift's signature leaves no way to throw: a deleted object is
 /// read, a realm is used on another thread, a property is changed outside of a write, an index is out of range.
+import CMotteShim
 import Foundation
 import MotteValues
 
@@ -57,11 +58,13 @@ func endProgram(_ message: String) -> Never {
 /// Reports a broken rule.
 @inline(never)
 package func misuse(_ message: String, _ code: Realm.Error.Code = .fail) {
+    ReportedMisuse.note(motte_shim_thread_serial())
     Realm.misuseHandler(Realm.Misuse(message: message, code: code))
 }
 
 @inline(never)
 package func misuse(_ error: any Swift.Error) {
+    if (error as? DatabaseError)?.details === ReportedMisuse.error.details { return }
     let error = (error as? DatabaseError).map { Realm.Error($0) } ?? (error as? Realm.Error)
     misuse(error?.message ?? "an operation failed", error?.code ?? .fail)
 }

@@ -74,22 +74,26 @@ extension Realm {
     /// Makes an object managed, with everything it reaches.
     public func add(_ object: Object, update: UpdatePolicy = .error) {
         attempt { () throws(DatabaseError) in
-            try core.requireWrite(to: "add objects")
-            try core.checkPolicy(update, type(of: object))
-            try core.added(object, policy: update.engine)
+            try core.whole { () throws(DatabaseError) in try core.added(object, update) }
         }
     }
 
     public func add<S: Sequence>(_ objects: S, update: UpdatePolicy = .error) where S.Iterator.Element: Object {
-        let isAdded: Void? = objects.withContiguousStorageIfAvailable { objects in
-            var run = AddingRun(core, update)
-            for object in objects where !run.takes(object) {
-                run.finish()
-                add(object, update: update)
+        attempt { () throws(DatabaseError) in
+            try core.whole { () throws(DatabaseError) in
+                // Others may run code of the program between two objects.
+                guard let array = objects as? [S.Iterator.Element] else {
+                    for object in objects { try core.added(object, update) }
+                    return
+                }
+                var run = AddingRun(core, update)
+                for object in array where try !run.takes(object) {
+                    try run.finish()
+                    try core.added(object, update)
+                }
+                try run.finish()
             }
-            run.finish()
         }
-        if isAdded == nil { for object in objects { add(object, update: update) } }
     }
 
     /// A managed object made from a dictionary, an array in the order of declaration, or a copy of another object.
@@ -98,7 +102,9 @@ extension Realm {
         let made: T?? = attempt { () throws(DatabaseError) in
             try core.requireWrite(to: "create objects")
             try core.checkPolicy(update, type)
-            return try core.created(type, value, policy: update.engine) as? T
+            return try core.wholeOfValues { () throws(DatabaseError) in
+                try core.created(type, value, policy: update.engine) as? T
+            }
         }
         return made.flatMap { $0 } ?? T()
     }
@@ -109,7 +115,9 @@ extension Realm {
     ) -> DynamicObject {
         let made: DynamicObject? = attempt { () throws(DatabaseError) in
             try core.requireWrite(to: "create objects")
-            return try core.dynamicCreated(typeName, value, policy: update.engine)
+            return try core.wholeOfValues { () throws(DatabaseError) in
+                try core.dynamicCreated(typeName, value, policy: update.engine)
+            }
         }
         return made ?? DynamicObject()
     }
@@ -165,6 +173,12 @@ extension Realm {
 extension RealmSession {
     func requireWrite(to action: String) throws(DatabaseError) {
         _ = try session.requireWrite()
+    }
+
+    fileprivate func added(_ object: Object, _ update: Realm.UpdatePolicy) throws(DatabaseError) {
+        try requireWrite(to: "add objects")
+        try checkPolicy(update, type(of: object))
+        try added(object, policy: update.engine)
     }
 
     /// Updating needs something to find the object by.

@@ -30,6 +30,7 @@ extension RealmSession {
             return try insert(binding, encoder.rows, usesKey ? policy : nil)
         }
         attach(added: object, to: live, binding)
+        attachments?.note(object, binding, late)
         try write(late, of: object, live, binding, isNew: isNew, policy: policy)
         return live
     }
@@ -207,6 +208,7 @@ extension RealmSession {
             try live.setMany(binding.scalarColumns, values: encoder.rows)
         }
         attach(object, to: live)
+        attachments?.note(object, binding, late)
         try write(late, of: object, live, binding, isNew: isNew, policy: policy)
     }
 
@@ -241,8 +243,8 @@ extension RealmSession {
             value, to: object, resolving: { value, shape in self.resolved(value, shape, policy, &failure) },
             keeping: { kept.append(($0, $1)) })
         if let failure { throw failure }
-        // What was misused is not added in part.
-        guard fits else { return object }
+        // What was misused is not added in part; it has been reported.
+        guard fits else { throw ReportedMisuse.error }
         let live = try added(object, policy: policy)
         for (value, field) in kept { try live.set(field.columnName, to: value) }
         return object

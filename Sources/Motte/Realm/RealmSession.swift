@@ -116,6 +116,8 @@ package final class RealmSession: @unchecked Sendable {
     private var encoders: [_Encoder] = []
     /// Objects that are being added, from the first of a graph to the last.
     var addings = Addings()
+    /// nil outside of calls that are all or nothing.
+    var attachments: Attachments?
     /// Of unmanaged objects, while `create` goes over them.
     var copies: [ObjectIdentifier: (original: ObjectBase, copy: ObjectBase)]?
     private var tablesWithPrimaryKeys: Set<TableKey>?
