@@ -113,7 +113,7 @@ enum RefusedValue: String, CaseIterable, Sendable {
         try realm.write {
             // The first two would do, and the third has the key of the first.
             let values: [String: Any] = ["id": 2, "inside": [["id": 6], foreign, ["id": 6]]]
-            #expect(misuses { realm.create(Cask.self, value: values) }.count == 1)
+            #expect(misuses { realm.create(Cask.self, value: values) }.count >= 1)
             expectKept(realm, kept)
         }
         let large = Data(count: 17 << 20)
