@@ -290,7 +290,7 @@ def test_json_is_strict(db: motte.Database) -> None:
 
 
 @promises(DOCUMENT, "unless it is told to commit every so many rows, at the ends of batches.",
-          "Then the links that point forward are made in the last one.")
+          "Then no batch has more rows than that, and the links that point forward are made in the last one.")
 def test_committing_every_so_many(db: motte.Database) -> None:
     rows = [json.dumps({"id": number, "best": (number + 500) % 1000}) for number in range(1000)]
     rows[700] = '{"id": 1}'
