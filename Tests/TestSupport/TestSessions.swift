@@ -6,6 +6,12 @@ import MotteSchemaModel
 import MotteStorage
 import MotteValues
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// One store that a test may open several sessions on.
 public final class TestStore: Sendable {
     private let location: SessionOptions.Location
@@ -15,6 +21,16 @@ public final class TestStore: Sendable {
     public let rowsPerCluster: Int
 
     private static let nextNumber = Locked(0)
+
+    /// Until the process ends: a session may outlive its store, and a file that is gone takes no writes.
+    private static let kept = Locked<[TemporaryDirectory]>([])
+
+    private static func keep(_ directory: TemporaryDirectory) {
+        kept.withLock { kept in
+            if kept.isEmpty { atexit { TestStore.kept.withLock { $0 = [] } } }
+            kept.append(directory)
+        }
+    }
 
     public enum Kind: Sendable, CaseIterable {
         case memory, file
@@ -36,6 +52,7 @@ public final class TestStore: Sendable {
         case .file:
             let made = TemporaryDirectory()
             directory = made
+            TestStore.keep(made)
             location = .file(made.file())
         }
         schemaText = schema
