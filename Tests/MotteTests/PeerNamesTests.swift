@@ -72,7 +72,7 @@ final class PeerRenamedView: Projection<PeerRenamed> {
         #expect(ids(all.where { ($0.all.first > 1).count == 2 }) == [0, 1, 2])
         #expect(all.filter(_name(for: \PeerRenamed.next?.first) + " == 3").map(\.id) == [2])
         #expect(all.sorted(by: \.second).map(\.id) == [3, 2, 1, 0])
-        #expect(all.sorted(byKeyPath: _name(for: \PeerRenamed.next?.first), ascending: false).first?.id == 2)
+        #expect(all.sorted(byKeyPath: _name(for: \PeerRenamed.next?.first), ascending: true).first?.id == 0)
         #expect(all.sorted(by: [SortDescriptor(keyPath: \PeerRenamed.second)]).first?.id == 3)
         #expect(all.distinct(by: [\PeerRenamed.label]).count == 4)
         #expect(all.sectioned(by: \.first, ascending: true).allKeys == [0, 1, 2, 3])

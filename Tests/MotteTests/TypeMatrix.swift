@@ -342,7 +342,7 @@ struct TypeMatrix<T: Sampled> {
                 held(ids(all.filter("map['a'] == %@", arguments[0])) == one)
                 held(ids(all.filter("any == %@", arguments[0])) == one)
                 held(ids(all.filter("%@ IN list", arguments[0])) == one)
-                held(ids(all.filter("value IN %@", arguments)) == one)
+                held(ids(all.filter("value IN %@", [high])) == one)
                 held(ids(all.filter("box == %@", arguments[0])).count == count)
                 held(ids(all.filter("ANY admirers.value == %@", arguments[0])).count == count)
                 held(ids(all.filter("SUBQUERY(friends, $f, $f.value == %@).@count == 1", arguments[0])).count == count)

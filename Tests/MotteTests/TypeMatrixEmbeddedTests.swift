@@ -118,7 +118,7 @@ private struct DotMatrix<T: Dotted> {
                 holder.map["b"] = .some(high)
             }
             #expect(holder.value == high && holder.optional == nil && Array(holder.list) == [high, high, low])
-            #expect(holder.map["b"] == .some(.some(high)) && holder.description.contains("x = 3"))
+            #expect(holder.map["b"] == .some(.some(high)) && holder.description.contains("x: 3"))
             isFilled(frozen, "frozen")
             try realm.write { realm.add(DotHolder<T>(value: dictionary(30, low, high)), update: .modified) }
             isFilled(holder, "updated")
