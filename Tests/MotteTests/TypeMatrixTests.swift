@@ -150,10 +150,12 @@ private func keys<T: Sampled>(_ type: T.Type) throws where T.PersistedType: _Pri
         try keys(FailingSample<Base>.self)
     }
 
-    static let bases: [any SampledBase.Type] = [
-        Int.self, Int8.self, Int16.self, Int32.self, Int64.self, Float.self, Double.self, CGFloat.self, String.self,
-        Data.self, Date.self, UUID.self, ObjectId.self, Decimal128.self,
-    ]
+    static var bases: [any SampledBase.Type] {
+        [
+            Int.self, Int8.self, Int16.self, Int32.self, Int64.self, Float.self, Double.self, CGFloat.self,
+            String.self, Data.self, Date.self, UUID.self, ObjectId.self, Decimal128.self,
+        ]
+    }
 
     @Test(arguments: bases.indices) func everywhere(_ index: Int) throws { try Self.all(Self.bases[index]) }
 

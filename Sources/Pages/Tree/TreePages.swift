@@ -420,7 +420,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         }
     }
 
-    /// What a failed commit wrote behind the pages in use leaves the file: a full disk would stay full of it, and refuse
+    /// What a failed commit wrote behind the pages in use leaves the file: a full disk would stay full of it and refuse
     /// the smallest commit. A failure costs space.
     private func giveBackFailed(after known: TreeVersion) {
         guard !isPoisoned, durable == known.version else { return }
