@@ -112,6 +112,28 @@ import Testing
         #expect(try store.snapshot().value("a") == [5])
     }
 
+    /// A full disk must not stay full of what could not be committed: then the smallest commit would fail for ever.
+    @Test(arguments: [0, 8]) func aFailedCommitGivesItsSpaceBack(journalPages: Int) throws {
+        let disk = SimulatedDisk(try CutRun.newStore(journalPages: journalPages))
+        var options = PageStoreOptions(location: .memory(identifier: nil))
+        options.disk = disk
+        options.journalPages = journalPages
+        let store = try PageStore.open(options)
+        defer { store.close() }
+        try store.commitNext([("small", value(100, 1))])
+        let before = disk.byteCount()
+        disk.failing = (disk.callCount, .shortWrite)
+        let error = try failure { try store.commitNext([("large", value(1 << 20, 2))]) }
+        #expect(error.code == .diskFull)
+        let ends = disk.operations.map { if case .write(let place, let bytes) = $0 { place + bytes.count } else { 0 } }
+        #expect((ends.max() ?? 0) > before + 1 << 18, "the failed commit did not grow the file")
+        #expect(disk.byteCount() <= before)
+        disk.failing = nil
+        try store.commitNext([("small", value(100, 3))])
+        #expect(try store.snapshot().value("small") == value(100, 3))
+        #expect(try store.check().isEmpty)
+    }
+
     @Test func theEndThatAnotherProcessLeftIsGivenBack() throws {
         let scratch = try Scratch()
         var options = PageStoreOptions(path: scratch.path())
