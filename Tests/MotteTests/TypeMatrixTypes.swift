@@ -18,7 +18,7 @@ extension Sampled {
 }
 
 /// A type that others are stored as.
-protocol SampledBase: Sampled where PersistedType == Self {
+protocol SampledBase: Sampled, SendableMetatype where PersistedType == Self {
     /// What no `FailingSample` can be made of.
     static var refused: Self { get }
 }
