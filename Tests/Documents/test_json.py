@@ -308,10 +308,10 @@ def test_committing_every_so_many(db: motte.Database) -> None:
 
 
 @promises(DOCUMENT, "An empty field is null where the property takes it, a quoted empty one is the empty text.",
-          "A link is the primary key of its target, `#7` where there is none; collections and mixed values are JSON "
-          "in a "
-          "field.", "An export can name columns, also behind links (`friend.name`).",
-          "numbers that would not come back as they were written, like `007`, keep their column a string",
+          "A link is the primary key of its target, `#7` where there is none; collections, embedded objects and mixed "
+          "values are JSON in a field.", "An export can name columns, also behind links (`friend.name`).",
+          "numbers that would not come back as they were written, like `007`, `12345678901234567890` and fractions "
+          "with more digits than a double has, keep their column a string.",
           "All but the key and texts that are never empty take null, because later rows may leave them empty.")
 def test_csv(db: motte.Database) -> None:
     db.import_csv(db.model("Dog"), text="name\nRex\n")

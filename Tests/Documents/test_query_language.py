@@ -404,7 +404,7 @@ def test_places(db: motte.Database) -> None:
 
 
 @promises(DOCUMENT, "stable: what is level keeps the order it has; nulls first ascending, last descending",
-          "the first of those that agree in all paths; nulls agree; `SELF` for the element itself",
+          "the first of those that agree in all paths; nulls agree, but what a null link leads to is left out",
           "Clauses apply one after another, in the order in which they are written, as often as wanted",
           "is the youngest of each name, `DISTINCT(name) SORT(age)` the first of each name by age",
           "sees only what they left", "Without `SORT`, matches come in the order of their keys, which is the order in "

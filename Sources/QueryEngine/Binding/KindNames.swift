@@ -28,15 +28,21 @@ extension Binder {
         _ path: BoundPath, _ sign: Predicate.Operator, _ constant: Predicate.Operand
     ) throws(DatabaseError) -> ColumnTest? {
         guard case .access(let access) = path.end, access.measure == .type else { return nil }
-        var kinds: [ValueKind] = []
+        var tests: [ColumnTest] = []
         switch sign {
-        case .equal, .notEqual: kinds = try self.kinds(path, try value(constant), constant)
-        case .in: for (value, operand) in try members(constant) { kinds += try self.kinds(path, value, operand) }
+        case .equal, .notEqual: tests = try kindTests(path, try value(constant), constant)
+        case .in: for (value, operand) in try members(constant) { tests += try kindTests(path, value, operand) }
         default: return nil
         }
-        let isOne = ColumnTest.anyOf(
-            kinds.compactMap { ColumnTest.comparing(.equal, .string($0.name), .string) })
-        return sign == .notEqual ? .not(isOne) : isOne
+        return sign == .notEqual ? .not(.anyOf(tests)) : .anyOf(tests)
+    }
+
+    private func kindTests(
+        _ path: BoundPath, _ value: Value, _ operand: Predicate.Operand
+    ) throws(DatabaseError) -> [ColumnTest] {
+        // Behind a null link there is no value, and no kind either.
+        if value.isNull { return [.comparingNull(.equal, .string)] }
+        return try kinds(path, value, operand).compactMap { .comparing(.equal, .string($0.name), .string) }
     }
 
     private func kinds(
