@@ -12,6 +12,8 @@ say() { passed=$((passed + 1)); echo "ok: $*"; }
 fail() { echo "check-consumers: $*" >&2; exit 1; }
 rm -rf "$work"
 mkdir -p "$work"
+# Programs that open the default file have a place of their own for it, whatever the user's has.
+export XDG_DATA_HOME=$work/data
 
 # ------------------------------------------------------------------------------------------------ install prefix
 prefix=$work/prefix

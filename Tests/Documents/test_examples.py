@@ -202,7 +202,8 @@ def test_the_readme_from_its_top_to_its_end(tmp_path: pathlib.Path, monkeypatch:
     assert "sound" in folder.type("motte verify people.motte")
 
 
-SCHEMA = "Person { id: int key, name: string, age: int?, city: string?, best_friend: link<Person> }"
+SCHEMA = ("Person { id: int key, name: string, age: int?, city: string?, zip: string?, seen: timestamp?, "
+          "best_friend: link<Person> }")
 
 
 def test_the_commands_of_the_tool(tmp_path: pathlib.Path) -> None:
@@ -225,7 +226,7 @@ def test_the_commands_of_the_tool(tmp_path: pathlib.Path) -> None:
             (tmp_path / "damaged.motte").write_bytes(data)
 
     change = "motte import people.motte Person late.jsonl"
-    assert run_commands(folder, "docs/tool.md", change, before) == 25
+    assert run_commands(folder, "docs/tool.md", change, before) == 27
     assert folder.type("motte export people.motte Person --where 'id == 1' --columns name") == '{"name":"Cyd"}\n'
     assert folder.type("motte export restored.motte") == (tmp_path / "dump.jsonl").read_text()
     assert folder.type("motte export secret.motte --key-file key") == folder.type("motte export copy.motte")

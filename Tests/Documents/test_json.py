@@ -230,7 +230,7 @@ def test_databases_are_not_replaced(tmp_path: pathlib.Path) -> None:
     with motte.open(path, schema=SCHEMA) as db:
         read(db, '{"id": 1}')
         for export in (lambda: db.export_json(path), lambda: db.export_csv(path, db.model("Person"))):
-            with pytest.raises(errors.InvalidArgumentError, match="is a database"):
+            with pytest.raises(errors.InvalidArgumentError, match="which no text replaces"):
                 export()
     # Of whatever name, and with its head gone, as a file that is to be salvaged may be.
     other = path.rename(tmp_path / "people.db")
@@ -239,7 +239,7 @@ def test_databases_are_not_replaced(tmp_path: pathlib.Path) -> None:
         other.write_bytes(bytes(damage) + data[damage:])
         if damage:
             (tmp_path / "people.db-shared").touch()
-        with pytest.raises(errors.InvalidArgumentError, match="is a database"):
+        with pytest.raises(errors.InvalidArgumentError, match="which no text replaces"):
             motte.salvage(other, other)
         assert other.read_bytes() == bytes(damage) + data[damage:]
 
@@ -338,7 +338,8 @@ def test_csv(db: motte.Database) -> None:
 @promises("docs/tool.md", "a quote in the middle of a field, text after a closing quote or a wrong number of fields "
           "are errors "
           "with their line", "`NA` (`--null`) is null too", "Times need a zone; a plain date is its midnight in UTC.",
-          "Numbers that would not come back as they were written, like `00501` and `0x1F`, keep their column a string.")
+          "Numbers that would not come back as they were written, like `00501`, `0x1F` and `12345678901234567890`, "
+          "keep their column a string.")
 def test_csv_is_strict(db: motte.Database) -> None:
     person = db.model("Person")
     for row in ('1,a"b', '1,"a"b', "1,a,b", "1"):
@@ -353,5 +354,6 @@ def test_csv_is_strict(db: motte.Database) -> None:
     assert db.get(person, 3).name is None
     with pytest.raises(errors.Error):
         db.import_csv(person, text="id,when\n4,2013-01-01T00:00:00\n")
-    schema = motte.csv_schema("Row", text="zip,hex,plus\n00501,0x1F,+1\n1,2,3\n")
-    assert "zip: string" in schema and "hex: string" in schema and "plus: string" in schema
+    schema = motte.csv_schema("Row", text="zip,hex,plus,long\n00501,0x1F,+1,12345678901234567890\n1,2,3,4\n")
+    for column in ("zip", "hex", "plus", "long"):
+        assert f"{column}: string" in schema

@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
+import weakref
+from collections.abc import Iterator
 
 import pytest
 from conftest import Dog, Person
@@ -72,3 +75,22 @@ def test_what_needs_a_database_says_so() -> None:
         Person(name="Ada").observe(print)
     with pytest.raises(motte.errors.InvalidArgumentError):
         Person(name="Ada").freeze()
+
+
+class Collecting(weakref.WeakValueDictionary[str, type]):
+    """The collector may run at any time, so between a key and its value."""
+
+    def keys(self) -> Iterator[str]:  # type: ignore[override]
+        names = list(super().keys())
+        gc.collect()
+        return iter(names)
+
+
+def test_classes_may_be_collected_while_others_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Collecting(motte.model._models)
+    monkeypatch.setattr(motte.model, "_models", known)
+    # A class lies in reference cycles, so that the collector ends it.
+    type("Passing", (motte.Model,), {"__annotations__": {"name": str}})
+    asked = type("Asked", (motte.Model,), {"__annotations__": {"name": str, "age": int}})
+    assert "Passing" in known.data
+    assert set(asked._declared()) == {"name", "age"}

@@ -153,8 +153,9 @@ def test_limits_are_live(db: motte.Database, people: motte.Results[Person]) -> N
 def test_distinct_keeps_the_first_of_each(db: motte.Database, people: motte.Results[Person]) -> None:
     by_age = people.sorted("name").distinct("age")
     assert names(by_age) == ["Ada", "Bob", "Eve", "Mia", "Zoë"]
-    assert names(people.distinct("friend.name").sorted("-name")) == ["bob", "Bob", "Ada"]
-    assert names(people.distinct(Person.height, Person.friend.name)) == ["Ada", "Bob", "Eve", "Zoë", "bob", "Mia"]
+    # Those without a friend have no friend's name.
+    assert names(people.distinct("friend.name").sorted("-name")) == ["bob", "Bob"]
+    assert names(people.distinct(Person.height, Person.friend.name)) == ["Bob", "Eve", "bob"]
     assert names(people.limit(3).sorted("name").where("age < 40")) == ["Ada", "Eve"]
     with db.write():
         db.add(Person(name="Abe", age=17))

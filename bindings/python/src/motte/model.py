@@ -138,9 +138,10 @@ class Model:
         """Its properties, inherited ones first; annotations are evaluated when this is first asked for."""
         if cls._declarations is None:
             declarations = {}
+            # Not dict(_models): a class that is collected between its key and its value would be a KeyError.
+            known = dict(_models.items())
             for name, property_ in cls._properties.items():
-                declared = fields.declared(
-                    property_.owner, name, property_.annotation, property_.field, dict(_models))
+                declared = fields.declared(property_.owner, name, property_.annotation, property_.field, known)
                 fields.check_link(cls, declared)
                 declarations[name] = declared
             cls._declarations = declarations
