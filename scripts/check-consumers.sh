@@ -86,7 +86,7 @@ say "realms of the main actor in a program with an asynchronous main function"
 
 # Programs in Swift 6 mode as they are written for RealmSwift, and what each says at its end.
 while read -r name expected; do
-    (cd "$work/swift" \
+    (cd "$work/swift" && export XDG_DATA_HOME="$work/data-$name" \
         && swift run -j "$jobs" --scratch-path "$root/.build-consumer" "$name" > "$work/$name.log" 2>&1) \
         || { tail -n 40 "$work/$name.log"; fail "$name does not build and run"; }
     grep -q "$expected" "$work/$name.log" || { tail "$work/$name.log"; fail "$name prints something else"; }
