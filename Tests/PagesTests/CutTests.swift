@@ -317,6 +317,29 @@ final class CutRun {
                 + "from seed \(PropertyTest.firstSeed(part: part))")
     }
 
+    /// Commits of more than 256 pages, which are flushed before their root slot is written: who opens the file after a
+    /// cut does not look at each of their pages.
+    @Test(arguments: [nil, 9]) func largeCommitsSurviveRandomCuts(journalPages: Int?) throws {
+        let start = try CutRun.newStore(journalPages: journalPages)
+        try PropertyTest.run(rounds: 3) { random, comment in
+            let disk = SimulatedDisk(start)
+            let run = try CutRun(disk, journalPages: journalPages)
+            defer { run.close() }
+            try run.commit([("small", [1])])
+            let begin = disk.operations.count
+            let sizes = (0 ..< 130 + random.below(40)).map { _ in 4_200 + random.below(3_000) }
+            try run.commit(sizes.enumerated().map { ("v\($0)", [UInt8](repeating: UInt8($0 & 0xFF), count: $1)) })
+            for end in begin ... disk.operations.count {
+                for _ in 0 ..< 6 {
+                    let complaint = run.complaint(disk.outcome(at: end, &random), cutAt: end)
+                    guard let complaint else { continue }
+                    Issue.record("cut after \(end) calls: \(complaint); \(comment)")
+                    return
+                }
+            }
+        }
+    }
+
     @Test func runsWithLargePagesSurviveRandomCuts() throws {
         let start = try CutRun.newStore(pageBytes: 16384)
         #expect(start.count == 5 * 16384)

@@ -55,6 +55,36 @@ import Testing
         return found
     }
 
+    // MARK: Keys within a node
+
+    @Test func keysOfANodeAscendStrictly() throws {
+        let bytes = try soundFile()
+        let disk = MemoryDisk(bytes)
+        let image = try PageImage(
+            disk, pageBytes: Self.pageBytes, byteCount: PageImage.smallestBytes, atLeast: PageImage.smallestBytes)
+        for node in nodes(of: 0, bytes) + nodes(of: 1, bytes) {
+            var page = Array(bytes[node ..< node + Self.pageBytes])
+            func isWellFormed() -> Bool {
+                page.withUnsafeBytes { page in
+                    guard let base = page.baseAddress else { return false }
+                    return TreeNode.isWellFormed(base, image.layout, pageLimit: image.pageLimit)
+                }
+            }
+            #expect(isWellFormed())
+            let keys = page.withUnsafeBytes { page -> [[UInt8]] in
+                guard let base = page.baseAddress else { return [] }
+                return (0 ..< TreeNode(base).count).map { [UInt8](TreeNode(base).key($0)) }
+            }
+            guard let twin = keys.indices.dropFirst(2).first(where: { keys[$0].count == keys[$0 - 1].count })
+            else { continue }
+            // Its place is where its bytes are found last: keys of a node differ.
+            let place = try #require(
+                page.indices.last { page[$0...].starts(with: keys[twin]) }, "the key is somewhere in its node")
+            page.replaceSubrange(place ..< place + keys[twin].count, with: keys[twin - 1])
+            #expect(!isWellFormed(), "two equal keys")
+        }
+    }
+
     // MARK: Counts of the root
 
     @Test(arguments: [112, 120, 128, 136] as [Int], [0, 1, 0xFFF_FFFF_FFFF] as [UInt64])

@@ -157,6 +157,29 @@ import Testing
         #expect(error.code == .corrupted && error.message.contains("(T1)"))
     }
 
+    @Test(arguments: [1, 9, 11] as [Int64]) func statesThatMiscountAreAProblem(live: Int64) throws {
+        try putState(live: live)
+        let problems = try database.snapshot().verify().problems
+        #expect(problems.contains { $0.contains("10") && $0.contains("\(live)") }, "\(problems)")
+    }
+
+    @Test func everyFlippedBitOfATailsHeadIsFound() throws {
+        let key = PageKeys.tail(table)
+        let sound = try value(key)
+        let columnCount = Int(sound[4])
+        #expect(columnCount == 3)
+        // The four bytes before the directory are zero and mean nothing.
+        for place in Array(0 ..< 28) + Array(32 ..< 32 + 16 * columnCount) {
+            var flipped = sound
+            flipped[place] ^= 1 << (place % 8)
+            try put(key, flipped)
+            let error = #expect(throws: DatabaseError.self, "byte \(place)") { try read() }
+            #expect(error?.code == .corrupted)
+        }
+        try put(key, sound)
+        #expect(try read() == living)
+    }
+
     @Test func aTailIsNoLongerThanACluster() throws {
         try putState(tail: 6)
         try requireDamage("a tail of more objects than a cluster has", living)

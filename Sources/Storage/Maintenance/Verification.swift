@@ -225,7 +225,7 @@ struct VerificationWalk {
 
     private mutating func checkLiveRows(_ view: TableView) throws(DatabaseError) {
         var live = 0
-        for cluster in 0 ..< view.clusterCount { live += try view.cluster(cluster).liveCount }
+        for cluster in 0 ..< view.clusterCount { live += try view.directory.storedLiveCount(cluster) }
         if live != view.liveCount {
             note("class \(view.type.name) has \(live) objects, its state says \(view.liveCount)")
         }

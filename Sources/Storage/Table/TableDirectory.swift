@@ -126,6 +126,11 @@ final class TableDirectory {
         return try LiveBitmap.decode(bytes, key: PageKeys.tail(layout.key), rowCount: tailRowCount)
     }
 
+    /// What the file itself says, also where the state says that all rows live and readers ask no bitmap.
+    func storedLiveCount(_ cluster: Int) throws(DatabaseError) -> Int {
+        try readLiveBitmap(cluster)?.liveCount ?? rowCount(cluster)
+    }
+
     private func readLiveBitmap(_ cluster: Int) throws(DatabaseError) -> LiveBitmap? {
         guard cluster < regularCount else { return try readTailBitmap() }
         let key = PageKeys.liveBitmap(layout.key, cluster)
