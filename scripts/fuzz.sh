@@ -36,7 +36,7 @@ swiftc -sanitize=fuzzer,address "${objects[@]}" -llmdb -o "$folder/motte-fuzz"
 # Target and inputs.
 plan=(
     pageFile:14000 pageNode:120000 columnChunk:25000 indexBlock:12000 changeRecord:30000 catalog:8000
-    nestedDocument:50000 schemaText:25000 queryText:10000 json:1200 csv:1200 storeContent:350 storeFields:400
+    nestedDocument:50000 schemaText:25000 queryText:10000 json:1200 csv:1200 storeContent:350 storeFields:800
 )
 if [ $# -gt 0 ]; then
     plan=("$@")
@@ -52,6 +52,12 @@ run() {
     mkdir -p "$corpus" "$seeds"
     export MOTTE_FUZZ_TARGET=$name
     MOTTE_FUZZ_SEEDS=$seeds "$folder/motte-fuzz"
+    # Seeds run before anything else: of very many only so many that half of the inputs are others.
+    if [ "$1" != "$name" ]; then
+        find "$seeds" -type f | sort | awk -v most="$(awk "BEGIN { print int(${1#*:} * $scale / 2) + 1 }")" \
+            '{ files[NR] = $0 } END { step = int(NR / most) + 1
+               for (i = 1; i <= NR; i++) if (i % step != 0 && NR > most) print files[i] }' | xargs -r rm -f
+    fi
     local folders=("$corpus" "$seeds")
     [ ! -d "$kept" ] || folders+=("$kept")
     if "$folder/motte-fuzz" "$limit" -seed="$seed" -timeout=25 -rss_limit_mb=2048 -max_len=8192 \
