@@ -113,10 +113,14 @@ int motte_shim_close_in_child(int descriptor) {
     return 0;
 }
 
+/* Closing alone would not end its locks while a process that another thread is starting has a copy of it, between its
+ * fork and its exec. */
 void motte_shim_forget_descriptor(int descriptor) {
     for (int i = 0; i < close_in_child_count; i++) {
         if (close_in_child[i] != descriptor) continue;
         close_in_child[i] = close_in_child[--close_in_child_count];
+        struct flock everything = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+        fcntl(descriptor, F_OFD_SETLK, &everything);
         return;
     }
 }

@@ -100,6 +100,31 @@ import Testing
         #expect(try PageStore.open(TestStore.options(path)).snapshot().value("name") == Array("second".utf8))
     }
 
+    /// A process that another thread is starting has all descriptors until it runs its program, and locks of open file
+    /// descriptions live as long as any of them.
+    @Test(arguments: StoreForm.files) func closingEndsLocksThatOthersHaveDescriptorsOf(_ form: StoreForm) throws {
+        let test = try TestStore(form)
+        let path = test.scratch.path()
+        try test.commit([("name", Array("first".utf8))])
+        let copies = descriptors(of: [path, path + "-shared"]).map { dup($0) }
+        defer { copies.forEach { close($0) } }
+        #expect(copies.count >= 2)
+
+        test.store.close()
+        unlink(path + "-shared")
+        let store = try PageStore.open(TestStore.options(path))
+        #expect(try store.snapshot().value("name") == Array("first".utf8))
+        try store.commitNext([("name", Array("second".utf8))])
+    }
+
+    private func descriptors(of paths: [String]) -> [Int32] {
+        (0 ..< 4_096).filter { descriptor in
+            var name = [CChar](repeating: 0, count: 4_096)
+            let count = readlink("/proc/self/fd/\(descriptor)", &name, name.count)
+            return count > 0 && paths.contains(String(decoding: name[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self))
+        }
+    }
+
     /// Two writers with a lock each: the commits of one were gone, in a file that verified as sound.
     @Test(arguments: StoreForm.files) func withoutTheSideFileThereIsNoSecondWriter(_ form: StoreForm) throws {
         let test = try TestStore(form)

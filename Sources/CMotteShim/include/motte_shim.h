@@ -60,7 +60,8 @@ void motte_shim_open_files_unlock(void);
 void motte_shim_keep_through_fork(pthread_mutex_t *mutex);
 
 /* Descriptors that a forked child must not keep, because open-file-description locks live as long as any copy of the
- * descriptor. Call both while holding the lock above. `forget` does not close. Returns 0, or -1: the list is full. */
+ * descriptor. Call both while holding the lock above. `forget` ends all its
+ * locks and does not close. Returns 0, or -1: the list is full. */
 int motte_shim_close_in_child(int descriptor);
 void motte_shim_forget_descriptor(int descriptor);
 

@@ -37,7 +37,7 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         motte_shim_store64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotOldest), 0)
         motte_shim_store64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess), 0)
         munmap(base, SidecarLayout.byteCount)
-        // Closing drops the locks of the descriptor: the slot's and the shared attach lock.
+        // Which drops the locks of the descriptor: the slot's and the shared attach lock.
         Sidecar.closeFile(descriptor)
     }
 
