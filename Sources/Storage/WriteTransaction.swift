@@ -13,13 +13,13 @@ package final class WriteTransaction: RowSource {
     let database: Database
     /// nil once it has ended.
     @exclusivity(unchecked) private var right: Right?
-    let recorder: ChangeRecorder
+    @exclusivity(unchecked) private(set) var recorder: ChangeRecorder
     /// What its savepoints would undo.
     let undo = UndoLog()
     let lent = LentRows()
     /// Full clusters of a bulk load, encoded, until the commit.
-    let spool: PageSpool
-    let longValues: PendingLongValues
+    @exclusivity(unchecked) private(set) var spool: PageSpool
+    @exclusivity(unchecked) private(set) var longValues: PendingLongValues
     @exclusivity(unchecked) private(set) var writers = TableSlots<TableWriter>()
     @exclusivity(unchecked) private(set) var deltas: [IndexKey: IndexDelta] = [:]
     @exclusivity(unchecked) private var lastDelta: (key: IndexKey, delta: IndexDelta)?
@@ -52,9 +52,7 @@ package final class WriteTransaction: RowSource {
         recorder = ChangeRecorder(undo: undo)
         spool = PageSpool(database.pages.spoolPlan)
         handover = base.takeHandover()
-        longValues = PendingLongValues(
-            version: base.version.rawValue + 1, limit: LongValues.limit(rowsPerCluster: base.rowsPerCluster), spool,
-            areStored: handover?.hasNoLongValues == true ? false : nil)
+        longValues = Self.noLongValues(base, LongValues.limit(rowsPerCluster: base.rowsPerCluster), spool, handover)
         super.init(catalog: base.catalog, counters: base.counters, rowsPerCluster: base.rowsPerCluster)
     }
 
@@ -77,6 +75,29 @@ package final class WriteTransaction: RowSource {
 
     @inline(__always)
     func noteChange() { changeCount &+= 1 }
+
+    private static func noLongValues(
+        _ base: Snapshot, _ limit: Int, _ spool: PageSpool, _ handover: Handover?
+    ) -> PendingLongValues {
+        PendingLongValues(
+            version: base.version.rawValue + 1, limit: limit, spool,
+            areStored: handover?.hasNoLongValues == true ? false : nil)
+    }
+
+    /// Forgets all changes, under the same lock. By table the first key that is free again.
+    func beginAnew() -> [(table: TableKey, key: ObjectKey)] {
+        var firstKeys: [(table: TableKey, key: ObjectKey)] = []
+        for writer in writers.all where writer.touched {
+            firstKeys.append((writer.layout.key, ObjectKey(writer.directory.state.nextKey)))
+        }
+        views.removeAll()
+        writers.removeAll()
+        forgetIndexChanges()
+        recorder = ChangeRecorder(undo: undo)
+        spool = PageSpool(database.pages.spoolPlan)
+        longValues = Self.noLongValues(base, longValues.limit, spool, handover)
+        return firstKeys
+    }
 
     // MARK: Reading
 

@@ -70,6 +70,32 @@ private let schema = """
         #expect(again.isValid && !early.isValid && !late.isValid)
     }
 
+    /// Undone with what was undone within them, an object made before that and one made after it.
+    @Test(arguments: [false, true]) func objectsAroundWhatWasUndoneGoWithIt(afterAChange: Bool) throws {
+        let session = try TestStore(schema: schema).open()
+        try session.beginWrite()
+        let kept = afterAChange ? try session.add("Item", ["id": .int(0)]) : nil
+        var undone: [LiveObject] = []
+        #expect(throws: Stop.self) {
+            try session.atomically {
+                undone.append(try session.add("Item", ["id": .int(1)]))
+                try? session.atomically {
+                    undone.append(try session.add("Item", ["id": .int(2)]))
+                    throw Stop()
+                }
+                undone.append(try session.add("Item", ["id": .int(3)]))
+                throw Stop()
+            }
+        }
+        #expect(undone.count == 3)
+        let later = try (1 ... 3).map { try session.add("Item", ["id": .int($0)]) }
+        #expect(undone.allSatisfy { !$0.isValid })
+        #expect(later.allSatisfy { $0.isValid } && kept?.isValid != false)
+        try session.commit()
+        #expect(undone.allSatisfy { !$0.isValid })
+        #expect(later.allSatisfy { $0.isValid } && kept?.isValid != false)
+    }
+
     @Test func nestedListsAreBackWhereTheyWere() throws {
         let session = try TestStore(schema: schema).open()
         let item = try session.inWrite {

@@ -116,13 +116,18 @@ import Testing
     }
 
     /// What was found out while an index was cleared must not outlive that.
-    @Test func deletingAllIsUndone() throws {
+    @Test(arguments: [false, true]) func deletingAllIsUndone(afterAChange: Bool) throws {
         let (database, snapshot, table, type) = try open()
         let first = try database.beginWrite(on: snapshot)
         for id in 0 ..< 20 { _ = try add(first, table, Int64(id)) }
         try first.commit()
         let write = try database.beginWrite(on: snapshot)
         let rank = try #require(type.property(named: "rank")?.columnKey)
+        if afterAChange {
+            try Value.int(7).withView { view throws(DatabaseError) in
+                try write.set(table, rank, ObjectKey(1), to: view)
+            }
+        }
         let savepoint = try write.savepoint()
         #expect(try write.deleteAll(table) == 20)
         // As high as those that are gone.
@@ -130,7 +135,7 @@ import Testing
         #expect(try write.table(table).liveCount == 8)
         let undone = try write.rollBack(to: savepoint)
         #expect(undone.firstKeys.map(\.key) == [ObjectKey(20)])
-        #expect(!write.hasChanges)
+        #expect(write.hasChanges == afterAChange)
         #expect(try write.table(table).liveCount == 20)
         for id in 0 ..< 20 {
             #expect(throws: DatabaseError.self) { try self.add(write, table, Int64(id)) }
@@ -166,6 +171,57 @@ import Testing
         let version = snapshot.version
         try empty.commit()
         #expect(snapshot.version == version)
+    }
+
+    /// A bulk load within a call that is all or nothing keeps nothing for undoing it where it comes first in its write.
+    @Test func goingBackToAnUnchangedWriteTakesNoEntries() throws {
+        let (database, snapshot, table, type) = try open()
+        let first = try database.beginWrite(on: snapshot)
+        for id in 0 ..< 5 { _ = try add(first, table, Int64(id)) }
+        try first.commit()
+        let id = try #require(type.primaryKey?.columnKey)
+        let rank = try #require(type.property(named: "rank")?.columnKey)
+        let write = try database.beginWrite(on: snapshot)
+        let record = encoded(write)
+        let outer = try write.savepoint(), second = try write.savepoint()
+        let values = (0 ..< 1_000).map { ValueView.int(Int64(100 + $0)) }
+        _ = try write.insertBatch(table, columns: [id], rows: values, rowCount: 1_000)
+        try Value.int(9).withView { view throws(DatabaseError) in try write.set(table, rank, ObjectKey(2), to: view) }
+        #expect(write.undo.entryCount == 0)
+        // One within it is about a write that has changed.
+        let inner = try write.savepoint()
+        let between = encoded(write)
+        _ = try add(write, table, 50)
+        #expect(write.undo.entryCount > 0)
+        #expect(try write.rollBack(to: inner).firstKeys.map(\.key) == [ObjectKey(1_005)])
+        #expect(encoded(write) == between && write.undo.entryCount == 0)
+        let released = try write.savepoint()
+        _ = try add(write, table, 51)
+        try write.release(released)
+        #expect(write.undo.entryCount == 0)
+        _ = try add(write, table, 52)
+
+        try write.release(second)
+        #expect(write.undo.entryCount == 0)
+        let spare = try write.savepoint()
+        _ = try add(write, table, 53)
+        let epoch = write.changeCount
+        #expect(try write.rollBack(to: outer).firstKeys.map(\.key) == [ObjectKey(5)])
+        #expect(!write.isOpen(spare) && !write.hasChanges && write.changeCount > epoch)
+        #expect(encoded(write) == record)
+        #expect(try write.table(table).liveCount == 5)
+        #expect(try write.table(table).nextKey == 5)
+        for id in 0 ..< 5 { #expect(throws: DatabaseError.self) { try self.add(write, table, Int64(id)) } }
+
+        // And again, in the same write, which then commits something else.
+        let again = try write.savepoint()
+        _ = try write.insertBatch(table, columns: [id], rows: values, rowCount: 1_000)
+        #expect(write.undo.entryCount == 0)
+        _ = try write.rollBack(to: again)
+        #expect(try add(write, table, 100) == ObjectKey(5))
+        try write.commit()
+        #expect(try snapshot.table(table).liveCount == 6)
+        #expect(try snapshot.verify().isSound)
     }
 
     /// Rows that came in batches, over several clusters, after a tail.

@@ -10,8 +10,14 @@ struct Births {
     private var first: UInt32 = 0
     /// Ascending and apart: numbers of which no object came to be.
     private var cancelled: [ClosedRange<UInt32>] = []
-    /// Of others, the first keys that went, by table.
-    private var cut: [UInt32: [TableKey: ObjectKey]] = [:]
+    /// By table, ascending in both: what had a key from there on when objects came to be that had this number, or one
+    /// before, is gone. Objects that remained have lower keys than all that is undone after them.
+    private var cuts: [TableKey: [Cut]] = [:]
+
+    private struct Cut {
+        let number: UInt32
+        let firstKey: ObjectKey
+    }
 
     /// Those of the open write, or of the last one.
     var ofWrite: ClosedRange<UInt32> { first ... max(first, current) }
@@ -28,7 +34,6 @@ struct Births {
         } else {
             cancelled.insert(numbers, at: place)
         }
-        for number in numbers { cut[number] = nil }
     }
 
     /// The position of the first range that does not end before a number.
@@ -44,13 +49,28 @@ struct Births {
 
     mutating func cut(from keys: [(table: TableKey, key: ObjectKey)]) {
         guard !keys.isEmpty else { return }
-        cut[current] = Dictionary(keys.map { ($0.table, $0.key) }) { $0.rawValue < $1.rawValue ? $0 : $1 }
+        for (table, key) in keys {
+            while let last = cuts[table]?.last, last.firstKey.rawValue >= key.rawValue { cuts[table]?.removeLast() }
+            cuts[table, default: []].append(Cut(number: current, firstKey: key))
+        }
         current &+= 1
     }
 
     func areUndone(_ birth: UInt32, _ table: TableKey, _ key: ObjectKey) -> Bool {
-        if let first = cut[birth]?[table], key.rawValue >= first.rawValue { return true }
+        if let cuts = cuts[table], let cut = Self.first(cuts, from: birth), key.rawValue >= cut.firstKey.rawValue {
+            return true
+        }
         let place = firstRange(from: birth)
         return place < cancelled.count && cancelled[place].contains(birth)
+    }
+
+    private static func first(_ cuts: [Cut], from number: UInt32) -> Cut? {
+        var low = 0
+        var high = cuts.count
+        while low < high {
+            let middle = (low + high) / 2
+            if cuts[middle].number < number { low = middle + 1 } else { high = middle }
+        }
+        return low < cuts.count ? cuts[low] : nil
     }
 }

@@ -25,9 +25,11 @@ extension Session {
     package func atomically<Outcome, Failure: Error>(
         _ body: () throws(Failure) -> Outcome
     ) throws(Failure) -> Outcome {
+        // Of a write that can only be cancelled there is none: what is changed in it will not be committed.
         let savepoint = isInWrite ? try? savepoint() : nil
         do throws(Failure) {
             let outcome = try body()
+            // It is open, so nothing can fail.
             if let savepoint, let write, write.isOpen(savepoint) { try? write.release(savepoint) }
             return outcome
         } catch {

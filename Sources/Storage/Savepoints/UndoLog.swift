@@ -10,7 +10,8 @@
 ///     indexes    `IndexDelta`: entries are a multiset, so an added one is undone by removing it
 ///     the record `ChangeRecorder` and what it consists of
 ///
-/// Without a savepoint nothing of this costs more than a look at `isActive`. One thread, that of its write.
+/// A savepoint of a write that has changed nothing needs no entries: going back to it is beginning anew, and all that a
+/// bulk load costs more within one is a look at `isActive`, as without a savepoint. One thread, that of its write.
 import MotteColumns
 import MotteValues
 
@@ -45,6 +46,8 @@ final class UndoLog {
     /// An open savepoint.
     struct Level {
         let serial: UInt64
+        /// False where the write had changed nothing. Levels without entries lie outside of those that have some.
+        let hasEntries: Bool
         let firstEntry: Int
         let journalCount: Int
         /// Changes that the write had then, and those among them that had been undone.
@@ -62,11 +65,12 @@ final class UndoLog {
     }
 
     @exclusivity(unchecked) private(set) var isActive = false
-    /// Of the innermost savepoint; none has 0.
+    /// Of the innermost savepoint that has entries; none is 0.
     @exclusivity(unchecked) private(set) var serial: UInt64 = 0
     @exclusivity(unchecked) private var entries: [Entry] = []
     private var levels: [Level] = []
     private var lastSerial: UInt64 = 0
+    var entryCount: Int { entries.count }
     /// Why the write can only be cancelled: it could not be brought back to a savepoint.
     private(set) var failure: DatabaseError?
 
@@ -77,7 +81,7 @@ final class UndoLog {
 
     /// True the first time that a savepoint hears of a list.
     func isFirst(_ row: ListRow) -> Bool {
-        guard !levels.isEmpty else { return false }
+        guard isActive else { return false }
         return levels[levels.count - 1].listRows.insert(row).inserted
     }
 
@@ -90,15 +94,19 @@ final class UndoLog {
 
     // MARK: Savepoints
 
-    func begin(journalCount: Int, changeCount: UInt64, undoneCount: UInt64) -> UInt64 {
+    func begin(isUnchanged: Bool, journalCount: Int, changeCount: UInt64, undoneCount: UInt64) -> UInt64 {
         lastSerial += 1
         levels.append(
             Level(
-                serial: lastSerial, firstEntry: entries.count, journalCount: journalCount, changeCount: changeCount,
-                undoneCount: undoneCount))
-        isActive = true
-        serial = lastSerial
-        return serial
+                serial: lastSerial, hasEntries: isActive || !isUnchanged, firstEntry: entries.count,
+                journalCount: journalCount, changeCount: changeCount, undoneCount: undoneCount))
+        followInnermost()
+        return lastSerial
+    }
+
+    private func followInnermost() {
+        isActive = levels.last?.hasEntries ?? false
+        serial = isActive ? levels[levels.count - 1].serial : 0
     }
 
     func isOpen(_ serial: UInt64) -> Bool { levels.contains { $0.serial == serial } }
@@ -107,8 +115,7 @@ final class UndoLog {
     func release(_ serial: UInt64) {
         guard let index = levels.firstIndex(where: { $0.serial == serial }) else { return }
         levels.removeSubrange(index...)
-        isActive = !levels.isEmpty
-        self.serial = levels.last?.serial ?? 0
+        followInnermost()
         if !isActive { entries.removeAll(keepingCapacity: entries.capacity <= 4_096) }
     }
 
@@ -121,6 +128,11 @@ final class UndoLog {
         guard let index = levels.firstIndex(where: { $0.serial == serial }) else { return nil }
         let level = levels[index]
         isActive = false
+        if !level.hasEntries {
+            // Whatever could not be undone goes with all the rest.
+            failure = nil
+            entries.removeAll()
+        }
         do throws(DatabaseError) {
             while entries.count > level.firstEntry { try body(entries.removeLast()) }
         } catch { fail(error) }

@@ -24,7 +24,7 @@ extension WriteTransaction {
         try requireWhole()
         return Savepoint(
             serial: undo.begin(
-                journalCount: recorder.journal.count, changeCount: changeCount, undoneCount: undoneCount))
+                isUnchanged: isUnchanged, journalCount: recorder.journal.count, changeCount: changeCount, undoneCount: undoneCount))
     }
 
     package func isOpen(_ savepoint: Savepoint) -> Bool { undo.isOpen(savepoint.serial) }
@@ -47,11 +47,15 @@ extension WriteTransaction {
             try undo(entry)
         }
         guard let level else { throw Self.endedSavepoint() }
+        if !level.hasEntries { firstKeys = beginAnew() }
         recorder.cutJournal(to: level.journalCount)
         // What was borrowed or computed since is out of date.
         noteUndone(since: level.changeCount, undoneCount: level.undoneCount)
         return RolledBack(firstKeys: firstKeys, journalCount: level.journalCount)
     }
+
+    /// Whether going back to now is beginning anew.
+    private var isUnchanged: Bool { !hasChanges && migration == nil && !isCreatingEmbedded }
 
     private static func endedSavepoint() -> DatabaseError {
         DatabaseError(
