@@ -317,6 +317,123 @@ import Testing
 
     // MARK: Damage
 
+    /// A list of 60 of which the root was replaced, or the first node below it, in a store of its own.
+    private func store(
+        belowRoot: Bool = false, replacing change: (inout [(id: UInt32, count: Int)], inout UInt32) -> Void
+    ) throws -> (store: Store, key: ObjectKey, snapshot: Snapshot) {
+        let store = try Store("int", rowsPerCluster: 480)
+        let fill = try store.write(Self.small)
+        let key = try fill.create(store.table, primaryKey: nil)
+        try fill.listInsert(store.table, store.items, key, at: 0, (0 ..< 60).map { .int($0) })
+        try fill.commit()
+        let reader = try store.snapshot.directory(store.table).makeLongListReader(1, key)
+        let root = try reader.inner(0, level: nil)
+        #expect(root.level > 1)
+        let id = belowRoot ? root.id(of: 0) : 0
+        let node = try reader.inner(id, level: nil)
+        var children = (0 ..< node.childCount).map { (id: node.id(of: $0), count: node.elements(of: $0)) }
+        var nextID = node.nextID
+        change(&children, &nextID)
+        let nodeKey = reader.key(id)
+        var batch = PageBatch()
+        batch.put(
+            nodeKey, LongListInner.encode(level: node.level, nextID: nextID, children: children, key: nodeKey))
+        let lock = try store.database.pages.lockForWriting(timeoutMilliseconds: 0)
+        defer { lock.release() }
+        let version = Version(try store.database.latestVersion().rawValue + 1)
+        try store.database.pages.commit(batch, lock: lock, version: version)
+        return (store, key, try store.database.snapshot().copy())
+    }
+
+    /// Readers and writers alike: each has its own way to the root and from there.
+    @Test(arguments: [false, true]) func nodesWithOtherThanTheListsElementsAreAnError(belowRoot: Bool) throws {
+        let (store, key, snapshot) = try store(belowRoot: belowRoot) { children, _ in children.removeLast() }
+        let what = belowRoot ? "has a wrong count" : "has a wrong number of elements"
+        let view = try snapshot.table(store.table)
+        #expect(try view.listCount(store.items, key) == 60)
+        let write = try store.database.beginWrite(on: snapshot)
+        write.listShape = Self.small
+        for body in [
+            { try view.listValues(store.items, key) { _, _ in } }, { _ = try view.listElement(store.items, key, 0) },
+            { try write.listInsert(store.table, store.items, key, at: 0, [.int(1)]) },
+            { try write.listSet(store.table, store.items, key, at: 3, .int(1)) },
+            { try write.listRemove(store.table, store.items, key, at: 3) },
+        ] as [() throws -> Void] {
+            let error = try #require(throws: DatabaseError.self) { try body() }
+            #expect(error.code == .corrupted && error.message.contains(what), "\(error)")
+        }
+        write.cancel()
+        let problems = try snapshot.verify().problems
+        #expect(problems.contains { $0.contains(what) }, "\(problems)")
+    }
+
+    /// After more edits than numbers for nodes the list is refused, and the way out that the message names is one.
+    @Test func aListThatHasNoMoreNumbersCanBeClearedAndRefilled() throws {
+        let limit = UInt32.max - 1 << 24
+        let (store, key, snapshot) = try store { _, nextID in nextID = limit }
+        func insert(_ write: WriteTransaction) throws {
+            try write.listInsert(store.table, store.items, key, at: 30, [.int(7)])
+        }
+        let write = try store.database.beginWrite(on: snapshot)
+        write.listShape = Self.small
+        let error = try #require(throws: DatabaseError.self) { try insert(write) }
+        #expect(error.code == .valueTooLarge && error.message.contains("clear and refill it"), "\(error)")
+        #expect(try write.table(store.table).listCount(store.items, key) == 60)
+        // Changing and removing makes no nodes.
+        try write.listSet(store.table, store.items, key, at: 0, .int(5))
+        try write.listClear(store.table, store.items, key)
+        try write.listInsert(store.table, store.items, key, at: 0, (0 ..< 40).map { .int($0) })
+        try insert(write)
+        try write.commit()
+        let again = try store.database.beginWrite(on: snapshot)
+        again.listShape = Self.small
+        try insert(again)
+        try again.commit()
+        var found: [Int64] = []
+        try snapshot.table(store.table).listValues(store.items, key) { chunk, range in
+            for index in range { found.append(chunk.int(index)) }
+        }
+        #expect(found == Array(0 ..< 30) + [7, 7] + Array(30 ..< 40))
+        // The log knows nothing of the version that this test made.
+        let problems = try snapshot.verify().problems.filter { !$0.contains("log") }
+        #expect(problems == [])
+    }
+
+    /// The numbers of its nodes are given out again: what they meant before must not be counted twice, nor come back.
+    @Test(arguments: [false, true]) func aClearedListKeepsAccountOfItsLongValues(goesBack: Bool) throws {
+        let store = try Store("string", rowsPerCluster: 480)
+        func text(_ letter: String, _ number: Int) -> Value { .string(String(repeating: letter, count: 6_000 + number)) }
+        func refill(_ write: WriteTransaction, _ key: ObjectKey, _ letter: String) throws {
+            try write.listClear(store.table, store.items, key)
+            try Self.withViews((0 ..< 12).map { text(letter, $0) }) {
+                try write.listInsert(store.table, store.items, key, at: 0, $0)
+            }
+        }
+        let setup = try store.write(Self.small)
+        let key = try setup.create(store.table, primaryKey: nil)
+        try refill(setup, key, "a")
+        try setup.commit()
+        for letter in ["b", "c"] {
+            let write = try store.write(Self.small)
+            if goesBack {
+                let savepoint = try write.savepoint()
+                try refill(write, key, "x")
+                _ = try write.rollBack(to: savepoint)
+                try Self.withViews([text("y", 0)]) { try write.listInsert(store.table, store.items, key, at: 5, $0) }
+                try write.listRemove(store.table, store.items, key, at: 5)
+            }
+            try refill(write, key, letter)
+            try write.listRemove(store.table, store.items, key, at: 2, count: 7)
+            try write.commit()
+            var found: [Value] = []
+            try store.snapshot.table(store.table).listValues(store.items, key) { chunk, range in
+                for index in range { found.append(chunk.view(index).owned) }
+            }
+            #expect(found == [0, 1, 9, 10, 11].map { text(letter, $0) })
+            #expect(try store.snapshot.verify().problems == [])
+        }
+    }
+
     @Test func damagedNodesAreErrors() throws {
         let store = try Store("int", rowsPerCluster: 480)
         let fill = try store.write(Self.small)

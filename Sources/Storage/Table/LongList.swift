@@ -58,6 +58,7 @@ final class LongList {
     /// Its nodes, for what replaces them all and changes none.
     struct Image {
         fileprivate let root: LongListNode?
+        fileprivate let nextID: UInt32
         fileprivate let freed: [UInt32]
         fileprivate let dropsStored: Bool
         fileprivate let count: Int
@@ -66,12 +67,14 @@ final class LongList {
 
     var image: Image {
         Image(
-            root: root, freed: freed, dropsStored: dropsStored, count: count, isChanged: isChanged)
+            root: root, nextID: nextID, freed: freed, dropsStored: dropsStored, count: count, isChanged: isChanged)
     }
 
-    /// Ids that were given out meanwhile are not given out again.
+    /// Ids that were given out meanwhile are not given out again; nor are those that were in use, if the list was
+    /// emptied meanwhile and began anew.
     func restore(_ image: Image) {
         root = image.root
+        nextID = max(nextID, image.nextID)
         freed = image.freed
         dropsStored = image.dropsStored
         count = image.count
@@ -341,6 +344,8 @@ final class LongList {
         isChanged = true
         dropsStored = true
         freed.removeAll()
+        // Nothing that the file has stays, so that all ids may be given out again.
+        nextID = 1
         root = nil
         count = 0
     }
@@ -446,8 +451,9 @@ final class LongList {
     func balanceLongValues(_ balance: inout LongValueBalance) throws(DatabaseError) {
         if dropsStored {
             for key in try reader.storedKeys() { balance.remove(try reader.longReferences(key: key), column.key) }
+        } else {
+            for id in freed { balance.remove(try reader.longReferences(id), column.key) }
         }
-        for id in freed { balance.remove(try reader.longReferences(id), column.key) }
         if let root { try balanceLongValues(of: root, &balance) }
     }
 
@@ -455,7 +461,8 @@ final class LongList {
         of node: LongListNode, _ balance: inout LongValueBalance
     ) throws(DatabaseError) {
         if node.isChanged, let elements = node.elements {
-            balance.remove(try reader.longReferences(node.id), column.key)
+            // Of a list that was emptied the file's node of this id is another one, and removed already.
+            if !dropsStored { balance.remove(try reader.longReferences(node.id), column.key) }
             balance.add(elements.longReferences, column.key)
         }
         for child in node.children { if let open = child.node { try balanceLongValues(of: open, &balance) } }
