@@ -107,6 +107,9 @@ final class HelperProcess {
         case "limit-memory": setLimit(Int32(RLIMIT_AS.rawValue), 12 << 30)
         case "limit-file":
             signal(SIGXFSZ, SIG_IGN)
+        case "make-without-space":
+            signal(SIGXFSZ, SIG_IGN)
+            setLimit(Int32(RLIMIT_FSIZE.rawValue), 4_096)
         default: break
         }
         var options = try TestStore.options(path)

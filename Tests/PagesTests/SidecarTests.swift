@@ -136,6 +136,74 @@ import Testing
         detach(again)
     }
 
+    // MARK: Databases that could not be made
+
+    private func names(_ scratch: Scratch) -> [String] { Scratch.names(in: scratch.directory) }
+
+    /// Whether the disk has no room for the sidecar or, where that is there already, none for the database.
+    @Test(arguments: [false, true]) func whatCouldNotBeMadeLeavesNothingBehind(hasSidecar: Bool) throws {
+        let scratch = try Scratch()
+        if hasSidecar {
+            let store = try PageStore.open(PageStoreOptions(path: scratch.path()))
+            store.close()
+            unlink(scratch.path())
+            #expect(names(scratch) == ["test.motte-shared"])
+        }
+        let helper = try HelperProcess("make-without-space", scratch.path(), environment: ["MOTTE_PAGER=own"])
+        let answer = try #require(helper.line())
+        helper.join()
+        #expect(answer.hasPrefix("error "), "\(answer)")
+        #expect(names(scratch) == [], "\(answer)")
+        // There is room again.
+        let store = try PageStore.open(PageStoreOptions(path: scratch.path()))
+        try store.commitNext([("a", [1])])
+        store.close()
+    }
+
+    private func options(_ path: String, _ change: (inout PageStoreOptions) -> Void = { _ in }) -> PageStoreOptions {
+        var options = PageStoreOptions(path: path)
+        options.pager = .own
+        // What no file can be made with.
+        options.pageBytes = 1_000
+        change(&options)
+        return options
+    }
+
+    @Test func aSidecarStaysWhereOthersUseItOrThereIsADatabase() throws {
+        let scratch = try Scratch()
+        func requireFailure(_ options: PageStoreOptions) throws {
+            #expect(try failure { try PageStore.open(options) }.code == .invalidArgument)
+        }
+        try requireFailure(options(scratch.path()))
+        #expect(names(scratch) == [])
+        // An empty file that somebody put there stays.
+        try scratch.write([])
+        try requireFailure(options(scratch.path()))
+        #expect(names(scratch) == ["test.motte"])
+        unlink(scratch.path())
+        // Another process waits to open it.
+        let waiting = try Attached(scratch.path())
+        try requireFailure(options(scratch.path()))
+        #expect(names(scratch) == ["test.motte-shared"])
+        withExtendedLifetime(waiting) {}
+        // With a directory of its own for what is shared.
+        let locks = scratch.path("locks")
+        mkdir(locks, 0o700)
+        defer {
+            for name in Scratch.names(in: locks) { unlink(locks + "/" + name) }
+            rmdir(locks)
+        }
+        try requireFailure(options(scratch.path("other")) { $0.lockDirectory = locks })
+        #expect(Scratch.names(in: locks) == [])
+        // A database that is there and cannot be opened keeps what is beside it.
+        let path = scratch.path("third")
+        let store = try PageStore.open(options(path) { $0.pageBytes = 4096 })
+        store.close()
+        let key = TestStore.key
+        #expect(throws: DatabaseError.self) { try PageStore.open(options(path) { $0.encryptionKey = key }) }
+        #expect(names(scratch).contains("third-shared"))
+    }
+
     /// Between two looks at a path another process may have made the file, or what a link leads to; that is no link
     /// that leads nowhere.
     @Test func aFileThatCameToBeSinceIsThere() throws {

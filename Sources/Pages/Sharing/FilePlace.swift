@@ -138,6 +138,19 @@ struct FilePlace {
         throw SystemError.error(errno, "write", sharedPath)
     }
 
+    /// Takes the link away again after the database could not be made, once nobody has the sidecar either.
+    func unlinkSharedPath() {
+        var facts = stat()
+        guard sharedPath != path, !isThereNow, lstat(sidecarPath, &facts) != 0 else { return }
+        unlink(sharedPath)
+    }
+
+    /// Whether there is a file now that has anything in it.
+    var isThereNow: Bool {
+        var facts = stat()
+        return stat(path, &facts) == 0 && facts.st_size > 0
+    }
+
     /// Whether a file that was not there is there now.
     static func isThere(_ given: String) throws(DatabaseError) -> Bool {
         var entry = stat(), target = stat()

@@ -41,6 +41,15 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         Sidecar.closeFile(descriptor)
     }
 
+    /// After a database could not be made: what was made for it goes with it, unless another process is attached, which
+    /// may make the database itself. Whoever opened this sidecar and waits for it looks again at its name. True: it is
+    /// gone. Called as `detach` is.
+    func removeAndDetach() -> Bool {
+        defer { detach() }
+        let isAlone = motte_shim_lock_byte(descriptor, SidecarLayout.attachByte, Int32(MOTTE_SHIM_EXCLUSIVE)) == 0
+        return isAlone && FileIdentity(at: path) == identity && unlink(path) == 0
+    }
+
     /// False once it was deleted or replaced: whoever comes next finds another one.
     var hasName: Bool { motte_shim_has_name(descriptor) != 0 }
 
@@ -292,7 +301,11 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
             return try map(descriptor, path)
         }
         let status = posix_fallocate(descriptor, 0, off_t(SidecarLayout.byteCount))
-        guard status == 0 else { throw SystemError.error(status, "allocate", path) }
+        guard status == 0 else {
+            // Made just now, or left by one that ended here: there is nothing in it, and nobody else is attached.
+            if facts.st_size == 0, let own = FileIdentity(of: descriptor), FileIdentity(at: path) == own { unlink(path) }
+            throw SystemError.error(status, "allocate", path)
+        }
         return try map(descriptor, path)
     }
 

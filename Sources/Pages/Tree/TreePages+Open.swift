@@ -32,8 +32,14 @@ extension TreePages {
         if place.sizeBytes > 0 { try checkHead(place) }
         try place.checkFileSystem()
         try place.linkSharedPath()
-        let sidecar = try Sidecar(
-            attaching: place.sidecarPath, mode: place.mode, timeoutMilliseconds: options.openTimeoutMilliseconds)
+        let sidecar: Sidecar
+        do throws(DatabaseError) {
+            sidecar = try Sidecar(
+                attaching: place.sidecarPath, mode: place.mode, timeoutMilliseconds: options.openTimeoutMilliseconds)
+        } catch {
+            place.unlinkSharedPath()
+            throw error
+        }
         do throws(DatabaseError) {
             // One process at a time opens: so none meets a file that another is still making.
             guard try sidecar.lockForOpening(Deadline(milliseconds: options.openTimeoutMilliseconds)) else {
@@ -44,7 +50,12 @@ extension TreePages {
             defer { sidecar.unlockForOpening() }
             return try open(place, sidecar, options)
         } catch {
-            sidecar.detach()
+            // A database that could not be made leaves nothing behind.
+            if place.isThereNow {
+                sidecar.detach()
+            } else if sidecar.removeAndDetach() {
+                place.unlinkSharedPath()
+            }
             throw error
         }
     }
