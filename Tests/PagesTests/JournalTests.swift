@@ -81,6 +81,29 @@ import Testing
     }
 
     /// Of versions of one journal and of several, while their pages would be used again.
+    /// The header record lies in the journal's part of a version, which commits change in place when nobody shows it any
+    /// more: whoever reads the record shows it until then, also when another thread commits in between.
+    @Test func theHeaderIsThatOfOneVersion() throws {
+        let between = Between()
+        var options = PageStoreOptions(location: .memory(identifier: nil))
+        options.disk = MemoryDisk()
+        options.journalPages = 40
+        options.faults = FaultInjection(willReadHeader: { between.run() })
+        let store = try PageStore.open(options)
+        defer { store.close() }
+        for number in 0 ..< 5 { try store.commitNext(small(number)) }
+        #expect(try writes(store) { try store.commitNext(small(5)) } == 1, "it is in the journal")
+        for round in 1 ... 3 {
+            let before = try store.latestVersion
+            between.commits = { for number in 0 ..< 4 { try store.commitNext(small(number + round)) } }
+            let header = try store.header
+            #expect(between.commits == nil && between.failure == nil)
+            #expect(header.version == before)
+            #expect(try store.latestVersion.rawValue == before.rawValue + 4)
+            #expect(try store.header.version == store.latestVersion)
+        }
+    }
+
     @Test func pinnedVersionsStayAcrossCommitsOfTheTree() throws {
         let scratch = try Scratch()
         let store = try open(scratch, journalPages: 3)
@@ -136,5 +159,17 @@ import Testing
         let again = try CutRun.open(cut, journalPages: 20)
         #expect(try again.snapshot().version == Version(6) && again.snapshot().passedOver == nil)
         again.close()
+    }
+}
+
+/// What is to happen once, and the error that it met.
+private final class Between: @unchecked Sendable {  // @unchecked: one test, one thread
+    var commits: (() throws -> Void)?
+    private(set) var failure: (any Error)?
+
+    func run() {
+        guard let commits else { return }
+        self.commits = nil
+        do { try commits() } catch { failure = error }
     }
 }

@@ -16,9 +16,16 @@ package final class FaultInjection: @unchecked Sendable {  // @unchecked: the st
     /// Called with the path of each copy that is written, on the disk, and not yet compared with its source.
     package let willCheckCopy: (@Sendable (String) -> Void)?
 
-    package init(reusesPagesTooEarly: Bool = false, willCheckCopy: (@Sendable (String) -> Void)? = nil) {
+    /// Called between finding the header record of a version and reading what it says.
+    package let willReadHeader: (@Sendable () -> Void)?
+
+    package init(
+        reusesPagesTooEarly: Bool = false, willCheckCopy: (@Sendable (String) -> Void)? = nil,
+        willReadHeader: (@Sendable () -> Void)? = nil
+    ) {
         self.reusesPagesTooEarly = reusesPagesTooEarly
         self.willCheckCopy = willCheckCopy
+        self.willReadHeader = willReadHeader
     }
 
     /// Commits seen so far, failed ones included.

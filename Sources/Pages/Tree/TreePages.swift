@@ -128,6 +128,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
             guard let record = try snapshot.get(FileHeader.key) else {
                 throw .corrupted("the header record is missing")
             }
+            faults?.willReadHeader?()
             return try FileHeader(decoding: record.bytes, path: path)
         }
     }
