@@ -209,7 +209,7 @@ import Testing
 
     /// Branches upon branches, each with nothing but the one before it as all of its children: more ways down than
     /// anybody can go.
-    private func ladder(isSealed: Bool) throws -> [UInt8] {
+    private func ladder(isSealed: Bool, levels: Int = TreeFormat.mostLevels) throws -> [UInt8] {
         let sound = try soundFile()
         let disk = MemoryDisk(sound)
         let image = try PageImage(
@@ -249,7 +249,7 @@ import Testing
         var header = try store.header
         header.version = Version(root.version)
         var child = add(0, [([0], header.encoded(), nil)])
-        for level in 1 ..< TreeFormat.mostLevels {
+        for level in 1 ..< levels {
             child = add(level, (0 ..< 8).map { ([UInt8($0)], nil, child) })
             root.level = level
         }
@@ -279,6 +279,21 @@ import Testing
         try scratch.write(try ladder(isSealed: true))
         let report = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"))
         #expect(report.problems.contains { $0.description.contains("used twice (T6)") })
+    }
+
+    /// The same, so low that going all ways ends: what is said then is said once of each page, and that it is too many.
+    @Test func aLowLadderIsLookedAtOnceToo() throws {
+        let levels = 4
+        func twice(_ problems: [PageProblem]) -> Int { problems.count { $0.description.contains("used twice (T6)") } }
+        // Of eight ways to each page below the root seven are one too many; below those nothing is looked at.
+        let expected = 7 * (levels - 1)
+        #expect(twice(try open(try ladder(isSealed: true, levels: levels)).check()) == expected)
+        let scratch = try Scratch()
+        try scratch.write(try ladder(isSealed: true, levels: levels))
+        let report = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"))
+        #expect(twice(report.problems) == expected)
+        let error = try failure { _ = try open(try ladder(isSealed: false, levels: levels)) }
+        #expect(error.code == .corrupted && error.message.contains("none of its roots is whole"), "\(error)")
     }
 
     // MARK: Sizes

@@ -221,6 +221,29 @@ struct JournaledFile {
         #expect(again.version == start.newest + 2 && again.contents["course"] == [5])
     }
 
+    /// Another one with the same number upon the same state, as whoever exchanges pages of two copies could leave it.
+    @Test func theLastRecordOfAClosedFileIsTheOneThatWasSealed() throws {
+        let start = try JournaledFile(isClosed: false)
+        func closed(_ value: UInt8) throws -> (bytes: [UInt8], last: Int) {
+            let disk = MemoryDisk(start.bytes)
+            let store = try CutRun.open(disk, journalPages: 40)
+            try store.commitNext([("course", [value])])
+            store.close()
+            return (disk.contents, try #require(JournaledFile.records(disk.contents).last))
+        }
+        let (first, second) = try (closed(1), closed(2))
+        #expect(first.last == second.last)
+        #expect(try JournaledFile.open(first.bytes).contents["course"] == [1])
+        var grafted = first.bytes
+        let record = first.last ..< first.last + 4096
+        #expect(grafted[record] != second.bytes[record])
+        grafted.replaceSubrange(record, with: second.bytes[record])
+
+        let error = try failure { try JournaledFile.open(grafted) }
+
+        #expect(error.code == .corrupted && error.message.contains("its journal is damaged"), "\(error)")
+    }
+
     /// Any bytes in any record, with a checksum that fits.
     @Test func recordsOfSomebodyElseAreCheckedBeforeUse() throws {
         let file = try JournaledFile(isClosed: false)

@@ -58,6 +58,31 @@ import Testing
         #expect(try image.node(root.tree, level: root.level).count > 0)
     }
 
+    /// So that going back from page to page ends, whatever they refer to.
+    @Test func theAccountOfSpaceGoesBackToOlderPagesOnly() throws {
+        let (image, root) = try soundFile()
+        var slot = root
+        slot.version = 20
+        slot.durable = 0
+        func logPage(birth: UInt64, before: PageRef) throws -> PageRef {
+            let map = SpaceMap(pageCount: slot.pageCount)
+            var writer = TreeWriter(image, PageAllocator(image, map, wishing: 1, "made up"), version: birth)
+            var page = [UInt8](repeating: 0, count: SpaceLog.pageHeader)
+            page.withUnsafeMutableBytes { page in
+                if let base = page.baseAddress { before.store(at: base) }
+            }
+            let reference = try page.withUnsafeBytes { try writer.writeExtent($0) }
+            slot.pageCount = reference.page + reference.pageCount(image.layout)
+            try image.disk.resize(to: slot.pageCount * image.pageBytes)
+            return reference
+        }
+        let first = try logPage(birth: 10, before: .none)
+        for (birth, isWhole) in [(UInt64(11), true), (10, false), (9, false)] {
+            slot.logPage = try logPage(birth: birth, before: first)
+            #expect(try RootSlots.isWhole(slot, image, image.disk) == isWhole, "born in \(birth), upon one of 10")
+        }
+    }
+
     @Test func theJournalsPagesAreNotFree() {
         var map = SpaceMap(pageCount: 100)
         map.insert([PageRun(start: 40, count: 10)])

@@ -205,13 +205,11 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
             largePagesEnd = lastReadEnd + PageImage.manyPages * 16
             useLargePages(PageRun(start: page, count: largePagesEnd - page))
         }
-        // Where bytes do not arrive there must be none of an earlier occupant, whose checksum could pass.
+        // What memory still holds of an earlier occupant could pass for what was asked for. Pages that do not arrive stay
+        // empty, so nobody looks at it.
         let bytes = try disk.read(
             UnsafeMutableRawBufferPointer(start: address(page), count: total * pageBytes), at: page * pageBytes)
-        guard bytes >= count * pageBytes else {
-            memset(address(page), 0, count * pageBytes)
-            throw PageImage.tooShort(page + count - 1)
-        }
+        guard bytes >= count * pageBytes else { throw PageImage.tooShort(page + count - 1) }
         for index in count ..< max(count, bytes / pageBytes) {
             motte_shim_store64(states + page + index, PageImage.unchecked)
         }
