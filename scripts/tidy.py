@@ -245,6 +245,30 @@ def prints_only_in_the_tool():
 
 
 @check
+def files_that_the_architecture_names_exist():
+    for document in [ROOT / "docs" / "ARCHITECTURE.md", *sorted((ROOT / "docs" / "decisions").glob("*.md"))]:
+        for number, line in enumerate(text_of(document).splitlines(), 1):
+            for name in re.findall(r"`((?:Sources|Tests|bindings|include|scripts|docs|Fuzz)/[^`\s]+)`", line):
+                if not (ROOT / name).exists():
+                    report(document, number, f"there is no {name}")
+
+
+@check
+def decisions_are_numbered_once():
+    """docs/decisions: `0007-what-was-decided.md`, each number once and each in the list of docs/ARCHITECTURE.md."""
+    seen, listed = {}, text_of(ROOT / "docs" / "ARCHITECTURE.md")
+    for path in sorted((ROOT / "docs" / "decisions").glob("*.md")):
+        number = path.name.partition("-")[0]
+        if not re.fullmatch(r"[0-9]{4}", number) or not text_of(path).startswith(f"# {number}. "):
+            report(path, 1, "a record is named and titled by its number: 0007-what-was-decided.md, `# 0007. Title`")
+        if number in seen:
+            report(path, 1, f"{seen[number]} has this number too")
+        if f"decisions/{path.name})" not in listed:
+            report(path, 1, "is not in the list of decisions of docs/ARCHITECTURE.md")
+        seen[number] = path.name
+
+
+@check
 def lines_are_plain():
     for path in tracked(".swift", ".c", ".h", ".py", ".sh", ".pyi", ".steps", "CMakeLists.txt"):
         for number, line in enumerate(text_of(path).splitlines(), 1):
@@ -265,6 +289,36 @@ def files_stay_small():
         if count > 600:
             report(path, 1, f"{count} lines, cut at a concept (400 is a good size)")
     note("largest Swift files: " + ", ".join(f"{path.name} {count}" for count, path in sizes[:5]))
+
+
+# What the words that are gone are looked for in: documents and the header; then everything.
+WORDS_ARE_LOOKED_FOR_IN = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/", "include/",
+                           "bindings/python/README.md")
+WORDS_ARE_ALLOWED_IN = ("docs/glossary.md", "docs/gone-words.txt", "docs/FILE_FORMAT.md", "docs/testing.md",
+                        "docs/BENCHMARKS.md", "THIRD-PARTY-NOTICES.md")
+
+
+@check
+def words_that_are_gone_stay_gone():
+    """docs/gone-words.txt: `regular expression -> what to write instead`; docs/glossary.md has the terms."""
+    path, words = ROOT / "docs" / "gone-words.txt", []
+    for number, line in enumerate(text_of(path).splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        pattern, _, instead = line.partition(" -> ")
+        if not instead:
+            report(path, number, "no replacement behind ->")
+        words.append((re.compile(pattern.strip()), instead))
+    for path in tracked(".md", ".h", ".swift", ".c", ".py", ".pyi", ".sh", ".txt", ".steps", "Makefile"):
+        name = str(path.relative_to(ROOT))
+        if name in WORDS_ARE_ALLOWED_IN or not name.startswith(WORDS_ARE_LOOKED_FOR_IN):
+            continue
+        for number, line in enumerate(text_of(path).splitlines(), 1):
+            if path.suffix == ".md":  # names of tests and types are looked at where they are declared
+                line = re.sub(r"`[^`]*`", "``", line)
+            for pattern, instead in words:
+                if found := pattern.search(line):
+                    report(path, number, f"{found[0]!r} is gone, write: {instead}")
 
 
 @check

@@ -179,7 +179,8 @@ def test_what_runs_elsewhere_runs() -> None:
             assert all(f'"{stage}:' in (ROOT / "scripts" / "test.sh").read_text() for stage in stages.split())
 
 
-@promises("README.md", "Several threads and processes may use a file at once", "what is in the file", "its classes",
+@promises("README.md",
+          "Several threads and processes can use a file at once", "what is in the file", "its classes",
           "prints changes as others commit them")
 def test_the_readme_from_its_top_to_its_end(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch,
                                             capsys: pytest.CaptureFixture[str]) -> None:

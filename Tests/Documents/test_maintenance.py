@@ -68,7 +68,7 @@ def test_immutable(path: pathlib.Path) -> None:
 
 
 @promises("docs/maintenance.md",
-          "where the files that processes share lie if the file's own directory can't be written")
+          "where the sidecar goes if the file's own directory can't be written")
 def test_lock_directory(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
     for beside in path.parent.glob("file.motte-*"):
         beside.unlink()
@@ -80,9 +80,11 @@ def test_lock_directory(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
         assert sorted(os.listdir(path.parent)) == ["file.motte", "locks"]
 
 
-@promises("docs/maintenance.md", "asked with the file's size and the bytes in use when nobody has the file open; yes "
-          "compacts "
-          "it", "Deleted objects leave free pages that later commits use; a file shrinks only by compaction")
+@promises("docs/maintenance.md",
+          "called with the file's size and the bytes in use when nobody has the file open; if it says yes, the file "
+          "is compacted",
+          "Deleted objects leave free pages that later commits use. Compaction writes a copy without them and puts "
+          "it in the file's place.")
 def test_compact_on_launch(path: pathlib.Path) -> None:
     with motte.open(path) as db:
         fill(db, 10_000, 40_000, 100)
@@ -122,7 +124,8 @@ def test_map_size(tmp_path: pathlib.Path) -> None:
 # ----------------------------------------------------------------------------------------------- copies, keys, deleting
 
 
-@promises("docs/maintenance.md", "A copy shows one version, has no free space and is complete when it gets its name.",
+@promises("docs/maintenance.md",
+          "A copy shows one version, has no free pages and is complete when it gets its name.",
           "it has the source's version number and no change log", "An existing file is never replaced.")
 def test_copies(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
     target = tmp_path / "copy.motte"
@@ -147,7 +150,8 @@ def test_copies(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
     assert sorted(entry.name for entry in tmp_path.iterdir() if "-" not in entry.name) == ["copy.motte", "file.motte"]
 
 
-@promises("docs/maintenance.md", "A copy has the form and the key of its source.", "A key is changed, given or taken "
+@promises("docs/maintenance.md",
+          "A copy has the key of its source.", "A key is changed, given or taken "
           "away by "
           "copying.", "64 bytes, or 128 hexadecimal digits")
 def test_keys(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
@@ -176,7 +180,8 @@ def test_keys(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
                            check=True, capture_output=True)
 
 
-@promises("docs/maintenance.md", "only if nobody has it open (`BUSY`) and if it is Motte's; a damaged one goes too")
+@promises("docs/maintenance.md",
+          "only if nobody has the file open (`BUSY`) and if it is Motte's; a damaged one is deleted too")
 def test_deleting(path: pathlib.Path) -> None:
     with motte.open(path):
         with pytest.raises(errors.BusyError):
@@ -233,9 +238,9 @@ def test_readers_are_listed(path: pathlib.Path) -> None:
 
 @promises("docs/maintenance.md", "every version that some process has pinned, with the process, how many commits it "
           "is behind "
-          "and since when", "objects, and bytes in chunks, long lists, indexes and large values; bytes of the change "
-          "log; size "
-          "of the file and how much of it is free")
+          "and since when",
+          "objects, and bytes in column chunks, long lists, indexes and long values. Bytes of the change log, size "
+          "of the file and how much of it is free.")
 def test_statistics(path: pathlib.Path) -> None:
     with motte.open(path) as db:
         with db.write():
@@ -373,7 +378,8 @@ def test_maps_of_deleted_objects() -> None:
 # ------------------------------------------------------------------------------------------------ users
 
 
-@promises("README.md", "Files lie on local disks", "checked page by page")
+@promises("README.md",
+          "Database files must be on a local disk", "checked page by page")
 def test_a_crowded_folder(tmp_path: pathlib.Path) -> None:
     """Thousands of files beside the database cost nothing, and nothing of them changes."""
     for number in range(5000):
