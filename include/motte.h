@@ -5,48 +5,48 @@
  * Conventions
  *
  *   1. A function that can fail returns motte_status: 0 is success, negative is an error, positive is an expected
- *      outcome without error detail (MOTTE_NOT_FOUND, MOTTE_NULL, MOTTE_PENDING, ...). Results come back through the
- *      last pointers, named out_*. On an error out_* are NULL or zero, and motte_last_error() describes the failure of
- *      this thread. Outputs are required unless the comment says "Optional".
- *   2. Handles (motte_realm *, motte_object *, ...) are tokens, not addresses: never look behind one. A released, wrong
- *      or closed handle is a status, never undefined behaviour. NULL is MOTTE_E_NULL_ARGUMENT.
- *   3. Every handle that comes from an out_* pointer belongs to the caller, who gives it up with motte_release():
- *      from any thread, in any order, at any time, also after its realm was closed.
- *   4. Text comes in as UTF-8 with a length in bytes; MOTTE_NTS as length means "up to the terminating NUL". Data may
+ *      outcome without error detail (MOTTE_NOT_FOUND, MOTTE_NULL, MOTTE_PENDING, ...). Results are written to the
+ *      last pointers, named out_*. After an error out_* are NULL or zero, and motte_last_error() describes the failure
+ *      of this thread. Outputs are required unless the comment says "Optional".
+ *   2. Handles (motte_realm *, motte_object *, ...) are opaque numbers, not addresses: do not dereference them. Using a
+ *      released, wrong or closed handle returns an error, never undefined behaviour. NULL is MOTTE_E_NULL_ARGUMENT.
+ *   3. Every handle that an out_* pointer returns belongs to the caller, who releases it with motte_release(): from any
+ *      thread, in any order, at any time, also after its realm was closed.
+ *   4. Text is passed as UTF-8 with a length in bytes; MOTTE_NTS as length means "up to the terminating NUL". Data may
  *      contain NUL bytes. NULL with length 0 stands for an absent text where the comment allows one.
  *   5. Lifetime of a result, one letter in each comment:
  *        S  static, for ever                      H  as long as the handle it came from
- *        O  owned by the caller                   V  until the realm's view epoch moves: motte_realm_view_epoch()
+ *        O  owned by the caller                   V  until motte_realm_view_epoch() changes
  *      "Result: -" means plain numbers or no result at all.
  *   6. Threads, one word in each comment:
  *        any     callable from every thread
- *        owner   only on the thread that opened the realm or made the queue, otherwise MOTTE_E_WRONG_THREAD; what
- *                belongs to a frozen realm may be used from every thread
+ *        owner   only on the thread that opened the realm or made the queue, otherwise MOTTE_E_WRONG_THREAD; handles
+ *                of a frozen realm may be used from every thread
  *   7. A callback comes as (function, userdata, free). userdata is the callback's first argument. free(userdata) is
  *      called exactly once, also when registration fails, never while the callback runs. A callback returns 0, or
  *      a code of its own to stop: the call that ran it then fails with MOTTE_E_CALLBACK. No callback is ever required.
- *   8. Caller code runs only inside motte_queue_dispatch(), motte_realm_refresh(), motte_realm_commit() and
+ *   8. Callbacks run only inside motte_queue_dispatch(), motte_realm_refresh(), motte_realm_commit() and
  *      motte_realm_commit_skipping(), a motte_realm_begin_write() that advances, motte_realm_open(), the functions that
- *      take a callback of their own and, for free functions, motte_release(), motte_token_stop() and what replaces a
- *      callback.
- *   9. Arrays out follow one protocol (array, capacity, out_count): min(capacity, total) elements are written and
+ *      take a callback themselves and, for free functions, motte_release(), motte_token_stop() and functions that
+ *      replace a callback.
+ *   9. Output arrays follow one protocol (array, capacity, out_count): min(capacity, total) elements are written and
  *      out_count is the total; MOTTE_TRUNCATED if they did not all fit. NULL with capacity 0 asks for the total: OK.
  *  10. Structs that may grow begin with struct_size, which the caller sets to sizeof. The others never change.
- *      Flags words reject unknown bits with MOTTE_E_UNKNOWN_FLAG. Timeouts are milliseconds; negative waits for ever.
- *  11. A child of fork() gets MOTTE_E_FORKED from every handle it inherited and opens its own.
- *  12. Nothing here aborts the process or throws. The one exception is memory that cannot be allocated.
+ *      Flags reject unknown bits with MOTTE_E_UNKNOWN_FLAG. Timeouts are milliseconds; negative waits for ever.
+ *  11. In a child of fork() every inherited handle returns MOTTE_E_FORKED; the child opens its own.
+ *  12. Nothing here aborts the process or throws. The one exception is failure to allocate memory.
  *
  * Besides the errors named in its comment, every function may return those of its arguments: NULL_ARGUMENT,
  * BAD_HANDLE, STALE_HANDLE, WRONG_KIND, WRONG_THREAD, CLOSED, FORKED, INVALID_UTF8, INVALID_ARGUMENT, UNKNOWN_FLAG,
- * BAD_STRUCT_SIZE; TRUNCATED by convention 9; FROZEN if it changes something and that is frozen; and those of the disk
- * when it has to read: CORRUPTED, INPUT_OUTPUT. All functions are there since 0.1.0.
+ * BAD_STRUCT_SIZE; TRUNCATED by convention 9; FROZEN if it changes something that is frozen; and CORRUPTED and
+ * INPUT_OUTPUT if it reads from the file. All functions are there since 0.1.0.
  *
  * Contents: library, errors, handles, config, schema, realm, migration, maintenance, object, row, object fields,
  * embedded, collection, list, set, map, nested, query, bulk read, batch insert, import and export, queue, reference,
  * sections, observe, changes, values as text. Helpers for C (literals, typed release) are in motte_inline.h.
  *
- * What stands between the two DECLARATIONS marks holds only typedefs, enums with written numbers, plain defines and
- * prototypes, so that cffi and other generators read it as it is.
+ * Between the two DECLARATIONS marks there are only typedefs, enums with explicit numbers, plain defines and
+ * prototypes, so that cffi and other generators can read them as they are.
  */
 #ifndef MOTTE_H
 #define MOTTE_H
@@ -154,7 +154,7 @@ enum {
     MOTTE_E_INTERNAL = -1001
 };
 
-/* Kind of failure, for callers who decide by it. */
+/* Kind of failure, to branch on. */
 typedef int32_t motte_category;
 enum {
     MOTTE_CATEGORY_NONE = 0,
@@ -213,10 +213,10 @@ typedef uint32_t motte_class;
 typedef uint64_t motte_prop;
 typedef int64_t motte_key;
 
-/* In place of a property: the elements themselves, for collections of values. */
+/* As a property: the elements themselves, for collections of values. */
 #define MOTTE_PROP_SELF 0
 
-/* In place of a class: whichever the text names, for imports. */
+/* As a class: the one that the text names, for imports. */
 #define MOTTE_CLASS_ANY 0xFFFFFFFF
 
 /* What a value or property is. */
@@ -243,19 +243,19 @@ enum {
     MOTTE_TYPE_INVERSE = 100
 };
 
-/* Text that belongs to somebody else; not terminated. A null is data == NULL, the empty text is not. */
+/* Borrowed text, not terminated. A null has data == NULL, the empty text does not. */
 typedef struct motte_str {
     const char *data;
     size_t size;
 } motte_str;
 
-/* Bytes that belong to somebody else. */
+/* Borrowed bytes. */
 typedef struct motte_bytes {
     const void *data;
     size_t size;
 } motte_bytes;
 
-/* Bytes owned by the caller, who gives them up with motte_buf_dispose(). A NUL that size does not count follows. */
+/* Bytes owned by the caller, who frees them with motte_buf_dispose(). A NUL that size does not count follows. */
 typedef struct motte_buf {
     char *data;
     size_t size;
@@ -321,11 +321,11 @@ typedef struct motte_value {
     motte_payload as;
 } motte_value;
 
-/* Gives up what was passed along with a callback. */
+/* Frees the userdata of a callback. */
 typedef void (*motte_free_fn)(void *userdata);
 
-/* How far long work is. total is 0 while nobody knows, and an estimate until done equals it. Another code than 0 stops
- * the work, which then fails with MOTTE_E_CALLBACK and leaves nothing behind. */
+/* Progress of a long operation. total is 0 while it is unknown, and an estimate until done equals it. A code other than
+ * 0 stops the operation, which then fails with MOTTE_E_CALLBACK and leaves nothing behind. */
 typedef motte_status (*motte_progress_fn)(void *userdata, uint64_t done, uint64_t total);
 
 /* ---------------------------------------------------------------------------------------------------- library
@@ -385,27 +385,27 @@ const char *motte_status_message(motte_status status);
  *  Thread: any. Result: see text. */
 motte_status motte_last_error(motte_error_details *out_details);
 
-/** Keeps the last failure of this thread in a handle that any thread may read. NOT_FOUND before the first one.
+/** Stores the last failure of this thread in a handle that any thread may read. NOT_FOUND before the first one.
  *  Thread: any. Result: O. Errors: OUT_OF_HANDLES. */
 motte_status motte_error_capture(motte_error **out_error);
 
-/** Reads a kept failure.
+/** Reads a stored failure.
  *  Thread: any. Result: H. */
 motte_status motte_error_info(const motte_error *error, motte_error_details *out_details);
 
 /** Inside a callback, before it returns non-zero: the text and pointer that the failing call will report. message may
- *  be absent. free_pointer (or NULL) is called once with user_pointer when nobody can read it any more.
+ *  be absent. free_pointer (or NULL) is called once with user_pointer when nobody can read it any longer.
  *  Thread: any. Result: -. */
 motte_status motte_callback_fail(const char *message, size_t message_size, void *user_pointer,
                                  motte_free_fn free_pointer);
 
 /* ---------------------------------------------------------------------------------------------------- handles
  *
- * What holds for all kinds. Closing a realm leaves its handles alive, answering MOTTE_E_CLOSED, until released. */
+ * Functions for handles of every kind. The handles of a closed realm return MOTTE_E_CLOSED until they are released. */
 
 typedef motte_status (*motte_handle_fn)(void *userdata, const void *handle, motte_handle_type kind);
 
-/** Gives up a handle. NULL, an already released handle and any other number are ignored. Never blocks on other threads.
+/** Releases a handle. NULL, an already released handle and any other number are ignored. Never waits for other threads.
  *  Thread: any. Result: -. */
 void motte_release(const void *handle);
 
@@ -418,9 +418,9 @@ void motte_release_many(const void *const *handles, size_t count);
 motte_status motte_clone(const void *handle, void **out_handle);
 
 /** The immutable counterpart of a realm, object or collection at its current version: it never changes and may be used
- *  from every thread. Of a frozen thing: another handle to it. The version stays on disk until all its handles are
- *  released, so do not hoard them. Within a write it shows the state that the write began with; what the write made is
- *  INVALID_ARGUMENT. Queued writes that ran before and wait for their flush are flushed. REENTRANT in a migration.
+ *  from every thread. Of something frozen: another handle to it. Its version stays in the file until all its handles
+ *  are released, so do not keep many. Within a write it shows the state that the write began with; something the write
+ *  created is INVALID_ARGUMENT. Queued writes that wait for their flush are flushed. REENTRANT in a migration.
  *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, REENTRANT, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_freeze(const void *handle, void **out_handle);
 
@@ -432,12 +432,12 @@ int32_t motte_equal(const void *left, const void *right);
  *  Thread: any. Result: -. */
 motte_handle_type motte_handle_kind(const void *handle);
 
-/** Whether a handle can be used here and now: OK, or the status its next use would fail with (STALE_HANDLE, CLOSED,
- *  WRONG_THREAD, OBJECT_DELETED, FORKED, ...). Leaves the last error alone.
+/** Whether a handle can be used on this thread now: OK, or the status its next use would fail with (STALE_HANDLE,
+ *  CLOSED, WRONG_THREAD, OBJECT_DELETED, FORKED, ...). Leaves the last error alone.
  *  Thread: any. Result: -. */
 motte_status motte_handle_check(const void *handle);
 
-/** 1 for a frozen realm and for what belongs to one, else 0.
+/** 1 for a frozen realm and for handles of one, else 0.
  *  Thread: any. Result: -. */
 int32_t motte_handle_is_frozen(const void *handle);
 
@@ -459,7 +459,7 @@ enum {
     MOTTE_CONFIG_NO_CREATE = 0x2  /* FILE_NOT_FOUND instead of a new file */
 };
 
-/** A config with the defaults: neither path nor schema, read and write, create when missing.
+/** A config with the defaults: no path, no schema, read and write, create the file if it is missing.
  *  Thread: any. Result: O. Errors: OUT_OF_HANDLES. */
 motte_status motte_config_new(motte_config **out_config);
 
@@ -467,14 +467,15 @@ motte_status motte_config_new(motte_config **out_config);
  *  Thread: any. Result: -. */
 motte_status motte_config_set_path(motte_config *config, const char *path, size_t path_size);
 
-/** Instead of a file: a store in memory, shared by all realms of this process with the same identifier and gone with
- *  the last of them.
+/** Instead of a file: a database in memory, shared by all realms of this process with the same identifier and gone
+ *  with the last of them.
  *  Thread: any. Result: -. */
 motte_status motte_config_set_in_memory(motte_config *config, const char *identifier, size_t identifier_size);
 
 /** Encrypts a new file with AES-256, or opens one that is encrypted. `key` is 64 bytes, which are copied;
  *  size 0: none. A key is changed by copying the file. Needs libcrypto of OpenSSL 3 on the system, else opening is
- *  UNSUPPORTED. Opening with another key than the file's, or with one of the two missing, is WRONG_KEY.
+ *  UNSUPPORTED. Opening with another key than the file's, an encrypted file without a key, or a plain file with one, is
+ *  WRONG_KEY.
  *  Thread: any. Result: -. */
 motte_status motte_config_set_encryption_key(motte_config *config, const uint8_t *key, size_t key_size);
 
@@ -482,62 +483,62 @@ motte_status motte_config_set_encryption_key(motte_config *config, const uint8_t
  *  Thread: any. Result: -. Errors: UNKNOWN_FLAG. */
 motte_status motte_config_set_flags(motte_config *config, uint32_t flags, uint32_t mask);
 
-/** The classes wanted. They are copied and checked; opening adds what the file lacks and refuses what would lose data.
- *  NULL: take the file's own. `flags` is 0.
+/** The declared classes. They are copied and checked; opening adds what the file lacks and refuses what would lose
+ *  data. NULL: use the schema of the file. `flags` is 0.
  *  Thread: any. Result: -. Errors: SCHEMA_INVALID. */
 motte_status motte_config_set_schema(motte_config *config, const motte_schema *schema, uint32_t flags);
 
-/** The queue that hears of changes to realms opened with this config. NULL: none.
+/** The queue that is notified of changes to realms opened with this config. NULL: none.
  *  Thread: any. Result: -. */
 motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
 
 /** Sets an option by name. Unknown names are INVALID_ARGUMENT and the message lists the known ones.
  *    "map_size"          int     address space to reserve for the file, in bytes: the most it can grow to
- *    "durability"        string  "full" (default): a commit that returned survives power loss;
- *                                "relaxed": the last commits may be lost to it, the file stays whole;
- *                                "none": the system writes when it likes, for scratch data
- *    "rows_per_cluster"  int     rows of a class that a new file stores together, 1 to 65536; unless set, 1904 in page
- *                                files of Motte's own and 480 in others. Fewer make the file larger, and cheaper to
- *                                change one of many values. Classes with wide values get 480 where this is more
+ *    "durability"        string  "full" (default): a commit that returned survives a power cut;
+ *                                "relaxed": a power cut may lose the last commits, the file stays whole;
+ *                                "none": nothing is flushed, for scratch data
+ *    "rows_per_cluster"  int     rows per row group of a new file, 1 to 65536; 1904 unless set. Smaller row groups make
+ *                                the file larger, and changing one of many values cheaper. Classes with wide values get
+ *                                480 if this is more
  *    "schema_version"    int     higher than the file's: the file is migrated; lower: SCHEMA_MISMATCH
- *    "delete_if_migration_needed"  bool  rather an empty file than a migration
+ *    "delete_if_migration_needed"  bool  delete all objects where a migration would be needed
  *    "max_live_versions" int     beginning a write is BUSY while more versions than this are shown
- *    "open_timeout"      int     milliseconds that opening waits for others: for who opens, compacts or deletes the
- *                                file, and for a writer where the schema has to be changed; -1: for ever. Unless set,
- *                                30000
- *    "seed_path"         string  a file that is copied to the path if there is none
- *    "lock_directory"    string  for the files that processes share; the same for everybody
- *    "immutable"         bool    nothing can change the file while it is open: only reads, no files beside it
+ *    "open_timeout"      int     milliseconds that opening waits for others: for a process that opens, compacts or
+ *                                deletes the file, and for a writer if the schema has to be changed; -1: for ever.
+ *                                Unless set, 30000
+ *    "seed_path"         string  a database that is copied to the path if there is no file yet
+ *    "lock_directory"    string  directory for the sidecar; the same for everybody
+ *    "immutable"         bool    nothing can change the file while it is open: only reads, no sidecar
  *  Thread: any. Result: -. Errors: WRONG_TYPE. */
 motte_status motte_config_set_option(motte_config *config, const char *name, size_t name_size,
                                      const motte_value *value);
 
-/* Inside opening; the handles are valid during the call. */
+/* Called while a realm is opened; the handles are valid during the call. */
 typedef motte_status (*motte_realm_fn)(void *userdata, motte_realm *realm);
 typedef motte_status (*motte_compact_fn)(void *userdata, uint64_t total_bytes, uint64_t used_bytes,
                                          int32_t *out_compact);
 typedef motte_status (*motte_migrate_fn)(void *userdata, const motte_migration *migration, const motte_realm *old_realm,
                                          motte_realm *new_realm);
 
-/** Asked when the file is opened and nobody else has it open: its size, and the bytes in use. Setting out_compact to
- *  another number than 0 compacts it. NULL: never.
+/** Called when the file is opened and nobody else has it open, with its size and the bytes in use. Setting out_compact
+ *  to a number other than 0 compacts it. NULL: never.
  *  Thread: any. Result: -. */
 motte_status motte_config_on_compact(motte_config *config, motte_compact_fn callback, void *userdata,
                                      motte_free_fn free_userdata);
 
-/** Fills a new file or store, in the write that gives it its schema; that write is not the callback's to end. NULL:
- *  nothing does.
+/** Fills a new database, in the write that gives it its schema; the callback must not end that write. NULL: it stays
+ *  empty.
  *  Thread: any. Result: -. */
 motte_status motte_config_on_first_open(motte_config *config, motte_realm_fn callback, void *userdata,
                                         motte_free_fn free_userdata);
 
 /** Called when "schema_version" is higher than the file's, see "migration". A code other than 0 leaves the file as it
- *  was. NULL: what changes its type gets defaults.
+ *  was. NULL: properties that change their type get defaults.
  *  Thread: any. Result: -. */
 motte_status motte_config_on_migrate(motte_config *config, motte_migrate_fn callback, void *userdata,
                                      motte_free_fn free_userdata);
 
-/** How far the migration is that opening does: objects of a class, then indexes. NULL: nobody hears of it.
+/** Progress of a migration during opening: objects of a class, then indexes. NULL: none.
  *  Thread: any. Result: -. */
 motte_status motte_config_on_progress(motte_config *config, motte_progress_fn callback, void *userdata,
                                       motte_free_fn free_userdata);
@@ -563,8 +564,8 @@ motte_status motte_config_get_option(const motte_config *config, const char *nam
 
 /* ---------------------------------------------------------------------------------------------------- schema
  *
- * A schema handle is a builder: classes and properties by position. What a realm really has is read with class and prop
- * ids. The text form:  Person { id: int key, name: string?, age: int8 indexed, tags: list<string>,
+ * A schema handle is a builder: classes and properties by position. The schema of an open realm is read with class and
+ * property ids. The text form:  Person { id: int key, name: string?, age: int8 indexed, tags: list<string>,
  * friend: link<Person>, dogs: list<Dog>, langs: set<string>, scores: map<int>, home: link<Address>, extra: mixed }
  * embedded Address { city: string }  Dog { owners: inverse<Person.dogs> } */
 
@@ -577,7 +578,7 @@ enum {
 };
 
 enum {
-    MOTTE_CLASS_EMBEDDED = 0x1 /* its objects belong to one property of one parent and go with it */
+    MOTTE_CLASS_EMBEDDED = 0x1 /* its objects belong to one place of one parent and are deleted with it */
 };
 
 enum {
@@ -649,7 +650,7 @@ motte_status motte_schema_add_class(motte_schema *schema, const char *name, size
 motte_status motte_schema_add_property(motte_schema *schema, size_t class_index, const motte_prop_spec *spec,
                                        size_t *out_index);
 
-/** Checks the whole; the error detail names the first problem. Opening a realm checks again.
+/** Checks the whole schema; the error detail names the first problem. Opening a realm checks again.
  *  Thread: any. Result: -. Errors: SCHEMA_INVALID. */
 motte_status motte_schema_validate(const motte_schema *schema);
 
@@ -657,7 +658,7 @@ motte_status motte_schema_validate(const motte_schema *schema);
  *  Thread: any. Result: O. */
 motte_status motte_schema_text(const motte_schema *schema, motte_buf *out_text);
 
-/** A copy of the schema in force.
+/** A copy of the realm's schema.
  *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
 motte_status motte_realm_schema(const motte_realm *realm, motte_schema **out_schema);
 
@@ -689,7 +690,7 @@ motte_status motte_prop_list(const motte_realm *realm, motte_class cls, motte_pr
 
 /* ---------------------------------------------------------------------------------------------------- realm
  *
- * A realm is one thread's window on a file: it shows one version until it is refreshed or writes. Writers take turns,
+ * A realm is one thread's view of a database: it shows one version until it is refreshed or writes. Writers take turns,
  * across threads and processes; inside a write the realm shows its own changes. */
 
 /* State bits of motte_realm_details.flags. */
@@ -698,21 +699,21 @@ enum {
     MOTTE_REALM_IN_MEMORY = 0x2,
     MOTTE_REALM_FROZEN = 0x4,
     MOTTE_REALM_IN_WRITE = 0x8,
-    MOTTE_REALM_DAMAGED = 0x10 /* `warning` is of more than a power cut leaves: commits may be lost */
+    MOTTE_REALM_DAMAGED = 0x10 /* `warning` is about damage, not only a power cut: commits may be lost */
 };
 
 typedef struct motte_realm_details {
     uint32_t struct_size;
     uint32_t flags;
-    const char *path;        /* of the file, or the identifier of a store in memory */
+    const char *path;        /* of the file, or the identifier of a database in memory */
     uint64_t version;        /* shown */
     uint64_t latest_version; /* committed by anybody */
     uint64_t file_size;      /* bytes; 0 in memory */
     uint32_t class_count;
     uint32_t reserved;
     uint64_t schema_version; /* of the stored schema */
-    const char *warning;     /* what the file was opened in spite of, such as a newer version that is not whole; NULL:
-                                nothing. The same for as long as this process has the file open. */
+    const char *warning;     /* what was wrong with the file when it was opened, such as a newer version that is
+                                incomplete, or NULL. The same as long as this process has the file open. */
 } motte_realm_details;
 
 /* What the engine has done since the file was opened in this process, summed over its realms. */
@@ -721,22 +722,22 @@ typedef struct motte_counters {
     uint32_t reserved;
     uint64_t chunks_decoded;   /* column chunks opened */
     uint64_t rows_evaluated;   /* rows a query looked at */
-    uint64_t full_reruns;      /* observed results computed anew instead of patched */
+    uint64_t full_reruns;      /* observed results re-evaluated instead of patched */
     uint64_t log_records_read; /* commits read back for change sets */
     uint64_t index_lookups;
 } motte_counters;
 
-/** Opens or creates a file or a store in memory and applies the schema. The calling thread becomes the owner.
+/** Opens or creates a database in a file or in memory and applies the schema. The calling thread becomes the owner.
  *  Thread: any. Result: O. Errors: FILE_NOT_FOUND, PERMISSION_DENIED, NOT_A_MOTTE_FILE, CORRUPTED, UNSUPPORTED_FORMAT,
  *  SCHEMA_INVALID, SCHEMA_MISMATCH, READ_ONLY, SECOND_COPY, LOCK_FAILED, MAP_FULL, DISK_FULL, OUT_OF_HANDLES,
  *  WRONG_KEY, UNSUPPORTED, CALLBACK; DUPLICATE_PRIMARY_KEY when a new primary key is not unique; BUSY and TIMEOUT when
- *  others kept it longer than the option "open_timeout" says; REENTRANT when the schema has to be changed and the
+ *  others held it longer than the option "open_timeout" says; REENTRANT when the schema has to be changed and the
  *  calling thread is in a write of that file; FILE_MOVED when the file that was there before is still open somewhere,
- *  or its users do not share what lies beside it. */
+ *  or its users do not share its sidecar. */
 motte_status motte_realm_open(const motte_config *config, motte_realm **out_realm);
 
-/** Ends the realm; an open write is rolled back. All its handles answer MOTTE_E_CLOSED from now on; its tokens are
- *  stopped. Frozen counterparts live on. UNCHANGED if it was closed already.
+/** Closes the realm; an open write is rolled back. All its handles return MOTTE_E_CLOSED from now on; its tokens are
+ *  stopped. Frozen counterparts stay valid. UNCHANGED if it was closed already.
  *  Thread: owner. Result: -. Errors: REENTRANT. */
 motte_status motte_realm_close(motte_realm *realm);
 
@@ -744,25 +745,25 @@ motte_status motte_realm_close(motte_realm *realm);
  *  Thread: owner. Result: H. */
 motte_status motte_realm_info(const motte_realm *realm, motte_realm_details *out_details);
 
-/** Waits for the writer's place, advances to the newest version, delivers pending changes and begins to write. A
- *  negative timeout is none. Where another realm of the same thread is in the write that would be waited for, the
- *  answer comes at once: REENTRANT without a timeout, else TIMEOUT. FILE_MOVED: the file, or one that processes share
- *  beside it, was deleted, renamed or replaced while it was open; close it everywhere, then open what is there.
- *  Callbacks that run meanwhile may change objects; commit, cancel and close are REENTRANT in them. After any error,
- *  CALLBACK too, no write is open, and what callbacks changed in it is undone.
+/** Waits for the write lock, advances to the newest version, delivers pending changes and begins a write. A negative
+ *  timeout waits for ever. If the write it would wait for belongs to another realm of the same thread, it returns at
+ *  once: REENTRANT without a timeout, else TIMEOUT. FILE_MOVED: the file or its sidecar was deleted, renamed or
+ *  replaced while it was open; close it everywhere, then open what is there. Callbacks that run meanwhile may change
+ *  objects; commit, cancel and close are REENTRANT in them. After any error, CALLBACK too, no write is open, and
+ *  changes that callbacks made in it are undone.
  *  Thread: owner. Result: -. Errors: TIMEOUT, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, SCHEMA_CHANGED,
  *  LOCK_FAILED, FILE_MOVED, CALLBACK, BUSY. */
 motte_status motte_realm_begin_write(motte_realm *realm, int64_t timeout_ms);
 
-/** Makes the changes durable, shows them to others and delivers them to this realm's own tokens. `flags` is 0. After a
+/** Makes the changes durable and visible to others, and notifies this realm's own tokens. `flags` is 0. After a
  *  failure of the disk the write is still open: retry or cancel. CALLBACK: committed, but a callback failed; all others
  *  have run.
  *  Thread: owner. Result: -. Optional: out_version. Errors: NOT_IN_WRITE, DISK_FULL, MAP_FULL, CALLBACK, REENTRANT. */
 motte_status motte_realm_commit(motte_realm *realm, uint32_t flags, uint64_t *out_version);
 
-/** The same without telling some tokens of this realm, whose owner shows the changes already: they never hear of them,
- *  and count positions in what comes later as if they had. INVALID_ARGUMENT for a token of another realm; the write is
- *  then still open. `flags` is 0.
+/** The same without notifying some tokens of this realm, whose program shows the changes already: they are never
+ *  notified of them, and later change sets count positions as if they had been. INVALID_ARGUMENT for a token of another
+ *  realm; the write is then still open. `flags` is 0.
  *  Thread: owner. Result: -. Optional: out_version. Errors: NOT_IN_WRITE, DISK_FULL, MAP_FULL, CALLBACK, REENTRANT. */
 motte_status motte_realm_commit_skipping(motte_realm *realm, motte_token *const *tokens, size_t token_count,
                                          uint32_t flags, uint64_t *out_version);
@@ -771,23 +772,23 @@ motte_status motte_realm_commit_skipping(motte_realm *realm, motte_token *const 
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, REENTRANT. */
 motte_status motte_realm_cancel(motte_realm *realm);
 
-/** A point in the open write to go back to, as a number. Savepoints lie within each other; a commit keeps what was done
+/** A point in the open write that it can be rolled back to, as a number. Savepoints nest; a commit keeps what was done
  *  in those that are open, a cancel drops it, and both end them.
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE. */
 motte_status motte_realm_savepoint(motte_realm *realm, uint64_t *out_savepoint);
 
-/** Ends a savepoint, and those that were made after it, and keeps what was done since. INVALID_ARGUMENT where it has
+/** Ends a savepoint, and those that were made after it, and keeps what was done since. INVALID_ARGUMENT if it has
  *  ended.
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, INVALID_ARGUMENT. */
 motte_status motte_realm_release_savepoint(motte_realm *realm, uint64_t savepoint);
 
-/** Undoes what was done since a savepoint, and ends it and those that were made after it. Objects that were created
- *  since answer OBJECT_DELETED, as those of a cancelled write do; what was borrowed before ends. INVALID_ARGUMENT where
- *  it has ended.
+/** Undoes what was done since a savepoint, and ends it and those that were made after it. Objects created since
+ *  return OBJECT_DELETED, as those of a cancelled write do; borrowed views end. INVALID_ARGUMENT if it has
+ *  ended.
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, INVALID_ARGUMENT. */
 motte_status motte_realm_roll_back(motte_realm *realm, uint64_t savepoint);
 
-/** 1 between begin_write and commit or cancel, else 0, also for a handle that is no open realm of this thread.
+/** 1 between begin_write and commit or cancel, else 0, also for a handle that is not an open realm of this thread.
  *  Thread: any. Result: -. */
 int32_t motte_realm_in_write(const motte_realm *realm);
 
@@ -796,7 +797,7 @@ int32_t motte_realm_in_write(const motte_realm *realm);
  *  CALLBACK. */
 motte_status motte_realm_refresh(motte_realm *realm, bool *out_advanced);
 
-/** Sleeps until somebody else has committed a newer version than the one shown; PENDING after the timeout.
+/** Waits until somebody else has committed a newer version than the one shown; PENDING after the timeout.
  *  Thread: owner. Result: -. Errors: ALREADY_IN_WRITE, FROZEN. */
 motte_status motte_realm_wait_for_change(motte_realm *realm, int64_t timeout_ms);
 
@@ -804,20 +805,20 @@ motte_status motte_realm_wait_for_change(motte_realm *realm, int64_t timeout_ms)
  *  Thread: owner. Result: -. Optional: out_current, out_latest. Errors: REENTRANT. */
 motte_status motte_realm_version(const motte_realm *realm, uint64_t *out_current, uint64_t *out_latest);
 
-/** A number that moves whenever borrowed views (V) die: at each change made in a write, at commit, cancel, refresh and
- *  begin_write that advance, and close. That of a frozen realm never moves.
+/** A number that changes whenever borrowed views (V) end: at each change made in a write, at commit, cancel, refresh
+ *  and begin_write that advance, and close. That of a frozen realm never changes.
  *  Thread: owner. Result: -. */
 motte_status motte_realm_view_epoch(const motte_realm *realm, uint64_t *out_epoch);
 
-/** What the engine did so far.
+/** What the engine has done so far.
  *  Thread: owner. Result: -. */
 motte_status motte_realm_counters(const motte_realm *realm, motte_counters *out_counters);
 
 /* ---------------------------------------------------------------------------------------------------- migration
  *
- * What the callback of motte_config_on_migrate() works with, on its thread and until it returns; later the handles
- * answer CLOSED. The old realm is frozen and has the file's schema, the new one is in a write and has the declared
- * schema: objects keep their keys, properties that stay keep their values, others have defaults. */
+ * For the callback of motte_config_on_migrate(), on its thread and until it returns; later the handles return CLOSED.
+ * The old realm is frozen and has the schema of the file. The new one is in a write and has the declared schema:
+ * objects keep their keys, properties that stay keep their values, others have defaults. */
 
 typedef struct motte_migration_details {
     uint32_t struct_size;
@@ -826,16 +827,16 @@ typedef struct motte_migration_details {
     uint64_t new_version;
 } motte_migration_details;
 
-/* The same object before and after; NULL where only the other side has the class. Valid during the call; motte_clone()
- * keeps them until the migration ends. */
+/* The same object before and after; NULL if only the other side has the class. Valid during the call; a clone
+ * (motte_clone()) is valid until the migration ends. */
 typedef motte_status (*motte_pair_fn)(void *userdata, const motte_object *old_object, motte_object *new_object);
 
 /** The schema versions.
  *  Thread: owner. Result: -. */
 motte_status motte_migration_info(const motte_migration *migration, motte_migration_details *out_details);
 
-/** Visits every object of a class, named as it is now, that was there before and was not deleted meanwhile; of a class
- *  that only one side has, with NULL for the other. A class that nobody has is none to visit.
+/** Visits every object of a class, by its new name, that was there before and was not deleted meanwhile; of a class
+ *  that only one side has, with NULL for the other. Of an unknown class there is none to visit.
  *  Thread: owner. Result: -. Errors: CALLBACK. */
 motte_status motte_migration_enumerate(const motte_migration *migration, const char *class_name, size_t class_name_size,
                                        motte_pair_fn visit, void *userdata, motte_free_fn free_userdata);
@@ -851,14 +852,13 @@ motte_status motte_migration_rename_prop(const motte_migration *migration, const
                                          size_t class_name_size, const char *from, size_t from_size, const char *to,
                                          size_t to_size);
 
-/** Deletes all objects of a class, and the class itself where it is not declared. NOT_FOUND if there is none.
+/** Deletes all objects of a class, and the class itself if it is not declared. NOT_FOUND if there is none.
  *  Thread: owner. Result: -. */
 motte_status motte_migration_delete_class(const motte_migration *migration, const char *name, size_t name_size);
 
 /* ---------------------------------------------------------------------------------------------------- maintenance
  *
- * Whole files. motte_file_* take the place and the options from a config and leave no realm open. Callbacks may be
- * NULL. */
+ * Whole files. motte_file_* take path and options from a config and leave no realm open. Callbacks may be NULL. */
 
 typedef uint32_t motte_plan_action;
 enum {
@@ -866,7 +866,7 @@ enum {
     MOTTE_PLAN_CREATE = 1,  /* the file is empty and gets the declared schema */
     MOTTE_PLAN_ADD = 2,     /* classes, properties and indexes are added */
     MOTTE_PLAN_MIGRATE = 3, /* the declared version is higher */
-    MOTTE_PLAN_RESET = 4    /* all objects go, because "delete_if_migration_needed" says so */
+    MOTTE_PLAN_RESET = 4    /* all objects are deleted, because of "delete_if_migration_needed" */
 };
 
 typedef struct motte_plan_details {
@@ -920,50 +920,50 @@ enum {
     MOTTE_READER_THIS_PROCESS = 0x1
 };
 
-/* A version that a process shows, which keeps its pages from being used again. */
+/* A version that a process shows, which keeps its pages from being reused. */
 typedef struct motte_reader {
     int32_t process;
     uint32_t flags;           /* MOTTE_READER_* */
     uint64_t version;
     uint64_t versions_behind; /* commits since */
-    int64_t behind_ns;        /* since when there has been a newer one, in nanoseconds; -1: nobody knows */
+    int64_t behind_ns;        /* since when there has been a newer one, in nanoseconds; -1: unknown */
 } motte_reader;
 
-/** Deletes every object of every class and tells how many there were; the schema stays.
+/** Deletes every object of every class and returns how many there were; the schema stays.
  *  Thread: owner. Result: -. Optional: out_deleted. Errors: NOT_IN_WRITE. */
 motte_status motte_realm_delete_all(motte_realm *realm, uint64_t *out_deleted);
 
-/** Writes what the realm shows to a new file without free space and with a history of its own, while others go on: in a
- *  write with the changes made so far. It has the same key, if any, and the mode of the file. A file that exists is
- *  never replaced. The copy is read back and compared with what it was made of before it gets its name; INPUT_OUTPUT
- *  if it differs. REENTRANT in a migration.
+/** Writes what the realm shows, within a write with the changes made so far, to a new file without free pages, while
+ *  others go on. The copy has a history of its own, the same key, if any, and the mode of the file. An existing file is
+ *  never replaced. The copy is read back and compared with its source before it gets its name; INPUT_OUTPUT if it
+ *  differs. REENTRANT in a migration.
  *  Thread: owner. Result: -. Errors: REENTRANT, FILE_NOT_FOUND, PERMISSION_DENIED, DISK_FULL, INPUT_OUTPUT,
  *  CALLBACK. */
 motte_status motte_realm_copy(const motte_realm *realm, const char *path, size_t path_size, motte_progress_fn progress,
                               void *userdata, motte_free_fn free_userdata);
 
-/** The same, to a file that is encrypted with `key`, 64 bytes, whatever the realm's own is; size 0: one that is not.
- *  So keys are changed.
+/** The same, to a file that is encrypted with `key`, 64 bytes, whatever the realm's own is; size 0: to a plain file.
+ *  This is how keys are changed.
  *  Thread: owner. Result: -. Errors: REENTRANT, FILE_NOT_FOUND, PERMISSION_DENIED, DISK_FULL, CALLBACK,
  *  UNSUPPORTED. */
 motte_status motte_realm_copy_with_key(const motte_realm *realm, const char *path, size_t path_size, const uint8_t *key,
                                        size_t key_size, motte_progress_fn progress, void *userdata,
                                        motte_free_fn free_userdata);
 
-/** Rewrites the realm's file without free space. Nobody else may have it open, frozen things and references
- *  included: BUSY. The realm goes on at the newest version either way. The file stays until the new one was read back
- *  and compared with it (INPUT_OUTPUT if it differs), and keeps its mode and owner (PERMISSION_DENIED where it cannot).
+/** Rewrites the realm's file without free pages. If anybody else has it open, or there are frozen things or references:
+ *  BUSY. The realm continues at the newest version either way. The file is replaced only after the new one was read
+ *  back and compared with it (INPUT_OUTPUT if it differs), and keeps mode and owner (PERMISSION_DENIED if it cannot).
  *  Thread: owner. Result: -. Optional: out_before, out_after. Errors: BUSY, ALREADY_IN_WRITE, FROZEN, READ_ONLY,
  *  UNSUPPORTED, DISK_FULL, INPUT_OUTPUT, PERMISSION_DENIED, REENTRANT, CALLBACK. */
 motte_status motte_realm_compact(motte_realm *realm, motte_progress_fn progress, void *userdata,
                                  motte_free_fn free_userdata, uint64_t *out_before, uint64_t *out_after);
 
-/** Looks at everything in the version shown and compares it with everything else.
+/** Checks everything in the version shown against everything else.
  *  Thread: owner. Result: O. Errors: CALLBACK, OUT_OF_HANDLES. */
 motte_status motte_realm_verify(const motte_realm *realm, motte_progress_fn progress, void *userdata,
                                 motte_free_fn free_userdata, motte_report **out_report);
 
-/** Where the bytes of the newest version are, in all and by class; walks over the whole file. There are as many classes
+/** Where the bytes of the newest version are, in total and by class; reads the whole file. There are as many classes
  *  as in motte_class_list().
  *  Thread: owner. Result: -. Optional: out_classes. Errors: CALLBACK. */
 motte_status motte_realm_space(const motte_realm *realm, motte_progress_fn progress, void *userdata,
@@ -975,12 +975,11 @@ motte_status motte_realm_space(const motte_realm *realm, motte_progress_fn progr
 motte_status motte_realm_readers(const motte_realm *realm, motte_reader *out_readers, size_t capacity,
                                  size_t *out_count);
 
-/** OK if there is something at the path, or an open store in memory; or NOT_FOUND.
+/** OK if there is a file at the path, or an open database in memory; or NOT_FOUND.
  *  Thread: any. Result: -. */
 motte_status motte_file_exists(const motte_config *config);
 
-/** Deletes the file and what lies beside it; NOT_FOUND if there is none. A file that is not Motte's stays:
- *  NOT_A_MOTTE_FILE.
+/** Deletes the file and its sidecar; NOT_FOUND if there is none. A file that is not Motte's stays: NOT_A_MOTTE_FILE.
  *  Thread: any. Result: -. Errors: BUSY, PERMISSION_DENIED, NOT_A_MOTTE_FILE, UNSUPPORTED. */
 motte_status motte_file_delete(const motte_config *config);
 
@@ -988,8 +987,8 @@ motte_status motte_file_delete(const motte_config *config);
  *  Thread: any. Result: -. Errors: as motte_realm_open(). */
 motte_status motte_file_schema_version(const motte_config *config, uint64_t *out_version);
 
-/** What motte_realm_open() would do to the file's schema, without doing it; as text, a line a difference. Fails as that
- *  would fail.
+/** What motte_realm_open() would do to the file's schema, without doing it; as text, one line per difference. Fails as
+ *  opening would fail.
  *  Thread: any. Result: O. Errors: as motte_realm_open(). */
 motte_status motte_file_plan(const motte_config *config, motte_plan_details *out_details, motte_buf *out_text);
 
@@ -999,27 +998,26 @@ motte_status motte_file_plan(const motte_config *config, motte_plan_details *out
 motte_status motte_file_compact(const motte_config *config, motte_progress_fn progress, void *userdata,
                                 motte_free_fn free_userdata, uint64_t *out_before, uint64_t *out_after);
 
-/** Writes every object of a damaged file that can be read as a line of JSON to a new file, or without a path to
- *  out_lines.
+/** Writes every readable object of a damaged file as a line of JSON to a new file, or without a path to out_lines.
  *  Thread: any. Result: O. Optional: out_lines. Errors: as motte_realm_open(), and CALLBACK. */
 motte_status motte_file_salvage(const motte_config *config, const char *path, size_t path_size,
                                 motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,
                                 motte_buf *out_lines, motte_report **out_report);
 
-/** What was counted.
+/** The counts of a report.
  *  Thread: any. Result: -. */
 motte_status motte_report_info(const motte_report *report, motte_report_details *out_details);
 
-/** What is wrong or was lost, in sentences.
+/** What is wrong or was lost, one sentence each.
  *  Thread: any. Result: H. Optional: out_texts. */
 motte_status motte_report_problems(const motte_report *report, motte_str *out_texts, size_t capacity,
                                    size_t *out_count);
 
 /* ---------------------------------------------------------------------------------------------------- object
  *
- * An object handle names one row for good: it follows its realm through versions and answers OBJECT_DELETED when the
- * row is gone. Writing needs an open write (NOT_IN_WRITE). A value of type link names its class in aux; 0 there means
- * the property's target. */
+ * An object handle names one row for good: it follows its realm through versions and returns OBJECT_DELETED once the
+ * row is deleted. Writing needs an open write (NOT_IN_WRITE). A value of type link names its class in aux; 0 there
+ * means the property's target. */
 
 /* How creating treats a primary key that exists. */
 enum {
@@ -1059,7 +1057,7 @@ motte_status motte_object_find(const motte_realm *realm, motte_class cls, const 
  *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, OUT_OF_HANDLES. */
 motte_status motte_object_at(const motte_realm *realm, motte_class cls, motte_key key, motte_object **out_object);
 
-/** Deletes the row and its embedded objects; links to it become null, and vanish from lists and sets.
+/** Deletes the row and its embedded objects; links to it become null, and are removed from lists and sets.
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, OBJECT_DELETED. */
 motte_status motte_object_delete(motte_object *object);
 
@@ -1067,8 +1065,8 @@ motte_status motte_object_delete(motte_object *object);
  *  Thread: owner. Result: -. Optional: out_class, out_key. */
 motte_status motte_object_id(const motte_object *object, motte_class *out_class, motte_key *out_key);
 
-/** Any property that is not a collection. MOTTE_NULL for a null, with out_value->type MOTTE_TYPE_NULL. What a mixed
- *  property holds has a type of its own; a list or map in it comes as a whole.
+/** Any property that is not a collection. MOTTE_NULL for a null, with out_value->type MOTTE_TYPE_NULL. A mixed
+ *  property returns the type of its value; a list or map in it is returned as a whole.
  *  Thread: owner. Result: V. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
 motte_status motte_object_get(const motte_object *object, motte_prop prop, motte_value *out_value);
 
@@ -1107,7 +1105,7 @@ motte_status motte_object_backlink_count(const motte_object *object, motte_prop 
 
 /* ---------------------------------------------------------------------------------------------------- row
  *
- * The same without a handle, for loops of bindings: a row is (realm, class, key). */
+ * The same without a handle, for loops in language bindings: a row is (realm, class, key). */
 
 /** Key of the object with a primary key, or NOT_FOUND.
  *  Thread: owner. Result: -. Errors: UNKNOWN_CLASS, NO_PRIMARY_KEY. */
@@ -1138,7 +1136,7 @@ motte_status motte_row_set_many(motte_realm *realm, motte_class cls, motte_key k
 motte_status motte_row_get_coll(const motte_realm *realm, motte_class cls, motte_key key, motte_prop prop,
                                 motte_coll **out_coll);
 
-/** Deletes those of `count` objects that exist and tells how many did.
+/** Deletes those of `count` objects that exist and returns how many did.
  *  Thread: owner. Result: -. Optional: out_deleted. Errors: UNKNOWN_CLASS, NOT_IN_WRITE. */
 motte_status motte_row_delete(motte_realm *realm, motte_class cls, const motte_key *keys, size_t count,
                               uint64_t *out_deleted);
@@ -1200,8 +1198,8 @@ motte_status motte_object_set_binary(motte_object *object, motte_prop prop, cons
  *  Thread: owner. Result: -. Errors: as motte_object_set(). */
 motte_status motte_object_set_timestamp(motte_object *object, motte_prop prop, const motte_timestamp *value);
 
-/** Assigns a decimal or UUID property from 16 bytes, or an object id property from 12. Not for mixed properties, which
- *  motte_object_set() tells the type.
+/** Assigns a decimal or UUID property from 16 bytes, or an object id property from 12. Not for mixed properties: their
+ *  type is given to motte_object_set().
  *  Thread: owner. Result: -. Errors: as motte_object_set(). */
 motte_status motte_object_set_fixed(motte_object *object, motte_prop prop, const void *bytes, size_t width);
 
@@ -1211,9 +1209,10 @@ motte_status motte_object_set_null(motte_object *object, motte_prop prop);
 
 /* ---------------------------------------------------------------------------------------------------- embedded
  *
- * An embedded object is made in its place and stays there: in a link, a list or a map of its parent. What stood in that
- * place is deleted, and it is deleted itself when it is overwritten, removed or its parent deleted. Links to one that
- * has a place are INVALID_ARGUMENT. All of these make an object with defaults and need an open write. */
+ * An embedded object is created in its place and stays there: a link, a list position or a map key of its parent. An
+ * object that was in that place is deleted, and the new one is deleted when it is overwritten or removed or its parent
+ * is deleted. Linking to one that has a place is INVALID_ARGUMENT. These functions create an object with defaults and
+ * need an open write. */
 
 /** New object in a link property.
  *  Thread: owner. Result: O. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE, NOT_IN_WRITE, OUT_OF_HANDLES. */
@@ -1239,9 +1238,9 @@ motte_status motte_object_parent(const motte_object *object, motte_object **out_
 /* ---------------------------------------------------------------------------------------------------- collection
  *
  * One handle type for lists, sets, maps, results and backlinks, live or frozen. Results are lazy: nothing is computed
- * before the first look at them, and they follow the realm. Loops that write while they read use motte_coll_snapshot().
- * The elements of a set stand in the order of motte_value_compare(), those of a map in the order of its keys; what
- * reads a map by position reads its values. */
+ * before they are first used, and they follow the realm. Loops that write while they read use motte_coll_snapshot().
+ * The elements of a set are in the order of motte_value_compare(), those of a map in the order of its keys; functions
+ * that read a map by position read its values. */
 
 typedef uint32_t motte_coll_kind;
 enum {
@@ -1284,7 +1283,7 @@ enum {
     MOTTE_SORT_DESCENDING = 0x1
 };
 
-/* What to sort by, or to tell apart by. */
+/* What to sort by, or to find duplicates by. */
 typedef struct motte_sort_key {
     const char *path; /* a property, or a dotted path through links; "self" for values */
     size_t path_size;
@@ -1325,7 +1324,7 @@ motte_status motte_coll_clear(motte_coll *coll);
  *  WRONG_KIND. */
 motte_status motte_coll_assign(motte_coll *coll, const motte_value *values, size_t count);
 
-/** Deletes every object in the collection and tells how many.
+/** Deletes every object in the collection and returns how many.
  *  Thread: owner. Result: -. Optional: out_deleted. Errors: NOT_IN_WRITE, WRONG_TYPE, OBJECT_DELETED. */
 motte_status motte_coll_delete_objects(motte_coll *coll, uint64_t *out_deleted);
 
@@ -1339,7 +1338,7 @@ motte_status motte_coll_to_results(const motte_coll *coll, motte_coll **out_coll
 
 /** Live results narrowed by query text with arguments $0, $1, ... The text may end in SORT, DISTINCT and LIMIT.
  *  A list for IN and BETWEEN is a MOTTE_TYPE_LIST of motte_nested_list(), a shape for GEOWITHIN its text, such as
- *  geoCircle([2.35, 48.85], 0.01). args are copied; more of them than the text asks for are QUERY_ARGUMENT.
+ *  geoCircle([2.35, 48.85], 0.01). args are copied; more of them than the text uses are QUERY_ARGUMENT.
  *  Thread: owner. Result: O. Errors: QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT, UNKNOWN_PROPERTY, UNSUPPORTED,
  *  OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_coll_filter(const motte_coll *coll, const char *text, size_t text_size, const motte_value *args,
@@ -1409,7 +1408,7 @@ motte_status motte_list_splice(motte_coll *list, size_t index, size_t remove_cou
  *  OBJECT_DELETED, WRONG_KIND. */
 motte_status motte_set_insert(motte_coll *set, const motte_value *value);
 
-/** Adds `count` values and tells how many were new; all or nothing. row_index of the error detail is the offending
+/** Adds `count` values and returns how many were new; all or nothing. row_index of the error detail is the offending
  *  position in `values`.
  *  Thread: owner. Result: -. Optional: out_added. Errors: as motte_set_insert(). */
 motte_status motte_set_insert_many(motte_coll *set, const motte_value *values, size_t count, uint64_t *out_added);
@@ -1430,7 +1429,7 @@ enum {
  *  Thread: owner. Result: -. Errors: WRONG_TYPE, NULL_NOT_ALLOWED, NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND. */
 motte_status motte_set_combine(motte_coll *set, const motte_coll *other, motte_set_operation operation);
 
-/* How a set stands to another: bits of motte_set_relate(). */
+/* The relation of a set to another: bits of motte_set_relate(). */
 enum {
     MOTTE_SET_SUBSET = 0x1,    /* all of its elements are in the other */
     MOTTE_SET_SUPERSET = 0x2,  /* all elements of the other are in it */
@@ -1458,7 +1457,7 @@ motte_status motte_map_get_coll(const motte_coll *map, const char *key, size_t k
  *  Thread: owner. Result: -. Errors: OBJECT_DELETED, WRONG_KIND. */
 motte_status motte_map_has(const motte_coll *map, const char *key, size_t key_size);
 
-/** Sets the value of a key, and tells whether the key is new.
+/** Sets the value of a key, and returns whether the key is new.
  *  Thread: owner. Result: -. Optional: out_inserted. Errors: WRONG_TYPE, NULL_NOT_ALLOWED, VALUE_TOO_LARGE,
  *  OVERFLOW, NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND. */
 motte_status motte_map_put(motte_coll *map, const char *key, size_t key_size, const motte_value *value,
@@ -1509,8 +1508,8 @@ motte_status motte_nested_read(const motte_value *nested, size_t first, size_t c
 
 /* ---------------------------------------------------------------------------------------------------- query
  *
- * A query is compiled once and run often, each time against what its realm shows then. Binding another argument does
- * not disturb results that were made before. */
+ * A query is compiled once and run often, each time against the version its realm shows then. Binding another argument
+ * does not change results that were made before. */
 
 /** Compiles query text for a class. The error detail has the byte offset and a caret. args are copied.
  *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT,
@@ -1542,7 +1541,7 @@ motte_status motte_query_count(const motte_query *query, size_t *out_count);
  *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
 motte_status motte_query_first(const motte_query *query, motte_object **out_object);
 
-/** Live results, computed when first looked at.
+/** Live results, computed when first used.
  *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
 motte_status motte_query_run(const motte_query *query, motte_coll **out_coll);
 
@@ -1668,19 +1667,19 @@ enum {
 /* Bits of motte_export_options.flags and motte_import_options.flags. */
 enum {
     MOTTE_EXPORT_NESTED_LINKS = 0x1, /* JSON: linked objects in place, not as references */
-    MOTTE_IMPORT_IGNORE_UNKNOWN = 0x1 /* JSON: names that the class does not have are passed over */
+    MOTTE_IMPORT_IGNORE_UNKNOWN = 0x1 /* JSON: names that the class does not have are ignored */
 };
 
 typedef struct motte_export_options {
     uint32_t struct_size;
     motte_format format;
     uint32_t flags;          /* MOTTE_EXPORT_* */
-    uint32_t depth;          /* objects within each other with NESTED_LINKS; 0: 16 */
+    uint32_t depth;          /* levels of nested objects with NESTED_LINKS; 0: 16 */
     const char *path;        /* the file to write; NULL: the text goes to out_text */
     size_t path_size;
     const char *columns;     /* properties, also behind links, separated by commas; NULL: all that are stored */
     size_t columns_size;
-    const char *null_text;   /* CSV: text that imports take for null, and that is quoted therefore; NULL: "NA" */
+    const char *null_text;   /* CSV: text that imports read as null, which is therefore quoted; NULL: "NA" */
     size_t null_text_size;
     uint32_t delimiter;      /* CSV: one ASCII character; 0: a comma */
     uint32_t reserved;
@@ -1698,8 +1697,8 @@ typedef struct motte_import_options {
     const char *null_text;   /* CSV: text that stands for null beside the empty field; NULL: "NA" */
     size_t null_text_size;
     uint32_t delimiter;      /* CSV: one ASCII character; 0: a comma */
-    uint32_t batch_rows;     /* rows that go to the store together; 0: 1000 */
-    uint64_t commit_every;   /* commit and begin anew with the batch that reaches so many rows; 0: never */
+    uint32_t batch_rows;     /* rows that are inserted together; 0: 1000 */
+    uint64_t commit_every;   /* commit, and begin another write, after the batch that reaches so many rows; 0: never */
 } motte_import_options;
 
 typedef struct motte_import_counts {
@@ -1727,25 +1726,25 @@ motte_status motte_export_coll(const motte_coll *coll, const motte_export_option
  *  FILE_NOT_FOUND. */
 motte_status motte_export_object(const motte_object *object, const motte_export_options *options, motte_buf *out_text);
 
-/** Objects of a class; with MOTTE_CLASS_ANY, JSON Lines that name the class of each object, or a dump. progress hears
- *  of objects, and must not end the write or close the realm: REENTRANT. All of it or nothing, but for what
- *  commit_every has committed. A file is mapped while it is read: nobody may cut it off meanwhile.
+/** Objects of a class; with MOTTE_CLASS_ANY, JSON Lines that name the class of each object, or a dump. progress
+ *  counts objects, and must not end the write or close the realm: REENTRANT. All or nothing, except for what
+ *  commit_every has committed. A file is mapped while it is read: nobody may truncate it meanwhile.
  *  Thread: owner. Result: -. Optional: out_counts. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, WRONG_TYPE,
  *  NULL_NOT_ALLOWED, DUPLICATE_PRIMARY_KEY, INVALID_UTF8, FILE_NOT_FOUND, NOT_IN_WRITE, CALLBACK, REENTRANT. */
 motte_status motte_import(motte_realm *realm, motte_class cls, const motte_import_options *options,
                           motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,
                           motte_import_counts *out_counts);
 
-/** What a text would need: of a dump, the schema in its first line; of CSV, a class of this name with the narrowest
- *  types that all values have, and `key` (or NULL) as primary key.
+/** The schema that a text needs: of a dump, the one in its first line; of CSV, a class of this name with the narrowest
+ *  types that fit all values, and `key` (or NULL) as primary key.
  *  Thread: any. Result: O. Errors: UNKNOWN_PROPERTY, FILE_NOT_FOUND, OUT_OF_HANDLES. */
 motte_status motte_import_schema(const motte_import_options *options, const char *class_name, size_t class_name_size,
                                  const char *key, size_t key_size, motte_schema **out_schema);
 
 /* ---------------------------------------------------------------------------------------------------- queue
  *
- * How an event loop hears of commits by others. Poll the descriptor for reading; when it is readable, call
- * motte_queue_dispatch() on the thread of the realms bound to the queue: they refresh, deliver, and run the writes that
+ * How an event loop is notified of commits by others. Poll the descriptor for reading; when it is readable, call
+ * motte_queue_dispatch() on the thread of the realms bound to the queue: they refresh, notify, and run the writes that
  * were queued for them. A loop that queues writes sleeps no longer than motte_queue_timeout() says. */
 
 /** A queue owned by the calling thread. `flags` is 0.
@@ -1760,12 +1759,12 @@ motte_status motte_queue_fd(const motte_queue *queue, int32_t *out_fd);
  *  Thread: owner. Result: -. */
 motte_status motte_queue_timeout(const motte_queue *queue, int64_t *out_timeout_ms);
 
-/** Runs up to `max` pending deliveries, all for 0, and tells how many; the descriptor stays readable while some are
+/** Runs up to `max` pending deliveries, all for 0, and returns how many; the descriptor stays readable while some are
  *  left.
  *  Thread: owner. Result: -. Optional: out_count. Errors: REENTRANT, CALLBACK. */
 motte_status motte_queue_dispatch(motte_queue *queue, size_t max, size_t *out_count);
 
-/** For programs without a loop: sleeps until dispatch has work; PENDING after the timeout.
+/** For programs without a loop: waits until dispatch has work; PENDING after the timeout.
  *  Thread: owner. Result: -. Errors: REENTRANT. */
 motte_status motte_queue_wait(motte_queue *queue, int64_t timeout_ms);
 
@@ -1774,21 +1773,21 @@ typedef motte_status (*motte_write_done_fn)(void *userdata, motte_status status,
 
 /** Queues a write for the realm's own thread and returns at once. A later motte_queue_dispatch() begins it when nobody
  *  else is writing, calls `work`, commits, and calls `done`; queued writes run in order. A code other than 0 from
- *  `work` undoes its write, and `done` hears MOTTE_E_CALLBACK; without a `done` the dispatch fails with it. userdata is
- *  of both, and is freed after them. What has not begun when the realm is closed never runs and is only freed. The
- *  realm needs a queue.
+ *  `work` undoes its write, and `done` gets MOTTE_E_CALLBACK; without a `done` the dispatch fails with it. Both get
+ *  userdata, which is freed after them. A write that has not begun when the realm is closed never runs; its userdata is
+ *  freed. The realm needs a queue.
  *  Thread: any. Result: -. Optional: out_ticket. Errors: FROZEN. */
 motte_status motte_realm_queue_write(motte_realm *realm, motte_realm_fn work, motte_write_done_fn done, void *userdata,
                                      motte_free_fn free_userdata, uint64_t *out_ticket);
 
-/** Takes back a queued write that has not begun; UNCHANGED when it has. `done` is not called.
+/** Cancels a queued write that has not begun; UNCHANGED if it has. `done` is not called.
  *  Thread: any. Result: -. Errors: FROZEN. */
 motte_status motte_realm_cancel_queued(motte_realm *realm, uint64_t ticket);
 
 /* ---------------------------------------------------------------------------------------------------- reference
  *
- * Handles belong to the thread of their realm. A reference goes from there to any thread, where it gives a handle to
- * the same thing in a realm of that thread and of the same file. It keeps the version it was made at until it is
+ * Handles belong to the thread of their realm. A reference can be passed to any thread and resolved there to a handle
+ * to the same thing, in a realm of that thread and of the same file. It pins the version it was made at until it is
  * resolved or released. */
 
 /** A reference to an object, a collection or a query.
@@ -1796,7 +1795,7 @@ motte_status motte_realm_cancel_queued(motte_realm *realm, uint64_t ticket);
 motte_status motte_reference_new(const void *handle, motte_reference **out_reference);
 
 /** Resolves a reference, once: a handle of the kind that it was made from. A realm that shows an older version
- *  refreshes first. NOT_FOUND, and the reference stays as it is, where the thing has been deleted, the realm is of
+ *  refreshes first. NOT_FOUND, and the reference stays as it is, if the thing has been deleted, the realm is of
  *  another file, or the write that the reference was made in is not committed.
  *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, OUT_OF_HANDLES. */
 motte_status motte_reference_resolve(motte_reference *reference, motte_realm *realm, void **out_handle);
@@ -1804,13 +1803,14 @@ motte_status motte_reference_resolve(motte_reference *reference, motte_realm *re
 /* ---------------------------------------------------------------------------------------------------- sections
  *
  * A collection in sections: elements with the same key together, sections in the order of their first element. Keys are
- * values; those of different types are different keys. Sections follow their collection; sort it first by what it is
- * sectioned by, and sections are in that order too. motte_freeze() and motte_clone() take sections as well; a function
- * is asked for its keys when they are frozen, and not again for what is frozen. Without the object whose collection it
- * was there are no sections. */
+ * values; those of different types are different keys. Sections follow their collection; sort it by the section
+ * key first, and the sections are in that order too. motte_freeze() and motte_clone() take sections as well; a key
+ * function is called when they are frozen, and not again. If the object that owns the collection is deleted, there are
+ * no sections. */
 
-/* Writes the key of the element at `index` to `out_key`; texts in it are copied when it returns. It is asked for each
- * element whenever an element may have another key, by whatever call comes first, and must not change anything. */
+/* Writes the key of the element at `index` to `out_key`; texts in it are copied when it returns. It is called for each
+ * element whenever an element may have another key, in the first call that needs the sections, and must not change
+ * anything. */
 typedef motte_status (*motte_section_key_fn)(void *userdata, const motte_coll *coll, size_t index,
                                              motte_value *out_key);
 
@@ -1837,7 +1837,7 @@ motte_status motte_sections_count(const motte_sections *sections, size_t *out_co
  *  Thread: owner. Result: H. Errors: OUT_OF_BOUNDS, CALLBACK, REENTRANT. */
 motte_status motte_sections_key(const motte_sections *sections, size_t index, motte_value *out_key);
 
-/** The elements of a section, as results that stand for its key wherever the section moves, and are empty and not valid
+/** The elements of a section, as results that follow its key wherever the section moves, and are empty and not valid
  *  while there is no such section.
  *  Thread: owner. Result: O. Errors: OUT_OF_BOUNDS, CALLBACK, REENTRANT, OUT_OF_HANDLES. */
 motte_status motte_sections_get(const motte_sections *sections, size_t index, motte_coll **out_coll);
@@ -1853,34 +1853,34 @@ motte_status motte_sections_locate(const motte_sections *sections, size_t positi
 
 /* ---------------------------------------------------------------------------------------------------- observe
  *
- * A token hears what changed between the versions its realm shows. With a callback, changes are delivered to it at the
- * places of convention 8. Without (NULL), they wait for motte_token_next(). Beginning to observe inside a write is
- * ALREADY_IN_WRITE, of frozen things FROZEN. */
+ * A token is notified of changes between the versions its realm shows. With a callback, change sets are passed to it in
+ * the calls that convention 8 lists. Without (NULL), they wait for motte_token_next(). Beginning to observe inside a
+ * write is ALREADY_IN_WRITE, of frozen things FROZEN. */
 
-/* The change set is valid during the call; motte_clone() keeps it. */
+/* The change set is valid during the call; a clone (motte_clone()) stays valid. */
 typedef motte_status (*motte_changes_fn)(void *userdata, const motte_changes *changes);
 
-/** Hears of every version the realm advances to. `flags` is 0.
+/** Notifies of every version the realm advances to. `flags` is 0.
  *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, FROZEN, OUT_OF_HANDLES. */
 motte_status motte_observe_realm(const motte_realm *realm, uint32_t flags, motte_changes_fn callback, void *userdata,
                                  motte_free_fn free_userdata, motte_token **out_token);
 
-/** Hears of changed properties and of the deletion of an object. `flags` is 0.
+/** Notifies of changed properties and of the deletion of an object. `flags` is 0.
  *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_observe_object(const motte_object *object, uint32_t flags, motte_changes_fn callback,
                                   void *userdata, motte_free_fn free_userdata, motte_token **out_token);
 
-/** Hears of changes to a collection; the first change set says "initial". `flags` is 0.
+/** Notifies of changes to a collection; the first change set is an initial one. `flags` is 0.
  *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_observe_coll(const motte_coll *coll, uint32_t flags, motte_changes_fn callback, void *userdata,
                                 motte_free_fn free_userdata, motte_token **out_token);
 
-/* Key paths narrow what a token hears of: names of properties with dots between them, "toys.brand.name", through
- * links, lists, sets, maps, inverse properties, embedded objects and mixed values. Elements that come and go, and slots
- * of a list that are replaced, are told in any case. A path reports a change of each property on its way and of the
- * last one; a path that ends in a list reports what comes and goes in it. No path at all (path_count 0): only what
- * comes and goes. Without key paths, a collection's token hears of everything its elements reach over at most four
- * links, an object's of the object's own properties. Paths are copied. */
+/* Key paths limit what a token is notified of: names of properties with dots between them, "toys.brand.name", through
+ * links, lists, sets, maps, inverse properties, embedded objects and mixed values. Inserted and deleted elements, and
+ * replaced positions of a list, are always reported. A path reports a change of each property on its way and of the
+ * last one; a path that ends in a list reports its insertions and deletions. No path at all (path_count 0): only
+ * insertions and deletions. Without key paths, a collection's token is notified of everything its elements reach over
+ * at most four links, an object's of the object's own properties. Paths are copied. */
 
 /** As motte_observe_object(), for the changes that key paths name. The change set names the properties that the paths
  *  begin with. `flags` is 0.
@@ -1897,17 +1897,17 @@ motte_status motte_observe_coll_paths(const motte_coll *coll, const motte_str *p
 
 /* Flags of motte_observe_sections() and motte_observe_section(). */
 enum {
-    MOTTE_OBSERVE_PATHS = 0x1 /* `paths` narrow what is heard; without it they are not looked at */
+    MOTTE_OBSERVE_PATHS = 0x1 /* `paths` limit what is reported; without it they are ignored */
 };
 
-/** Hears of changes to sections and their elements; a change of its key that moves an element is told in any case.
+/** Notifies of changes to sections and their elements; a change of its key that moves an element is always reported.
  *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_observe_sections(const motte_sections *sections, const motte_str *paths, size_t path_count,
                                     uint32_t flags, motte_changes_fn callback, void *userdata,
                                     motte_free_fn free_userdata, motte_token **out_token);
 
-/** Hears of one section: of its elements, and of its coming and going, but not of its moving as a whole. There need be
- *  no section with that key.
+/** Notifies of changes to one section: to its elements, and when the section is inserted or deleted, but not when it
+ *  moves as a whole. A section with that key need not exist yet.
  *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_observe_section(const motte_sections *sections, const motte_value *key, const motte_str *paths,
                                    size_t path_count, uint32_t flags, motte_changes_fn callback, void *userdata,
@@ -1918,8 +1918,8 @@ motte_status motte_observe_section(const motte_sections *sections, const motte_v
  *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
 motte_status motte_token_next(motte_token *token, motte_changes **out_changes);
 
-/** Ends the observation: no call of the callback begins after this; on another thread than the owner's one that has
- *  begun may still run. UNCHANGED if it had ended. motte_release() does it too.
+/** Ends the observation: no call of the callback begins after this. When called on another thread than the owner's, a
+ *  callback that has begun may still run. UNCHANGED if it had ended. motte_release() does it too.
  *  Thread: any. Result: -. */
 motte_status motte_token_stop(motte_token *token);
 
@@ -1930,8 +1930,8 @@ motte_status motte_token_stop(motte_token *token);
 
 /* Bits of motte_changes_details.flags. */
 enum {
-    MOTTE_CHANGES_INITIAL = 0x1, /* nothing changed yet: the state observation starts from */
-    MOTTE_CHANGES_DELETED = 0x2  /* the object, or the owner of the collection, is gone; nothing follows */
+    MOTTE_CHANGES_INITIAL = 0x1, /* nothing changed yet: the state that observation starts from */
+    MOTTE_CHANGES_DELETED = 0x2  /* the object, or the owner of the collection, was deleted; nothing follows */
 };
 
 typedef uint32_t motte_changes_kind;
@@ -1955,21 +1955,21 @@ typedef struct motte_changes_details {
     uint64_t prop_count; /* changed properties of an object */
 } motte_changes_details;
 
-/** What happened, in numbers.
+/** The counts of a change set.
  *  Thread: any. Result: -. */
 motte_status motte_changes_info(const motte_changes *changes, motte_changes_details *out_details);
 
-/** Old positions of elements that went away.
+/** Old positions of deleted elements.
  *  Thread: any. Result: -. Optional: out_indexes. */
 motte_status motte_changes_deletions(const motte_changes *changes, size_t *out_indexes, size_t capacity,
                                      size_t *out_count);
 
-/** New positions of elements that came.
+/** New positions of inserted elements.
  *  Thread: any. Result: -. Optional: out_indexes. */
 motte_status motte_changes_insertions(const motte_changes *changes, size_t *out_indexes, size_t capacity,
                                       size_t *out_count);
 
-/** Elements that stayed and changed: old and new position, paired.
+/** Modified elements: old and new position, paired.
  *  Thread: any. Result: -. Optional: out_old_indexes, out_new_indexes. */
 motte_status motte_changes_modifications(const motte_changes *changes, size_t *out_old_indexes,
                                          size_t *out_new_indexes, size_t capacity, size_t *out_count);
@@ -1981,14 +1981,14 @@ enum {
     MOTTE_CHANGES_MODIFICATIONS = 3
 };
 
-/** Of a map: keys that went away, came, or have another value; a null in place of a deleted object is one. None for
- *  other collections.
+/** Of a map: deleted, inserted or modified keys; a key whose object was deleted is modified. None for other
+ *  collections.
  *  Thread: any. Result: H. Optional: out_keys. */
 motte_status motte_changes_keys(const motte_changes *changes, motte_changes_part part, motte_str *out_keys,
                                 size_t capacity, size_t *out_count);
 
-/** Of sections: old indexes of those that went (MOTTE_CHANGES_DELETIONS), new indexes of those that came
- *  (MOTTE_CHANGES_INSERTIONS). Elements of a section that went are no deletions, those of one that came are insertions.
+/** Of sections: old indexes of deleted ones (MOTTE_CHANGES_DELETIONS), new indexes of inserted ones
+ *  (MOTTE_CHANGES_INSERTIONS). Elements of a deleted section are no deletions, those of an inserted one are insertions.
  *  Thread: any. Result: -. Optional: out_indexes. */
 motte_status motte_changes_sections(const motte_changes *changes, motte_changes_part part, size_t *out_indexes,
                                     size_t capacity, size_t *out_count);
@@ -2005,15 +2005,15 @@ motte_status motte_changes_section_indexes(const motte_changes *changes, motte_c
 motte_status motte_changes_props(const motte_changes *changes, motte_prop *out_props, size_t capacity,
                                  size_t *out_count);
 
-/** Values of a changed property before and after; NOT_FOUND if it did not change. A collection, and an old value that
- *  was not kept (over 64 bytes), reads as null. A link whose target changed has the same value twice.
+/** Values of a changed property before and after; NOT_FOUND if it did not change. A collection, and an old value of
+ *  more than 64 bytes, which is not stored, reads as null. A link whose target changed has the same value twice.
  *  Thread: any. Result: H. Optional: out_old, out_new. */
 motte_status motte_changes_values(const motte_changes *changes, motte_prop prop, motte_value *out_old,
                                   motte_value *out_new);
 
 /* ---------------------------------------------------------------------------------------------------- values as text
  *
- * Pure functions of values. Texts out follow the protocol of arrays and are not terminated. */
+ * Pure functions of values. Output texts follow the protocol of arrays and are not terminated. */
 
 /** The order of values of any types, which mixed properties, sets and sorting use: null < bool < numbers < string <
  *  binary < timestamp < object id < UUID < link < list < map; numbers of all types by their exact value, NaN first.

@@ -263,7 +263,7 @@ def test_swift_is_compiled_somewhere() -> None:
 
 
 @promises("docs/schema.md",
-          "The plan of an opening can be had as text without changing the file, one line a difference")
+          "The plan of an opening is available as text without changing the file, one line per difference")
 def test_the_plan_is_the_one_shown(tmp_path: pathlib.Path) -> None:
     [shown] = [block.text for block in blocks("docs/schema.md") if block.language == "text"]
     path = tmp_path / "people.motte"

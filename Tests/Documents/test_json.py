@@ -62,9 +62,8 @@ def test_shapes(db: motte.Database) -> None:
 
 
 @promises(DOCUMENT, "JSON Lines that begin with a header, then every object of every class with `$class`",
-          "The header holds the number of the form and the schema as text", "Two stores with the same content have "
-          "the same "
-          "dump.", "or in a dump their position in their class")
+          "The header has the version of the format and the schema as text",
+          "Two databases with the same content have the same dump.", "or in a dump their position in their class")
 def test_dumps(tmp_path: pathlib.Path) -> None:
     dumps = []
     for order in (1, -1):
@@ -121,13 +120,13 @@ def test_values(db: motte.Database, name: str, text: str, value: Any) -> None:
     assert repr(getattr(copy, name)) == repr(found)
 
 
-@promises(DOCUMENT, "a number; `1.0` and `1e3` are ints, `1.5` is not", 'Nothing is converted that does not mean the '
-          'same: '
-          '`"3"` is no int.', "`null` is null; for a collection it means empty.",
+@promises(DOCUMENT, "a number; `1.0` and `1e3` are ints, `1.5` is not",
+          "A value of another type is an error, not converted: `\"3\"` is no int.",
+          "`null` is null; for a collection it means empty.",
           "Inverse properties are not exported and can't be imported.",
           "up to nine digits of a second; years beyond 9999 as `+12345-01-01T00:00:00Z`",
           "it has no `$key` and no `$class`", "of a set in its order, without duplicates", "keys ascend by their bytes",
-          "Keys of maps never begin with `$`, so nothing else looks like these.")
+          "Keys of maps never begin with `$`, so these objects are unambiguous.")
 def test_how_values_are_read(db: motte.Database) -> None:
     person = read(db, '{"id": 1.0, "marks": [1e3, 2.0], "seen": [3, 1, 3], "prices": {"b": 1, "a": 2}, "home": '
             '{"city": "L"}}')
@@ -162,12 +161,13 @@ def test_mixed_values(db: motte.Database) -> None:
 
 
 @promises(DOCUMENT, "the object of the target class with that primary key", "the object that the same text names by "
-          '`"$key": 7`', "otherwise the object of the store with that object key",
-          "class and primary key, or class and `{\"$key\": 7}`", "an object of its own, which is imported with the "
-          "same "
-          "policy, and linked to", "Links to what comes later in the text are made at the end, so order does not "
-          "matter, and "
-          "circles are fine.", "A link to nothing is an error that names its line.",
+          '`"$key": 7`',
+          "otherwise the object of the database with that object key",
+          "class and primary key, or class and `{\"$key\": 7}`",
+          "an object, which is imported with the same policy, and linked to",
+          "Links to objects that come later in the text are set at the end, so order does not matter, and cycles are "
+          "fine.",
+          "A link to an object that does not exist is an error that names its line.",
           "Objects of a class without a primary key are exported with `\"$key\"`")
 def test_links(db: motte.Database) -> None:
     person = read(db, '{"id": 1, "best": 2}\n{"id": 2, "best": {"$link": ["Person", 1]}}\n'
@@ -187,9 +187,9 @@ def test_links(db: motte.Database) -> None:
     assert "2" in refused(db, '{"id": 9}\n{"id": 10, "dog": {"$key": 99}}\n')
 
 
-@promises(DOCUMENT, "With *nested links* it writes the objects themselves, down to a depth; an object that is being "
-          "written "
-          "already is referred to.", "An export writes links as references.")
+@promises(DOCUMENT,
+          "With *nested links* it writes the objects themselves, down to a depth; an object that encloses the link "
+          "is written as a reference.", "An export writes links as references.")
 def test_nested_links(db: motte.Database) -> None:
     person = read(db, '{"id": 1, "best": 2}\n{"id": 2, "best": 1}\n')
     assert json.loads(db.export_json(None, person))["best"] == 2
@@ -202,9 +202,9 @@ def test_nested_links(db: motte.Database) -> None:
     assert json.dumps(json.loads(text)).count('"best"') < 30
 
 
-@promises(DOCUMENT, "An export to a file is there when all of it is: until then, and when it fails, what was there "
-          "before "
-          "stays.")
+@promises(DOCUMENT,
+          "An export to a file appears when it is complete: until then, and if it fails, an existing file stays as "
+          "it is.")
 def test_exports_are_whole(db: motte.Database, tmp_path: pathlib.Path) -> None:
     with db.write():
         db.insert_columns(db.model("Person"), {"id": list(range(30_000)), "name": ["x" * 20] * 30_000})
@@ -224,7 +224,8 @@ def test_exports_are_whole(db: motte.Database, tmp_path: pathlib.Path) -> None:
     assert len(path.read_text().splitlines()) == 30_001
 
 
-@promises(DOCUMENT, "A text never replaces a database.")
+@promises(DOCUMENT,
+          "An export never replaces a database.")
 def test_databases_are_not_replaced(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "people.motte"
     with motte.open(path, schema=SCHEMA) as db:
@@ -245,12 +246,10 @@ def test_databases_are_not_replaced(tmp_path: pathlib.Path) -> None:
 
 
 @promises(DOCUMENT, "`error` (the default), `modified` (what differs is written) or `all` (what is given is written)",
-          "Properties that the text does not name get their defaults in new objects and stay as they are in others.",
-          "An import is one transaction, all or nothing", "Embedded objects are replaced; with `modified` the one "
-          "that is "
-          "there stays and takes what differs.", "A name that the class does not have is an error, unless the import "
-          "is told "
-          "to pass over such names.")
+          "Properties that the text does not name get their defaults in new objects and stay unchanged in others.",
+          "An import is one transaction, all or nothing",
+          "Embedded objects are replaced; with `modified` the existing one stays and gets what differs.",
+          "A name that the class does not have is an error, unless the import is asked to ignore such names.")
 def test_policies(db: motte.Database) -> None:
     read(db, '{"id": 1, "name": "Ada", "real": 2.5, "home": {"city": "L", "zip": "1"}}')
     refused(db, '{"id": 2}\n{"id": 1}', errors.DuplicatePrimaryKeyError)
@@ -272,9 +271,9 @@ def test_policies(db: motte.Database) -> None:
     token.stop()
 
 
-@promises(DOCUMENT, "no comments, no trailing commas, no lone surrogates, valid UTF-8, at most 256 containers within "
-          "each "
-          "other. Mistakes are named by line and column, or by line and property.")
+@promises(DOCUMENT,
+          "no comments, no trailing commas, no lone surrogates, valid UTF-8, at most 256 levels of nesting. Errors "
+          "name line and column, or line and property.")
 def test_json_is_strict(db: motte.Database) -> None:
     for text in ('{"id": 1} // no', '{"id": 1,}', '[{"id": 1},]', '{"id": 1, "name": "\\ud800"}', "{'id': 1}",
             '{"id": 01}',
@@ -289,8 +288,9 @@ def test_json_is_strict(db: motte.Database) -> None:
         db.import_json(db.model("Person"), text=b'{"id": 1, "name": "\xff"}')  # type: ignore[arg-type]
 
 
-@promises(DOCUMENT, "unless it is told to commit every so many rows, at the ends of batches.",
-          "Then no batch has more rows than that, and the links that point forward are made in the last one.")
+@promises(DOCUMENT,
+          "unless it commits every so many rows, at the ends of batches.",
+          "Then no batch has more rows than that, and forward links are set in the last transaction.")
 def test_committing_every_so_many(db: motte.Database) -> None:
     rows = [json.dumps({"id": number, "best": (number + 500) % 1000}) for number in range(1000)]
     rows[700] = '{"id": 1}'
@@ -307,12 +307,15 @@ def test_committing_every_so_many(db: motte.Database) -> None:
 # ------------------------------------------------------------------------------------------------ CSV
 
 
-@promises(DOCUMENT, "An empty field is null where the property takes it, a quoted empty one is the empty text.",
-          "A link is the primary key of its target, `#7` where there is none; collections, embedded objects and mixed "
-          "values are JSON in a field.", "An export can name columns, also behind links (`friend.name`).",
-          "numbers that would not come back as they were written, like `007`, `12345678901234567890` and fractions "
-          "with more digits than a double has, keep their column a string.",
-          "All but the key and texts that are never empty take null, because later rows may leave them empty.")
+@promises(DOCUMENT,
+          "An empty field is null if the property is optional, a quoted empty one is the empty text.",
+          "A link is the primary key of its target, `#7` without one; collections, embedded objects and mixed values "
+          "are JSON in a field.",
+          "An export can name columns, also across links (`friend.name`).",
+          "numbers that would not be exported as they were written, like `007`, `12345678901234567890` and fractions "
+          "with more digits than a double has, make their column a string.",
+          "All columns are optional except the key and texts that are never empty, because later rows may leave them "
+          "empty.")
 def test_csv(db: motte.Database) -> None:
     db.import_csv(db.model("Dog"), text="name\nRex\n")
     rex = db.objects("Dog")[0]
@@ -338,8 +341,8 @@ def test_csv(db: motte.Database) -> None:
 @promises("docs/tool.md", "a quote in the middle of a field, text after a closing quote or a wrong number of fields "
           "are errors "
           "with their line", "`NA` (`--null`) is null too", "Times need a zone; a plain date is its midnight in UTC.",
-          "Numbers that would not come back as they were written, like `00501`, `0x1F` and `12345678901234567890`, "
-          "keep their column a string.")
+          "Numbers that would not be exported as they were written, like `00501`, `0x1F` and `12345678901234567890`, "
+          "make their column a string.")
 def test_csv_is_strict(db: motte.Database) -> None:
     person = db.model("Person")
     for row in ('1,a"b', '1,"a"b', "1,a,b", "1"):

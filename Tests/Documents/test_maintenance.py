@@ -259,7 +259,8 @@ def test_statistics(path: pathlib.Path) -> None:
 
 @promises("docs/schema.md", "objects without a parent are deleted, and one that several links lead to is duplicated "
           "for each "
-          "but the first, with all it owns", "Becoming ordinary again costs nothing.")
+          "but the first, with all it owns",
+          "Becoming an ordinary class again costs nothing.")
 def test_a_class_becomes_embedded(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "a.motte"
     before = "P { id: int key, home: link<Home>, more: list<Home> } Home { city: string, marks: list<int> }"
@@ -283,13 +284,12 @@ def test_a_class_becomes_embedded(tmp_path: pathlib.Path) -> None:
         assert sorted(db.objects("Home").column("city")) == ["own", "shared", "shared"]
 
 
-@promises("docs/schema.md", "its values must be distinct at the end of the migration, otherwise "
-          "`DUPLICATE_PRIMARY_KEY` and "
-          "nothing has happened", "**required → optional** keeps the values.", "replace the column by one full of "
-          "defaults",
-          "Properties take the order of their declaration.", "classes that are not declared stay, unless they are "
-          "named as to "
-          "be deleted")
+@promises("docs/schema.md",
+          "its values must be distinct at the end of the migration, otherwise `DUPLICATE_PRIMARY_KEY`, and nothing "
+          "has changed", "**required → optional** keeps the values.",
+          "replace the values by defaults",
+          "Properties get the order of their declaration.",
+          "classes that are not declared stay, unless they are named for deletion")
 def test_migrations(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "a.motte"
     with motte.open(path, schema="P { id: int, name: string, age: int? } Q { n: int }") as db:
@@ -313,8 +313,8 @@ def test_migrations(tmp_path: pathlib.Path) -> None:
         assert "Q {" not in db.schema and db.verify().is_sound
 
 
-@promises("docs/schema.md", "Values that no longer fit stay until somebody overwrites them. C and Python read them as "
-          "they are",
+@promises("docs/schema.md",
+          "Values that no longer fit stay until they are overwritten. C and Python read them as they are",
           "opening a file with it makes one small commit that touches no row",
           "`Person.age is an int8 and holds -128 to 127, not 300`")
 def test_widths(tmp_path: pathlib.Path) -> None:

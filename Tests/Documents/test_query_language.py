@@ -76,7 +76,7 @@ PARTS = {
     "geoPolygon({[0, 0], [9, 0], [0, 9], [0, 0]}, {...})":
         "place GEOWITHIN geoPolygon({[0, 0], [9, 0], [0, 9], [0, 0]}, {[1, 1], [2, 1], [1, 2], [1, 1]})",
 }
-SECTIONS = ["Operators", "Paths", "Sets, maps and mixed values", "Places", "Order"]
+SECTIONS = ["Operators", "Paths", "Sets, maps and mixed values", "Points", "Order"]
 SHOWN = [*code_of_tables(DOCUMENT, "Values", 1),
          *(cell for section in SECTIONS for cell in code_of_tables(DOCUMENT, section))]
 
@@ -106,7 +106,8 @@ def test_blocks_are_read(db: motte.Database, block: Any) -> None:
         assert ids(db, block.text) == []
 
 
-@promises(DOCUMENT, "The message shows the place with a caret, and the error carries its byte offset.")
+@promises(DOCUMENT,
+          "The message marks the position with a caret, and the error has its byte offset.")
 def test_the_message_is_the_one_shown() -> None:
     shown = blocks(DOCUMENT)[-1].text
     with motte.open(in_memory="message", schema="P { age: int }") as db:
@@ -138,7 +139,8 @@ def test_the_form(db: motte.Database) -> None:
         ids(db, "Age == 1")
 
 
-@promises(DOCUMENT, "A property whose name is a keyword stands in backquotes.",
+@promises(DOCUMENT,
+          "A property whose name is a keyword is written in backquotes.",
           "In a collection of values, `SELF` is the value.")
 def test_names(db: motte.Database) -> None:
     person = add(db, limit=7, marks=[3, 9])
@@ -146,7 +148,8 @@ def test_names(db: motte.Database) -> None:
     assert list(person.marks.where("SELF > 5")) == [9]
 
 
-@promises(DOCUMENT, "plain numbers do too, as the shortest decimal that reads as the same double",
+@promises(DOCUMENT,
+          "plain numbers work too, as the shortest decimal that reads as the same double",
           "Numbers of different types compare exactly.")
 def test_numbers(db: motte.Database) -> None:
     add(db, price=Decimal("0.1"), real=0.1, age=2**53 + 1)
@@ -237,10 +240,10 @@ def test_nulls(db: motte.Database) -> None:
 
 
 @promises(DOCUMENT, "**Text** compares by UTF-8 bytes, without normalisation.",
-          "`[c]` lowers every character by itself, accented letters too, and knows no languages.",
+          "`[c]` lower-cases every character by itself, accented letters too, independent of language.",
           "in Latin (Latin-1, Extended-A, -B and Additional), Greek and Cyrillic, and skips combining marks behind any "
           "letter, so that `é` is found however it is written.",
-          "Letters of their own stay: `ø`, `ł`, `đ`, `ß`, `æ`.")
+          "Letters that are no accented ones stay: `ø`, `ł`, `đ`, `ß`, `æ`.")
 def test_text(db: motte.Database) -> None:
     add(db, name="é")
     add(db, name="e\u0301")
@@ -301,9 +304,10 @@ def test_subqueries(db: motte.Database) -> None:
 
 
 @promises(DOCUMENT, "a member of a set, an element of a list", "some value of a map", "some key",
-          "the value under a key; null without one", "an element by its place; null beyond the end",
+          "the value under a key; null without one",
+          "an element by its position; null beyond the end",
           "number of entries",
-          "A map is asked for its values unless something else is said")
+          "A path to a map is about its values unless it says otherwise")
 def test_sets_and_maps(db: motte.Database) -> None:
     add(db, seen={3, 4}, prices={"low": 2.0, "all": 9.0}, tags=["a", "b"], marks=[3])
     add(db)
@@ -319,7 +323,7 @@ def test_sets_and_maps(db: motte.Database) -> None:
           "different "
           "kinds only `!=` holds.", "match the strings among the values (or the data, for an argument that is data)",
           "`@min`, `@max`, `@sum` and `@avg` take the numbers",
-          "what a nested map or list holds; null where there is no such thing", "some element of a list, some value "
+          "the value in a nested map or list; null if there is none", "some element of a list, some value "
           "of a "
           "map", "entries of a nested list or map; null for other values")
 def test_mixed(db: motte.Database) -> None:
@@ -362,12 +366,13 @@ def test_kinds_of_mixed_values(db: motte.Database) -> None:
 
 
 @promises(DOCUMENT, "between two meridians and two parallels; lower left and upper right corner",
-          "no further away than a part of the earth's radius (6,378 km)",
+          "within a distance, given as a fraction of the earth's radius (6,378 km)",
           "inside a closed ring, outside of the holes in it", "an altitude, which does not\ncount".replace("\n", " "),
           "A shape can be an argument, as text; Python has `GeoBox`, `GeoCircle` and `GeoPolygon`.",
-          "What is no such point is in no shape, and neither is null.", "Lists of places need `ANY`, `ALL` or `NONE`.",
-          "The sides of a polygon are the shortest ways over the sphere.",
-          "It fits on one half of the earth, its sides do not cross, and its holes lie in it.")
+          "An object that is no such point is in no shape, and neither is null.",
+          "Lists of points need `ANY`, `ALL` or `NONE`.",
+          "The sides of a polygon are great-circle arcs.",
+          "It fits into one hemisphere, its sides do not cross, and its holes are inside it.")
 def test_places(db: motte.Database) -> None:
     add(db, place=point(db, 2.0, 2.0))
     add(db, place=point(db, 2.0, 2.0, 8000.0))
@@ -404,12 +409,14 @@ def test_places(db: motte.Database) -> None:
         ids(db, f"places GEOWITHIN {box}")
 
 
-@promises(DOCUMENT, "stable: what is level keeps the order it has; nulls first ascending, last descending",
+@promises(DOCUMENT,
+          "stable: equal elements keep their order; nulls first ascending, last descending",
           "the first of those that agree in all paths; nulls agree, but what a null link leads to is left out",
           "Clauses apply one after another, in the order in which they are written, as often as wanted",
           "is the youngest of each name, `DISTINCT(name) SORT(age)` the first of each name by age",
-          "sees only what they left", "Without `SORT`, matches come in the order of their keys, which is the order in "
-          "which the objects were made.")
+          "sees only what these left",
+          "Without `SORT`, matches come in the order of their keys, which is the order in which the objects were "
+          "created.")
 def test_order(db: motte.Database) -> None:
     for name, age in [("b", 3), ("a", 3), (None, 1), ("a", 1), (None, 2)]:
         add(db, name=name, age=age, marks=[2, 1, 2])
@@ -429,9 +436,10 @@ def test_order(db: motte.Database) -> None:
     assert list(db.objects("P")[0].marks.where("SORT(SELF)")) == [1, 2, 2]
 
 
-@promises(DOCUMENT, "Text that cannot be read is `QUERY_SYNTAX`; a name that the class does not have is "
-          "`UNKNOWN_PROPERTY`; types that do not fit are `QUERY_INVALID`; missing or unfit arguments are "
-          "`QUERY_ARGUMENT`", '(properties behind `map["key"]`) is `UNSUPPORTED`')
+@promises(DOCUMENT,
+          "A syntax error is `QUERY_SYNTAX`; a name that the class does not have is `UNKNOWN_PROPERTY`; types that "
+          "do not fit are `QUERY_INVALID`; missing or unsuitable arguments are `QUERY_ARGUMENT`",
+          '(properties behind `map["key"]`) is `UNSUPPORTED`')
 def test_errors(db: motte.Database) -> None:
     for text, arguments, kind in [
             ("age >", [], errors.QuerySyntaxError), ("age == 1 )", [], errors.QuerySyntaxError),
