@@ -71,7 +71,8 @@ def example(document: str, language: str, beginning: str) -> str:
     return found[0]
 
 
-@promises("bindings/python/README.md", "Properties keep their values under new names")
+@promises("bindings/python/README.md",
+          "keeps values under new names")
 def test_the_migration_of_the_python_readme(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with motte.open("people.motte", schema="Person { first: string, last: string }") as db:

@@ -101,9 +101,9 @@ def test_names_of_other_documents_are_there() -> None:
 # ------------------------------------------------------------------------------------------------ classes
 
 
-@promises(DOCUMENT, "(with a time zone, read back as UTC)", "(ints that must fit)", "The constructor takes the "
-          "properties by "
-          "name", "objects in a dict are nullable always, because they can be deleted")
+@promises(DOCUMENT, "(with a time zone, read back as UTC)", "(ints that must fit)",
+          "The constructor takes the properties as keyword arguments",
+          "objects in a dict are always nullable, because they can be deleted")
 def test_classes(db: motte.Database) -> None:
     zone = timezone(timedelta(hours=2))
     person = add(db, id=1, when=datetime(2020, 1, 1, 12, tzinfo=zone), color=Color.BLUE, price=Decimal("1.50"))
@@ -123,8 +123,9 @@ def test_classes(db: motte.Database) -> None:
     assert person.by["a"] is None
 
 
-@promises(DOCUMENT, "deleted with their parent or when their place gets another value; `home.parent` is the owner",
-          "They are made by assigning them")
+@promises(DOCUMENT,
+          "deleted with their parent or when their place gets another value; `home.parent` is the parent",
+          "They are created by assigning them")
 def test_embedded_objects(db: motte.Database) -> None:
     person = add(db, id=1)
     with db.write():
@@ -169,11 +170,13 @@ def test_objects(db: motte.Database) -> None:
 
 @promises(DOCUMENT, "`update=True` assigns to those whose primary key exists", "only those that differ, and only they "
           "are "
-          "reported (\"modified\")", "the same from values; those not given stay", "many at once, from lists or NumPy "
+          "reported (\"modified\")",
+          "the same from keyword arguments; those not given stay", "many at once, from lists or NumPy "
           "arrays",
           "several properties at once, all or none", "by primary key; None or an error if there is none",
-          "who links to x",
-          "an object, several, or a collection", "what the engine did: chunks decoded, rows evaluated")
+          "the objects that link to x",
+          "an object, several, or a collection",
+          "what the engine has done: chunks decoded, rows evaluated")
 def test_databases(db: motte.Database) -> None:
     ada = add(db, id=1, name="Ada", age=36)
     with db.write():
@@ -219,7 +222,7 @@ def test_databases(db: motte.Database) -> None:
           "arrays",
           "the elements in sections by a key", "each a live `motte.Section` with its `key`, in the order of their "
           "first element",
-          "a function of the class, which type checkers leave alone")
+          "a function of the class, which type checkers accept")
 def test_collections(db: motte.Database) -> None:
     for number, name in enumerate(["Bob", "ada", "Bea"], 1):
         add(db, id=number, name=name, age=10 * number, maybe=number if number > 1 else None)
