@@ -367,7 +367,7 @@ def test_kinds_of_mixed_values(db: motte.Database) -> None:
 
 @promises(DOCUMENT, "between two meridians and two parallels; lower left and upper right corner",
           "within a distance, given as a fraction of the earth's radius (6,378 km)",
-          "inside a closed ring, outside of the holes in it", "an altitude, which does not\ncount".replace("\n", " "),
+          "inside a closed ring, outside of the holes in it", "optionally an altitude, which is ignored",
           "A shape can be an argument, as text; Python has `GeoBox`, `GeoCircle` and `GeoPolygon`.",
           "An object that is no such point is in no shape, and neither is null.",
           "Lists of points need `ANY`, `ALL` or `NONE`.",
