@@ -1,6 +1,11 @@
 #!/usr/bin/env bash
-# Makes a machine ready to build and test: distribution packages that are missing, and a Python environment in .venv.
-# Safe to run again; does nothing when everything is there. Works as root or with sudo.
+# Makes a machine ready to build and test: distribution packages that are missing, and a Python environment in .venv
+# with the pinned packages of scripts/requirements. Safe to run again; does nothing when everything is there. Works as
+# root or with sudo.
+#
+#   scripts/setup.sh            what builds and tests need
+#   scripts/setup.sh docs       what `make docs` needs beside it
+#   scripts/setup.sh release    what `make release` needs beside it
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,38 +17,61 @@ command -v swift > /dev/null || fail "swift is not on PATH; install Swift 6.3 fr
 packages=(
     git make gcc g++ binutils cmake pkg-config liblmdb-dev libsqlite3-dev libssl-dev libffi-dev python3-dev valgrind
     python3-venv)
-if command -v dpkg-query > /dev/null && command -v apt-get > /dev/null; then
-    missing=()
-    for package in "${packages[@]}"; do
+# Checks that need one of these say so and are skipped without it.
+tools=(shellcheck abigail-tools)
+case ${1:-} in
+    "") ;;
+    docs) tools+=(doxygen graphviz chromium) ;;
+    release) tools+=(dpkg-dev lintian) ;;
+    *) fail "no '$1'; there are docs and release" ;;
+esac
+
+# Those of the arguments that are not installed.
+absent() {
+    local package status
+    for package; do
         status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null || true)
-        [ "$status" = installed ] || missing+=("$package")
+        [ "$status" = installed ] || echo "$package"
     done
-    if [ ${#missing[@]} -gt 0 ]; then
-        echo "setup: installing ${missing[*]}"
+}
+install() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"; }
+
+if command -v dpkg-query > /dev/null && command -v apt-get > /dev/null; then
+    mapfile -t missing < <(absent "${packages[@]}")
+    mapfile -t wished < <(absent "${tools[@]}")
+    if [ $((${#missing[@]} + ${#wished[@]})) -gt 0 ]; then
+        echo "setup: installing ${missing[*]} ${wished[*]}"
         as_root=()
         if [ "$(id -u)" != 0 ]; then
-            command -v sudo > /dev/null || fail "run as root, or install: ${missing[*]}"
+            command -v sudo > /dev/null || fail "run as root, or install: ${missing[*]} ${wished[*]}"
             as_root=(sudo)
         fi
         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq
-        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-            apt-get install -y -qq --no-install-recommends "${missing[@]}"
+        [ ${#missing[@]} -eq 0 ] || install "${missing[@]}"
+        [ ${#wished[@]} -eq 0 ] || install "${wished[@]}" ||
+            echo "setup: ${wished[*]} could not be installed; what needs them is skipped" >&2
     fi
 else
-    echo "setup: not a Debian system; make sure these exist: ${packages[*]}" >&2
+    echo "setup: not a Debian system; make sure these exist: ${packages[*]}, and if possible ${tools[*]}" >&2
 fi
 
 # ------------------------------------------------------------------------------------------------ Python
 python=${PYTHON:-python3}
-wanted="cffi>=1.16 setuptools>=70.1 wheel build pytest numpy auditwheel mypy"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    fail "development takes Python 3.11 or newer, $python is $("$python" --version); set PYTHON to one"
 if [ ! -x .venv/bin/python ] || ! .venv/bin/python -c 'import sys' 2> /dev/null; then
     echo "setup: making .venv"
     rm -rf .venv
     "$python" -m venv .venv
 fi
-if [ "$(cat .venv/motte-setup 2> /dev/null || true)" != "$wanted" ]; then
-    echo "setup: installing Python packages into .venv"
-    # shellcheck disable=SC2086
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check $wanted
-    echo "$wanted" > .venv/motte-setup
-fi
+
+# Installs the packages of a list, each file by its hash, unless that very list is installed already.
+require() {
+    local list=scripts/requirements/$1.txt installed=.venv/installed-$1.txt
+    ! cmp -s "$list" "$installed" || return 0
+    echo "setup: installing the Python packages of $list into .venv"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$list"
+    cp "$list" "$installed"
+}
+require development
+[ "${1:-}" != docs ] || require documents
