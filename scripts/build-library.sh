@@ -75,4 +75,4 @@ fi
 mv "$library" "$output/libmotte.so.1"
 ln -sf libmotte.so.1 "$output/libmotte.so"
 echo "built $output/libmotte.so.1: $size bytes, $(wc -l < "$output/libmotte.exports") functions," \
-    "needs" $needed
+    "needs ${needed//$'\n'/ }"

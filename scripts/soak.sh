@@ -118,9 +118,12 @@ if wants kills size && [ ! -e build/library/libmotte.so ]; then
         || { tail -n 60 "$logs/library.log"; echo "0 passed, 1 failed"; exit 1; }
 fi
 if wants size; then
-    { [ -x build/tool/motte ] || scripts/build-tool.sh; } > "$logs/tool.log" 2>&1 \
-        && { .venv/bin/python -c 'import motte' || scripts/install-python.sh; } >> "$logs/tool.log" 2>&1 \
-        || { tail -n 60 "$logs/tool.log"; echo "0 passed, 1 failed"; exit 1; }
+    if ! { [ -x build/tool/motte ] || scripts/build-tool.sh; } > "$logs/tool.log" 2>&1 ||
+        ! { .venv/bin/python -c 'import motte' || scripts/install-python.sh; } >> "$logs/tool.log" 2>&1; then
+        tail -n 60 "$logs/tool.log"
+        echo "0 passed, 1 failed"
+        exit 1
+    fi
 fi
 for name in "${names[@]}"; do
     started=$SECONDS

@@ -55,8 +55,8 @@ def written(db: motte.Database, name: str) -> Any:
 
 @promises(DOCUMENT, "An import takes either, and objects that follow each other over several lines too.")
 def test_shapes(db: motte.Database) -> None:
-    for number, text in enumerate(['{"id": 1, "name": "Ada"}', '[{"id": 2}, {"id": 3}]', '{"id": 4}\n{"id": 5}\n',
-                                   '{\n  "id": 6\n}\n{\n  "id":\n 7}', "[]", ""]):
+    for text in ['{"id": 1, "name": "Ada"}', '[{"id": 2}, {"id": 3}]', '{"id": 4}\n{"id": 5}\n',
+                 '{\n  "id": 6\n}\n{\n  "id":\n 7}', "[]", ""]:
         read(db, text)
     assert db.objects("Person").column("id") == [1, 2, 3, 4, 5, 6, 7]
 

@@ -6,7 +6,6 @@ import os
 import pathlib
 import subprocess
 import time
-from typing import Any
 
 import pytest
 

@@ -8,6 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 warnings="-Wall -Wextra -Wpedantic -Werror -fsyntax-only -I$root/include -I$root/bindings/c"
+# shellcheck disable=SC2086  # the flags are words
 for compiler in gcc clang; do
     command -v "$compiler" > /dev/null || continue
     for standard in c99 c11 c17 c2x; do
@@ -15,6 +16,7 @@ for compiler in gcc clang; do
         "$compiler" -std="$standard" -Wstrict-prototypes -Wc++-compat $warnings "$here/inline_only.c"
     done
 done
+# shellcheck disable=SC2086
 for compiler in g++ clang++; do
     command -v "$compiler" > /dev/null || continue
     for standard in c++11 c++14 c++17 c++20; do
