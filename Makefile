@@ -1,8 +1,11 @@
 # Motte. Each target does its own set-up and is safe to run again; the scripts behind them say what they do.
 #
 #   make demo       the flights of New York in 2013: import, queries, live results, C, NumPy
+#   make check      the quick loop: formatters, linters, and the tests that the change at hand can have an effect on
 #   make test       everything that must be true before a change is done; ends with a summary
-#   make test STAGES="tidy python"     some stages of it (scripts/test.sh lists them)
+#   make test STAGES="tidy python"     some stages of it (scripts/test.sh and scripts/check.sh list them)
+#   make lint       formatters and linters alone; make format lets them mend what they can
+#   make pins       newest versions of the tools that builds and tests take (scripts/pin.sh)
 #   make build      library, tool and Python package
 #   make install PREFIX=/usr/local
 #   make bench      benchmarks beside SQLite and raw LMDB
@@ -14,7 +17,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 STAGES ?=
 
-.PHONY: all setup build test tidy demo bench fuzz soak install clean
+.PHONY: all setup build check test tidy lint format pins demo bench fuzz soak install clean
 
 all: build
 
@@ -26,8 +29,20 @@ build: setup
 	@scripts/build-tool.sh
 	@scripts/install-python.sh
 
+check: setup
+	@scripts/check.sh $(STAGES)
+
 test: setup
 	@scripts/test.sh $(STAGES)
+
+lint: setup
+	@scripts/style.sh
+
+format: setup
+	@scripts/style.sh --fix
+
+pins:
+	@scripts/pin.sh
 
 tidy:
 	@python3 scripts/tidy.py

@@ -1,34 +1,38 @@
 #!/usr/bin/env bash
-# Everything that must be true before a change is done, in stages.
+# Everything that must be true before a change is done, in stages, two at a time where they do not need each other.
 #
 #   scripts/test.sh                 all of them
-#   scripts/test.sh tidy c python   some of them, in this order
+#   scripts/test.sh tidy c python   some of them
 #
 # A stage that fails does not stop the others. Each keeps its output in build/test-logs/<stage>.log; what failed is
 # printed when it fails and named again at the end. The last line is "N passed, N failed" and decides the exit code.
 #
 #   MOTTE_TEST_SCALE=20    property, crash and fuzz tests that many times as long (default 1)
 #   MOTTE_TEST_SEED=...    repeat a random test; with CI=true each commit has a seed of its own, otherwise each run
-#   V=1                    show all output while it runs
+#   MOTTE_LANES=1          one stage after the other (default: two beside each other)
+#   V=1                    show all output while it runs, each line behind the name of its stage
 set -uo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 
-# Stage, minutes it may take on two cores, what it is.
+# Stage, minutes it may take beside another one on two cores, the stages it comes after, what it is. Stages of which
+# much runs on one core (whole modules are compiled one after the other) stand beside each other.
 plan=(
-    "build:7:Swift sources and tests, optimised, floors checked by the compiler"
-    "library:4:self-contained libmotte.so and the motte command, release"
-    "unit:2:Swift unit and property tests of the optimised build"
-    "c:2:header gates, C tests, C example, conformance in C (CTest)"
-    "python:3:pip install, Python tests, conformance in Python over both page stores"
-    "memory:2:C tests under valgrind: what the library lends, handed back to it; callbacks"
-    "tidy:1:floors, names, exports, error numbers, documents, promises"
-    "crash:2:kill -9 with two processes, order of writes and flushes, over both page stores"
-    "demo:6:the flights, every printed number recomputed without Motte; every operation on a whole file, on that one"
-    "consumers:6:CMake, pkg-config, a Swift package and a wheel, each from outside"
-    "threads:5:engine tests under the thread sanitizer"
-    "addresses:6:engine tests under the address sanitizer"
-    "fuzz:7:a million operations beside a model, 100,000 power cuts, flipped bytes, fuzz targets"
+    "style:2::formatters, linters, types of the Python package"
+    "build:9::Swift sources and tests, optimised, floors checked by the compiler"
+    "library:6::self-contained libmotte.so and the motte command, release"
+    "c:2:library:header gates, C tests, C example, conformance in C (CTest)"
+    "python:3:library:pip install, Python tests, conformance in Python over both page stores"
+    "memory:2:c:C tests under valgrind: what the library lends, handed back to it; callbacks"
+    "tidy:1:c:floors, names, exports, error numbers, documents, promises"
+    "interfaces:6::the C interface and the Swift products beside what was released"
+    "crash:2:library:kill -9 with two processes, order of writes and flushes, over both page stores"
+    "demo:6:python:the flights, every printed number recomputed without Motte; every operation on that whole file"
+    "consumers:6:python:CMake, pkg-config, a Swift package and a wheel, each from outside"
+    "unit:2:build:Swift unit and property tests of the optimised build"
+    "addresses:9::engine tests under the address sanitizer"
+    "threads:9::engine tests under the thread sanitizer"
+    "fuzz:9:addresses:a million operations beside a model, 100,000 power cuts, flipped bytes, fuzz targets"
 )
 
 export MOTTE_TEST_SCALE=${MOTTE_TEST_SCALE:-1}
@@ -43,7 +47,6 @@ floors=(--explicit-target-dependency-import-check error)
 # What users get: messages that only a debug build prints are none.
 optimised=(-c release -Xswiftc -enable-testing "${floors[@]}")
 engine_tests='^(Values|Pages|Columns|SchemaModel|Storage|QueryEngine|LiveObjects|Notifications|Exchange)Tests\.'
-mkdir -p "$logs"
 
 # ------------------------------------------------------------------------------------------------ stages
 
@@ -51,6 +54,14 @@ stage_build() {
     swift build --build-tests -j "$jobs" "${optimised[@]}" | tee "$logs/build-output.txt"
     # A build that had nothing to compile shows no warnings, so this bites on a clean clone.
     ! grep -E '(Sources|Tests|Benchmarks)/.*: warning:' "$logs/build-output.txt"
+}
+
+stage_style() {
+    scripts/style.sh
+}
+
+stage_interfaces() {
+    scripts/check-interfaces.sh
 }
 
 stage_library() {
@@ -75,7 +86,7 @@ stage_c() {
 
 stage_python() {
     scripts/install-python.sh
-    "$python" -m pytest -q bindings/python/tests Tests/Tool Tests/FileFormat Tests/Documents
+    "$python" -m pytest -q bindings/python/tests Tests/Tool Tests/FileFormat Tests/Documents Tests/Scripts
     # Files of the other form behave the same.
     MOTTE_PAGER=lmdb "$python" -m pytest -q bindings/python/tests/test_conformance.py
 }
@@ -143,90 +154,9 @@ stage_fuzz() {
 
 # ------------------------------------------------------------------------------------------------ running them
 
-known() { printf '%s\n' "${plan[@]}" | cut -d: -f1; }
-
-# Tests counted in a log: "passed failed". Without counts, the stage is one check.
-counts() {
-    "$python" - "$1" "$2" <<'PYTHON'
-import re, sys
-text = open(sys.argv[1], encoding="utf-8", errors="replace").read()
-succeeded = sys.argv[2] == "0"
-passed = failed = 0
-# Swift Testing: one line a run.
-for total, outcome, rest in re.findall(r"Test run with (\d+) tests?.*? (passed|failed)(.*)", text):
-    bad = len(set(re.findall(r"✘ Test (?!run with)(.+?) (?:recorded|failed)", text))) if outcome == "failed" else 0
-    passed += int(total) - min(bad, int(total))
-    failed += bad or (outcome == "failed")
-# pytest and our own runners: "12 passed, 1 failed" or "1 failed, 12 passed".
-words = "passed|failed|skipped|deselected|warnings?|errors?|xfailed"
-for line in re.findall(rf"(?m)^=*\s*((?:\d+ (?:{words})(?:, )?)+).*$", text):
-    for number, word in re.findall(r"(\d+) (passed|failed|errors?)", line):
-        if word == "passed": passed += int(number)
-        else: failed += int(number)
-# CTest.
-for bad, total in re.findall(r"(\d+) tests? failed out of (\d+)", text):
-    passed += int(total) - int(bad)
-    failed += int(bad)
-if succeeded: failed = 0
-if not succeeded and not failed: failed = 1
-if passed + failed == 0: passed = 1
-print(passed, failed)
-PYTHON
-}
-
-# What a failed stage's log says of the reason, for readers who get the end of the output only.
-told() {
-    local reason='✘|error:|Fatal error|WARNING: ThreadSanitizer|ERROR: AddressSanitizer|SUMMARY: |signal code|FAILED'
-    { grep -aE "$reason" "$1" || tail -n 8 "$1"; } | cut -c1-240 | tail -n 12
-    # Who did what, of the first thing that a sanitizer found.
-    local lines='^ *#[0-9]+ |  [A-Z].* (of size|by) '
-    grep -aE -m 1 -A 45 "(WARNING: Thread|ERROR: Address)Sanitizer" "$1" | grep -aE "$lines" |
-        cut -c1-240 | head -n 30 || true
-}
-
+# shellcheck source=scripts/lanes.sh
+. scripts/lanes.sh
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || mapfile -t stages < <(known)
-for stage in "${stages[@]}"; do
-    known | grep -qx "$stage" || { echo "test: no stage '$stage'; there are: $(known | tr '\n' ' ')" >&2; exit 2; }
-done
 [ -x "$python" ] || scripts/setup.sh || exit 1
-
-total_passed=0 total_failed=0 failures=() report=() began=$SECONDS
-for stage in "${stages[@]}"; do
-    IFS=: read -r _ share what < <(printf '%s\n' "${plan[@]}" | grep "^$stage:")
-    echo "=== $stage: $what"
-    log=$logs/$stage.log
-    started=$SECONDS
-    if [ "${V:-}" = 1 ]; then
-        (set -eo pipefail; "stage_$stage") 2>&1 | tee "$log"
-        status=${PIPESTATUS[0]}
-    else
-        (set -eo pipefail; "stage_$stage") > "$log" 2>&1
-        status=$?
-    fi
-    seconds=$((SECONDS - started))
-    read -r passed failed < <(counts "$log" "$status")
-    total_passed=$((total_passed + passed)) total_failed=$((total_failed + failed))
-    if [ "$status" -ne 0 ]; then
-        failures+=("$stage")
-        [ "${V:-}" = 1 ] || tail -n 120 "$log"
-    elif [ "${V:-}" != 1 ]; then
-        grep -E '^(skipped|not covered|note):' "$log" || true
-    fi
-    line=$(printf '%-10s %5.1f min of %-2s  %5d passed %4d failed' \
-        "$stage" "$(awk "BEGIN { print $seconds / 60 }")" "$share" "$passed" "$failed")
-    [ "$seconds" -le $((share * 60)) ] || line="$line   (over its share)"
-    report+=("$line")
-    echo "    $line"
-done
-
-echo
-echo "=== summary"
-printf '    %s\n' "${report[@]}"
-printf '    %-10s %5.1f min\n' total "$(awk "BEGIN { print ($SECONDS - $began) / 60 }")"
-for stage in ${failures[@]+"${failures[@]}"}; do
-    echo "    FAILED: $stage (log in $logs/$stage.log)"
-    told "$logs/$stage.log" | sed 's/^/        /'
-done
-echo "$total_passed passed, $total_failed failed"
-[ ${#failures[@]} -eq 0 ]
+run_stages "${stages[@]}"

@@ -1,0 +1,46 @@
+"""Which tests `make check` runs for a change (scripts/affected.py)."""
+from __future__ import annotations
+
+import pathlib
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+import affected  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def targets() -> dict[str, tuple[str, set[str], bool]]:
+    return affected.targets()
+
+
+def test_a_module_takes_the_tests_of_those_above_it_along(targets: dict[str, tuple[str, set[str], bool]]) -> None:
+    tests = affected.affected_tests(["Sources/Storage/Store.swift"], targets)
+    assert {"StorageTests", "LiveObjectsTests", "NotificationsTests", "MotteTests", "ConformanceTests"} <= set(tests)
+    assert "ValuesTests" not in tests and "ColumnsTests" not in tests and "SchemaModelTests" not in tests
+
+
+def test_what_is_above_everything_takes_its_own_tests_only(targets: dict[str, tuple[str, set[str], bool]]) -> None:
+    assert affected.affected_tests(["Sources/Motte/Realm/Realm.swift"], targets) == ["MotteTests"]
+    assert affected.affected_tests(["Tests/PagesTests/CutTests.swift"], targets) == ["PagesTests"]
+    assert affected.affected_tests(["Fuzz/CatalogFuzz.swift"], targets) == ["FuzzTests"]
+
+
+def test_documents_and_python_take_no_swift_test(targets: dict[str, tuple[str, set[str], bool]]) -> None:
+    assert affected.affected_tests(["docs/testing.md", "bindings/python/src/motte/query.py"], targets) == []
+
+
+def test_the_header_and_the_package_take_all(targets: dict[str, tuple[str, set[str], bool]]) -> None:
+    every = sorted(name for name, (_, _, is_test) in targets.items() if is_test)
+    assert len(every) >= 10
+    for file in ("include/motte.h", "Package.swift"):
+        assert affected.affected_tests([file], targets) == every
+
+
+def test_each_module_of_the_sources_has_tests(targets: dict[str, tuple[str, set[str], bool]]) -> None:
+    untested = {name for name, (folder, _, is_test) in targets.items() if folder.startswith("Sources/") and not is_test
+                and not affected.affected_tests([folder + "new.swift"], targets)}
+    # The C interface and the tool are driven by tests in C and Python, the last is a name for `Motte`.
+    assert untested == {"MotteCExports", "MotteTool", "RealmSwift"}
