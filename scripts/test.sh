@@ -23,7 +23,7 @@ plan=(
     "library:6::self-contained libmotte.so and the motte command, release"
     "c:2:library:header gates, C tests, C example, conformance in C (CTest)"
     "python:3:library:pip install, Python tests, conformance in Python over both page stores"
-    "memory:2:c:C tests under valgrind: what the library lends, handed back to it; callbacks"
+    "memory:3:c,python:C and Python tests under valgrind: what the library lends, handed back to it; what Python lends it"
     "tidy:1:c:floors, names, exports, error numbers, documents, promises"
     "interfaces:6::the C interface and the Swift products beside what was released"
     "crash:2:library:kill -9 with two processes, order of writes and flushes, over both page stores"
@@ -100,6 +100,16 @@ stage_memory() {
         valgrind --quiet --error-exitcode=9 --num-callers=16 \
             "$(find build/ctest -name "motte_$test" -type f -perm -u+x)"
     done
+    # From Python, tests of nearly all functions that take or give pointers; memory.txt lists them.
+    "$python" -c 'import motte' 2> /dev/null || scripts/install-python.sh
+    export PYTHONMALLOC=malloc
+    local checked=(valgrind --quiet --error-exitcode=9 --num-callers=30
+        "--suppressions=$root/scripts/valgrind-python.suppressions" "$python")
+    "${checked[@]}" -m pytest -q -p no:faulthandler -p no:cacheprovider @bindings/python/tests/memory.txt
+    # And the check itself: a program that gives a text up before the library reads it has to be found.
+    local status=0
+    "${checked[@]}" bindings/python/tests/freed_owner.py > "$logs/freed-owner.txt" 2>&1 || status=$?
+    [ "$status" -eq 9 ] && grep -A 12 "Invalid read" "$logs/freed-owner.txt" | grep -q "_cffi_f_motte_row_create"
 }
 
 stage_crash() {
