@@ -5,7 +5,7 @@ Every way to change something is tried with every way to be refused, at the last
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, Optional
 
@@ -13,6 +13,7 @@ import pytest
 
 import motte
 from motte import errors
+from motte._realm import Realm
 
 _names = itertools.count()
 BIG = "x" * 16_777_200
@@ -37,6 +38,15 @@ class Node(motte.Model):
     leaves: list[Leaf] = motte.field(default_factory=list)
     by_name: dict[str, Optional[Node]] = motte.field(default_factory=dict)
     homes: dict[str, Optional[Leaf]] = motte.field(default_factory=dict)
+    friends: set[Node] = motte.field(default_factory=set)
+
+
+class Row(motte.Model):
+    """Without collections and links: storing one is one call of the library, whatever its policy."""
+
+    id: int = motte.field(primary_key=True)
+    name: str = ""
+    mixed: Any = None
 
 
 def nested(levels: int) -> Any:
@@ -76,7 +86,7 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.fixture
 def db() -> Any:
-    with motte.open(in_memory=f"atomic {next(_names)}", schema=[Node, Leaf]) as database:
+    with motte.open(in_memory=f"atomic {next(_names)}", schema=[Node, Leaf, Row]) as database:
         with database.write():
             first = database.add(Node(id=1, name="one", texts=["t"], some={"s"}, named={"k": 1}, mixed={"m": [1]},
                                       leaf=Leaf(label="leaf"), leaves=[Leaf(label="in list")],
@@ -109,6 +119,9 @@ def loose_ones(value: Any) -> list[motte.Model]:
 Way = Callable[[motte.Database, dict[str, Any]], Any]
 WAYS: dict[str, Way] = {
     "add": lambda db, values: db.add(Node(id=50, friend=Node(id=51), **values)),
+    "add alone": lambda db, values: db.add(Node(id=50, **values)),
+    "add alone, many": lambda db, values: db.add_all([Node(id=50), Node(id=51, **values)]),
+    "update alone": lambda db, values: db.update(db.one(Node, 1), name="changed", **values),
     "add with others": lambda db, values: db.add_all([Node(id=50, name="x"), Node(id=51, **values)]),
     "add over": lambda db, values: db.add(Node(id=1, nodes=[Node(id=60)], **values), update=True)
     if "nodes" not in values else db.add(Node(id=1, **values), update=True),
@@ -215,3 +228,166 @@ def test_slices_are_assigned_as_a_whole(db: motte.Database) -> None:
                 attempt()
         assert list(node.anything) == [0, 1, 2, 3, 4, 5] and list(node.texts) == ["t"] and list(node.some) == ["s"]
         assert node.named.to_plain() == {"k": 1} and db.count(Node) == 2
+
+
+# ------------------------------------------------------------------------------------------------ savepoints
+
+
+Call = Callable[[motte.Database], Any]
+#: One call of the library is all or nothing by itself.
+SINGLE: dict[str, Call] = {
+    "add": lambda db: db.add(Node(id=50, name="n", mixed=[1, {"a": None}], friend=db.one(Node, 1))),
+    "add over": lambda db: db.add(Row(id=1, name="n"), update=True),
+    "upsert": lambda db: db.upsert(Row(id=1, mixed=[1, {"a": 2}])),
+    "create or update": lambda db: db.create_or_update(Node, id=1, name="n", friend=db.one(Node, 2)),
+    "update": lambda db: db.update(db.one(Node, 1), name="n", mixed=5),
+    "insert columns": lambda db: db.insert_columns(Node, {"id": [50, 51], "mixed": [1, "a"]}),
+    "a property": lambda db: setattr(db.one(Node, 1), "name", "n"),
+    "a mixed property": lambda db: setattr(db.one(Node, 1), "mixed", {"a": [1, db.one(Node, 2)]}),
+    "a link": lambda db: setattr(db.one(Node, 1), "friend", db.one(Node, 2)),
+    "a list of values": lambda db: setattr(db.one(Node, 1), "texts", ["a", "b"]),
+    "a list of objects": lambda db: setattr(db.one(Node, 1), "nodes", [db.one(Node, 2)]),
+    "append": lambda db: db.one(Node, 1).anything.append([1]),
+    "append an object": lambda db: db.one(Node, 1).nodes.append(db.one(Node, 2)),
+    "insert": lambda db: db.one(Node, 2).nodes.insert(0, db.one(Node, 2)),
+    "set one": lambda db: db.one(Node, 2).nodes.__setitem__(0, db.one(Node, 2)),
+    "delete one": lambda db: db.one(Node, 2).nodes.__delitem__(0),
+    "delete some": lambda db: db.one(Node, 2).nodes.__delitem__(slice(0, 1)),
+    "put": lambda db: db.one(Node, 1).named.__setitem__("k", [1]),
+    "put several": lambda db: db.one(Node, 1).named.update({"a": 1, "b": None}),
+    "into a set": lambda db: db.one(Node, 1).friends.add(db.one(Node, 2)),
+    "several into a set": lambda db: db.one(Node, 1).some.update(["a", "b"]),
+    "out of a set": lambda db: db.one(Node, 1).some.pop(),
+    "delete": lambda db: db.delete(db.one(Node, 2)),
+    "delete results": lambda db: db.delete(db.objects(Node)),
+}
+SEVERAL: dict[str, Call] = {
+    "add with a new link": lambda db: db.add(Node(id=50, friend=Node(id=51))),
+    "add with a new link in mixed": lambda db: db.add(Node(id=50, mixed=[{"a": Node(id=51)}])),
+    "add with a list": lambda db: db.add(Node(id=50, texts=["a"])),
+    "add with an embedded object": lambda db: db.add(Node(id=50, leaf=Leaf())),
+    "add over lists": lambda db: db.add(Node(id=1), update=True),
+    "add many": lambda db: db.add_all([Node(id=50), Node(id=51)]),
+    "upsert many": lambda db: db.upsert_all([Row(id=1), Row(id=2)]),
+    "create with a list": lambda db: db.create_or_update(Node, id=50, texts=["a"]),
+    "update to a new object": lambda db: db.update(db.one(Node, 1), friend=Node(id=50)),
+    "insert columns with a new object": lambda db: db.insert_columns(Node, {"id": [50], "mixed": [[Node(id=51)]]}),
+    "a new link": lambda db: setattr(db.one(Node, 1), "friend", Node(id=50)),
+    "a new link in mixed": lambda db: setattr(db.one(Node, 1), "mixed", (1, {"a": [Node(id=50)]})),
+    "an embedded object": lambda db: setattr(db.one(Node, 1), "leaf", Leaf()),
+    "append a new one": lambda db: db.one(Node, 1).nodes.append(Node(id=50)),
+    "extend from who knows what": lambda db: db.one(Node, 1).nodes.extend(iter([Node(id=50)])),
+    "an embedded element": lambda db: db.one(Node, 1).leaves.append(Leaf()),
+    "every other": lambda db: db.one(Node, 2).texts.__setitem__(slice(0, 4, 2), ["x", "y"]),
+    "delete every other": lambda db: db.one(Node, 2).texts.__delitem__(slice(0, 4, 2)),
+    "only differences": lambda db: db.one(Node, 2).texts.assign(["x"], only_differences=True),
+    "put a new one": lambda db: db.one(Node, 1).by_name.__setitem__("a", Node(id=50)),
+    "put a new one by name": lambda db: db.one(Node, 1).by_name.update(a=Node(id=50)),
+    "a map": lambda db: setattr(db.one(Node, 1), "named", {"a": 1}),
+    "a new one into a set": lambda db: db.one(Node, 1).friends.add(Node(id=50)),
+    "two into a set": lambda db: db.one(Node, 1).some.update(["a"], ["b"]),
+    "delete several": lambda db: db.delete([db.one(Node, 1), db.one(Node, 2)]),
+}
+
+
+@pytest.mark.parametrize("way", [*SINGLE, *SEVERAL])
+def test_savepoints_are_made_where_a_call_is_several(
+    db: motte.Database, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    savepoint = Realm.savepoint
+
+    def counted(self: Realm) -> int:
+        made.append(savepoint(self))
+        return made[-1]
+    monkeypatch.setattr(Realm, "savepoint", counted)
+    with db.write():
+        db.add_all([Row(id=1), Row(id=2)])
+        db.one(Node, 2).texts.extend("abcd")
+        made.clear()
+        {**SINGLE, **SEVERAL}[way](db)
+        assert len(made) == (0 if way in SINGLE else 1)
+        db.add(Row(id=99))
+        assert len(made) == (0 if way in SINGLE else 1), "the block is over"
+
+
+def test_what_cannot_hold_an_object_stores_none(db: motte.Database) -> None:
+    before = state(db)
+    with db.write():
+        node, new = db.one(Node, 1), Node(id=60)
+        for attempt in (lambda: setattr(node, "name", new), lambda: node.texts.append(new),  # type: ignore[arg-type]
+                        lambda: node.texts.extend(["a", new]), lambda: node.some.add(new),  # type: ignore[list-item]
+                        lambda: db.update(node, name=new), lambda: db.add(Node(id=61, name=new)),  # type: ignore[arg-type]
+                        lambda: db.create_or_update(Node, id=61, name=new),
+                        lambda: db.insert_columns(Node, {"id": [61], "name": [new]})):
+            with pytest.raises(errors.Error):
+                attempt()
+            assert state(db) == before and not new.is_stored
+    assert state(db) == before
+
+
+def test_a_new_object_is_in_no_set(db: motte.Database) -> None:
+    before = state(db)
+    with db.write():
+        node, new = db.one(Node, 1), Node(id=60)
+        node.friends.discard(new)
+        node.friends -= [new]
+        with pytest.raises(KeyError):
+            node.friends.remove(new)
+        assert not new.is_stored
+    assert state(db) == before
+
+
+def test_places_inside_mixed_values_change_as_a_whole(db: motte.Database) -> None:
+    with db.write():
+        node = db.one(Node, 1)
+        node.mixed = {"list": [0, 1, 2, 3], "map": {"k": 1}}
+        inner, entries = node.mixed["list"], node.mixed["map"]
+        attempts: list[Callable[[], Any]] = [
+            lambda: inner.append(BIG), lambda: inner.extend([4, BIG]), lambda: inner.__setitem__(slice(0, 2), [9, BIG]),
+            lambda: inner.extend([Node(id=80), BIG]), lambda: inner.insert(1, [Node(id=81), object()]),
+            lambda: inner.__setitem__(0, BIG), lambda: inner.__setitem__(slice(0, 4, 2), [7, BIG]),
+            lambda: entries.__setitem__("k", BIG), lambda: entries.update({"a": 1, "b": BIG}),
+            lambda: entries.update({"a": Node(id=82), "$b": 1}), lambda: entries.assign({"a": 1, "b.c": 2})]
+        for attempt in attempts:
+            with pytest.raises(errors.Error):
+                attempt()
+            assert inner.to_plain() == [0, 1, 2, 3] and entries.to_plain() == {"k": 1} and db.count(Node) == 2
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
+def test_an_interrupted_call_changes_nothing(db: motte.Database, kind: type[BaseException]) -> None:
+    before, new = state(db), Node(id=50)
+
+    def interrupted() -> Iterator[Node]:
+        yield new
+        raise kind
+
+    class Late(dict[str, Any]):
+        """Raises when it is looked at for the second time, which is in the middle of storing it."""
+
+        looks = 0
+
+        def values(self) -> Any:
+            self.looks += 1
+            if self.looks > 2:
+                raise kind
+            return super().values()
+    with db.write():
+        for attempt in (lambda: db.add_all(interrupted()), lambda: db.one(Node, 1).nodes.extend(interrupted()),
+                        lambda: db.upsert_all(interrupted()),
+                        lambda: db.add(Node(id=51, friend=new, mixed=Late(a=new)))):
+            with pytest.raises(kind):
+                attempt()
+            assert state(db) == before and not new.is_stored
+        db.add(Node(id=50, friend=Node(id=51)))
+    assert db.count(Node) == 4
+
+
+def test_outside_of_a_write_nothing_is_stored(db: motte.Database) -> None:
+    before, new = state(db), Node(id=50, friend=Node(id=51))
+    for attempt in (lambda: db.add(new), lambda: db.add(Row(id=3)), lambda: db.add_all([new, Node(id=52)]),
+                    lambda: db.one(Node, 1).nodes.append(new), lambda: db.upsert(Row(id=3))):
+        with pytest.raises(errors.NotInWriteError):
+            attempt()
+        assert state(db) == before and not new.is_stored and db._stored is None

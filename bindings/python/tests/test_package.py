@@ -1,6 +1,8 @@
 """The package as a whole: what it exports, that it type-checks, and how it is used in a type-checked program."""
 from __future__ import annotations
 
+import ast
+import graphlib
 import os
 import pathlib
 import subprocess
@@ -42,6 +44,28 @@ def test_the_example_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_library_is_in_the_package() -> None:
     assert (pathlib.Path(motte.__file__).parent / "libmotte.so.1").is_file()
+
+
+def imports(file: pathlib.Path, modules: set[str]) -> set[str]:
+    """The modules of the package that a file imports anywhere: in functions and for type checkers too."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            found |= {node.module} if node.module else {
+                alias.name if alias.name in modules else "__init__" for alias in node.names}
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            found |= {name.partition(".")[2] or "__init__" for name in names if name.partition(".")[0] == "motte"}
+    return found
+
+
+def test_imports_have_no_circles() -> None:
+    files = {file.stem: file for file in (PACKAGE / "src" / "motte").glob("*.py")}
+    graph = {name: imports(file, {*files, "_native"}) for name, file in files.items()}
+
+    order = list(graphlib.TopologicalSorter(graph).static_order())
+    assert order.index("_protocols") < order.index("notifications") < order.index("results") < order.index("database")
+    assert set(order) == {*files, "_native"}, "a module that there is not"
 
 
 PROGRAM = """

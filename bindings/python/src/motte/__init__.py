@@ -29,12 +29,14 @@ from .maintenance import (
 from .maps import Map
 from .migration import Migration
 from .model import EmbeddedModel, Model
-from .notifications import Changes, ChangeStream, DatabaseChange, ObjectChange, Observation, PropertyChange
+from .notifications import (
+    Changes, ChangeStream, DatabaseChange, ObjectChange, Observation, PropertyChange, SectionChanges,
+)
 from .objectid import ObjectId
 from .opening import open
-from .query import Predicate, PreparedQuery
-from .results import Collection, Results
-from .sections import Section, SectionChanges, Sections
+from .prepared import PreparedQuery
+from .query import Predicate
+from .results import Collection, Results, Section, Sections
 from .sets import Set
 from .write import Write
 

@@ -1,61 +1,108 @@
 """Calls that are all or nothing: what is made of several calls of the library is undone as a whole when one is refused.
 
-Objects that were stored on the way are loose again, with the values they had.
+Objects that were stored on the way are loose again, with the values they had. One call of the library is all or nothing
+by itself and needs no savepoint; storing a value is one call unless objects have to be stored before it.
 """
 from __future__ import annotations
 
+import enum
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from types import TracebackType
+from typing import Any, Optional, TypeVar, cast
 
-from ._convert import LINK, MIXED
+from ._convert import DEEPEST, HOLDING, Link
+from ._protocols import AnyDatabase
 from .model import Model, unstore
-
-if TYPE_CHECKING:
-    from .database import Database
+from .objectid import ObjectId
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@contextmanager
-def atomically(database: Database) -> Iterator[None]:
-    """Within another such block, a part of that."""
-    if database._stored is not None:
-        yield
-        return
-    stored: list[tuple[Model, dict[str, Any]]] = []
-    database._stored = stored
-    try:
-        with database._realm.atomically():
-            yield
-    except BaseException:
-        for instance, values in reversed(stored):
-            unstore(instance, values)
-        raise
-    finally:
-        database._stored = None
+class atomically:
+    """A block that changes everything in it or nothing. Within another one, a part of that; outside of a write, nothing
+    is undone, as nothing is changed."""
+
+    __slots__ = ("_database", "_savepoint", "_is_inner")
+
+    def __init__(self, database: AnyDatabase) -> None:
+        self._database = database
+        self._savepoint: Optional[int] = None
+        self._is_inner = False
+
+    def __enter__(self) -> None:
+        database = self._database
+        if database._stored is not None:
+            self._is_inner = True
+            return
+        realm = database._realm
+        if realm.in_write():
+            self._savepoint = realm.savepoint()
+        # Last: what is raised before, an interrupt for one, leaves no block open.
+        database._stored = []
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        if self._is_inner:
+            return
+        database, savepoint = self._database, self._savepoint
+        stored, database._stored = database._stored or [], None
+        kept = False
+        try:
+            # A write that has ended meanwhile took its savepoints along.
+            if savepoint is not None and database._realm.in_write():
+                if error is None:
+                    database._realm.release_savepoint(savepoint)
+                else:
+                    database._realm.roll_back(savepoint)
+            kept = error is None
+        finally:
+            if not kept:
+                for instance, values in reversed(stored):
+                    unstore(instance, values)
 
 
-#: Types of elements that are changed by one call of the library, which is all or nothing by itself.
-_PLAIN = frozenset(range(15)) - {LINK, MIXED}
+#: Types of values that neither are nor hold an object.
+SINGLE = frozenset({type(None), bool, int, float, str, bytes, bytearray, memoryview, datetime, Decimal, uuid.UUID,
+                    ObjectId, Link})
 
 
-def atomic_objects(method: F) -> F:
-    """atomic(), where elements may be objects that have to be stored first."""
+def needs_others(value: Any, depth: int = 0) -> bool:
+    """Whether other objects may have to be stored before this value can be: it is or holds one that is in no database
+    yet, or nobody knows without going through it."""
+    kind = type(value)
+    if kind in SINGLE:
+        return False
+    if isinstance(value, Model):
+        return value._row is None
+    if kind is list or kind is tuple:
+        return depth > DEEPEST or any([needs_others(each, depth + 1) for each in value])
+    if kind is dict:
+        return depth > DEEPEST or any([needs_others(each, depth + 1) for each in value.values()])
+    return not isinstance(value, (enum.Enum, datetime))
+
+
+def atomic(method: F) -> F:
+    """For functions of a database, and for methods of what has one, that are several calls of the library."""
     @functools.wraps(method)
     def call(self: Any, *arguments: Any, **options: Any) -> Any:
-        if self._type in _PLAIN:
+        database = getattr(self, "_database", self)
+        if database._stored is not None:
             return method(self, *arguments, **options)
-        with atomically(self._database):
+        with atomically(database):
             return method(self, *arguments, **options)
     return cast(F, call)
 
 
-def atomic(method: F) -> F:
-    """For methods of a database, and of what has one."""
+def atomic_objects(method: F) -> F:
+    """For methods of a collection that are one call of the library, unless objects have to be stored before it."""
     @functools.wraps(method)
     def call(self: Any, *arguments: Any, **options: Any) -> Any:
-        with atomically(getattr(self, "_database", self)):
+        if self._type not in HOLDING or not options and not needs_others(arguments):
+            return method(self, *arguments, **options)
+        with atomically(self._database):
             return method(self, *arguments, **options)
     return cast(F, call)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Optional
 from . import _callbacks, errors
 from ._columns import unpacked
 from ._convert import Cells, Maker, Values, map_key, one, read_texts, texts, utf8
-from ._ffi import ffi, lib
-from ._handles import out, own
+from ._ffi import ffi, lib, sized
+from ._handles import out, own, take_text
 from ._tokens import OK, Token
 
 LIST, RESULTS, BACKLINKS = lib.MOTTE_COLL_LIST, lib.MOTTE_COLL_RESULTS, lib.MOTTE_COLL_BACKLINKS
@@ -51,8 +51,7 @@ class Coll:
         return int(place[0])
 
     def info(self) -> CollInfo:
-        details = ffi.new("motte_coll_details *")
-        details.struct_size = ffi.sizeof("motte_coll_details")
+        details = sized("motte_coll_details")
         errors.check(lib.motte_coll_info(self.handle, details))
         return CollInfo(int(details.kind), int(details.type), bool(details.flags & lib.MOTTE_COLL_NULLABLE),
                         int(details.target))
@@ -357,7 +356,4 @@ class Query:
     def _text(self, function: Any) -> str:
         buffer = ffi.new("motte_buf *")
         errors.check(function(self.handle, buffer))
-        try:
-            return bytes(ffi.buffer(buffer.data, buffer.size)).decode("utf-8") if buffer.size else ""
-        finally:
-            lib.motte_buf_dispose(buffer)
+        return take_text(buffer)

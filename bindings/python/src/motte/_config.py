@@ -3,15 +3,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from . import _callbacks, errors
 from ._convert import one, utf8
-from ._ffi import NULL, ffi, lib
-from ._handles import out, own
-
-if TYPE_CHECKING:
-    from ._realm import Queue, Schema
+from ._ffi import NULL, ffi, lib, sized
+from ._handles import out, own, take_text
+from ._queue import Queue
+from ._schema import Schema
 
 READ_ONLY, NO_CREATE = lib.MOTTE_CONFIG_READ_ONLY, lib.MOTTE_CONFIG_NO_CREATE
 
@@ -137,18 +136,3 @@ class Config:
             self.handle, path or NULL, len(path or b""), *_callbacks.progress(progress),
             buffer if path is None else NULL, report))
         return (take_text(buffer) if path is None else None), own(report)
-
-
-def sized(kind: str) -> Any:
-    """A struct that knows its size."""
-    details = ffi.new(kind + " *")
-    details.struct_size = ffi.sizeof(kind)
-    return details
-
-
-def take_text(buffer: Any) -> str:
-    """The text of an owned buffer, which is given up."""
-    try:
-        return bytes(ffi.buffer(buffer.data, buffer.size)).decode("utf-8") if buffer.size else ""
-    finally:
-        lib.motte_buf_dispose(buffer)

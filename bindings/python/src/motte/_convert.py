@@ -37,6 +37,8 @@ TYPE_NAMES = {NULL: "null", BOOL: "bool", INT: "int", FLOAT: "float", DOUBLE: "d
               UUID: "uuid", LIST: "list", MAP: "map", MIXED: "mixed", INVERSE: "inverse"}
 #: Bytes of the types that are arrays of bytes.
 WIDTHS = {DECIMAL: 16, UUID: 16, OBJECT_ID: 12}
+#: Types of values that are or may hold objects.
+HOLDING = frozenset({LINK, MIXED})
 #: Levels of lists and maps inside a mixed value.
 DEEPEST = 100
 PAIR = struct.Struct("<QQ")
@@ -232,7 +234,11 @@ class Values:
 
     def pointer(self) -> Any:
         """The array, valid as long as this object and the result live."""
-        cells = ffi.new("int64_t[]", [word if word < SIGN else word - (1 << 64) for word in self.words])
+        try:
+            cells = ffi.new("int64_t[]", self.words)
+        except OverflowError:
+            # Decimals and identifiers have words without a sign.
+            cells = ffi.new("int64_t[]", [word if word < SIGN else word - (1 << 64) for word in self.words])
         self._kept.append(cells)
         return ffi.cast("motte_value *", cells)
 

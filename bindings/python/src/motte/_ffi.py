@@ -3,7 +3,7 @@ from typing import Any
 
 from ._native import ffi, lib
 
-__all__ = ["ffi", "lib", "text", "version"]
+__all__ = ["ffi", "lib", "sized", "text", "version"]
 
 NULL: Any = ffi.NULL
 
@@ -11,6 +11,13 @@ NULL: Any = ffi.NULL
 def text(pointer: Any) -> str:
     """A terminated text of the library."""
     return str(ffi.string(pointer).decode("utf-8", "replace")) if pointer != NULL else ""
+
+
+def sized(kind: str) -> Any:
+    """A struct that knows its size."""
+    details = ffi.new(kind + " *")
+    details.struct_size = ffi.sizeof(kind)
+    return details
 
 
 def version() -> str:

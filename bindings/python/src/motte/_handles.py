@@ -9,7 +9,7 @@ from typing import Any
 
 from ._ffi import ffi, lib
 
-__all__ = ["out", "own", "live_handles"]
+__all__ = ["out", "own", "give_up", "take_text", "live_handles"]
 
 
 def out(kind: str) -> Any:
@@ -25,6 +25,14 @@ def own(place: Any) -> Any:
 def give_up(handle: Any) -> None:
     """Releases now what own() would release later."""
     ffi.release(handle)
+
+
+def take_text(buffer: Any) -> str:
+    """The text of an owned buffer, which is given up."""
+    try:
+        return bytes(ffi.buffer(buffer.data, buffer.size)).decode("utf-8") if buffer.size else ""
+    finally:
+        lib.motte_buf_dispose(buffer)
 
 
 def live_handles() -> int:

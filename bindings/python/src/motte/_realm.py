@@ -4,40 +4,19 @@ Rows are (class id, key); no handle is made for them. Whoever calls knows the id
 """
 from __future__ import annotations
 
-import contextlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
 from . import _callbacks, errors
 from ._coll import Coll, Query, object_link
 from ._columns import Column, columns_pointer
-from ._config import Config, Progress, sized, take_text
+from ._config import Config, Progress
 from ._convert import DECODERS, Cells, Values, one, utf8
-from ._ffi import NULL, ffi, lib, text
+from ._ffi import NULL, ffi, lib, sized, text
 from ._handles import out, own
+from ._schema import Schema
 from ._tokens import OK, Token
-
-NULLABLE, PRIMARY_KEY, INDEXED = lib.MOTTE_PROP_NULLABLE, lib.MOTTE_PROP_PRIMARY_KEY, lib.MOTTE_PROP_INDEXED
-#: Flags of ints by their bits.
-WIDTHS: dict[int, int] = {64: 0, 8: lib.MOTTE_PROP_INT8, 16: lib.MOTTE_PROP_INT16, 32: lib.MOTTE_PROP_INT32}
-
-
-class PropertySpec(NamedTuple):
-    """A property to declare."""
-
-    name: str
-    type: int
-    collection: int = 0
-    flags: int = 0
-    target: Optional[str] = None
-    origin: Optional[str] = None
-
-
-class ClassSpec(NamedTuple):
-    name: str
-    properties: Sequence[PropertySpec]
-    embedded: bool = False
 
 
 class ClassInfo(NamedTuple):
@@ -76,90 +55,6 @@ def _numbers(struct: Any) -> tuple[int, ...]:
     return tuple(int(getattr(struct, name)) for name, _ in ffi.typeof(struct).fields if name != "reserved")
 
 
-# ------------------------------------------------------------------------------------------------ schema
-
-
-class Schema:
-    """A schema being declared."""
-
-    __slots__ = ("handle",)
-
-    def __init__(self, handle: Any) -> None:
-        self.handle = handle
-
-    @staticmethod
-    def declared(classes: Sequence[ClassSpec]) -> Schema:
-        place = out("motte_schema")
-        errors.check(lib.motte_schema_new(place))
-        handle = own(place)
-        index, spec = ffi.new("size_t *"), sized("motte_prop_spec")
-        for declared in classes:
-            name = utf8(declared.name)
-            flags = lib.MOTTE_CLASS_EMBEDDED if declared.embedded else 0
-            errors.check(lib.motte_schema_add_class(handle, name, len(name), flags, index))
-            for property_ in declared.properties:
-                spec.type, spec.flags = property_.type, property_.flags
-                spec.collection = property_.collection
-                kept = []
-                for field in ("name", "target", "origin"):
-                    value = getattr(property_, field)
-                    content = utf8(value) if value is not None else b""
-                    view = ffi.from_buffer(content) if value is not None else NULL
-                    kept.append(view)
-                    setattr(spec, field, ffi.cast("char *", view))
-                    setattr(spec, field + "_size", len(content))
-                errors.check(lib.motte_schema_add_property(handle, index[0], spec, NULL))
-                del kept
-        errors.check(lib.motte_schema_validate(handle))
-        return Schema(handle)
-
-    @staticmethod
-    def parsed(source: str) -> Schema:
-        place, content = out("motte_schema"), utf8(source)
-        errors.check(lib.motte_schema_parse(content, len(content), place))
-        return Schema(own(place))
-
-    def text(self) -> str:
-        buffer = ffi.new("motte_buf *")
-        errors.check(lib.motte_schema_text(self.handle, buffer))
-        return take_text(buffer)
-
-
-# ------------------------------------------------------------------------------------------------ queue
-
-
-class Queue:
-    """What an event loop polls."""
-
-    __slots__ = ("handle",)
-
-    def __init__(self) -> None:
-        place = out("motte_queue")
-        errors.check(lib.motte_queue_new(0, place))
-        self.handle = own(place)
-
-    def fd(self) -> int:
-        place = ffi.new("int32_t *")
-        errors.check(lib.motte_queue_fd(self.handle, place))
-        return int(place[0])
-
-    def timeout_ms(self) -> int:
-        place = ffi.new("int64_t *")
-        errors.check(lib.motte_queue_timeout(self.handle, place))
-        return int(place[0])
-
-    def dispatch(self) -> int:
-        place = ffi.new("size_t *")
-        _callbacks.check_calling(lib.motte_queue_dispatch(self.handle, 0, place))
-        return int(place[0])
-
-    def wait(self, timeout_ms: int) -> bool:
-        return errors.check(lib.motte_queue_wait(self.handle, timeout_ms)) == OK
-
-
-# ------------------------------------------------------------------------------------------------ realm
-
-
 def reference(handle: Any) -> Any:
     """A motte_reference to what a handle is of."""
     place = out("motte_reference")
@@ -167,7 +62,14 @@ def reference(handle: Any) -> Any:
     return own(place)
 
 
+def prop_array(ids: Sequence[int]) -> Any:
+    """Property ids as the calls below take them; made once where they are used again."""
+    return ffi.new("motte_prop[]", list(ids))
+
+
 class Realm:
+    """An open realm, or a frozen one."""
+
     __slots__ = ("handle", "_scratch")
 
     def __init__(self, handle: Any) -> None:
@@ -238,22 +140,6 @@ class Realm:
 
     def roll_back(self, savepoint: int) -> None:
         errors.check(lib.motte_realm_roll_back(self.handle, savepoint))
-
-    @contextlib.contextmanager
-    def atomically(self) -> Iterator[None]:
-        """What the block changes in the open write is undone when it raises. Outside of a write it is just run."""
-        if not self.in_write():
-            yield
-            return
-        savepoint = self.savepoint()
-        try:
-            yield
-        except BaseException:
-            if self.in_write():
-                self.roll_back(savepoint)
-            raise
-        if self.in_write():
-            self.release_savepoint(savepoint)
 
     def queue_write(self, run: Callable[[Optional[int], int], None]) -> int:
         """From any thread: `run(None, 0)` is called in the write, `run(status, version)` after it; gives a ticket."""
@@ -399,18 +285,20 @@ class Realm:
     def row_exists(self, class_id: int, key: int) -> bool:
         return errors.check(lib.motte_row_exists(self.handle, class_id, key)) == OK
 
-    def row_create(self, class_id: int, props: Sequence[int], values: Values, flags: int) -> tuple[int, bool]:
-        """(key, whether it is new). `flags` is one of MOTTE_CREATE_*."""
+    def row_create(self, class_id: int, props: Any, values: Values, flags: int) -> tuple[int, bool]:
+        """(key, whether it is new). `props` is a prop_array(), `flags` is one of MOTTE_CREATE_*."""
         place = ffi.new("motte_key *")
-        status = errors.check(lib.motte_row_create(
-            self.handle, class_id, ffi.new("motte_prop[]", list(props)), values.pointer(), len(props), flags, place))
+        status = lib.motte_row_create(
+            self.handle, class_id, props, values.pointer(), len(props), flags, place)
+        if status < 0:
+            errors.fail(status)
         return int(place[0]), status != lib.MOTTE_UNCHANGED
 
-    def row_reader(self, class_id: int, prop_id: int, make_object: Any,
+    def row_reader(self, class_id: int, prop: Any, make_object: Any,
                    decoders: dict[int, Any] = DECODERS) -> Callable[[int], Any]:
-        """A function from key to value of one property. Attributes are read with it, so it does little else."""
+        """A function from key to value of the one property of a prop_array(). Attributes are read with it, so it does
+        little else."""
         handle, scratch, get = self.handle, self._scratch, lib.motte_row_get_many
-        prop = ffi.new("motte_prop[]", [prop_id])
 
         def read(key: int) -> Any:
             try:
@@ -428,12 +316,14 @@ class Realm:
     def row_values(self, class_id: int, key: int, props: Sequence[int], make_object: Any) -> list[Any]:
         cells = Cells(len(props))
         errors.check(lib.motte_row_get_many(
-            self.handle, class_id, key, ffi.new("motte_prop[]", list(props)), len(props), cells.values))
+            self.handle, class_id, key, prop_array(props), len(props), cells.values))
         return cells.all(make_object)
 
-    def row_set(self, class_id: int, key: int, props: Sequence[int], values: Values) -> None:
-        errors.check(lib.motte_row_set_many(
-            self.handle, class_id, key, ffi.new("motte_prop[]", list(props)), values.pointer(), len(props)))
+    def row_set(self, class_id: int, key: int, props: Any, values: Values) -> None:
+        """`props` is a prop_array()."""
+        status = lib.motte_row_set_many(self.handle, class_id, key, props, values.pointer(), len(props))
+        if status < 0:
+            errors.fail(status)
 
     def row_coll(self, class_id: int, key: int, prop: int) -> Coll:
         place = out("motte_coll")
@@ -483,7 +373,7 @@ class Realm:
         """The keys of the objects."""
         place = out("motte_insert")
         errors.check(lib.motte_insert_new(
-            self.handle, class_id, ffi.new("motte_prop[]", list(props)), len(props), flags, place))
+            self.handle, class_id, prop_array(props), len(props), flags, place))
         insert = own(place)
         cells, kept = columns_pointer(columns)
         keys = array("q", bytes(8 * count))

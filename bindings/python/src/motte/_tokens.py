@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Optional
 
 from . import _callbacks, errors
 from ._convert import Cells, Maker, read_texts, texts
-from ._ffi import NULL, ffi, lib
+from ._ffi import NULL, ffi, lib, sized
 from ._handles import give_up, out, own
 
 DELETIONS, INSERTIONS = lib.MOTTE_CHANGES_DELETIONS, lib.MOTTE_CHANGES_INSERTIONS
@@ -83,8 +83,7 @@ class NativeChanges:
         self.handle = handle
 
     def info(self) -> ChangesInfo:
-        details = ffi.new("motte_changes_details *")
-        details.struct_size = ffi.sizeof("motte_changes_details")
+        details = sized("motte_changes_details")
         errors.check(lib.motte_changes_info(self.handle, details))
         return ChangesInfo(
             bool(details.flags & lib.MOTTE_CHANGES_INITIAL), bool(details.flags & lib.MOTTE_CHANGES_DELETED),

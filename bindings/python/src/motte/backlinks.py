@@ -1,14 +1,12 @@
 """Who links here, as a sequence."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from ._protocols import AnyModel
 from .results import Collection
 
-if TYPE_CHECKING:
-    from .model import Model
-
-M = TypeVar("M", bound="Model")
+M = TypeVar("M", bound=AnyModel)
 
 
 class Backlinks(Collection[M]):

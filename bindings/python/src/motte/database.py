@@ -1,68 +1,54 @@
-"""A database: read at one version, written in blocks. `opening.py` opens one.
+"""The Database: everything that can be asked of an open database.
 
-A Database belongs to the thread that opened it. It shows one version until it is refreshed or writes. A block `with
-db.write():` commits at its end and cancels when it raises; under asyncio the block belongs to its task, and other tasks
-that change the database meanwhile get an error instead of joining in. freeze() gives what any thread may read;
-`handover.py` has what other threads may ask of it.
+Each part of it has a module of its own: `_core.py` rows and values, `storing.py` changes, `delivery.py` waiting and
+dispatching, `handover.py` what other threads may ask for, `exchange.py` JSON and CSV, `maintenance.py` whole files.
 """
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
 import weakref
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union, overload
+from typing import Any, Literal, Optional, TypeVar, Union, overload
 
-from . import errors, loose, query
-from ._coll import MAP, Coll
-from ._convert import MIXED, Link, Values
+from . import errors, exchange, handover, maintenance, query, storing
+from ._config import Progress
+from ._core import Core
 from ._handles import give_up
-from ._realm import Queue, Realm
+from ._queue import Queue
+from ._realm import Realm
 from .backlinks import Backlinks
-from .delivery import Delivery
-from .exchange import Exchange
-from .handover import Handover
-from .lists import List
-from .maintenance import Maintenance
-from .maps import Map
-from .model import Model, is_loose_embedded, maker, stored
+from .exchange import ImportCounts
+from .handover import Reference
+from .maintenance import Compaction, Path, Reader, Report, Space
+from .model import Model
+from .notifications import ChangeStream, DatabaseChange, Observation, database_changes, observe_database
 from .objectid import ObjectId
-from .query import PreparedQuery
+from .prepared import PreparedQuery
 from .results import Collection, Results
-from .schema import Row, made_class, rows_of
-from .storing import Storing
-from .write import SLICE_MS, Write, current_task
-
-if TYPE_CHECKING:
-    from .notifications import Observation
+from .write import SLICE_MS, Write
 
 M = TypeVar("M", bound=Model)
+T = TypeVar("T")
 
 #: Primary keys.
 PrimaryKey = Union[int, str, uuid.UUID, ObjectId, None]
 
 
-class Database(Storing, Delivery, Handover, Maintenance, Exchange):
-    """An open database; made by `motte.open()`."""
+class Database(Core):
+    """An open database; made by `motte.open()`.
+
+    It belongs to the thread that opened it, and so does everything that comes from it: elsewhere, using it is a
+    `WrongThreadError`. What other threads may use is what freeze() gives, `motte.Reference`, queue_write() and
+    Observation.stop(). Every call may raise `ClosedError` after close()."""
 
     def __init__(self, realm: Realm, queue: Optional[Queue], classes: Optional[Sequence[type[Model]]],
                  live: Optional[Database] = None) -> None:
-        self._realm, self._queue = realm, queue
         self._live = live
-        self._closed = False
-        self._write: Optional[Write] = None
-        #: Objects that the call under way has stored, and the values they had; see _atomic.py.
-        self._stored: Optional[list[tuple[Model, dict[str, Any]]]] = None
-        self._frozen: Optional[weakref.ref[Database]] = None
-        self._waiters: set[asyncio.Future[None]] = set()
-        self._retry: Optional[asyncio.TimerHandle] = None
-        info = realm.info()
-        self._path = info.path
-        self._identity = (info.path, info.version if live is not None else None)
-        self._rows = rows_of(self, realm, classes)
-        self._by_model = {row.model: row for row in self._rows.values()}
+        super().__init__(realm, queue, classes, live is not None)
 
     # -------------------------------------------------------------------------------------------- about it
 
@@ -70,10 +56,6 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
     def path(self) -> str:
         """The file, or the name of a store in memory."""
         return self._path
-
-    @property
-    def closed(self) -> bool:
-        return self._closed
 
     @property
     def is_frozen(self) -> bool:
@@ -88,10 +70,6 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
     def latest_version(self) -> int:
         """The newest version anybody has committed."""
         return self._realm.version()[1]
-
-    @property
-    def in_write(self) -> bool:
-        return self._realm.in_write()
 
     @property
     def file_size(self) -> int:
@@ -111,16 +89,6 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
     @property
     def models(self) -> list[type[Model]]:
         return list(self._by_model)
-
-    def model(self, name: str) -> type[Model]:
-        """The model class of a name: the one passed to open(), or one made from what is stored."""
-        for row in self._rows.values():
-            if row.model.__name__ == name:
-                return row.model
-        class_id = self._realm.class_find(name)
-        if class_id is None:
-            raise errors.UnknownClassError(f"the database has no class {name}", class_name=name)
-        return self._row(class_id).model
 
     def counters(self) -> dict[str, int]:
         """What the engine did since the file was opened in this process."""
@@ -143,7 +111,7 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
         self._closed = True
         if self._write is not None:
             self._write._end(cancelled=True)
-        self._wake(errors.ClosedError("the database has been closed"))
+        self._delivery.wake(errors.ClosedError("the database has been closed"))
         # They lead back here; without them everything goes with the last who holds it.
         self._rows.clear()
         self._by_model.clear()
@@ -193,6 +161,57 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
         """`with db.write():` waits for the writer's place (at most `timeout` seconds), commits at the end of the block,
         and cancels when it raises. The commit is not told to the observations in `skipping`."""
         return Write(self, timeout, skipping)
+
+    def add(self, instance: M, *, update: bool = False) -> M:
+        """Stores a new object, and the new objects it links to; gives it back, stored.
+
+        With `update`, an object whose primary key exists takes over that one and assigns its values, as upsert() does
+        with the policy "all"; without, that is a `DuplicatePrimaryKeyError`."""
+        return storing.add(self, instance, update)
+
+    def add_all(self, instances: Iterable[M], *, update: bool = False) -> list[M]:
+        """add() for many, all or none; fast where they are new, of one class, and without lists."""
+        return storing.add_all(self, instances, update)
+
+    def upsert(self, instance: M, *, policy: str = "modified") -> M:
+        """Stores an object, or takes over the one with its primary key; so for the new objects it links to.
+
+        Policies: "all" assigns every value; "modified" only those that differ, and only those are reported to
+        observers; "error" is add()."""
+        return storing.upsert(self, instance, policy)
+
+    def upsert_all(self, instances: Iterable[M], *, policy: str = "modified") -> list[M]:
+        """upsert() for many, all or none."""
+        return storing.upsert_all(self, instances, policy)
+
+    def create_or_update(self, model: type[M], *, policy: str = "modified", **values: Any) -> M:
+        """The object with the primary key among `values`, new or not, with these values; others stay as they are."""
+        return storing.create_or_update(self, model, policy, values)
+
+    def update(self, instance: M, **values: Any) -> M:
+        """Assigns several properties at once, all or none; gives the object back. Lists are assigned by themselves."""
+        return storing.update(self, instance, values)
+
+    def insert_columns(self, model: type[Model], columns: Mapping[str, Any], *, policy: str = "error") -> array[int]:
+        """Many new objects of one class from one sequence per property: lists, arrays, NumPy arrays. All or none.
+
+        Links are given as objects or as their keys. Gives the keys of the objects, in order. With a policy of
+        upsert(), rows whose primary key exists are assigned to those objects. The error of a value that does not fit
+        has its `row_index`."""
+        return storing.insert_columns(self, model, columns, policy)
+
+    def insert_rows(self, model: type[Model], names: Sequence[str], rows: Iterable[Sequence[Any]], *,
+                    policy: str = "error") -> array[int]:
+        """insert_columns() from rows of values."""
+        return storing.insert_rows(self, model, names, rows, policy)
+
+    def delete(self, what: Union[Model, Collection[Any], Iterable[Model]]) -> int:
+        """Deletes an object, all objects of a collection, or several objects; tells how many there were."""
+        return storing.delete(self, what)
+
+    def delete_all(self) -> int:
+        """Deletes every object of every class, in the open write; tells how many there were."""
+        return self._realm.delete_all()
 
     # -------------------------------------------------------------------------------------------- reading
 
@@ -247,106 +266,122 @@ class Database(Storing, Delivery, Handover, Maintenance, Exchange):
         link = self._link(instance)
         return Backlinks(self, self._realm.row_backlinks(link.class_id, link.key, bound.info.id))
 
-    # -------------------------------------------------------------------------------------------- objects and values
+    # -------------------------------------------------------------------------------------------- notifications
 
-    def _object(self, class_id: int, key: int) -> Any:
-        row = self._rows.get(class_id)
-        if row is None:
-            row = self._row(class_id)
-        return stored(row.model, row, key, self._write)
+    def observe(self, callback: Callable[[DatabaseChange], None]) -> Observation:
+        """Calls back when another version is shown, for as long as the result is kept."""
+        return observe_database(self, callback)
 
-    def _maker(self, class_id: int) -> Callable[[int], Any]:
-        """_object() for many of one class, now."""
-        return maker(self._row(class_id), self._write)
+    def changes(self, timeout: Optional[float] = None) -> ChangeStream[DatabaseChange]:
+        """The versions shown, one after the other: `for change in db.changes(timeout=5)`, or `async for`. Ends when
+        `timeout` seconds pass without one."""
+        return database_changes(self, timeout)
 
-    def _row(self, class_id: int) -> Row:
-        """The row of a class, also of one that open() was not told of."""
-        row = self._rows.get(class_id)
-        if row is None:
-            infos = self._realm.properties(class_id)
-            about = self._realm.class_info(class_id)
-            row = Row(self, made_class(about.name, infos, about.embedded), class_id, infos)
-            self._rows[class_id] = self._by_model[row.model] = row
-        return row
+    def fileno(self) -> int:
+        """A descriptor that is readable while dispatch() has work, for select, poll and event loops:
+        `loop.add_reader(db, db.dispatch)`."""
+        return self._delivery.fileno()
 
-    def _row_of(self, model: Union[type[Model], str]) -> Row:
-        if isinstance(model, str):
-            model = self.model(model)
-        row = self._by_model.get(model)
-        if row is None:
-            self._realm.check()
-            name = getattr(model, "__name__", repr(model))
-            raise errors.UnknownClassError(
-                f"{name} is not among the classes this database was opened with: {', '.join(self._names())}",
-                class_name=name)
-        return row
+    def dispatch(self, timeout: Optional[float] = 0) -> int:
+        """Shows the newest version and calls what observes it; tells how many deliveries there were. Waits for the
+        first up to `timeout` seconds, None without limit."""
+        return self._delivery.dispatch(timeout)
 
-    def _names(self) -> list[str]:
-        return [row.model.__name__ for row in self._rows.values()]
+    # -------------------------------------------------------------------------------------------- other threads
 
-    def _link(self, instance: Any) -> Link:
-        if not isinstance(instance, Model):
-            raise errors.WrongTypeError(f"an object of a model class is wanted, not {instance!r:.60}")
-        row = instance._row
-        if is_loose_embedded(instance):
-            raise errors.InvalidArgumentError(
-                f"{type(instance).__name__} is embedded: properties, lists and dicts declared for it hold it, mixed "
-                "values do not", class_name=type(instance).__name__)
-        if row is None:
-            raise errors.InvalidArgumentError(
-                f"this {type(instance).__name__} is in no database yet; add it first",
-                class_name=type(instance).__name__)
-        if row.database is not self and row.identity[0][0] != self._path:
-            raise errors.InvalidArgumentError(
-                f"this {type(instance).__name__} belongs to {row.database!r}", class_name=type(instance).__name__)
-        return Link(row.class_id, instance._live_key())
+    def resolve(self, reference: Reference[T]) -> Optional[T]:
+        """What a reference stands for, in this database; None where it has been deleted, belongs to another file, or
+        was made in a write that is not committed. A database that shows an older version refreshes."""
+        return reference._resolved(self)
 
-    def _key_of(self, value: Any) -> int:
-        if isinstance(value, Model):
-            return self._link(value).key
-        try:
-            return int(value.__index__())
-        except AttributeError:
-            raise errors.WrongTypeError(f"an object or its key is wanted, not {value!r:.60}") from None
+    def queue_write(self, function: Callable[[Database], T]) -> Future[T]:
+        """Queues a write and returns at once, on any thread. The database's own thread runs `function(db)` in a write
+        when it dispatches and nobody else is writing; raising undoes it. The future has what it returned.
 
-    def _plain(self, value: Any) -> Any:
-        """A value as _convert takes it: objects are links, also in lists and dicts of mixed values."""
-        if isinstance(value, Model):
-            return self._link(value)
-        if isinstance(value, (list, tuple, Collection)) and not isinstance(value, Link):
-            return [self._plain(each) for each in value]
-        if isinstance(value, Mapping):
-            return {key: self._plain(each) for key, each in value.items()}
-        return value
+        Whoever waits for the future on the database's own thread has to dispatch, `db.dispatch(None)`; under asyncio
+        use write_async(). Objects that it returns belong to the database's thread."""
+        return handover.queue_write(self, function)[0]
 
-    def _encoded(self, values: Sequence[Any], types: Optional[Sequence[int]] = None) -> Values:
-        encoded = Values()
-        for index, value in enumerate(values):
-            self._encode(encoded, value, types[index] if types is not None else None)
-        return encoded
+    async def write_async(self, function: Callable[[Database], T]) -> T:
+        """Runs `function(db)` in a write when it is its turn, without holding up the event loop meanwhile, and gives
+        what it returned when that is committed; raising undoes it. For the loop of the database's own thread."""
+        return await handover.write_async(self, function)
 
-    def _arguments(self, values: Sequence[Any]) -> Values:
-        """The arguments of a query: several values are a list, for IN and BETWEEN, and a shape is its text."""
-        given = [query.argument(value) for value in values]
-        for instance in loose.models_in(given):
-            # Asking about an object does not store it.
-            self._link(instance)
-        return self._encoded(given)
+    # -------------------------------------------------------------------------------------------- the file as a whole
 
-    def _encode(self, encoded: Values, value: Any, type_: Optional[int]) -> None:
-        for each in loose.models_in(value):
-            if each._row is None:
-                self._add_loose([each])
-        encoded.add(self._plain(value), type_)
+    @property
+    def schema_version(self) -> int:
+        """The number that open() gave the schema."""
+        return self._realm.info().schema_version
 
-    def _nested(self, coll: Coll) -> Any:
-        """A list or map inside a mixed value, in place."""
-        return Map(self, coll) if coll.info().kind == MAP else List(self, coll, MIXED)
+    def copy_to(self, path: Path, *, progress: Optional[Progress] = None,
+                encryption_key: Union[bytes, Literal["same"], None] = "same") -> None:
+        """Writes what is shown to a new file without free space, in a write with its changes so far; others go on.
 
-    def _check_task(self) -> None:
-        """A write belongs to the task that opened it."""
-        write = self._write
-        if write is not None and write._task is not current_task():
-            raise errors.AlreadyInWriteError(
-                "another task has a write open on this database; do not await inside `with db.write():`")
+        Its key is that of this file unless another `encryption_key` is given; with None it is not encrypted."""
+        maintenance.copy(self._realm, path, progress, encryption_key)
 
+    def compact(self, *, progress: Optional[Progress] = None) -> Compaction:
+        """Rewrites the file without free space. BusyError if anybody else has it open, frozen things included."""
+        return Compaction(*self._realm.compact(progress))
+
+    def verify(self, *, progress: Optional[Progress] = None) -> Report:
+        """Looks at everything in the version shown and compares it with everything else."""
+        return Report._read(self._realm.verify(progress))
+
+    def space(self, *, progress: Optional[Progress] = None) -> Space:
+        """Where the bytes of the file are, in all and by class."""
+        return maintenance.space_of(self._realm, progress)
+
+    def readers(self) -> list[Reader]:
+        """Every version that some process shows, the oldest first."""
+        return maintenance.readers_of(self._realm)
+
+    # -------------------------------------------------------------------------------------------- JSON and CSV
+
+    def export_json(
+        self, path: Optional[Path] = None, what: Union[None, type[Model], Model, Collection[Any]] = None, *,
+        lines: bool = False, columns: Optional[Sequence[Any]] = None, nested_links: bool = False,
+        depth: Optional[int] = None, progress: Optional[Progress] = None,
+    ) -> Optional[str]:
+        """Writes a class, a collection or an object to a file, or gives its text without a path. Without either,
+        everything: JSON Lines with the schema first, which import_json() makes a database of again.
+
+        An array, or with `lines` an object a line. `columns` are properties, also behind links (`"friend.name"`).
+        Links are references; with `nested_links`, the objects themselves down to a `depth`."""
+        return exchange.export_json(
+            self, path, what, lines=lines, columns=columns, nested_links=nested_links, depth=depth, progress=progress)
+
+    def export_csv(
+        self, path: Optional[Path], what: Union[type[Model], Collection[Any]], *,
+        columns: Optional[Sequence[Any]] = None, delimiter: str = ",", null: str = "NA",
+        progress: Optional[Progress] = None,
+    ) -> Optional[str]:
+        """Writes a class or a collection of objects to a CSV file, or gives the text for the path None."""
+        return exchange.export_csv(
+            self, path, what, columns=columns, delimiter=delimiter, null=null, progress=progress)
+
+    def import_json(
+        self, model: Optional[type[Model]] = None, path: Optional[Path] = None, *,
+        text: Union[str, bytes, None] = None, policy: str = "error", ignore_unknown: bool = False,
+        batch_rows: int = 0, commit_every: int = 0, progress: Optional[Progress] = None,
+    ) -> ImportCounts:
+        """Objects of a class from an array, from JSON Lines or from one object; without a class from a dump, or from
+        lines that name the class of each.
+
+        In the open write, or in one of its own. Policies are those of upsert(). `ignore_unknown` passes over names
+        that the class does not have; `commit_every` commits on the way, after that many rows."""
+        return exchange.imported(
+            self, model, path, text, format_=exchange.JSON, policy=policy, ignore_unknown=ignore_unknown,
+            batch_rows=batch_rows, commit_every=commit_every, progress=progress)
+
+    def import_csv(
+        self, model: type[Model], path: Optional[Path] = None, *, text: Union[str, bytes, None] = None,
+        policy: str = "error", delimiter: str = ",", null: str = "NA", batch_rows: int = 0, commit_every: int = 0,
+        progress: Optional[Progress] = None,
+    ) -> ImportCounts:
+        """Objects of a class from a CSV file whose first line names properties. See import_json(), and csv_schema()
+        for a class that is not there yet. `null` is a text that stands for None, beside the empty field."""
+        return exchange.imported(
+            self, model, path, text, format_=exchange.CSV, policy=policy, delimiter=delimiter, null=null,
+            batch_rows=batch_rows, commit_every=commit_every, progress=progress)

@@ -1,116 +1,101 @@
-"""How a Database hears of changes: observing it, dispatching what its queue holds, and event loops."""
+"""Dispatching what the queue of a database holds: at once, after waiting, or from an event loop."""
 from __future__ import annotations
 
 import asyncio
 import select
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Optional, cast
+from typing import Optional
 
 from . import errors
-
-if TYPE_CHECKING:
-    from .database import Database
-    from .notifications import ChangeStream, DatabaseChange, Observation
+from ._queue import Queue
 
 
 class Delivery:
-    def observe(self, callback: Callable[[DatabaseChange], None]) -> Observation:
-        """Calls back when another version is shown, for as long as the result is kept."""
-        db = cast("Database", self)
-        from .notifications import observe_database
+    """The queue of one database, and who waits for it. A frozen database has none: nothing there ever changes."""
 
-        return observe_database(db, callback)
+    __slots__ = ("_queue", "_waiters", "_retry")
 
-    def changes(self, timeout: Optional[float] = None) -> ChangeStream[DatabaseChange]:
-        db = cast("Database", self)
-        from .notifications import database_changes
+    def __init__(self, queue: Optional[Queue]) -> None:
+        self._queue = queue
+        self._waiters: set[asyncio.Future[None]] = set()
+        self._retry: Optional[asyncio.TimerHandle] = None
 
-        return database_changes(db, timeout)
+    def _own_queue(self) -> Queue:
+        if self._queue is None:
+            raise errors.FrozenError("a frozen database never changes")
+        return self._queue
 
     def fileno(self) -> int:
-        """A descriptor that is readable while dispatch() has work, for select, poll and event loops:
-        `loop.add_reader(db, db.dispatch)`."""
-        db = cast("Database", self)
-        if db._queue is None:
-            raise errors.FrozenError("a frozen database never changes")
-        return db._queue.fd()
+        """Readable while dispatch() has work."""
+        return self._own_queue().fd()
 
-    def dispatch(self, timeout: Optional[float] = 0) -> int:
-        """Shows the newest version and calls what observes it; tells how many deliveries there were. Waits for the
-        first up to `timeout` seconds, None without limit."""
-        db = cast("Database", self)
+    def dispatch(self, timeout: Optional[float]) -> int:
+        """How many deliveries there were. Waits for the first up to `timeout` seconds, None without limit."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            delivered = db._dispatch_once()
-            if delivered or not db._sleep(deadline):
+            delivered = self.dispatch_once()
+            if delivered or not self.sleep(deadline):
                 return delivered
 
-    def _dispatch_once(self) -> int:
-        db = cast("Database", self)
-        if db._queue is None:
-            raise errors.FrozenError("a frozen database never changes")
-        return db._queue.dispatch()
+    def dispatch_once(self) -> int:
+        return self._own_queue().dispatch()
 
-    def _sleep(self, deadline: Optional[float]) -> bool:
+    def sleep(self, deadline: Optional[float]) -> bool:
         """Until there is something to dispatch, which includes what a stream fetches; False when the time is up."""
-        db = cast("Database", self)
-        assert db._queue is not None
+        queue = self._own_queue()
         while True:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 return False
-            own = db._queue.timeout_ms()
+            own = queue.timeout_ms()
             limits = ([] if left is None else [left * 1000]) + ([own] if own >= 0 else [])
             poll = select.poll()
-            poll.register(db._queue.fd(), select.POLLIN)
+            poll.register(queue.fd(), select.POLLIN)
             if poll.poll(min(limits) if limits else None) or own >= 0 and own == min(limits):
                 return True
 
-    async def _dispatched(self) -> None:
+    # -------------------------------------------------------------------------------------------- event loops
+
+    async def dispatched(self) -> None:
         """Until the event loop has dispatched. All waiters share one reader."""
-        db = cast("Database", self)
         loop = asyncio.get_running_loop()
         future = loop.create_future()
-        if not db._waiters:
+        if not self._waiters:
             self._listen(loop)
-        db._waiters.add(future)
+        self._waiters.add(future)
         try:
             await future
         finally:
-            if future in db._waiters:
-                db._waiters.discard(future)
-                if not db._waiters:
+            if future in self._waiters:
+                self._waiters.discard(future)
+                if not self._waiters:
                     self._stop_listening(loop)
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        db = cast("Database", self)
-        loop.add_reader(db.fileno(), self._readable)
-        assert db._queue is not None
+        queue = self._own_queue()
+        loop.add_reader(queue.fd(), self._readable)
         # A queued write that somebody else's write holds up.
-        pause = db._queue.timeout_ms()
+        pause = queue.timeout_ms()
         if pause >= 0:
-            db._retry = loop.call_later(pause / 1000, self._readable)
+            self._retry = loop.call_later(pause / 1000, self._readable)
 
     def _stop_listening(self, loop: asyncio.AbstractEventLoop) -> None:
-        db = cast("Database", self)
-        loop.remove_reader(db.fileno())
-        if db._retry is not None:
-            db._retry.cancel()
-            db._retry = None
+        loop.remove_reader(self.fileno())
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
 
     def _readable(self) -> None:
         failure: Optional[Exception] = None
         try:
-            self.dispatch()
+            self.dispatch(0)
         except Exception as error:
             failure = error
-        self._wake(failure)
+        self.wake(failure)
 
-    def _wake(self, failure: Optional[Exception]) -> None:
-        """All waiters; who goes on waiting listens again."""
-        db = cast("Database", self)
-        waiters, db._waiters = db._waiters, set()
+    def wake(self, failure: Optional[Exception]) -> None:
+        """All waiters, with what they raise; who goes on waiting listens again."""
+        waiters, self._waiters = self._waiters, set()
         for future in waiters:
             if not future.done():
                 if failure is None:

@@ -7,21 +7,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union, cast
+from typing import Any, NamedTuple, Optional, Union
 
 from . import _callbacks, errors, query
 from ._atomic import atomically
-from ._config import Progress, sized, take_text
+from ._coll import Coll
+from ._config import Progress
 from ._convert import utf8
-from ._ffi import NULL, ffi, lib
-from ._handles import out, own
-from ._realm import Schema
+from ._ffi import NULL, ffi, lib, sized
+from ._handles import out, own, take_text
+from ._protocols import AnyDatabase
+from ._schema import Schema
 from .loose import policy_flags
 from .model import Model
 from .results import Collection
-
-if TYPE_CHECKING:
-    from .database import Database
+from .write import Write
 
 Path = Union[str, os.PathLike[str]]
 
@@ -73,8 +73,14 @@ def _exported(
     return None if to_file else take_text(buffer)
 
 
-def _export_json(
-    database: Database, path: Optional[Path], what: Union[None, type[Model], Model, Collection[Any]], *,
+def _coll_of(database: AnyDatabase, what: Union[type[Model], Collection[Any]]) -> Coll:
+    if isinstance(what, Collection):
+        return what._coll
+    return database._realm.class_all(database._row_of(what).class_id)
+
+
+def export_json(
+    database: AnyDatabase, path: Optional[Path], what: Union[None, type[Model], Model, Collection[Any]], *,
     lines: bool, columns: Optional[Sequence[Any]], nested_links: bool, depth: Optional[int],
     progress: Optional[Progress],
 ) -> Optional[str]:
@@ -91,19 +97,17 @@ def _export_json(
         errors.check(lib.motte_export_object(
             database._realm.object(link.class_id, link.key), options.struct, NULL if to_file else buffer))
         return None if to_file else take_text(buffer)
-    coll = what if isinstance(what, Collection) else database.objects(what)
-    return _exported(lib.motte_export_coll, coll._coll.handle, options, progress, to_file)
+    return _exported(lib.motte_export_coll, _coll_of(database, what).handle, options, progress, to_file)
 
 
-def _export_csv(
-    database: Database, path: Optional[Path], what: Union[type[Model], Collection[Any]], *,
+def export_csv(
+    database: AnyDatabase, path: Optional[Path], what: Union[type[Model], Collection[Any]], *,
     columns: Optional[Sequence[Any]], delimiter: str, null: str, progress: Optional[Progress],
 ) -> Optional[str]:
     options = _Options(
         "motte_export_options", {"path": _path(path), "columns": _columns(columns), "null_text": utf8(null)},
         format=lib.MOTTE_FORMAT_CSV, delimiter=_delimiter(delimiter))
-    coll = what if isinstance(what, Collection) else database.objects(what)
-    return _exported(lib.motte_export_coll, coll._coll.handle, options, progress, path is not None)
+    return _exported(lib.motte_export_coll, _coll_of(database, what).handle, options, progress, path is not None)
 
 
 # ------------------------------------------------------------------------------------------------ in
@@ -115,10 +119,10 @@ def _source(path: Optional[Path], text: Union[str, bytes, None]) -> dict[str, Op
     return {"path": _path(path), "text": utf8(text) if isinstance(text, str) else text}
 
 
-def _imported(
-    database: Database, model: Optional[type[Model]], path: Optional[Path], text: Union[str, bytes, None], *,
-    format_: int, policy: str, ignore_unknown: bool, delimiter: str, null: str, batch_rows: int, commit_every: int,
-    progress: Optional[Progress],
+def imported(
+    database: AnyDatabase, model: Optional[type[Model]], path: Optional[Path], text: Union[str, bytes, None], *,
+    format_: int, policy: str, batch_rows: int, commit_every: int, progress: Optional[Progress],
+    ignore_unknown: bool = False, delimiter: str = ",", null: str = "NA",
 ) -> ImportCounts:
     database._check_task()
     options = _Options(
@@ -135,71 +139,16 @@ def _imported(
 
 
 @contextmanager
-def _writing(database: Database) -> Iterator[None]:
+def _writing(database: AnyDatabase) -> Iterator[None]:
     """The open write, or one of its own."""
     if database.in_write:
         yield
         return
-    with database.write():
+    with Write(database, None):
         yield
 
 
 JSON, CSV = int(lib.MOTTE_FORMAT_JSON), int(lib.MOTTE_FORMAT_CSV)
-
-# ------------------------------------------------------------------------------------------------ of a database
-
-
-class Exchange:
-    """What a Database does with JSON and CSV. `progress` is told how many objects are done, and the total or 0."""
-
-    def export_json(
-        self, path: Optional[Path] = None, what: Union[None, type[Model], Model, Collection[Any]] = None, *,
-        lines: bool = False, columns: Optional[Sequence[Any]] = None, nested_links: bool = False,
-        depth: Optional[int] = None, progress: Optional[Progress] = None,
-    ) -> Optional[str]:
-        """Writes a class, a collection or an object to a file, or gives its text without a path. Without either,
-        everything: JSON Lines with the schema first, which import_json() makes a database of again.
-
-        An array, or with `lines` an object a line. `columns` are properties, also behind links (`"friend.name"`).
-        Links are references; with `nested_links`, the objects themselves down to a `depth`."""
-        return _export_json(
-            cast("Database", self), path, what, lines=lines, columns=columns, nested_links=nested_links, depth=depth,
-            progress=progress)
-
-    def export_csv(
-        self, path: Optional[Path], what: Union[type[Model], Collection[Any]], *,
-        columns: Optional[Sequence[Any]] = None, delimiter: str = ",", null: str = "NA",
-        progress: Optional[Progress] = None,
-    ) -> Optional[str]:
-        """Writes a class or a collection of objects to a CSV file, or gives the text for the path None."""
-        return _export_csv(
-            cast("Database", self), path, what, columns=columns, delimiter=delimiter, null=null, progress=progress)
-
-    def import_json(
-        self, model: Optional[type[Model]] = None, path: Optional[Path] = None, *,
-        text: Union[str, bytes, None] = None, policy: str = "error", ignore_unknown: bool = False,
-        batch_rows: int = 0, commit_every: int = 0, progress: Optional[Progress] = None,
-    ) -> ImportCounts:
-        """Objects of a class from an array, from JSON Lines or from one object; without a class from a dump, or from
-        lines that name the class of each.
-
-        In the open write, or in one of its own. Policies are those of upsert(). `ignore_unknown` passes over names
-        that the class does not have; `commit_every` commits on the way, after that many rows."""
-        return _imported(
-            cast("Database", self), model, path, text, format_=JSON, policy=policy, ignore_unknown=ignore_unknown,
-            delimiter=",", null="NA", batch_rows=batch_rows, commit_every=commit_every, progress=progress)
-
-    def import_csv(
-        self, model: type[Model], path: Optional[Path] = None, *, text: Union[str, bytes, None] = None,
-        policy: str = "error", delimiter: str = ",", null: str = "NA", batch_rows: int = 0, commit_every: int = 0,
-        progress: Optional[Progress] = None,
-    ) -> ImportCounts:
-        """Objects of a class from a CSV file whose first line names properties. See import_json(), and csv_schema()
-        for a class that is not there yet. `null` is a text that stands for None, beside the empty field."""
-        return _imported(
-            cast("Database", self), model, path, text, format_=CSV, policy=policy, ignore_unknown=False,
-            delimiter=delimiter, null=null, batch_rows=batch_rows, commit_every=commit_every, progress=progress)
-
 
 # ------------------------------------------------------------------------------------------------ schemas of texts
 

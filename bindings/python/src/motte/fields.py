@@ -17,7 +17,7 @@ import typing
 import uuid
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, Callable, NamedTuple, Optional, Union, overload
+from typing import Annotated, Any, Callable, Literal, NamedTuple, Optional, Union, overload
 
 from . import errors
 from ._convert import (
@@ -27,13 +27,8 @@ from ._ffi import lib
 from .backlinks import Backlinks
 from .objectid import ObjectId
 
-if TYPE_CHECKING:
-    from typing import Literal
-
-    from .model import Model
-
-    ModelClass = type[Model]
-    EnumClass = type[enum.Enum]
+ModelClass = type[Any]
+EnumClass = type[enum.Enum]
 
 #: An annotation: a number kept in 32 bits. Reading gives a Python float.
 Float32 = Annotated[float, "motte.Float32"]
@@ -169,10 +164,12 @@ def own_annotations(cls: type) -> dict[str, Any]:
     return dict(cls.__dict__.get("__annotations__", {}))
 
 
-def declared(cls: type[Model], name: str, annotation: Any, declaration: Field, models: dict[str, Any]) -> Declared:
-    """What a property is, by its annotation."""
+def declared(
+    cls: type[Any], name: str, annotation: Any, declaration: Field, models: dict[str, Any], base: type[Any],
+) -> Declared:
+    """What a property is, by its annotation. Model classes are the subclasses of `base`."""
     module = sys.modules.get(cls.__module__)
-    reader = _Reader(f"{cls.__name__}.{name}", _Names(vars(module) if module else {}, models))
+    reader = _Reader(f"{cls.__name__}.{name}", _Names(vars(module) if module else {}, models), base)
     read = reader.read(annotation)
     if read.is_backlinks != (declaration.origin is not None):
         raise errors.SchemaInvalidError(
@@ -199,8 +196,8 @@ class _Read(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, where: str, names: _Names) -> None:
-        self.where, self.names = where, names
+    def __init__(self, where: str, names: _Names, base: type[Any]) -> None:
+        self.where, self.names, self.base = where, names, base
 
     def refuse(self, annotation: Any, why: str = "") -> errors.Error:
         shown = getattr(annotation, "__name__", None) if isinstance(annotation, type) else annotation
@@ -272,11 +269,9 @@ class _Reader:
         return inner._replace(nullable=True)
 
     def _class(self, annotation: type) -> _Read:
-        from .model import Model
-
         if annotation in _TYPES:
             return _Read(_TYPES[annotation])
-        if issubclass(annotation, Model) and annotation is not Model:
+        if issubclass(annotation, self.base) and annotation is not self.base:
             return _Read(LINK, target=annotation.__name__, target_class=annotation)
         if issubclass(annotation, _Later):
             return _Read(LINK, target=annotation.__name__)
@@ -293,7 +288,7 @@ class _Reader:
         return _Read(_TYPES[kind], enum=annotation)
 
 
-def check_link(cls: type[Model], property_: Declared) -> None:
+def check_link(cls: type[Any], property_: Declared) -> None:
     if property_.type == LINK and property_.is_plain and not property_.nullable:
         raise errors.SchemaInvalidError(
             f"{cls.__name__}.{property_.name}: a link becomes None when its target is deleted: "

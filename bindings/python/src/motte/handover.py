@@ -5,21 +5,20 @@ import asyncio
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, cast
+from typing import Any, Generic, Optional, TypeVar, cast
 
 from . import errors
 from ._coll import Coll, Query, object_link
+from ._protocols import AnyDatabase
 from ._realm import reference
 from .maps import Map
 from .model import Model
-from .query import PreparedQuery
+from .prepared import PreparedQuery
 from .results import Collection, remake
 from .write import Write
 
-if TYPE_CHECKING:
-    from .database import Database
-
 T = TypeVar("T")
+D = TypeVar("D", bound=AnyDatabase)
 
 
 class Reference(Generic[T]):
@@ -45,7 +44,7 @@ class Reference(Generic[T]):
         self._make = remake(thing)
         self._is_query = isinstance(thing, PreparedQuery)
 
-    def _resolved(self, database: Database) -> Optional[T]:
+    def _resolved(self, database: AnyDatabase) -> Optional[T]:
         handle = database._realm.resolve(self._native)
         if handle is None:
             return None
@@ -60,9 +59,9 @@ class _Queued:
     """A write that waits for its turn, and its future. The library owns it, and lets go of it when it has run or never
     will. It holds no database: that would keep what keeps it."""
 
-    def __init__(self, database: Database, function: Callable[[Database], Any], future: Future[Any]) -> None:
-        self._home = weakref.ref(database)
-        self._function: Optional[Callable[[Database], Any]] = function
+    def __init__(self, database: D, function: Callable[[D], Any], future: Future[Any]) -> None:
+        self._home: weakref.ref[Any] = weakref.ref(database)
+        self._function: Optional[Callable[[Any], Any]] = function
         self._future: Optional[Future[Any]] = future
         self._write: Optional[Write] = None
         self._result: Any = None
@@ -115,43 +114,25 @@ class _Queued:
             future.set_exception(errors.ClosedError("the database was closed before this write had its turn"))
 
 
-class Handover:
-    """The part of a Database that other threads may use."""
+def queue_write(database: D, function: Callable[[D], T]) -> tuple[Future[T], int]:
+    """The future, and the ticket to cancel it by."""
+    future: Future[T] = Future()
+    return future, database._realm.queue_write(_Queued(database, function, future))
 
-    def resolve(self, reference: Reference[T]) -> Optional[T]:
-        """What a reference stands for, in this database; None where it has been deleted, belongs to another file, or
-        was made in a write that is not committed. A database that shows an older version refreshes."""
-        return reference._resolved(cast("Database", self))
 
-    def queue_write(self, function: Callable[[Database], T]) -> Future[T]:
-        """Queues a write and returns at once, on any thread. The database's own thread runs `function(db)` in a write
-        when it dispatches and nobody else is writing; raising undoes it. The future has what it returned.
-
-        Whoever waits for the future on the database's own thread has to dispatch, `db.dispatch(None)`; under asyncio
-        use write_async(). Objects that it returns belong to the database's thread."""
-        return self._queued(function)[0]
-
-    def _queued(self, function: Callable[[Database], T]) -> tuple[Future[T], int]:
-        db = cast("Database", self)
-        future: Future[T] = Future()
-        return future, db._realm.queue_write(_Queued(db, function, future))
-
-    async def write_async(self, function: Callable[[Database], T]) -> T:
-        """Runs `function(db)` in a write when it is its turn, without holding up the event loop meanwhile, and gives
-        what it returned when that is committed; raising undoes it. For the loop of the database's own thread."""
-        db = cast("Database", self)
-        future, ticket = self._queued(function)
-        try:
-            while not future.done():
-                try:
-                    await db._dispatched()
-                except Exception:
-                    # A callback's, unless there is no going on.
-                    if not future.done():
-                        raise
-            return future.result()
-        finally:
-            if not future.done():
-                future.cancel()
-                if not db.closed:
-                    db._realm.cancel_queued(ticket)
+async def write_async(database: D, function: Callable[[D], T]) -> T:
+    future, ticket = queue_write(database, function)
+    try:
+        while not future.done():
+            try:
+                await database._delivery.dispatched()
+            except Exception:
+                # A callback's, unless there is no going on.
+                if not future.done():
+                    raise
+        return future.result()
+    finally:
+        if not future.done():
+            future.cancel()
+            if not database.closed:
+                database._realm.cancel_queued(ticket)

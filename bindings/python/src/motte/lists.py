@@ -5,7 +5,7 @@ from collections.abc import Iterable, MutableSequence
 from typing import Any, TypeVar, Union, overload
 
 from . import errors
-from ._atomic import atomic, atomic_objects, atomically
+from ._atomic import atomic_objects, atomically
 from ._convert import LINK, Values
 from .model import is_loose_embedded
 from .results import InPlace, plain
@@ -62,7 +62,6 @@ class List(InPlace[T], MutableSequence[T]):
             for position, element in zip(positions, new):
                 self[position] = element
 
-    @atomic
     def __delitem__(self, index: Union[int, slice]) -> None:
         self._database._check_task()
         count = len(self)
@@ -74,8 +73,9 @@ class List(InPlace[T], MutableSequence[T]):
             if end > first:
                 self._coll.list_splice(first, end - first, Values())
             return
-        for position in sorted(range(first, end, step), reverse=True):
-            self._coll.list_remove(position)
+        with atomically(self._database):
+            for position in sorted(range(first, end, step), reverse=True):
+                self._coll.list_remove(position)
 
     @atomic_objects
     def insert(self, index: int, value: T) -> None:
@@ -113,7 +113,6 @@ class List(InPlace[T], MutableSequence[T]):
         self.extend(values)
         return self
 
-    @atomic
     def assign(self, values: Iterable[T], *, only_differences: bool = False) -> None:
         """Replaces the elements; with `only_differences`, positions that hold equal elements are left alone."""
         if not only_differences or isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
@@ -121,11 +120,12 @@ class List(InPlace[T], MutableSequence[T]):
             return
         new = list(values)
         old = self[:]
-        for position, (before, after) in enumerate(zip(old, new)):
-            if type(before) is not type(after) or before != after:
-                self[position] = after
-        if len(new) != len(old):
-            self[len(new) if len(new) < len(old) else len(old):] = list(new[len(old):])
+        with atomically(self._database):
+            for position, (before, after) in enumerate(zip(old, new)):
+                if type(before) is not type(after) or before != after:
+                    self[position] = after
+            if len(new) != len(old):
+                self[len(new) if len(new) < len(old) else len(old):] = list(new[len(old):])
 
     def to_plain(self) -> list[Any]:
         """A copy, with lists and dicts in place of what is live."""

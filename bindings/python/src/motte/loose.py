@@ -1,25 +1,26 @@
 """Objects on their way into a database: loose ones are stored together with all loose ones they lead to, all or none.
 
-First each gets a row with the values that need no other new object, then the links and collections are made. Embedded
-objects are left to what holds them, which makes them in their places.
+An object that needs no other one is stored by one call of the library. Otherwise each first gets a row with the values
+that need no other new object, then the links and collections are made. Embedded objects are left to what holds them,
+which makes them in their places.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 from . import errors
 from ._atomic import atomically
-from ._convert import LINK, MIXED, Link, Values
+from ._convert import HOLDING, Link, Values
 from ._ffi import lib
+from ._protocols import AnyDatabase
+from ._realm import prop_array
 from .model import EmbeddedModel, Model, is_loose_embedded, store
 from .schema import Row, collection
 
-if TYPE_CHECKING:
-    from .database import Database
-
 #: What upsert() does with an object that has the primary key already.
 _POLICIES = {"error": lib.MOTTE_CREATE_NEW, "all": lib.MOTTE_CREATE_EXISTING, "modified": lib.MOTTE_CREATE_MODIFIED}
+_NEW = int(lib.MOTTE_CREATE_NEW)
 
 
 def policy_flags(name: str) -> int:
@@ -47,7 +48,7 @@ class Loose:
         self.objects, self.policy = objects, policy
         self.keys: dict[int, int] = {}
 
-    def linked(self, database: Database, value: Any) -> Any:
+    def linked(self, database: AnyDatabase, value: Any) -> Any:
         """The value, with links in place of these objects."""
         if isinstance(value, Model):
             key = self.keys.get(id(value))
@@ -59,30 +60,38 @@ class Loose:
         return value
 
 
-def add_as_batch(database: Database, made: Sequence[Model]) -> bool:
-    if len(made) < 2 or len({type(instance) for instance in made}) != 1 or len(set(map(id, made))) != len(made):
+def add_one(database: AnyDatabase, instance: Model, policy: str) -> bool:
+    """Stores a loose object by one call of the library, if that is possible."""
+    if instance._row is not None or isinstance(instance, EmbeddedModel):
         return False
-    row = database._row_of(type(made[0]))
-    names = [name for name, bound in row.properties.items() if bound.declared.is_plain]
-    collections = [name for name, bound in row.properties.items() if not bound.declared.is_plain
-                   and bound.declared.is_stored]
-    links = [name for name in names if row.properties[name].declared.type in (LINK, MIXED)]
-    for instance in made:
-        if instance._row is not None:
-            return False
-        values = instance._values
-        if any(values[name] for name in collections):
-            return False
-        if any(each._row is None for name in links for each in models_in(values[name])):
-            return False
-    keys = database.insert_columns(type(made[0]), {
-        name: [instance._values[name] for instance in made] for name in names})
-    for instance, key in zip(made, keys):
-        store(instance, row, key, database._write)
+    row: Row = database._row_of(type(instance))
+    new = row.new()
+    # An object that is there already has collections to be emptied.
+    may_exist = policy != "error" and row.primary_key is not None
+    values = None if may_exist and new.collections else new.values(instance)
+    if values is None:
+        return False
+    flags = policy_flags(policy) if may_exist else _NEW
+    key, is_new = database._realm.row_create(row.class_id, new.props, row.encoded(new.bounds, values), flags)
+    write = database._write
+    if is_new and write is not None:
+        write._made(row.class_id, key)
+    store(instance, row, key, write)
     return True
 
 
-def add_loose(database: Database, instances: Iterable[Any], policy: str = "error") -> None:
+def batch_of(database: AnyDatabase, made: Sequence[Model]) -> Optional[dict[str, list[Any]]]:
+    """The values of these objects by property, if they are several of one class that need no others and no call of
+    their own."""
+    if len(made) < 2 or len(set(map(type, made))) != 1 or len(set(map(id, made))) != len(made):
+        return None
+    if any(instance._row is not None for instance in made):
+        return None
+    row: Row = database._row_of(type(made[0]))
+    return row.new().columns(made)
+
+
+def add_loose(database: AnyDatabase, instances: Iterable[Any], policy: str = "error") -> None:
     """Stores the loose objects among these and all loose objects reachable from them; all or none.
 
     Embedded ones are left to what holds them, which makes them in their places."""
@@ -100,9 +109,9 @@ def add_loose(database: Database, instances: Iterable[Any], policy: str = "error
             seen.add(id(instance))
             if not isinstance(instance, EmbeddedModel):
                 found[id(instance)] = instance
-            row = database._row_of(type(instance))
+            row: Row = database._row_of(type(instance))
             for name, bound in row.properties.items():
-                if bound.declared.type in (LINK, MIXED):
+                if bound.declared.type in HOLDING:
                     waiting += models_in(instance._values.get(name))
     if not found:
         return
@@ -116,17 +125,17 @@ def add_loose(database: Database, instances: Iterable[Any], policy: str = "error
             store(instance, database._row_of(type(instance)), loose.keys[identity], database._write)
 
 
-def create(database: Database, instance: Model, loose: Loose) -> int:
-    row = database._row_of(type(instance))
-    props, values = plain_values(database, row, instance, loose)
-    flags = policy_flags(loose.policy) if row.primary_key is not None else policy_flags("error")
+def create(database: AnyDatabase, instance: Model, loose: Loose) -> int:
+    row: Row = database._row_of(type(instance))
+    props, values = plain_values(row, instance)
+    flags = policy_flags(loose.policy) if row.primary_key is not None else _NEW
     key, is_new = database._realm.row_create(row.class_id, props, values, flags)
     if is_new and database._write is not None:
         database._write._made(row.class_id, key)
     return key
 
 
-def plain_values(database: Database, row: Row, instance: Model, loose: Loose) -> tuple[list[int], Values]:
+def plain_values(row: Row, instance: Model) -> tuple[Any, Values]:
     """Properties of one value that need no object which has no key yet."""
     bounds, values = [], []
     for name, bound in row.properties.items():
@@ -135,12 +144,12 @@ def plain_values(database: Database, row: Row, instance: Model, loose: Loose) ->
             if not any(each._row is None for each in models_in(value)):
                 bounds.append(bound)
                 values.append(value)
-    return [bound.info.id for bound in bounds], row.encoded(bounds, values)
+    return prop_array([bound.info.id for bound in bounds]), row.encoded(bounds, values)
 
 
-def connect(database: Database, instance: Model, key: int, loose: Loose) -> None:
+def connect(database: AnyDatabase, instance: Model, key: int, loose: Loose) -> None:
     """Links to objects that had no key before, collections, and embedded objects."""
-    row = database._row_of(type(instance))
+    row: Row = database._row_of(type(instance))
     for name, bound in row.properties.items():
         value = loose.linked(database, instance._values.get(name))
         declared, prop = bound.declared, bound.info.id
@@ -157,29 +166,29 @@ def connect(database: Database, instance: Model, key: int, loose: Loose) -> None
             else:
                 embed(database, value, lambda: database._realm.row_embed(row.class_id, key, prop), loose)
         elif any(each._row is None for each in models_in(instance._values.get(name))):
-            database._realm.row_set(row.class_id, key, [prop], row.encoded([bound], [value]))
+            database._realm.row_set(row.class_id, key, bound.props, row.encoded([bound], [value]))
 
 
-def embed(database: Database, instance: Any, place: Callable[[], int], loose: Optional[Loose] = None) -> None:
+def embed(database: AnyDatabase, instance: Any, place: Callable[[], int], loose: Optional[Loose] = None) -> None:
     """Makes a loose embedded object a stored one in the place that `place` makes, which gives its key."""
     database._check_task()
     if not is_loose_embedded(instance):
         raise errors.WrongTypeError(f"a new object of an embedded class is wanted, not {instance!r:.60}")
-    row = database._row_of(type(instance))
+    row: Row = database._row_of(type(instance))
     with atomically(database):
         if loose is None:
             add_loose(database, [instance])
             loose = Loose({}, "error")
-        props, values = plain_values(database, row, instance, loose)
+        props, values = plain_values(row, instance)
         key = place()
         database._realm.row_set(row.class_id, key, props, values)
         connect(database, instance, key, loose)
         store(instance, row, key, database._write)
 
 
-def update_embedded(database: Database, instance: Any, known: Link, loose: Loose) -> None:
+def update_embedded(database: AnyDatabase, instance: Any, known: Link, loose: Loose) -> None:
     """Gives the values of a loose embedded object to one that is in its place already, where they differ."""
-    row = database._row_of(type(instance))
+    row: Row = database._row_of(type(instance))
     for name, bound in row.properties.items():
         value = instance._values.get(name)
         if not bound.declared.is_plain or any(each._row is None for each in models_in(value)):
@@ -187,6 +196,6 @@ def update_embedded(database: Database, instance: Any, known: Link, loose: Loose
         before = database._realm.row_values(row.class_id, known.key, [bound.info.id], Link)[0]
         after = database._plain(value)
         if type(before) is not type(after) or before != after:
-            database._realm.row_set(row.class_id, known.key, [bound.info.id], row.encoded([bound], [value]))
+            database._realm.row_set(row.class_id, known.key, bound.props, row.encoded([bound], [value]))
     connect(database, instance, known.key, loose)
     store(instance, row, known.key, database._write)

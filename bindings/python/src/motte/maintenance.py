@@ -1,19 +1,18 @@
 """Whole files: copies, compaction, verification, salvage, statistics, plans, deletion.
 
-What is done with an open database are methods of it; the functions here take a path that need not be open, and the
-`encryption_key` of an encrypted file. `progress`
-is a function that is told how much is done and how much there is in all (0 while nobody knows); what it raises stops
-the work, which leaves nothing behind.
+What is done with an open database are methods of it. The functions here take the path of a file that need not be open,
+and the `encryption_key` of an encrypted one. `progress` is a function of how much is done and how much there is in all
+(0 while nobody knows); what it raises stops the work, which leaves nothing behind.
 """
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
 from . import errors
-from ._config import READ_ONLY, Config, Progress, Steps, sized
-from ._ffi import ffi, lib
+from ._config import READ_ONLY, Config, Progress, Steps
+from ._ffi import ffi, lib, sized
 from ._realm import Realm
 from .model import Model
 from .schema import declared_schema
@@ -100,51 +99,26 @@ class Plan(NamedTuple):
         return self.text
 
 
-class Maintenance:
-    """What a Database does with its file as a whole."""
+def space_of(realm: Realm, progress: Optional[Progress]) -> Space:
+    numbers, classes = realm.space(progress)
+    names = {class_id: realm.class_info(class_id).name for class_id, *_ in classes}
+    file_bytes, free_bytes, log_bytes, log_records, other_bytes = numbers
+    return Space(file_bytes, free_bytes, log_bytes, log_records, other_bytes,
+                 {names[class_id]: ClassSpace(*counts) for class_id, *counts in classes})
 
-    _realm: Realm
 
-    @property
-    def schema_version(self) -> int:
-        """The number that open() gave the schema."""
-        return self._realm.info().schema_version
+def readers_of(realm: Realm) -> list[Reader]:
+    return [Reader(process, bool(flags & lib.MOTTE_READER_THIS_PROCESS), version, behind,
+                   nanoseconds / 1e9 if nanoseconds >= 0 else None)
+            for process, flags, version, behind, nanoseconds in realm.readers()]
 
-    def delete_all(self) -> int:
-        """Deletes every object of every class, in the open write; tells how many there were."""
-        return self._realm.delete_all()
 
-    def copy_to(self, path: Path, *, progress: Optional[Progress] = None,
-                encryption_key: Union[bytes, Literal["same"], None] = "same") -> None:
-        """Writes what is shown to a new file without free space, in a write with its changes so far; others go on.
-
-        Its key is that of this file unless another `encryption_key` is given; with None it is not encrypted."""
-        if isinstance(encryption_key, str):
-            self._realm.copy(os.fsencode(path), progress)
-        else:
-            self._realm.copy_with_key(os.fsencode(path), encryption_key, progress)
-
-    def compact(self, *, progress: Optional[Progress] = None) -> Compaction:
-        """Rewrites the file without free space. BusyError if anybody else has it open, frozen things included."""
-        return Compaction(*self._realm.compact(progress))
-
-    def verify(self, *, progress: Optional[Progress] = None) -> Report:
-        """Looks at everything in the version shown and compares it with everything else."""
-        return Report._read(self._realm.verify(progress))
-
-    def space(self, *, progress: Optional[Progress] = None) -> Space:
-        """Where the bytes of the file are, in all and by class."""
-        numbers, classes = self._realm.space(progress)
-        names = {class_id: self._realm.class_info(class_id).name for class_id, *_ in classes}
-        file_bytes, free_bytes, log_bytes, log_records, other_bytes = numbers
-        return Space(file_bytes, free_bytes, log_bytes, log_records, other_bytes,
-                     {names[class_id]: ClassSpace(*counts) for class_id, *counts in classes})
-
-    def readers(self) -> list[Reader]:
-        """Every version that some process shows, the oldest first."""
-        return [Reader(process, bool(flags & lib.MOTTE_READER_THIS_PROCESS), version, behind,
-                       nanoseconds / 1e9 if nanoseconds >= 0 else None)
-                for process, flags, version, behind, nanoseconds in self._realm.readers()]
+def copy(realm: Realm, path: Path, progress: Optional[Progress], key: Union[bytes, str, None]) -> None:
+    """With "same", the key that the file has."""
+    if isinstance(key, str):
+        realm.copy(os.fsencode(path), progress)
+    else:
+        realm.copy_with_key(os.fsencode(path), key, progress)
 
 
 # ------------------------------------------------------------------------------------------------ by path

@@ -3,19 +3,17 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, TypeVar
+from typing import Any, Callable, NoReturn, Optional, TypeVar
 
 from . import errors, query
 from ._atomic import atomic, atomic_objects
 from ._coll import Coll
 from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
 from ._members import checked_member
+from ._protocols import AnyDatabase
 from .model import is_loose_embedded
+from .notifications import Changes, ChangeStream, Observation, collection_changes, observe_collection
 from .results import Results, plain
-
-if TYPE_CHECKING:
-    from .database import Database
-    from .notifications import Changes, ChangeStream, Observation
 
 V = TypeVar("V")
 
@@ -28,7 +26,7 @@ class Map(MutableMapping[str, V]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, database: Database, coll: Coll, element_type: int = MIXED,
+    def __init__(self, database: AnyDatabase, coll: Coll, element_type: int = MIXED,
                  members: Optional[type[enum.Enum]] = None) -> None:
         self._database, self._coll, self._type, self._enum = database, coll, element_type, members
 
@@ -104,7 +102,7 @@ class Map(MutableMapping[str, V]):
         values = [checked_member(self._enum, value) for value in values]
         if self._type == LINK:
             self._database._add_loose(values)
-        return self._database._encoded(values, [self._type] * len(values))
+        return self._database._encoded(values, self._type)
 
     def __repr__(self) -> str:
         try:
@@ -145,14 +143,10 @@ class Map(MutableMapping[str, V]):
         self, callback: Callable[[Changes], None], *, paths: Optional[Sequence[str]] = None
     ) -> Observation:
         """Calls back with each change, first with the initial state, for as long as the result is kept."""
-        from .notifications import observe_collection
-
-        return observe_collection(self, callback, paths)
+        return observe_collection(self._coll, callback, paths)
 
     def changes(
         self, timeout: Optional[float] = None, *, paths: Optional[Sequence[str]] = None
     ) -> ChangeStream[Changes]:
         """The changes one after the other, the initial state first; see Collection.changes()."""
-        from .notifications import collection_changes
-
-        return collection_changes(self, timeout, paths)
+        return collection_changes(self._database, self._coll, timeout, paths)

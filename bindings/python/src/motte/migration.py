@@ -11,9 +11,8 @@ from typing import Any, Optional, Union
 
 from . import _callbacks, errors
 from ._coll import object_link
-from ._config import sized
 from ._convert import utf8
-from ._ffi import NULL, lib
+from ._ffi import NULL, lib, sized
 from ._realm import Realm
 from .database import Database
 from .model import Model

@@ -17,16 +17,13 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional
 
 from . import errors, fields
 from ._convert import INVERSE, LINK
+from ._protocols import AnyRow, AnyWrite
 from .fields import MISSING, Declared, Field
+from .notifications import ChangeStream, ObjectChange, Observation, object_changes, observe_object
 from .query import Path
 
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
-
-    from .database import Database
-    from .notifications import ChangeStream, ObjectChange, Observation
-    from .schema import Row
-    from .write import Write
 elif sys.version_info >= (3, 11):
     from typing import dataclass_transform
 else:
@@ -75,9 +72,9 @@ class Model:
     __slots__ = ("_row", "_key", "_write", "_values", "__weakref__")
 
     if TYPE_CHECKING:
-        _row: Optional[Row]
+        _row: Optional[AnyRow]
         _key: int
-        _write: Optional[Write]
+        _write: Optional[AnyWrite]
         _values: dict[str, Any]
 
     _properties: ClassVar[dict[str, Property]] = {}
@@ -141,7 +138,7 @@ class Model:
             # Not dict(_models): a class that is collected between its key and its value would be a KeyError.
             known = dict(_models.items())
             for name, property_ in cls._properties.items():
-                declared = fields.declared(property_.owner, name, property_.annotation, property_.field, known)
+                declared = fields.declared(property_.owner, name, property_.annotation, property_.field, known, Model)
                 fields.check_link(cls, declared)
                 declarations[name] = declared
             cls._declarations = declarations
@@ -189,7 +186,7 @@ class Model:
             _set_write(self, None)
         return self._key
 
-    def _stored_row(self, wanted: str) -> Row:
+    def _stored_row(self, wanted: str) -> AnyRow:
         if self._row is None:
             raise errors.InvalidArgumentError(
                 f"this {type(self).__name__} is in no database; {wanted} needs one, see db.add()",
@@ -216,7 +213,8 @@ class Model:
             return False
 
     @property
-    def database(self) -> Optional[Database]:
+    def database(self) -> Any:
+        """The `motte.Database` it is stored in, None before."""
         return None if self._row is None else self._row.database
 
     @property
@@ -230,17 +228,13 @@ class Model:
     ) -> Observation:
         """Calls back when a property changes and when the object is deleted, for as long as the result is kept. With
         key paths, `paths=["owner.name"]`, when something changes that they name."""
-        from .notifications import observe_object
-
-        return observe_object(self, callback, paths)
+        return observe_object(self._stored_row("observing"), self._live_key, callback, paths)
 
     def changes(
         self, timeout: Optional[float] = None, *, paths: Optional[Sequence[str]] = None
     ) -> ChangeStream[ObjectChange]:
         """The changes of this object, one after the other; ends when `timeout` seconds pass without one."""
-        from .notifications import object_changes
-
-        return object_changes(self, timeout, paths)
+        return object_changes(self._stored_row("observing"), self._live_key, timeout, paths)
 
     def freeze(self) -> Self:
         """The object as it is now, for ever and for every thread; within a write as it was before that."""
@@ -324,13 +318,13 @@ def _copied(value: Any) -> Any:
 
 
 # The slots by themselves, past __setattr__.
-_set_row: Callable[[Model, Optional[Row]], None] = Model.__dict__["_row"].__set__
+_set_row: Callable[[Model, Optional[AnyRow]], None] = Model.__dict__["_row"].__set__
 _set_key: Callable[[Model, int], None] = Model.__dict__["_key"].__set__
-_set_write: Callable[[Model, Optional[Write]], None] = Model.__dict__["_write"].__set__
+_set_write: Callable[[Model, Optional[AnyWrite]], None] = Model.__dict__["_write"].__set__
 _set_values: Callable[[Model, dict[str, Any]], None] = Model.__dict__["_values"].__set__
 
 
-def stored(cls: type[Model], row: Row, key: int, write: Optional[Write]) -> Any:
+def stored(cls: type[Model], row: AnyRow, key: int, write: Optional[AnyWrite]) -> Any:
     """An object for a row."""
     instance = cls.__new__(cls)
     _set_row(instance, row)
@@ -339,9 +333,10 @@ def stored(cls: type[Model], row: Row, key: int, write: Optional[Write]) -> Any:
     return instance
 
 
-def maker(row: Row, write: Optional[Write]) -> Callable[[int], Any]:
+def maker(row: AnyRow, write: Optional[AnyWrite]) -> Callable[[int], Any]:
     """stored() for many rows of a class."""
-    cls, new, set_row, set_key, set_write = row.model, row.model.__new__, _set_row, _set_key, _set_write
+    cls: Any = row.model
+    new, set_row, set_key, set_write = cls.__new__, _set_row, _set_key, _set_write
 
     def make(key: int) -> Any:
         instance = new(cls)
@@ -352,7 +347,7 @@ def maker(row: Row, write: Optional[Write]) -> Callable[[int], Any]:
     return make
 
 
-def store(instance: Model, row: Row, key: int, write: Optional[Write]) -> None:
+def store(instance: Model, row: AnyRow, key: int, write: Optional[AnyWrite]) -> None:
     """Makes a loose object a stored one."""
     if row.database._stored is not None:
         row.database._stored.append((instance, instance._values))

@@ -13,18 +13,13 @@ import asyncio
 import time
 import weakref
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
+from types import TracebackType
+from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
 from . import errors
+from ._coll import Coll
+from ._protocols import AnyDatabase, AnyRow
 from ._tokens import DELETIONS, INSERTIONS, MODIFICATIONS, NativeChanges, Token
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from .database import Database
-    from .maps import Map
-    from .model import Model
-    from .results import Collection
 
 C = TypeVar("C")
 
@@ -63,6 +58,38 @@ class Changes:
         return f"<Changes {', '.join(words) or 'none'}>"
 
 
+class SectionChanges:
+    """What happened to sections between two versions. Places are pairs of a section and an index in it, and ascend.
+
+    Deletions, and sections that were deleted, count in the sections as they were; the rest as they are. The elements of
+    deleted sections are not among the deletions, those of inserted ones are insertions."""
+
+    def __init__(self, native: NativeChanges) -> None:
+        info = native.info()
+        #: The state observation starts from; nothing has changed yet.
+        self.is_initial = info.is_initial
+        #: The owner of the collection is gone; nothing follows.
+        self.is_deleted = info.is_deleted
+        self.from_version, self.to_version = info.from_version, info.to_version
+        self.deleted_sections: list[int] = native.sections(DELETIONS)
+        self.inserted_sections: list[int] = native.sections(INSERTIONS)
+        self.deletions: list[tuple[int, int]] = list(zip(
+            native.section_indexes(DELETIONS, info.deletion_count), native.deletions(info.deletion_count)))
+        self.insertions: list[tuple[int, int]] = list(zip(
+            native.section_indexes(INSERTIONS, info.insertion_count), native.insertions(info.insertion_count)))
+        #: Elements that stayed in their section and changed: where they are.
+        self.modifications: list[tuple[int, int]] = list(zip(
+            native.section_indexes(MODIFICATIONS, info.modification_count),
+            native.modifications(info.modification_count)[1]))
+
+    def __repr__(self) -> str:
+        words = [word for word in ("initial", "deleted") if getattr(self, "is_" + word)]
+        words += [f"{name.replace('_', ' ')} {values}" for name in (
+            "deleted_sections", "inserted_sections", "deletions", "insertions", "modifications")
+            for values in [getattr(self, name)] if values]
+        return f"<SectionChanges {', '.join(words) or 'none'}>"
+
+
 class PropertyChange(NamedTuple):
     """Values before and after. A collection, and an old text of more than 64 bytes, is None."""
 
@@ -74,7 +101,7 @@ class PropertyChange(NamedTuple):
 class ObjectChange:
     """What happened to an object."""
 
-    def __init__(self, native: NativeChanges, names: dict[int, str], database: Database) -> None:
+    def __init__(self, native: NativeChanges, names: dict[int, str], database: AnyDatabase) -> None:
         info = native.info()
         #: The object is gone; nothing follows.
         self.is_deleted = info.is_deleted
@@ -136,7 +163,7 @@ class _Ended(Exception):
 class ChangeStream(Generic[C]):
     """Changes one after the other, for `for` and `async for`. Each loop observes anew, from its start on."""
 
-    def __init__(self, database: Database, start: Callable[[], Token], read: Callable[[NativeChanges], C],
+    def __init__(self, database: AnyDatabase, start: Callable[[], Token], read: Callable[[NativeChanges], C],
                  timeout: Optional[float]) -> None:
         self._database, self._start, self._read, self._timeout = database, start, read, timeout
 
@@ -149,9 +176,9 @@ class ChangeStream(Generic[C]):
                 deadline = None if self._timeout is None else time.monotonic() + self._timeout
                 native = self._next(token)
                 while native is None:
-                    self._database._dispatch_once()
+                    self._database._delivery.dispatch_once()
                     native = self._next(token)
-                    if native is None and not self._database._sleep(deadline):
+                    if native is None and not self._database._delivery.sleep(deadline):
                         return
                 yield self._read(native)
         except _Ended:
@@ -172,11 +199,11 @@ class ChangeStream(Generic[C]):
     async def _async_changes(self, token: Token) -> AsyncIterator[C]:
         try:
             # What waits already, the initial state above all, needs no event.
-            self._database._dispatch_once()
+            self._database._delivery.dispatch_once()
             while True:
                 native = self._next(token)
                 if native is None:
-                    await asyncio.wait_for(self._database._dispatched(), self._timeout)
+                    await asyncio.wait_for(self._database._delivery.dispatched(), self._timeout)
                 else:
                     yield self._read(native)
         except (_Ended, asyncio.TimeoutError):
@@ -191,17 +218,15 @@ class ChangeStream(Generic[C]):
 Paths = Optional[Sequence[str]]
 
 
-def observe_collection(
-    collection: Union[Collection[Any], Map[Any]], callback: Callable[[Changes], None], paths: Paths
-) -> Observation:
-    return Observation(collection._coll.observe(lambda native: callback(Changes(native)), checked_paths(paths)))
+def observe_collection(coll: Coll, callback: Callable[[Changes], None], paths: Paths) -> Observation:
+    return Observation(coll.observe(lambda native: callback(Changes(native)), checked_paths(paths)))
 
 
 def collection_changes(
-    collection: Union[Collection[Any], Map[Any]], timeout: Optional[float], paths: Paths
+    database: AnyDatabase, coll: Coll, timeout: Optional[float], paths: Paths
 ) -> ChangeStream[Changes]:
     checked = checked_paths(paths)
-    return ChangeStream(collection._database, lambda: collection._coll.observe(None, checked), Changes, timeout)
+    return ChangeStream(database, lambda: coll.observe(None, checked), Changes, timeout)
 
 
 def checked_paths(paths: Paths) -> Optional[list[str]]:
@@ -210,13 +235,13 @@ def checked_paths(paths: Paths) -> Optional[list[str]]:
     return None if paths is None else list(paths)
 
 
-def _object_token(instance: Model, callback: Optional[Callable[[NativeChanges], None]], paths: Paths) -> Token:
-    row = instance._stored_row("observing")
-    return row.realm.row_observe(row.class_id, instance._live_key(), callback, paths)
+def _object_token(
+    row: AnyRow, key: Callable[[], int], callback: Optional[Callable[[NativeChanges], None]], paths: Paths
+) -> Token:
+    return row.realm.row_observe(row.class_id, key(), callback, paths)
 
 
-def _object_reader(instance: Model) -> Callable[[NativeChanges], ObjectChange]:
-    row = instance._stored_row("observing")
+def _object_reader(row: AnyRow) -> Callable[[NativeChanges], ObjectChange]:
     names = {bound.info.id: name for name, bound in row.properties.items()}
     home = weakref.ref(row.database)
 
@@ -228,21 +253,25 @@ def _object_reader(instance: Model) -> Callable[[NativeChanges], ObjectChange]:
     return read
 
 
-def observe_object(instance: Model, callback: Callable[[ObjectChange], None], paths: Paths) -> Observation:
-    read = _object_reader(instance)
-    return Observation(_object_token(instance, lambda native: callback(read(native)), checked_paths(paths)))
+def observe_object(
+    row: AnyRow, key: Callable[[], int], callback: Callable[[ObjectChange], None], paths: Paths
+) -> Observation:
+    """Of the object in a row whose key `key` gives, if it is there."""
+    read = _object_reader(row)
+    return Observation(_object_token(row, key, lambda native: callback(read(native)), checked_paths(paths)))
 
 
-def object_changes(instance: Model, timeout: Optional[float], paths: Paths) -> ChangeStream[ObjectChange]:
-    database = instance._stored_row("observing").database
+def object_changes(
+    row: AnyRow, key: Callable[[], int], timeout: Optional[float], paths: Paths
+) -> ChangeStream[ObjectChange]:
     checked = checked_paths(paths)
     return ChangeStream(
-        database, lambda: _object_token(instance, None, checked), _object_reader(instance), timeout)
+        row.database, lambda: _object_token(row, key, None, checked), _object_reader(row), timeout)
 
 
-def observe_database(database: Database, callback: Callable[[DatabaseChange], None]) -> Observation:
+def observe_database(database: AnyDatabase, callback: Callable[[DatabaseChange], None]) -> Observation:
     return Observation(database._realm.observe(lambda native: callback(DatabaseChange(native))))
 
 
-def database_changes(database: Database, timeout: Optional[float]) -> ChangeStream[DatabaseChange]:
+def database_changes(database: AnyDatabase, timeout: Optional[float]) -> ChangeStream[DatabaseChange]:
     return ChangeStream(database, lambda: database._realm.observe(None), DatabaseChange, timeout)

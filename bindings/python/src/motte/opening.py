@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from ._config import NO_CREATE, READ_ONLY, Config, Progress, Steps
-from ._realm import Queue, Realm
+from ._queue import Queue
+from ._realm import Realm
 from .database import Database
 from .migration import Migration, step
 from .model import Model

@@ -14,18 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Callable, Generic, NoReturn, Optional, TypeVar, Union
+from typing import Any, Callable, NoReturn, Optional, Union
 
-from . import errors
+from ._protocols import AnyModel
 from .geo import Shape
-
-if TYPE_CHECKING:
-    from ._coll import Query as _NativeQuery
-    from .database import Database
-    from .model import Model
-    from .results import Results
-
-M = TypeVar("M", bound="Model")
 
 #: Words that query text would not take for a property at the start of a path.
 _KEYWORDS = frozenset(
@@ -188,7 +180,7 @@ class Path:
     __slots__ = ("_model", "_names", "_quantifier", "_target")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, model: type[Model], names: tuple[str, ...], quantifier: str = "") -> None:
+    def __init__(self, model: type[AnyModel], names: tuple[str, ...], quantifier: str = "") -> None:
         self._model, self._names, self._quantifier = model, names, quantifier
         self._target: Any = None
 
@@ -362,7 +354,7 @@ class Descending:
 Condition = Union[str, Predicate, bool, Callable[[Any], Any]]
 
 
-def condition(model: Optional[type[Model]], given: Any, arguments: tuple[Any, ...]) -> tuple[str, list[Any]]:
+def condition(model: Optional[type[AnyModel]], given: Any, arguments: tuple[Any, ...]) -> tuple[str, list[Any]]:
     """Text and arguments of what was passed to where(): text with arguments, predicates, or a function of the class."""
     if isinstance(given, str):
         return given, list(arguments)
@@ -382,7 +374,7 @@ def argument(value: Any) -> Any:
     return value
 
 
-def _one(model: Optional[type[Model]], given: Any) -> Predicate:
+def _one(model: Optional[type[AnyModel]], given: Any) -> Predicate:
     if isinstance(given, (Predicate, Path)):
         return _predicate(given)
     if callable(given) and not isinstance(given, type):
@@ -417,46 +409,3 @@ def property_name(given: Any) -> str:
     if not isinstance(given, str):
         raise TypeError(f"a property is wanted, by name or as a class attribute, not {given!r:.60}")
     return given
-
-
-# ------------------------------------------------------------------------------------------------ prepared queries
-
-
-class PreparedQuery(Generic[M]):
-    """Query text compiled once, to be run often with other arguments. See `Database.query()`."""
-
-    def __init__(self, database: Database, native: _NativeQuery, model: type[M]) -> None:
-        self._database, self._native, self._model = database, native, model
-
-    @property
-    def argument_count(self) -> int:
-        return self._native.argument_count()
-
-    def bind(self, *arguments: Any) -> PreparedQuery[M]:
-        """Sets $0, $1, ...; results that were made before keep theirs."""
-        for position, argument in enumerate(arguments):
-            self._native.bind(position, self._database._arguments([argument]))
-        return self
-
-    def count(self) -> int:
-        return self._native.count()
-
-    def first(self) -> Optional[M]:
-        found = self._native.first()
-        return None if found is None else self._database._object(*found)
-
-    def run(self) -> Results[M]:
-        """Live results, computed when first looked at."""
-        from .results import Results
-
-        return Results(self._database, self._native.run())
-
-    def explain(self) -> str:
-        """How it would be evaluated, in one line."""
-        return self._native.explain()
-
-    def __str__(self) -> str:
-        return self._native.describe()
-
-    def __repr__(self) -> str:
-        return f"<PreparedQuery {self._model.__name__}: {self}>"

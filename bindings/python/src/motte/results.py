@@ -1,4 +1,4 @@
-"""Collections of a database as sequences: results here, lists and backlinks build on it.
+"""Collections of a database as sequences, results and their sections among them; lists and backlinks build on it.
 
 They are live: each look shows what the database shows then. Nothing is computed before the first look. A loop runs over
 the elements as they were when it began.
@@ -6,33 +6,30 @@ the elements as they were when it began.
 from __future__ import annotations
 
 import enum
+import weakref
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Callable, Generic, NoReturn, Optional, TypeVar, Union, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 
-from . import _coll, errors, query
+from . import _coll, _reading, errors, query
 from ._coll import Coll
-from ._columns import fixed, unpacked
-from ._convert import (
-    BINARY, BOOL, DOUBLE, FLOAT, IN_PLACE, INT, LINK, MIXED, NULL, PLACE_DECODERS, STRING, TIMESTAMP, TYPE_NAMES,
-    WIDTHS, Values, moment,
-)
+from ._convert import IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
 from ._members import checked_member
+from ._protocols import AnyDatabase, AnyRow
+from ._sections import NativeSections
+from ._tokens import NativeChanges
+from .notifications import (
+    Changes, ChangeStream, Observation, SectionChanges, checked_paths, collection_changes, observe_collection,
+)
 
 if TYPE_CHECKING:
     import numpy
 
-    from .database import Database
-    from .notifications import Changes, ChangeStream, Observation
-    from .sections import SectionKey, Sections
-    from .schema import Row
-
 T = TypeVar("T")
 C = TypeVar("C")
 
-_BULK = {BOOL: ("bools", "B"), INT: ("ints", "q"), FLOAT: ("doubles", "d"), DOUBLE: ("doubles", "d"),
-         TIMESTAMP: ("timestamps", "q"), LINK: ("links", "q")}
-_NUMPY_TYPES = {"bools": "uint8", "ints": "int64", "doubles": "float64", "timestamps": "int64", "links": "int64"}
+#: A key path, or a function of an element that gives its key.
+SectionKey = Union[str, Callable[[Any], Any]]
 
 
 class Collection(Sequence[T], Generic[T]):
@@ -40,7 +37,7 @@ class Collection(Sequence[T], Generic[T]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, database: Database, coll: Coll, element_type: int = LINK,
+    def __init__(self, database: AnyDatabase, coll: Coll, element_type: int = LINK,
                  members: Optional[type[enum.Enum]] = None) -> None:
         self._database, self._coll, self._type, self._enum = database, coll, element_type, members
 
@@ -125,7 +122,7 @@ class Collection(Sequence[T], Generic[T]):
     def _class_id(self) -> int:
         return self._coll.info().target
 
-    def _row(self) -> Row:
+    def _row(self) -> AnyRow:
         if self._type != LINK:
             raise errors.WrongTypeError(f"the elements are {TYPE_NAMES[self._type]}s and have no properties")
         return self._database._row(self._class_id())
@@ -254,32 +251,7 @@ class Collection(Sequence[T], Generic[T]):
     def column(self, property: Any = None) -> list[Any]:
         """One property of all elements, as a list."""
         id_, type_, _, target = self._property_id(property)
-        count = len(self)
-        if not count:
-            return []
-        if type_ in (STRING, BINARY):
-            texts = self._coll.texts(id_, 0, count)
-            return list(texts) if type_ == BINARY else [None if text is None else text.decode() for text in texts]
-        if type_ == NULL:
-            return [None] * count
-        if type_ == MIXED:
-            return self._coll.values([id_], 0, count, self._database._object)
-        if type_ in WIDTHS:
-            content, validity = self._coll.fixed(id_, WIDTHS[type_], 0, count)
-            return [value if here else None for value, here in zip(fixed(type_, content), unpacked(validity, count))]
-        kind, code = _BULK[type_]
-        numbers: array[Any] = array(code, bytes(array(code).itemsize * count))
-        validity, read = self._coll.numbers(kind, id_, 0, count, numbers)
-        present = unpacked(validity, read)
-        made = self._from_numbers(type_, target)
-        return [made(number) if here else None for number, here in zip(numbers, present)]
-
-    def _from_numbers(self, type_: int, target: int) -> Callable[[Any], Any]:
-        if type_ == TIMESTAMP:
-            return lambda number: moment(number // 1_000_000, number % 1_000_000 * 1_000)
-        if type_ == LINK:
-            return lambda key: self._database._object(target, key)
-        return bool if type_ == BOOL else lambda number: number
+        return _reading.column(self._coll, id_, type_, target, self._database._object)
 
     def to_numpy(self, property: Any = None, *, null: Any = None) -> numpy.ndarray[Any, Any]:
         """One property of all elements, as a NumPy array.
@@ -287,44 +259,12 @@ class Collection(Sequence[T], Generic[T]):
         A property that may be None gives a masked array, unless `null` says what to put in place of None. Ints are
         int64, floats float64, datetimes datetime64[us], objects their keys (-1 for None); texts, data, decimals,
         identifiers and mixed values are objects."""
-        try:
-            import numpy
-        except ImportError:
-            raise ImportError("to_numpy() needs NumPy: pip install numpy") from None
-        id_, type_, nullable, _ = self._property_id(property)
-        count = len(self)
-        if type_ not in _BULK:
-            values = numpy.empty(count, dtype=object)
-            values[:] = self.column(property)
-            absent = numpy.array([value is None for value in values], dtype=bool)
-        else:
-            kind, _ = _BULK[type_]
-            values = numpy.empty(count, dtype=_NUMPY_TYPES[kind])
-            validity, _ = self._coll.numbers(kind, id_, 0, count, values) if count else (bytearray(), 0)
-            bits = numpy.frombuffer(bytes(validity), dtype="uint8")
-            absent = numpy.unpackbits(bits, count=count, bitorder="little") == 0
-            if type_ == BOOL:
-                values = values.astype(bool)
-            elif type_ == TIMESTAMP:
-                values = values.view("datetime64[us]")
-            elif type_ == LINK:
-                return values
-        if not nullable:
-            return values
-        if null is not None:
-            if absent.any():
-                # An int column filled with NaN has to become one of floats.
-                values = values.astype(numpy.result_type(values.dtype, type(null))) if type_ != TIMESTAMP else values
-                values[absent] = null
-            return values
-        masked: numpy.ndarray[Any, Any] = numpy.ma.masked_array(values, mask=absent)
-        return masked
+        id_, type_, nullable, target = self._property_id(property)
+        return _reading.to_numpy(self._coll, id_, type_, target, nullable, null, self._database._object)
 
     def sectioned(self, by: SectionKey, *, first_letter: bool = False) -> Sections[T]:
         """The elements in sections, by a key path, `"owner.city"`, by the first letter of its texts, or by a function
         of an element. Sections are in the order of their first element, so sort by the key first."""
-        from .sections import Sections
-
         return Sections(self, by, first_letter)
 
     # -------------------------------------------------------------------------------------------- observing
@@ -336,18 +276,14 @@ class Collection(Sequence[T], Generic[T]):
 
         Delivered by db.refresh(), db.dispatch(), and the writes of this database, on its thread. Key paths narrow what
         is heard of besides elements that come and go, `paths=["name", "toys.brand.name"]`; [] is nothing else."""
-        from .notifications import observe_collection
-
-        return observe_collection(self, callback, paths)
+        return observe_collection(self._coll, callback, paths)
 
     def changes(
         self, timeout: Optional[float] = None, *, paths: Optional[Sequence[str]] = None
     ) -> ChangeStream[Changes]:
         """The changes one after the other, the initial state first: `for change in results.changes(timeout=5)`, or
         `async for change in results.changes()`. Ends when `timeout` seconds pass without one."""
-        from .notifications import collection_changes
-
-        return collection_changes(self, timeout, paths)
+        return collection_changes(self._database, self._coll, timeout, paths)
 
 
 class InPlace(Collection[T]):
@@ -370,7 +306,7 @@ class InPlace(Collection[T]):
         values = [checked_member(self._enum, value) for value in values]
         if self._type == LINK:
             self._database._add_loose(values)
-        return self._database._encoded(values, [self._type] * len(values))
+        return self._database._encoded(values, self._type)
 
 
 def plain(value: Any) -> Any:
@@ -385,7 +321,7 @@ def plain(value: Any) -> Any:
 class Results(Collection[T]):
     """Objects selected and ordered by a query, or all of a class."""
 
-    def __init__(self, database: Database, coll: Coll, element_type: int = LINK,
+    def __init__(self, database: AnyDatabase, coll: Coll, element_type: int = LINK,
                  members: Optional[type[enum.Enum]] = None) -> None:
         super().__init__(database, coll, element_type, members)
         self._known_class: Optional[int] = None
@@ -402,8 +338,109 @@ def remake(thing: C) -> Callable[..., C]:
     kind, kept = type(thing), {name: value for name, value in vars(thing).items()
                                if name not in ("_database", "_coll", "_native")}
 
-    def make(database: Database, **native: Any) -> C:
+    def make(database: AnyDatabase, **native: Any) -> C:
         made = kind.__new__(kind)
         vars(made).update(kept, _database=database, **native)
         return made
     return make
+
+
+# ------------------------------------------------------------------------------------------------ sections
+
+
+class Section(Results[T]):
+    """The elements with one key, live: empty while there are none, and there again when there are."""
+
+    key: Any
+
+
+class Sections(Sequence[Section[T]], Generic[T]):
+    """The sections of a collection, live. Made by `sectioned()`."""
+
+    def __init__(self, collection: Collection[T], by: SectionKey, first_letter: bool) -> None:
+        self._collection, self._by, self._first_letter = collection, by, first_letter
+        if callable(by):
+            if first_letter:
+                raise errors.InvalidArgumentError("a function gives the whole key; first_letter is for key paths")
+            self._native = NativeSections.by_function(collection._coll, _key_function(collection, by))
+        else:
+            self._native = NativeSections.by_path(collection._coll, by, first_letter)
+
+    def __len__(self) -> int:
+        return self._native.count()
+
+    @overload
+    def __getitem__(self, index: int) -> Section[T]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Section[T]]: ...
+    def __getitem__(self, index: Union[int, slice]) -> Union[Section[T], list[Section[T]]]:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self)))]
+        position = index.__index__()
+        if position < 0:
+            position += len(self)
+        if position < 0:
+            raise errors.OutOfBoundsError(f"section {index} is out of range")
+        base = self._collection
+        section: Section[T] = Section(base._database, self._native.get(position), base._type, base._enum)
+        section.key = self._key(position)
+        return section
+
+    def __iter__(self) -> Iterator[Section[T]]:
+        return iter([self[position] for position in range(len(self))])
+
+    def _key(self, position: int) -> Any:
+        return self._native.key(position, self._collection._database._object)
+
+    @property
+    def keys(self) -> list[Any]:
+        """In the order of the sections."""
+        return [self._key(position) for position in range(len(self))]
+
+    def find(self, key: Any) -> Optional[Section[T]]:
+        """The section with that key, None if there is none."""
+        position = self._native.find(key)
+        return None if position is None else self[position]
+
+    def place(self, position: int) -> tuple[int, int]:
+        """Where the element of the collection at a position is: its section, and its index in that."""
+        return self._native.locate(position)
+
+    def freeze(self) -> Sections[T]:
+        """As they are now, for ever and for every thread; within a write as they were before that."""
+        return Sections(self._collection.freeze(), self._by, self._first_letter)
+
+    # -------------------------------------------------------------------------------------------- observing
+
+    def observe(
+        self, callback: Callable[[SectionChanges], None], *, key: Any = ..., paths: Optional[Sequence[str]] = None
+    ) -> Observation:
+        """Calls back with each change, first with the initial state, for as long as the result is kept. With `key`,
+        of the section with that key alone, whether or not there is one now."""
+        return Observation(self._token(lambda native: callback(SectionChanges(native)), key, checked_paths(paths)))
+
+    def changes(
+        self, timeout: Optional[float] = None, *, key: Any = ..., paths: Optional[Sequence[str]] = None
+    ) -> ChangeStream[SectionChanges]:
+        """The changes one after the other, the initial state first; see Collection.changes()."""
+        checked = checked_paths(paths)
+        return ChangeStream(
+            self._collection._database, lambda: self._token(None, key, checked), SectionChanges, timeout)
+
+    def _token(self, callback: Optional[Callable[[NativeChanges], None]], key: Any, paths: Optional[list[str]]) -> Any:
+        if key is ...:
+            return self._native.observe(callback, paths)
+        return self._native.observe_one(key, callback, paths)
+
+
+def _key_function(collection: Collection[T], by: Callable[[T], Any]) -> Callable[[int], Any]:
+    """Gives the key of the element at a position. The library keeps it, so it keeps no database: whoever asks for keys
+    has one."""
+    home, there, coll = weakref.ref(collection._database), remake(collection), collection._coll
+
+    def key(index: int) -> Any:
+        database = home()
+        if database is None:
+            raise errors.ClosedError("the database of these sections is gone")
+        return by(there(database, _coll=coll)[index])
+    return key

@@ -10,16 +10,18 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import Any, Optional, Union
 
 from . import errors
-from ._atomic import atomically
+from ._atomic import atomically, needs_others
 from ._convert import (
     BINARY, BOOL, DECIMAL, DECODERS, DOUBLE, EPOCH, FLOAT, IN_PLACE, INT, INVERSE, LINK, MIXED, OBJECT_ID,
-    PLACE_DECODERS, STRING, TIMESTAMP, UUID, Values,
+    HOLDING, PLACE_DECODERS, STRING, TIMESTAMP, UUID, Values,
 )
 from ._members import checked_member
-from ._realm import INDEXED, NULLABLE, PRIMARY_KEY, WIDTHS, ClassSpec, PropertyInfo, PropertySpec, Realm, Schema
+from ._protocols import AnyDatabase
+from ._realm import PropertyInfo, Realm, prop_array
+from ._schema import INDEXED, NULLABLE, PRIMARY_KEY, WIDTHS, ClassSpec, PropertySpec, Schema
 from .backlinks import Backlinks
 from .fields import INTS, LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, named
 from .lists import List
@@ -27,9 +29,6 @@ from .maps import Map
 from .model import EmbeddedModel, Model
 from .objectid import ObjectId
 from .sets import Set
-
-if TYPE_CHECKING:
-    from .database import Database
 
 
 def declared_schema(
@@ -106,23 +105,71 @@ def made_class(name: str, properties: Iterable[PropertyInfo], embedded: bool = F
 class Bound:
     """A property in one database."""
 
-    __slots__ = ("info", "declared", "read")
+    __slots__ = ("info", "declared", "type", "members", "props", "is_plain", "may_hold", "read")
 
     def __init__(self, info: PropertyInfo, declared: Declared, row: Row) -> None:
         self.info, self.declared = info, declared
+        #: This one property, as the library takes several.
+        self.props = prop_array([info.id])
+        self.type, self.members, self.is_plain = declared.type, declared.enum, declared.is_plain
+        #: Whether its values are or hold objects.
+        self.may_hold = declared.type in HOLDING
         #: From key to value; None for a collection.
         self.read: Optional[Callable[[int], Any]] = None
-        if declared.is_plain:
+        if self.is_plain:
             decoders = PLACE_DECODERS if declared.type == MIXED else DECODERS
-            self.read = row.realm.row_reader(row.class_id, info.id, row.database._object, decoders)
+            self.read = row.realm.row_reader(row.class_id, self.props, row.database._object, decoders)
+
+
+class NewRow:
+    """What an object that is stored by one call of the library consists of."""
+
+    __slots__ = ("names", "bounds", "props", "holding", "collections")
+
+    def __init__(self, properties: dict[str, Bound]) -> None:
+        plain = [(name, bound) for name, bound in properties.items() if bound.is_plain]
+        self.names = [name for name, _ in plain]
+        self.bounds = [bound for _, bound in plain]
+        self.props = prop_array([bound.info.id for bound in self.bounds])
+        #: Positions in `names` of the properties whose values are or hold objects.
+        self.holding = [position for position, bound in enumerate(self.bounds) if bound.may_hold]
+        self.collections = [
+            name for name, bound in properties.items() if bound.declared.is_stored and not bound.is_plain]
+
+    def values(self, instance: Model) -> Optional[list[Any]]:
+        """One for each of `names`; None if storing the object takes more than one call."""
+        kept = instance._values
+        for name in self.collections:
+            value = kept.get(name)
+            # Whatever else there may be, arrays of NumPy for one, is looked at where it is assigned.
+            if value is not None and (type(value) not in (list, set, dict) or value):
+                return None
+        values = [kept.get(name) for name in self.names]
+        for position in self.holding:
+            if needs_others(values[position]):
+                return None
+        return values
+
+    def columns(self, instances: Sequence[Model]) -> Optional[dict[str, list[Any]]]:
+        """The values of several objects by property; None if storing one takes more than one call."""
+        for name in self.collections:
+            if any(instance._values[name] for instance in instances):
+                return None
+        columns = {name: [instance._values[name] for instance in instances] for name in self.names}
+        for position in self.holding:
+            if needs_others(columns[self.names[position]]):
+                return None
+        return columns
+
+
 
 
 class Row:
     """The rows of one class in one database."""
 
-    __slots__ = ("database", "realm", "model", "class_id", "properties", "primary_key", "identity")
+    __slots__ = ("database", "realm", "model", "class_id", "properties", "primary_key", "identity", "_new")
 
-    def __init__(self, database: Database, model: type[Model], class_id: int, infos: Sequence[PropertyInfo]) -> None:
+    def __init__(self, database: AnyDatabase, model: type[Model], class_id: int, infos: Sequence[PropertyInfo]) -> None:
         self.database, self.realm, self.model, self.class_id = database, database._realm, model, class_id
         self.properties: dict[str, Bound] = {}
         self.primary_key: Optional[str] = None
@@ -133,6 +180,12 @@ class Row:
                 if declared.field.primary_key:
                     self.primary_key = name
         self.identity = (database._identity, class_id)
+        self._new: Optional[NewRow] = None
+
+    def new(self) -> NewRow:
+        if self._new is None:
+            self._new = NewRow(self.properties)
+        return self._new
 
     def bound(self, name: str) -> Bound:
         try:
@@ -152,10 +205,15 @@ class Row:
 
     def encoded(self, bounds: Sequence[Bound], values: Sequence[Any]) -> Values:
         """One value for each of these properties."""
-        encoded = Values()
+        encoded, encode = Values(), self.database._encode
         for bound, value in zip(bounds, values):
             try:
-                self.database._encode(encoded, checked_member(bound.declared.enum, value), bound.declared.type)
+                if bound.members is not None:
+                    value = checked_member(bound.members, value)
+                if bound.may_hold:
+                    encode(encoded, value, bound.type)
+                else:
+                    encoded.add(value, bound.type)
             except errors.Error as error:
                 raise self.named(error, bound.info.name)
         return encoded
@@ -171,38 +229,36 @@ class Row:
                 value = bound.read(key)
                 if value is IN_PLACE:
                     return database._nested(self.realm.row_coll(self.class_id, key, bound.info.id))
-                return value if bound.declared.enum is None else member(bound.declared, value)
+                return value if bound.members is None else member(bound.declared, value)
             coll = self.realm.row_coll(self.class_id, key, bound.info.id)
         except errors.ObjectDeletedError:
             raise self._deleted() from None
         return collection(database, coll, bound.declared)
 
     def set(self, instance: Model, name: str, value: Any) -> None:
-        bound = self.bound(name)
-        self.database._check_task()
+        bound = self.properties.get(name) or self.bound(name)
+        database = self.database
+        database._check_task()
         key = instance._live_key()
+        if bound.is_plain:
+            if not bound.may_hold or not needs_others(value):
+                self.realm.row_set(self.class_id, key, bound.props, self.encoded((bound,), (value,)))
+            elif isinstance(value, EmbeddedModel) and value._row is None:
+                database._embed(value, lambda: self.realm.row_embed(self.class_id, key, bound.info.id))
+            else:
+                with atomically(database):
+                    self.realm.row_set(self.class_id, key, bound.props, self.encoded((bound,), (value,)))
+            return
         if bound.declared.type == INVERSE:
             raise AttributeError(f"{self.model.__name__}.{name} is computed and cannot be assigned")
-        if not bound.declared.is_plain:
-            coll = self.realm.row_coll(self.class_id, key, bound.info.id)
-            with atomically(self.database):
-                collection(self.database, coll, bound.declared).assign(value)
-            return
-        if isinstance(value, EmbeddedModel) and value._row is None:
-            self.database._embed(value, lambda: self.realm.row_embed(self.class_id, key, bound.info.id))
-            return
-        if bound.declared.type not in (LINK, MIXED):
-            self.realm.row_set(self.class_id, key, [bound.info.id], self.encoded([bound], [value]))
-            return
-        with atomically(self.database):
-            self.realm.row_set(self.class_id, key, [bound.info.id], self.encoded([bound], [value]))
+        collection(database, self.realm.row_coll(self.class_id, key, bound.info.id), bound.declared).assign(value)
 
     def _deleted(self) -> errors.Error:
         return errors.ObjectDeletedError(
             f"this {self.model.__name__} has been deleted", class_name=self.model.__name__)
 
 
-def collection(database: Database, coll: Any, declared: Declared) -> Any:
+def collection(database: AnyDatabase, coll: Any, declared: Declared) -> Any:
     """What stands for a collection property."""
     if declared.type == INVERSE:
         return Backlinks(database, coll)
@@ -224,7 +280,7 @@ def member(declared: Declared, value: Any) -> Optional[enum.Enum]:
             f"{value!r:.60} is no {declared.enum.__name__}", property_name=declared.name) from None
 
 
-def rows_of(database: Database, realm: Realm, classes: Optional[Sequence[type[Model]]]) -> dict[int, Row]:
+def rows_of(database: AnyDatabase, realm: Realm, classes: Optional[Sequence[type[Model]]]) -> dict[int, Row]:
     """Rows by class id, for the classes given or, without, for all that are stored."""
     rows: dict[int, Row] = {}
     if classes is not None:

@@ -6,7 +6,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
 from . import _coll
-from ._atomic import atomic, atomic_objects
+from ._atomic import atomic_objects, atomically
+from .model import Model
 from .results import Collection, InPlace, plain
 
 T = TypeVar("T")
@@ -29,15 +30,20 @@ class Set(InPlace[T], MutableSet[T]):
         self._coll.set_insert(self._encode([value]))
 
     def discard(self, value: T) -> None:
-        self._database._check_task()
-        self._coll.set_remove(self._database._encoded([value], [self._type]))
+        self._discarded(value)
 
     def remove(self, value: T) -> None:
-        self._database._check_task()
-        if not self._coll.set_remove(self._database._encoded([value], [self._type])):
+        if not self._discarded(value):
             raise KeyError(value)
 
-    @atomic
+    def _discarded(self, value: T) -> bool:
+        """Whether it was there."""
+        self._database._check_task()
+        if isinstance(value, Model) and value._row is None:
+            # What is in no database is in no set, and does not get into one by this.
+            return False
+        return self._coll.set_remove(self._database._encoded([value], self._type))
+
     def pop(self) -> T:
         """Removes the lowest element and gives it."""
         if not len(self):
@@ -50,17 +56,25 @@ class Set(InPlace[T], MutableSet[T]):
         self._database._check_task()
         self._coll.clear()
 
-    @atomic
     def update(self, *others: Iterable[T]) -> int:
         """Adds the elements of the others and tells how many were new."""
-        return sum(self._coll.set_insert_many(self._encode(other)) for other in others)
+        if len(others) == 1:
+            return self._insert(others[0])
+        with atomically(self._database):
+            return sum(self._insert(other) for other in others)
 
-    @atomic
+    @atomic_objects
+    def _insert(self, values: Iterable[T]) -> int:
+        return self._coll.set_insert_many(self._encode(values))
+
+    @atomic_objects
     def assign(self, values: Iterable[T], *, only_differences: bool = False) -> None:
         """Replaces the elements. Those that stay are left alone in any case."""
         self._coll.assign(self._encode(values))
 
     # -------------------------------------------------------------------------------------------- algebra
+
+    # To type checkers, these should give what the operators without = give, which are Python sets.
 
     def _combined(self, other: Any, operation: int) -> Any:
         self._database._check_task()
@@ -69,27 +83,24 @@ class Set(InPlace[T], MutableSet[T]):
             return self
         return None
 
-    @atomic
-    def __ior__(self, other: Any) -> Any:
+    def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
         if self._combined(other, _coll.UNION) is None:
             self.update(other)
         return self
 
-    @atomic
-    def __iand__(self, other: Any) -> Any:
+    def __iand__(self, other: Any) -> Any:  # type: ignore[misc]
         if self._combined(other, _coll.INTERSECT) is None:
             self.assign(set(self) & set(other))
         return self
 
-    @atomic
-    def __isub__(self, other: Any) -> Any:
+    def __isub__(self, other: Any) -> Any:  # type: ignore[misc]
         if self._combined(other, _coll.SUBTRACT) is None:
-            for value in other:
-                self.discard(value)
+            with atomically(self._database):
+                for value in other:
+                    self.discard(value)
         return self
 
-    @atomic
-    def __ixor__(self, other: Any) -> Any:
+    def __ixor__(self, other: Any) -> Any:  # type: ignore[misc]
         if self._combined(other, _coll.DIFFER) is None:
             self.assign(set(self) ^ set(other))
         return self

@@ -7,13 +7,11 @@ import sys
 import time
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 from . import errors
-
-if TYPE_CHECKING:
-    from .database import Database
-    from .notifications import Observation
+from ._protocols import AnyDatabase
+from .notifications import Observation
 
 #: How long one call into the library may wait, so that Ctrl-C is heard in between.
 SLICE_MS = 500
@@ -22,7 +20,7 @@ SLICE_MS = 500
 class Write:
     """One write: `with db.write():`. The block is committed at its end, or cancelled when it raises."""
 
-    def __init__(self, database: Database, timeout: Optional[float], skipping: Iterable[Observation] = ()) -> None:
+    def __init__(self, database: AnyDatabase, timeout: Optional[float], skipping: Iterable[Observation] = ()) -> None:
         self._database, self._timeout = database, timeout
         self._skipping = [observation._token for observation in skipping]
         self.is_open = False
@@ -111,7 +109,10 @@ class Write:
 
 
 def current_task() -> Any:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None
+    """The task that runs, None outside of event loops; there, asyncio.current_task() would raise, which costs more than
+    what asks."""
+    loop = _running_loop()
+    return None if loop is None else asyncio.current_task(loop)
+
+
+_running_loop = asyncio._get_running_loop

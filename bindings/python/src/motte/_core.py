@@ -1,0 +1,189 @@
+"""The part of a Database that lists, maps, results and objects depend on: rows by class, and values on their way in and
+out. `_protocols.py` says what it is to them.
+"""
+from __future__ import annotations
+
+import abc
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Optional, Union
+
+from . import errors, loose, query
+from ._atomic import SINGLE
+from ._coll import MAP, Coll
+from ._convert import HOLDING, MIXED, Link, Values
+from ._protocols import AnyModel, AnyWrite
+from ._queue import Queue
+from ._realm import Realm
+from .delivery import Delivery
+from .lists import List
+from .maps import Map
+from .model import Model, is_loose_embedded, maker, stored
+from .results import Collection
+from .schema import Row, made_class, rows_of
+from .write import current_task
+
+
+class Core(abc.ABC):
+    """An open database."""
+
+    def __init__(self, realm: Realm, queue: Optional[Queue], classes: Optional[Sequence[type[Model]]],
+                 is_frozen: bool) -> None:
+        self._realm, self._delivery = realm, Delivery(queue)
+        self._closed = False
+        self._write: Optional[AnyWrite] = None
+        #: Objects that the call under way has stored, and the values they had; see _atomic.py.
+        self._stored: Optional[list[tuple[Any, dict[str, Any]]]] = None
+        self._frozen: Optional[weakref.ref[Any]] = None
+        info = realm.info()
+        self._path = info.path
+        self._identity = (info.path, info.version if is_frozen else None)
+        self._rows = rows_of(self, realm, classes)
+        self._by_model: dict[Any, Row] = {row.model: row for row in self._rows.values()}
+
+    @property
+    def closed(self) -> bool:
+        """Whether close() was called."""
+        return self._closed
+
+    @property
+    def in_write(self) -> bool:
+        """Whether a write is open here."""
+        return self._realm.in_write()
+
+    @abc.abstractmethod
+    def freeze(self) -> Core:
+        """The database as it is now."""
+
+    # -------------------------------------------------------------------------------------------- classes
+
+    def _row(self, class_id: int) -> Row:
+        """The row of a class, also of one that open() was not told of."""
+        row = self._rows.get(class_id)
+        if row is None:
+            infos = self._realm.properties(class_id)
+            about = self._realm.class_info(class_id)
+            row = Row(self, made_class(about.name, infos, about.embedded), class_id, infos)
+            self._rows[class_id] = self._by_model[row.model] = row
+        return row
+
+    def _row_of(self, model: Union[type[AnyModel], str]) -> Row:
+        if isinstance(model, str):
+            model = self.model(model)
+        row = self._by_model.get(model)
+        if row is None:
+            self._realm.check()
+            name = getattr(model, "__name__", repr(model))
+            raise errors.UnknownClassError(
+                f"{name} is not among the classes this database was opened with: {', '.join(self._names())}",
+                class_name=name)
+        return row
+
+    def _names(self) -> list[str]:
+        return [row.model.__name__ for row in self._rows.values()]
+
+    def model(self, name: str) -> type[Model]:
+        """The model class of a name: the one passed to open(), or one made from what is stored."""
+        for row in self._rows.values():
+            if row.model.__name__ == name:
+                return row.model
+        class_id = self._realm.class_find(name)
+        if class_id is None:
+            raise errors.UnknownClassError(f"the database has no class {name}", class_name=name)
+        return self._row(class_id).model
+
+    # -------------------------------------------------------------------------------------------- objects
+
+    def _object(self, class_id: int, key: int) -> Any:
+        row = self._rows.get(class_id)
+        if row is None:
+            row = self._row(class_id)
+        return stored(row.model, row, key, self._write)
+
+    def _maker(self, class_id: int) -> Callable[[int], Any]:
+        """_object() for many of one class, now."""
+        return maker(self._row(class_id), self._write)
+
+    def _nested(self, coll: Coll) -> Any:
+        """A list or map inside a mixed value, in place."""
+        return Map(self, coll) if coll.info().kind == MAP else List(self, coll, MIXED)
+
+    def _link(self, instance: Any) -> Link:
+        if not isinstance(instance, Model):
+            raise errors.WrongTypeError(f"an object of a model class is wanted, not {instance!r:.60}")
+        row = instance._row
+        if is_loose_embedded(instance):
+            raise errors.InvalidArgumentError(
+                f"{type(instance).__name__} is embedded: properties, lists and dicts declared for it hold it, mixed "
+                "values do not", class_name=type(instance).__name__)
+        if row is None:
+            raise errors.InvalidArgumentError(
+                f"this {type(instance).__name__} is in no database yet; add it first",
+                class_name=type(instance).__name__)
+        if row.database is not self and row.identity[0][0] != self._path:
+            raise errors.InvalidArgumentError(
+                f"this {type(instance).__name__} belongs to {row.database!r}", class_name=type(instance).__name__)
+        return Link(row.class_id, instance._live_key())
+
+    def _key_of(self, value: Any) -> int:
+        if isinstance(value, Model):
+            return self._link(value).key
+        try:
+            return int(value.__index__())
+        except AttributeError:
+            raise errors.WrongTypeError(f"an object or its key is wanted, not {value!r:.60}") from None
+
+    # -------------------------------------------------------------------------------------------- values
+
+    def _plain(self, value: Any) -> Any:
+        """A value as _convert takes it: objects are links, also in lists and dicts of mixed values."""
+        if isinstance(value, Model):
+            return self._link(value)
+        if isinstance(value, (list, tuple, Collection)) and not isinstance(value, Link):
+            return [self._plain(each) for each in value]
+        if isinstance(value, Mapping):
+            return {key: self._plain(each) for key, each in value.items()}
+        return value
+
+    def _encoded(self, values: Sequence[Any], type_: Optional[int] = None) -> Values:
+        """`type_` is that of the property or the elements, None in queries."""
+        encoded = Values()
+        if type_ is None or type_ in HOLDING:
+            for value in values:
+                self._encode(encoded, value, type_)
+        else:
+            for value in values:
+                encoded.add(value, type_)
+        return encoded
+
+    def _encode(self, encoded: Values, value: Any, type_: Optional[int]) -> None:
+        """Adds a value that may be or hold objects, which are stored if they are not."""
+        if type(value) not in SINGLE:
+            for each in loose.models_in(value):
+                if each._row is None:
+                    self._add_loose([each])
+            value = self._plain(value)
+        encoded.add(value, type_)
+
+    def _arguments(self, values: Sequence[Any]) -> Values:
+        """The arguments of a query: several values are a list, for IN and BETWEEN, and a shape is its text."""
+        given = [query.argument(value) for value in values]
+        for instance in loose.models_in(given):
+            # Asking about an object does not store it.
+            self._link(instance)
+        return self._encoded(given)
+
+    # -------------------------------------------------------------------------------------------- changes
+
+    def _check_task(self) -> None:
+        """A write belongs to the task that opened it."""
+        write = self._write
+        if write is not None and write._task is not current_task():
+            raise errors.AlreadyInWriteError(
+                "another task has a write open on this database; do not await inside `with db.write():`")
+
+    def _add_loose(self, instances: Iterable[Any], policy: str = "error") -> None:
+        loose.add_loose(self, instances, policy)
+
+    def _embed(self, instance: Any, place: Callable[[], int]) -> None:
+        loose.embed(self, instance, place)

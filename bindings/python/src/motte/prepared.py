@@ -1,0 +1,49 @@
+"""Queries that are compiled once."""
+from __future__ import annotations
+
+from typing import Any, Generic, Optional, TypeVar
+
+from ._coll import Query
+from ._protocols import AnyDatabase
+from .model import Model
+from .results import Results
+
+M = TypeVar("M", bound=Model)
+
+
+class PreparedQuery(Generic[M]):
+    """Query text compiled once, to be run often with other arguments. See `Database.query()`."""
+
+    def __init__(self, database: AnyDatabase, native: Query, model: type[M]) -> None:
+        self._database, self._native, self._model = database, native, model
+
+    @property
+    def argument_count(self) -> int:
+        return self._native.argument_count()
+
+    def bind(self, *arguments: Any) -> PreparedQuery[M]:
+        """Sets $0, $1, ...; results that were made before keep theirs."""
+        for position, argument in enumerate(arguments):
+            self._native.bind(position, self._database._arguments([argument]))
+        return self
+
+    def count(self) -> int:
+        return self._native.count()
+
+    def first(self) -> Optional[M]:
+        found = self._native.first()
+        return None if found is None else self._database._object(*found)
+
+    def run(self) -> Results[M]:
+        """Live results, computed when first looked at."""
+        return Results(self._database, self._native.run())
+
+    def explain(self) -> str:
+        """How it would be evaluated, in one line."""
+        return self._native.explain()
+
+    def __str__(self) -> str:
+        return self._native.describe()
+
+    def __repr__(self) -> str:
+        return f"<PreparedQuery {self._model.__name__}: {self}>"
