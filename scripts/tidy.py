@@ -135,6 +135,33 @@ def imports_match_the_floor_table():
 
 
 @check
+def invariants_have_names_of_their_own():
+    """Each is stated once, in a comment (`T1  ...`, `table-1  ...`) or where it is required (`"rows-1: ..."`), and what
+    names one names one that is stated."""
+    name = r"(?:[A-Z]\d{1,2}|[a-z]+-\d{1,2})"
+    stated, named = {}, []
+    for path in tracked(".swift"):
+        if path.relative_to(ROOT).parts[0] != "Sources":
+            continue
+        for number, line in enumerate(text_of(path).splitlines(), 1):
+            found = re.match(rf"\s*///   ({name})  \S", line) or re.search(rf'"({name}): ', line) \
+                or re.match(r"/// Invariant ([A-Z]\d): ", line)
+            if found:
+                if found[1] in stated:
+                    report(path, number, f"the invariant {found[1]} is stated at {stated[found[1]]} already, take "
+                           "the next number or another prefix")
+                stated[found[1]] = f"{path.relative_to(ROOT)}:{number}"
+            elif path.relative_to(ROOT).parts[1] in {"Storage", "Pages"}:
+                named += [(path, number, one) for one in re.findall(rf'\(({name})\)["\s]*\)?$|, "({name})"\)', line)]
+    for path, number, one in named:
+        one = one[0] or one[1]
+        if one not in stated:
+            report(path, number, f"there is no invariant {one}, state it where its structure is described")
+    if len(stated) < 30:
+        report("scripts/tidy.py", 1, "hardly any invariants were found, has their form changed?")
+
+
+@check
 def package_has_no_unsafe_flags():
     for number, code, _, _ in swift_code(ROOT / "Package.swift"):
         if "unsafeFlags" in code:

@@ -10,6 +10,8 @@ package struct ObjectType: Sendable {
     package let tableKey: TableKey?
     /// Objects of the class belong to one parent each and live and die with it.
     package let isEmbedded: Bool
+    /// Apart from those that properties have by themselves.
+    package let indexes: [IndexDeclaration]
     /// The first property marked as the primary key; validation refuses a second.
     package let primaryKey: Property?
 
@@ -17,11 +19,15 @@ package struct ObjectType: Sendable {
     /// Column keys ascend from 1 with few gaps, so a plain array; -1 where there is no such column.
     private let indexByColumn: [Int]
 
-    package init(name: String, properties: [Property], tableKey: TableKey? = nil, isEmbedded: Bool = false) {
+    package init(
+        name: String, properties: [Property], tableKey: TableKey? = nil, isEmbedded: Bool = false,
+        indexes: [IndexDeclaration] = []
+    ) {
         self.name = name
         self.properties = properties
         self.tableKey = tableKey
         self.isEmbedded = isEmbedded
+        self.indexes = indexes
         primaryKey = properties.first { $0.isPrimaryKey }
         var byName: [NameKey: Int] = [:]
         var byColumn: [Int] = []

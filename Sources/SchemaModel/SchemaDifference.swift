@@ -16,6 +16,11 @@ package struct SchemaDifference: Sendable {
         package let propertyName: String
     }
 
+    package struct ClassIndex: Sendable {
+        package let className: String
+        package let index: IndexDeclaration
+    }
+
     package struct ChangedProperty: Sendable {
         package let className: String
         package let stored: Property
@@ -55,6 +60,9 @@ package struct SchemaDifference: Sendable {
     package private(set) var changedProperties: [ChangedProperty] = []
     /// Stored indexes that are not declared; a migration drops them, opening alone does not.
     package private(set) var droppedIndexes: [PropertyName] = []
+    /// The same of indexes that are declared with a class.
+    package private(set) var addedClassIndexes: [ClassIndex] = []
+    package private(set) var droppedClassIndexes: [ClassIndex] = []
     /// Classes that become embedded, or ordinary again.
     package private(set) var embeddingChanges: [EmbeddingChange] = []
     package private(set) var conflicts: [String] = []
@@ -76,7 +84,7 @@ package struct SchemaDifference: Sendable {
     /// Whether the stored schema has to be written anew.
     package var changesSchema: Bool {
         !addedTypes.isEmpty || !addedProperties.isEmpty || !addedIndexes.isEmpty || !replacedInverses.isEmpty
-            || !widthChanges.isEmpty
+            || !widthChanges.isEmpty || !addedClassIndexes.isEmpty
     }
 
     /// What a migration has to settle; where `fixesProperties`, also properties that come or go.
@@ -122,6 +130,12 @@ package struct SchemaDifference: Sendable {
                 comingAndGoing.append("\(declared.name).\(property.name) is in the file and not declared")
             }
             undeclaredProperties.append(PropertyName(className: declared.name, propertyName: property.name))
+        }
+        for index in declared.indexes where !stored.indexes.contains(where: { $0.declaresSame(as: index) }) {
+            addedClassIndexes.append(ClassIndex(className: declared.name, index: index))
+        }
+        for index in stored.indexes where !declared.indexes.contains(where: { $0.declaresSame(as: index) }) {
+            droppedClassIndexes.append(ClassIndex(className: declared.name, index: index))
         }
     }
 

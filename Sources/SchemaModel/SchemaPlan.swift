@@ -52,6 +52,7 @@ extension SchemaDifference {
                 + ($0.property.isPrimaryKey ? ", the primary key" : "")
         }
         lines += addedIndexes.map { "\($0.className).\($0.propertyName) gets an index" }
+        lines += addedClassIndexes.map { "\($0.className) gets the \($0.index.text)" }
         lines += widthChanges.map {
             "\($0.className).\($0.propertyName) takes ints of \($0.to.bits) bits instead of \($0.from.bits)"
         }
@@ -71,6 +72,7 @@ extension SchemaDifference {
         lines += changedProperties.flatMap(self.lines)
         lines += undeclaredProperties.map { "\($0.className).\($0.propertyName) is removed with its values" }
         lines += droppedIndexes.map { "\($0.className).\($0.propertyName) loses its index" }
+        lines += droppedClassIndexes.map { "\($0.className) loses the \($0.index.text)" }
         lines += undeclaredTypes.map { name in
             deleting.contains { $0.hasSameBytes(as: name) }
                 ? "class \(name) is removed with its objects" : "class \(name) is not declared and stays"

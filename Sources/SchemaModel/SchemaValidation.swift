@@ -16,6 +16,8 @@ package struct SchemaValidation {
     /// Limits of the file format.
     package static let classNameBytes = 57
     package static let propertyNameBytes = 63
+    package static let indexKindBytes = 63
+    package static let indexParameterBytes = 4_096
 
     let schema: Schema
 
@@ -29,6 +31,7 @@ package struct SchemaValidation {
             try checkHasProperty(type)
             try checkOnePrimaryKey(type)
             for property in type.properties { try check(property, of: type) }
+            try checkIndexes(type)
         }
     }
 
@@ -201,6 +204,38 @@ package struct SchemaValidation {
                 type, property,
                 "has type \(property.type.name); bool, int, string, timestamp, objectId, uuid and mixed can be indexed")
         }
+    }
+
+    /// What is the same for all kinds; the rest is up to the kind.
+    private func checkIndexes(_ type: ObjectType) throws(DatabaseError) {
+        for (position, index) in type.indexes.enumerated() {
+            guard !index.properties.isEmpty else {
+                throw broken(type, index, "names no property; name those whose values it is to hold")
+            }
+            for name in index.properties {
+                let property = try type.requiredProperty(named: name)
+                guard property.isStored else {
+                    throw broken(type, property, "is an inverse and cannot be in an index")
+                }
+            }
+            guard Set(index.properties.map { NameKey($0) }).count == index.properties.count else {
+                throw broken(type, index, "names a property twice")
+            }
+            guard index.kind.utf8.count <= Self.indexKindBytes, !index.kind.isEmpty else {
+                throw broken(
+                    type, index, "has a kind whose name is empty or has more than \(Self.indexKindBytes) bytes")
+            }
+            guard index.parameters.count <= Self.indexParameterBytes else {
+                throw broken(type, index, "has more than \(Self.indexParameterBytes) bytes of parameters")
+            }
+            guard !type.indexes[..<position].contains(where: { $0.declaresSame(as: index) }) else {
+                throw broken(type, index, "is declared twice")
+            }
+        }
+    }
+
+    private func broken(_ type: ObjectType, _ index: IndexDeclaration, _ rule: String) -> DatabaseError {
+        DatabaseError(.schemaInvalid, "the \(index.text) of \(type.name) \(rule)", className: type.name)
     }
 
     private func broken(_ type: ObjectType, _ property: Property, _ rule: String) -> DatabaseError {

@@ -120,9 +120,9 @@ package final class Database: Sendable {
         // From each record: what came in one commit and went in the next has been in the index nevertheless.
         for part in summary.records.flatMap(\.tables) {
             guard let stored = catalog.table(part.table) else { return nil }
-            for column in stored.columns where part.mayChangeIndex(of: column.key) {
-                if let index = column.index { touched.indexes.insert(index) }
-                if let index = column.linkIndex { touched.indexes.insert(index) }
+            for index in catalog.indexes(of: stored.key)
+            where index.columns.contains(where: { part.mayChangeIndex(of: $0.key) }) {
+                touched.indexes.insert(index.key)
             }
         }
         return touched
@@ -147,18 +147,21 @@ package final class Database: Sendable {
     /// With `maximumLiveVersions`, it refuses to add to more versions than that.
     package func beginWrite(
         on snapshot: Snapshot, timeoutMilliseconds: Int64 = -1, maximumLiveVersions: Int? = nil,
-        as holder: WriteHolder? = nil
+        as holder: WriteHolder? = nil, changesSchema: Bool = false
     ) throws(DatabaseError) -> WriteTransaction {
-        let lock = try lockForWriting(on: snapshot, timeoutMilliseconds, maximumLiveVersions, holder)
+        let lock = try lockForWriting(
+            on: snapshot, timeoutMilliseconds, maximumLiveVersions, holder, changesSchema: changesSchema)
         return WriteTransaction(base: snapshot, database: self, by: .own(lock))
     }
 
     private func lockForWriting(
-        on snapshot: Snapshot, _ timeoutMilliseconds: Int64, _ maximumLiveVersions: Int?, _ holder: WriteHolder?
+        on snapshot: Snapshot, _ timeoutMilliseconds: Int64, _ maximumLiveVersions: Int?, _ holder: WriteHolder?,
+        changesSchema: Bool = false
     ) throws(DatabaseError) -> WriteLock {
         let lock = try pages.lockForWriting(timeoutMilliseconds: timeoutMilliseconds, as: holder)
         do throws(DatabaseError) {
             _ = try advance(snapshot)
+            if !changesSchema { try snapshot.catalog.requireKnownIndexes() }
             if let maximumLiveVersions { try checkLiveVersions(maximumLiveVersions) }
             return lock
         } catch {
@@ -205,27 +208,5 @@ extension Catalog {
     static func changedIn(_ record: UnsafeRawBufferPointer) -> UInt64? {
         guard record.count >= 24 else { return nil }
         return UInt64(littleEndian: record.loadUnaligned(fromByteOffset: 16, as: UInt64.self))
-    }
-}
-
-extension WriteTransaction {
-    /// Enters every live row of a column into its index.
-    func buildIndex(_ table: TableKey, _ column: ColumnKey) throws(DatabaseError) {
-        let view = try self.table(table)
-        let slot = try view.layout.slot(column)
-        guard let index = view.layout.columns[slot].index else { return }
-        let delta = delta(index)
-        for cluster in 0 ..< view.clusterCount {
-            let rows = try view.cluster(cluster)
-            guard rows.liveCount > 0 else { continue }
-            let chunk = try view.chunk(slot: slot, cluster)
-            for row in 0 ..< rows.rowCount {
-                if let live = rows.liveWords, live[row >> 6] & (1 << UInt64(row & 63)) == 0 { continue }
-                delta.add(
-                    IndexValue(chunk.view(row), of: view.layout.columns[slot].type),
-                    ObjectKey(rows.firstKey + Int64(row)))
-            }
-        }
-        noteChange()
     }
 }

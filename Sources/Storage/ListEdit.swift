@@ -41,8 +41,8 @@ struct ListEdit {
         }
     }
 
-    /// Whether the links of its elements are in an index.
-    var isIndexed: Bool { column.index != nil || column.linkIndex != nil }
+    /// Whether its elements, or the links in them, are in an index.
+    var isIndexed: Bool { column.index != nil || column.linkIndex != nil || !column.elementIndexes.isEmpty }
 
     private var cell: ChunkBuilder { lists.cell(place.slot) }
 

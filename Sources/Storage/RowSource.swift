@@ -38,6 +38,11 @@ package class RowSource {
         throw DatabaseError(.internal, "a row source without indexes")
     }
 
+    /// What an index answers as of here.
+    func answers(of index: TableIndex) throws(DatabaseError) -> any IndexAnswering {
+        throw DatabaseError(.internal, "a row source without indexes")
+    }
+
     /// Whether an index is declared but not built yet, so that look-ups have to scan.
     func isDeferred(_ index: IndexKey) -> Bool { false }
 
@@ -86,6 +91,8 @@ package final class Snapshot: RowSource {
     var reading: ReadingCatalog?
     private var directories = TableSlots<TableDirectory>()
     private var readers: [IndexKey: IndexReader] = [:]
+    /// Of indexes that are declared with a class.
+    private var declaredReaders: [IndexKey: any IndexReading] = [:]
     /// Of the last write on this, for the next one.
     private var handover: Handover?
 
@@ -128,6 +135,33 @@ package final class Snapshot: RowSource {
         IndexView(reader(key))
     }
 
+    func reader(of index: TableIndex) -> any IndexReading {
+        if index.kind is EntryIndexKind { return reader(index.key) }
+        if let reader = declaredReaders[index.key] { return reader }
+        let reader = index.kind.makeReader(of: index, pages: pages)
+        declaredReaders[index.key] = reader
+        return reader
+    }
+
+    override func answers(of index: TableIndex) throws(DatabaseError) -> any IndexAnswering {
+        index.kind.answers(of: index, reader(of: index), pending: nil)
+    }
+
+    /// To a version in which only the indexes named differ.
+    private func advanceReaders(to newer: PageSnapshot, except changed: some Sequence<IndexKey>) {
+        for index in changed {
+            readers[index] = nil
+            declaredReaders[index] = nil
+        }
+        for reader in readers.values { reader.advance(to: newer) }
+        for reader in declaredReaders.values { reader.advance(to: newer) }
+    }
+
+    private func forgetReaders() {
+        readers.removeAll()
+        declaredReaders.removeAll()
+    }
+
     // MARK: Writes on this
 
     /// Whoever takes it has it alone.
@@ -141,8 +175,7 @@ package final class Snapshot: RowSource {
     /// To the version that `write`, which began on this one and left the schema alone, has just made.
     func advance(to newer: PageSnapshot, after write: WriteTransaction) {
         pages = newer
-        for (index, delta) in write.deltas where !delta.isEmpty { readers[index] = nil }
-        for reader in readers.values { reader.advance(to: newer) }
+        advanceReaders(to: newer, except: write.changedIndexes.lazy.map(\.key))
         for directory in directories.all {
             directory.advance(to: newer, after: write.writers[directory.layout.key])
         }
@@ -154,7 +187,7 @@ package final class Snapshot: RowSource {
     func advance(to newer: PageSnapshot, catalog newCatalog: Catalog, touched: TouchedPages?) throws(DatabaseError) {
         if newer.version != handover?.version { handover = nil }
         if newCatalog !== catalog {
-            readers.removeAll()
+            forgetReaders()
             replaceCatalog(newCatalog)
             pages = newer
             directories.removeAll()
@@ -163,10 +196,9 @@ package final class Snapshot: RowSource {
         }
         pages = newer
         if let touched {
-            for index in touched.indexes { readers[index] = nil }
-            for reader in readers.values { reader.advance(to: newer) }
+            advanceReaders(to: newer, except: touched.indexes)
         } else {
-            readers.removeAll()
+            forgetReaders()
         }
         for directory in directories.all {
             let clusters = touched.map { $0.clusters[directory.layout.key] ?? [] }

@@ -53,6 +53,7 @@ extension WriteTransaction {
         let batch = try RowBatch(writer.layout, columns: columns, sources: sources, rowCount: rowCount)
         try batch.check(self)
         try checkPrimaryKeys(batch)
+        try checkIndexes(batch, firstKey: first.rawValue)
         try append(batch, writer)
         addIndexEntries(batch, firstKey: first.rawValue)
         recorder.inserted(table, first: first, count: rowCount)
@@ -128,32 +129,5 @@ extension WriteTransaction {
 
     private func find(_ table: TableKey, _ slot: Int, _ value: ValueView) throws(DatabaseError) -> ObjectKey? {
         try self.table(table).find(slot: slot, equal: value)
-    }
-
-    private func addIndexEntries(_ batch: RowBatch, firstKey: Int64) {
-        for (slot, column) in batch.layout.columns.enumerated() where !column.isList {
-            if let links = column.linkIndex, batch.names(slot) {
-                for row in 0 ..< batch.rowCount {
-                    addLinks(in: batch.value(slot, row), to: links, ObjectKey(firstKey + Int64(row)))
-                }
-            }
-            guard let index = column.index else { continue }
-            let delta = delta(index, isUnique: column.isPrimaryKey)
-            if column.type == .int, let ints = batch.ints(slot) {
-                delta.add(ints: ints, firstKey: ObjectKey(firstKey))
-                continue
-            }
-            let isLink = column.isLink
-            let type = column.type
-            for row in 0 ..< batch.rowCount {
-                let value = batch.value(slot, row)
-                let key = ObjectKey(firstKey + Int64(row))
-                if !isLink {
-                    delta.add(IndexValue(value, of: type), key)
-                } else if !value.isNull {
-                    delta.add(IndexValue.link(to: value.linkValue.key), key)
-                }
-            }
-        }
     }
 }

@@ -15,9 +15,7 @@ extension WriteTransaction {
             if let migration, migration.droppedTables.contains(writer.layout.key) { continue }
             try encode(writer, version, into: &batch)
         }
-        for (index, delta) in deltas where !delta.isEmpty {
-            try IndexMerge.apply(delta, to: index, over: base.pages, into: &batch)
-        }
+        try encodeIndexes(into: &batch)
         try deleteObsoletePages(&batch)
         let recordSize = try HistoryLog.append(recorder, version: version, over: base.pages, into: &batch)
         try HistoryLog.trimIfDue(
@@ -64,7 +62,7 @@ extension WriteTransaction {
         batch.put(PageKeys.tableState(table), valueCount: TableState.encodedSize) { state.write(to: $0, for: table) }
     }
 
-    private func deleteAll(with prefix: [UInt8], from batch: inout PageBatch) throws(DatabaseError) {
+    func deleteAll(with prefix: [UInt8], from batch: inout PageBatch) throws(DatabaseError) {
         let cursor = try base.pages.makeCursor()
         var found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
         while found, cursor.key.starts(with: prefix) {

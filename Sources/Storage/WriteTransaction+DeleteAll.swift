@@ -20,10 +20,7 @@ extension WriteTransaction {
         }
         // The links of the objects themselves go with the indexes that they are kept in; links of other classes are
         // changed object by object, because their observers want to know.
-        for column in view.layout.columns {
-            if let index = column.index { delta(index, isUnique: column.isPrimaryKey).clear() }
-            if let links = column.linkIndex { delta(links).clear() }
-        }
+        clearIndexes(of: view.layout)
         for (origin, column) in view.layout.incoming where origin != table {
             guard let index = column.index else { continue }
             let targets = try self.targets(index)
@@ -83,7 +80,10 @@ extension TableWriter {
         let tail = tailRowCount > 0 ? regularCount : -1
         for cluster in 0 ..< clusterCount {
             let overlay: DirtyCluster
-            if cluster == tail || isOpen(cluster) {
+            // One that rows were appended to in this write is not open any more after going back to a savepoint, and takes
+            // more rows all the same; the file does not have those it has by now.
+            let takesMore = isOpen(cluster) || self.overlay(cluster).map { $0.rowCount < rowsPerCluster } ?? false
+            if cluster == tail || takesMore {
                 overlay = try dirtyCluster(cluster)
                 if overlay.liveCount == 0 { continue }
                 for row in 0 ..< overlay.rowCount where overlay.live?.isLive(row) ?? true {

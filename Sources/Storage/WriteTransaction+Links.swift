@@ -1,5 +1,5 @@
-/// Keeping indexes and backlinks in step with values, and what happens to links when their target is deleted: single
-/// ones become null, lists and sets lose them, maps keep their keys with null, and so do links inside mixed values.
+/// What values may link to, and what happens to links when their target is deleted: single ones become null, lists and
+/// sets lose them, maps keep their keys with null, and so do links inside mixed values.
 import MotteColumns
 import MotteSchemaModel
 import MotteValues
@@ -37,41 +37,6 @@ extension WriteTransaction {
         guard try table(link.table).locate(link.key) != nil else {
             throw DatabaseError(.objectDeleted, "the object to link to has been deleted")
         }
-    }
-
-    // MARK: Indexes
-
-    /// Takes an object's value out of the column's indexes, or puts it in. Elements of collections are indexed only
-    /// for their links.
-    func unindex(_ value: ValueView, _ column: StoredColumn, _ key: ObjectKey) {
-        if let index = column.index {
-            if column.isLink {
-                if !value.isNull { delta(index).remove(IndexValue.link(to: value.linkValue.key), key) }
-            } else {
-                delta(index, isUnique: column.isPrimaryKey).remove(IndexValue(value, of: column.type), key)
-            }
-        }
-        if let links = column.linkIndex {
-            let delta = delta(links)
-            MixedLinks.forEach(value) { delta.remove(IndexValue.mixedLink(to: $0), key) }
-        }
-    }
-
-    func index(_ value: ValueView, _ column: StoredColumn, _ key: ObjectKey) {
-        if let index = column.index {
-            if column.isLink {
-                if !value.isNull { delta(index).add(IndexValue.link(to: value.linkValue.key), key) }
-            } else {
-                delta(index, isUnique: column.isPrimaryKey).add(IndexValue(value, of: column.type), key)
-            }
-        }
-        if let links = column.linkIndex { addLinks(in: value, to: links, key) }
-    }
-
-    func addLinks(in value: ValueView, to index: IndexKey, _ key: ObjectKey) {
-        guard value.kind == .link || value.kind == .list || value.kind == .map else { return }
-        let delta = delta(index)
-        MixedLinks.forEach(value) { delta.add(IndexValue.mixedLink(to: $0), key) }
     }
 
     // MARK: Deletion of a target

@@ -11,6 +11,10 @@ extension WriteTransaction {
         guard let plan = writer.rowPlan(columns), plan.fits(row), try isNewKey(plan, writer.layout.key, row) else {
             return nil
         }
+        for declared in plan.declared {
+            let rows = IndexedRows(row, places: declared.places, of: ObjectKey(writer.state.nextKey))
+            try pending(declared.index)?.writer.check(adding: rows)
+        }
         let cluster = try writer.clusterForAppend()
         guard plan.turn(to: cluster) else { return nil }
         let key = ObjectKey(writer.state.nextKey)
@@ -18,7 +22,10 @@ extension WriteTransaction {
         writer.finishAppend(cluster, rows: 1)
         for field in plan.indexed {
             guard let index = field.index else { continue }
-            delta(index, isUnique: field.isPrimaryKey).add(IndexValue(row[field.source], of: field.type), key)
+            delta(index, field.form).add(IndexValue(row[field.source], of: field.type), key)
+        }
+        for declared in plan.declared {
+            pending(declared.index)?.add(IndexedRows(row, places: declared.places, of: key))
         }
         recorder.inserted(writer.layout.key, key)
         noteChange()
@@ -33,7 +40,7 @@ extension WriteTransaction {
         // Ascending integers are the common case: nothing to look up.
         if field.type == .int, !value.isNull {
             let raw = IndexValue.int(value.intValue).raw
-            if try delta(index, isUnique: true).exceedsAll(raw, in: base.reader(index)) { return true }
+            if try delta(index, field.form).exceedsAll(raw, in: base.reader(index)) { return true }
         }
         return try self.table(table).find(primaryKey: value) == nil
     }

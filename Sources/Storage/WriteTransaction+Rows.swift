@@ -58,7 +58,11 @@ extension WriteTransaction {
         let writer = try writer(view.key)
         // All that can fail comes before the first change.
         let (changed, builder) = try writer.values(slot, place.cluster)
+        let indexed =
+            view.layout.declaredIndexes.isEmpty
+            ? [] : try indexedChanges(view, slot, place, key, old: old, new: new)
         writer.noteCell(slot, place.cluster, place.slot, changed, builder)
+        apply(indexed, key)
         unindex(old, stored, key)
         index(new, stored, key)
         if isWhole, old.kind == .list || old.kind == .map {
@@ -103,9 +107,10 @@ extension WriteTransaction {
 
     /// Takes the object's own entries out of every index, and its long lists out of the file.
     private func dropOutgoing(_ view: TableView, _ key: ObjectKey, _ place: RowLocation) throws(DatabaseError) {
+        if !view.layout.declaredIndexes.isEmpty { try dropFromIndexes(view, key, place) }
         for (slot, column) in view.layout.columns.enumerated() {
             if column.isList {
-                if column.index != nil || column.linkIndex != nil {
+                if column.index != nil || column.linkIndex != nil || !column.elementIndexes.isEmpty {
                     try view.listValues(column.key, key) { chunk, range in
                         for element in range { unindex(chunk.view(element), column, key) }
                     }

@@ -23,6 +23,8 @@ package final class WriteTransaction: RowSource {
     @exclusivity(unchecked) private(set) var writers = TableSlots<TableWriter>()
     @exclusivity(unchecked) private(set) var deltas: [IndexKey: IndexDelta] = [:]
     @exclusivity(unchecked) private var lastDelta: (key: IndexKey, delta: IndexDelta)?
+    /// Of indexes that are declared with a class.
+    var pendingIndexes: [IndexKey: PendingIndex] = [:]
     /// What the write before has left and this one has not taken up.
     private var handover: Handover?
     /// Set while this write migrates the file to another schema.
@@ -74,7 +76,10 @@ package final class WriteTransaction: RowSource {
     }
 
     @inline(__always)
-    func noteChange() { changeCount &+= 1 }
+    func noteChange() {
+        changeCount &+= 1
+        lookAfter()
+    }
 
     private static func noLongValues(
         _ base: Snapshot, _ limit: Int, _ spool: PageSpool, _ handover: Handover?
@@ -129,13 +134,19 @@ package final class WriteTransaction: RowSource {
         return IndexView(delta?.isCleared == true ? nil : base.reader(key), delta)
     }
 
-    /// `isUnique` for primary keys, whose pending entries are found through a hash table.
-    func delta(_ key: IndexKey, isUnique: Bool = false) -> IndexDelta {
+    override func answers(of index: TableIndex) throws(DatabaseError) -> any IndexAnswering {
+        let pending: (any IndexWriting)? = deltas[index.key] ?? pendingIndexes[index.key]?.writer
+        let reader = pending?.isCleared == true ? nil : base.reader(of: index)
+        return index.kind.answers(of: index, reader, pending: pending)
+    }
+
+    /// Of an index that a column has by itself.
+    func delta(_ key: IndexKey, _ form: EntryForm) -> IndexDelta {
         // An index that is not there yet is built from the final rows; changes before that are of no interest.
-        if let migration, migration.deferred.contains(key) { return IndexDelta() }
+        if let migration, migration.deferred.contains(key) { return IndexDelta(key, form, spool: nil, undo: nil) }
         if let lastDelta, lastDelta.key == key { return lastDelta.delta }
         let known = deltas[key]
-        let delta = known ?? IndexDelta(isUnique: isUnique, spool: spool, undo: undo)
+        let delta = known ?? IndexDelta(key, form, spool: spool, undo: undo)
         if known == nil {
             deltas[key] = delta
             delta.freeFrom = handover?.takeFree(key)
@@ -169,7 +180,13 @@ package final class WriteTransaction: RowSource {
     /// nil: of all.
     func forgetIndexChanges(of index: IndexKey? = nil) {
         lastDelta = nil
-        if let index { deltas[index] = nil } else { deltas.removeAll() }
+        if let index {
+            deltas[index] = nil
+            pendingIndexes[index] = nil
+        } else {
+            deltas.removeAll()
+            pendingIndexes.removeAll()
+        }
     }
 
     override func isDeferred(_ index: IndexKey) -> Bool { migration?.deferred.contains(index) ?? false }
@@ -188,6 +205,7 @@ package final class WriteTransaction: RowSource {
             close()
             return version
         }
+        assertInvariants()
         let next = Version(base.version.rawValue + 1)
         let batch = try makeBatch(for: next)
         switch right {
@@ -226,6 +244,7 @@ package final class WriteTransaction: RowSource {
         views.removeAll()
         writers.removeAll()
         deltas.removeAll()
+        pendingIndexes.removeAll()
         handover = nil
         migration = nil
         undo.releaseAll()

@@ -501,6 +501,11 @@ class Reader:
                 columns.append(Column(column, column_name, kind, collection, column_flags, target))
             for _ in range(take("I")):
                 text(), take("I"), text()
+            for _ in range(take("I") if form > 2 else 0):
+                take("I"), text()
+                for _ in range(take("I")):
+                    take("I")
+                at += take("I")
             tables.append(Table(number, name, columns))
         return tables
 

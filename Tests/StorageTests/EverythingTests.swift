@@ -58,6 +58,7 @@ import Testing
             var candidates = Array(model.rows.keys.sorted().shuffled(using: &random).prefix(12))
             for _ in 0 ..< random.below(250) { try model.step(write, &random, &candidates) }
             if round % 8 == 0 { try model.check(write, comment) }
+            if round % 2 == 0 { try write.checkInvariants() }
             if round % 4 == 2 { try model.checkTouched(write, since: before, comment) }
             let roll = random.below(6)
             if roll == 0 {

@@ -135,7 +135,7 @@ import Testing
     @Test(arguments: [1 << 20, 1 << 32, 1 << 46, 1 << 48] as [Int64])
     func aTableHasNoMoreObjectsThanTheFileCanHold(next: Int64) throws {
         try putState(next: next, tail: next)
-        try requireDamage("than the file can hold (T3)", living)
+        try requireDamage("than the file can hold (table-3)", living)
         try putState(next: next)
         try requireDamage("state of table", living)
     }
@@ -154,7 +154,7 @@ import Testing
         let write = try database.beginWrite(on: snapshot)
         try write.delete(table, ObjectKey(0))
         let error = try #require(throws: DatabaseError.self) { try write.delete(table, ObjectKey(1)) }
-        #expect(error.code == .corrupted && error.message.contains("(T1)"))
+        #expect(error.code == .corrupted && error.message.contains("(table-1)"))
     }
 
     @Test(arguments: [1, 9, 11] as [Int64]) func statesThatMiscountAreAProblem(live: Int64) throws {

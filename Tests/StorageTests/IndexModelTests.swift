@@ -51,7 +51,10 @@ import Testing
             let adding = random.pick([95, 70, 50, 10, 0])
             for _ in 0 ..< random.below(random.pick([3, 40, 400])) {
                 model.step(delta, addingPercent: adding, &random)
-                if random.chance(5) { try model.check(view, &random, comment) }
+                if random.chance(5) {
+                    try model.check(view, &random, comment)
+                    try delta.checkInvariants()
+                }
             }
             try model.check(view, &random, comment)
             try store.commit {

@@ -36,6 +36,7 @@ import Testing
                 for _ in 0 ..< random.below(8) {
                     for _ in 0 ..< random.below(30) { try model.step(write, &random, &candidates) }
                     try undone(write, &model, &candidates, &random, depth: 0, comment)
+                    try write.checkInvariants()
                 }
                 let changed = model.touched
                 if random.chance(15) {

@@ -44,7 +44,10 @@ import Testing
             guard let database, let snapshot else { return }
             let write = try database.beginWrite(on: snapshot)
             let before = model
-            for _ in 0 ..< random.below(30) { try model.step(write, &random) }
+            for _ in 0 ..< random.below(30) {
+                try model.step(write, &random)
+                try write.checkInvariants()
+            }
             try model.check(write)
             if random.below(5) == 0 {
                 write.cancel()

@@ -79,7 +79,8 @@ enum DeclaredClasses {
         if let mine = known.primaryKey, let other = view.primaryKey, mine.name != other.name {
             throw differs(view.name, "their primary keys are '\(mine.name)' and '\(other.name)'")
         }
-        return ObjectType(name: known.name, properties: properties, isEmbedded: known.isEmbedded)
+        return ObjectType(
+            name: known.name, properties: properties, isEmbedded: known.isEmbedded, indexes: known.indexes)
     }
 
     private static func differs(_ name: String, _ how: String, _ property: String? = nil) -> DatabaseError {

@@ -11,6 +11,8 @@ struct IndexAccess {
     enum Source {
         case objects([Int64])
         case column(ColumnKey, [Value])
+        /// What an index that is declared with the class answers.
+        case declared(TableIndex, [IndexQuestion])
         /// What its index has between some bounds.
         case ranges(ColumnKey, [ClosedRange<UInt64>])
         /// The objects whose link column points to one of these.
@@ -36,6 +38,8 @@ struct IndexAccess {
             switch self.source {
             case .objects(let objects): keys = objects
             case .column(let column, let values): try IndexChoice.lookUp(view, column, values, into: &keys)
+            case .declared(let index, let questions):
+                for question in questions { try view.keys(index, question, into: &keys) }
             case .ranges(let column, let ranges): try view.indexKeys(column, in: ranges, into: &keys)
             case .backlinks(let step, let targets):
                 let target = try source.table(step.target)
@@ -77,7 +81,8 @@ enum IndexChoice {
         if let range, range.count < best?.access.count ?? .max { return range }
         guard let best else { return nil }
         var rest = parts
-        rest.remove(at: best.index)
+        // Where values only share what the index keeps of them, the rows are looked at.
+        if best.access.isExact { rest.remove(at: best.index) }
         // Without anything left to test a count needs no keys at all, so an index always wins then.
         guard rest.isEmpty || best.access.count <= few || best.access.count * scanAdvantage <= view.liveCount else {
             return nil
@@ -164,6 +169,8 @@ enum IndexChoice {
         var count: Int
         var countIsExact: Bool
         var known: [Int64]?
+        /// False where there may be keys of objects that do not pass.
+        var isExact = true
     }
 
     private static func find(
@@ -176,8 +183,8 @@ enum IndexChoice {
             guard let keys = targets(test), keys.count <= mostTargets else { return nil }
             return try backlinks(.link, column, keys, view, source)
         case .column(let column, let type, let test):
-            guard view.hasIndex(column), let values = test.equalValues(type) else { return nil }
-            return try count(view, column, values)
+            guard let values = test.equalValues(type) else { return nil }
+            return view.hasIndex(column) ? try count(view, column, values) : try declared(view, column, values)
         case .link(let step, let inner, nullPasses: false):
             let target = try source.table(step.target)
             guard let access = try choose(inner, target, source), access.count <= mostTargets,
@@ -222,6 +229,30 @@ enum IndexChoice {
         var count = 0
         for key in keys { count += try target.backlinkCount(origin: step.origin, step.column, ObjectKey(key)) }
         return Found(source: .backlinks(step, keys), count: count, countIsExact: step.kind == .link)
+    }
+
+    /// By an index that is declared with the class and begins with the column.
+    private static func declared(
+        _ view: TableView, _ column: ColumnKey, _ values: [Value]
+    ) throws(DatabaseError) -> Found? {
+        var best: Found?
+        for index in view.usableDeclaredIndexes
+        where index.columns.first?.key == column && index.collection == nil && index.capabilities.contains(.equality) {
+            let questions = values.map { IndexQuestion.equal([$0]) }
+            var found = Found(source: .declared(index, questions), count: 0, countIsExact: true)
+            var isAnswered = true
+            for question in questions {
+                guard let estimate = try view.estimate(index, question) else {
+                    isAnswered = false
+                    break
+                }
+                found.count += estimate.rows
+                found.countIsExact = found.countIsExact && estimate.isCounted && estimate.isExact
+                found.isExact = found.isExact && estimate.isExact
+            }
+            if isAnswered, found.count < best?.count ?? .max { best = found }
+        }
+        return best
     }
 
     private static func count(

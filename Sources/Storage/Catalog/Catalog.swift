@@ -3,10 +3,11 @@
 /// One record (`PageKeys.catalog`) holds it all and is rewritten by a commit that changes the schema. Table, column and
 /// index keys ascend from 1 and are never reused. Values are immutable; a schema change makes a new `Catalog`.
 ///
-///     u32 format (1, 2) | u32 crc32c of what follows | u64 schema version | u64 changed in (commit version)
+///     u32 format (1, 2, 3) | u32 crc32c of what follows | u64 schema version | u64 changed in (commit version)
 ///     u32 next table key | u32 next index key | u32 table count
 ///     table:   u32 key | text name | u32 next column key | u32 flags (1 embedded; not in format 1)
 ///              u32 column count | columns | u32 inverse count | inverses
+///              u32 index count | indexes (`StoredIndex`; not in formats 1 and 2)
 ///     column:  u32 key | text name | u8 type | u8 collection | u8 flags (1 nullable, 2 primary key, 4 indexed,
 ///              8 the keys of the map before it; times 16 the width of ints: 0 64 bits, 1 8, 2 16, 3 32)
 ///              u32 target table (0: none; of mixed values the index of the links in them) | u32 index key (0: none)
@@ -36,10 +37,13 @@ package struct StoredColumn: Sendable {
     /// The keys of a map: a column that users do not see.
     package var isMapKeys = false
 
+    /// Declared indexes of the elements of this collection.
+    package var elementIndexes: [IndexKey] = []
+
     /// Whether a row has a run of elements here: a list, a set, a map's values or its keys.
     package var isList: Bool { collection != .none }
     package var isLink: Bool { type == .link }
-    /// Everything that has to go when the column goes.
+    /// Those that the column has by itself, and that have to go when it goes.
     package var indexes: [IndexKey] { [index, linkIndex].compactMap { $0 } }
 }
 
@@ -59,6 +63,8 @@ package struct StoredTable: Sendable {
     package var columns: [StoredColumn]
     package var inverses: [StoredInverse]
     package var isEmbedded = false
+    /// Those that columns do not have by themselves.
+    package var indexes: [StoredIndex] = []
 
     package var primaryKey: StoredColumn? { columns.first { $0.isPrimaryKey } }
     package func column(_ key: ColumnKey) -> StoredColumn? { columns.first { $0.key == key } }
@@ -76,14 +82,28 @@ package final class Catalog: Sendable {
     package let schema: Schema
     /// Columns of mixed values, which may link to objects of any class.
     package let mixedColumns: [(table: TableKey, column: StoredColumn)]
+    private let tableIndexes: [TableKey: [TableIndex]]
+    private let indexesByKey: [IndexKey: TableIndex]
+    let hasUnknownIndexes: Bool
 
     init(schemaVersion: UInt64, changedIn: UInt64, nextTableKey: UInt32, nextIndexKey: UInt32, tables: [StoredTable]) {
         self.schemaVersion = schemaVersion
         self.changedIn = changedIn
         self.nextTableKey = nextTableKey
         self.nextIndexKey = nextIndexKey
+        let tables = tables.map { $0.indexes.isEmpty ? $0 : $0.withElementIndexes() }
         self.tables = tables
         self.schema = Self.makeSchema(tables)
+        var byTable: [TableKey: [TableIndex]] = [:]
+        var byKey: [IndexKey: TableIndex] = [:]
+        for table in tables {
+            let indexes = table.makeIndexes()
+            byTable[table.key] = indexes
+            for index in indexes { byKey[index.key] = index }
+        }
+        tableIndexes = byTable
+        indexesByKey = byKey
+        hasUnknownIndexes = byKey.values.contains { $0.kind is UnknownIndexKind }
         mixedColumns = tables.flatMap { table in
             table.columns.filter { $0.type == .mixed }.map { (table: table.key, column: $0) }
         }
@@ -97,6 +117,10 @@ package final class Catalog: Sendable {
         if guess >= 0, guess < tables.count, tables[guess].key == key { return tables[guess] }
         return tables.first { $0.key == key }
     }
+
+    /// All of a class, those of its columns first.
+    package func indexes(of table: TableKey) -> [TableIndex] { tableIndexes[table] ?? [] }
+    package func index(_ key: IndexKey) -> TableIndex? { indexesByKey[key] }
 
     package func table(named name: String) -> StoredTable? { tables.first { $0.name == name } }
 
@@ -129,7 +153,8 @@ package final class Catalog: Sendable {
                         origin: inverse.originProperty)
                 }
                 return ObjectType(
-                    name: table.name, properties: properties, tableKey: table.key, isEmbedded: table.isEmbedded)
+                    name: table.name, properties: properties, tableKey: table.key, isEmbedded: table.isEmbedded,
+                    indexes: table.indexes.map { table.declaration(of: $0) })
             })
     }
 }
@@ -137,7 +162,7 @@ package final class Catalog: Sendable {
 // MARK: - Bytes
 
 extension Catalog {
-    private static let format: UInt32 = 2
+    private static let format: UInt32 = 3
     /// Keys of tables and indexes of a sound file stay far below; the next one always fits.
     static let keyLimit: UInt32 = 1 << 30
 
@@ -182,6 +207,8 @@ extension Catalog {
             body.write(inverse.originTable.rawValue)
             body.write(text: inverse.originProperty)
         }
+        body.write(UInt32(table.indexes.count))
+        for index in table.indexes { index.write(to: &body) }
     }
 
     static func decode(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) -> Catalog {
@@ -250,9 +277,12 @@ extension Catalog {
             inverses.append(
                 StoredInverse(name: inverseName, originTable: TableKey(origin), originProperty: try reader.readText()))
         }
+        let indexCount: UInt32 = format < 3 ? 0 : try reader.read()
+        var indexes: [StoredIndex] = []
+        for _ in 0 ..< indexCount { indexes.append(try StoredIndex(&reader, of: name, columns)) }
         return StoredTable(
             key: TableKey(key), name: name, nextColumnKey: nextColumnKey, columns: columns, inverses: inverses,
-            isEmbedded: flags & 1 != 0)
+            isEmbedded: flags & 1 != 0, indexes: indexes)
     }
 
     private static func readColumn(_ reader: inout ByteReader, table: String) throws(DatabaseError) -> StoredColumn {

@@ -11,8 +11,8 @@ struct CatalogChanges {
     let catalog: Catalog
     /// Tables whose layout differs from before.
     let touched: Set<TableKey>
-    /// Columns that exist with rows and have just got an index.
-    let indexesToBuild: [(table: TableKey, column: ColumnKey)]
+    /// New ones, of classes that may have rows.
+    let indexesToBuild: [(table: TableKey, index: IndexKey)]
 
     /// nil where the file already has all that is declared.
     static func applying(
@@ -24,7 +24,7 @@ struct CatalogChanges {
         let newVersion = schemaVersion ?? stored.schemaVersion
         guard difference.changesSchema || newVersion != stored.schemaVersion else { return nil }
         var builder = CatalogBuilder(stored)
-        try builder.apply(difference)
+        try builder.apply(difference, declared)
         return builder.finish(schemaVersion: newVersion)
     }
 }
@@ -34,7 +34,7 @@ struct CatalogBuilder {
     var nextTableKey: UInt32
     var nextIndexKey: UInt32
     var touched: Set<TableKey> = []
-    var indexesToBuild: [(table: TableKey, column: ColumnKey)] = []
+    var indexesToBuild: [(table: TableKey, index: IndexKey)] = []
 
     init(_ catalog: Catalog) {
         tables = catalog.tables
@@ -42,7 +42,7 @@ struct CatalogBuilder {
         nextIndexKey = catalog.nextIndexKey
     }
 
-    mutating func apply(_ difference: SchemaDifference) throws(DatabaseError) {
+    mutating func apply(_ difference: SchemaDifference, _ declared: Schema) throws(DatabaseError) {
         // All new tables get their keys before any column names one as its target.
         for type in difference.addedTypes {
             addTable(TableKey(nextTableKey), for: type)
@@ -58,6 +58,13 @@ struct CatalogBuilder {
             try add(replaced.property, to: replaced.className)
         }
         for name in difference.addedIndexes { try addIndex(name.propertyName, of: name.className) }
+        for type in difference.addedTypes {
+            for index in type.indexes { try add(index, to: type) }
+        }
+        for added in difference.addedClassIndexes {
+            guard let type = declared[added.className] else { continue }
+            try add(added.index, to: type)
+        }
         try setWidths(difference.widthChanges)
     }
 
@@ -118,7 +125,7 @@ struct CatalogBuilder {
                     key: keys, name: property.name + ".@keys", type: .string, collection: .list, isNullable: false,
                     isPrimaryKey: false, isIndexed: false, target: nil, index: nil, kind: .string, isMapKeys: true))
         }
-        if index != nil, property.type != .link { indexesToBuild.append((tables[position].key, column)) }
+        if let index, property.type != .link { indexesToBuild.append((tables[position].key, index)) }
         // The target's incoming links have changed as well.
         if let target { touched.insert(target) }
     }
@@ -127,9 +134,29 @@ struct CatalogBuilder {
         let position = try position(of: className)
         guard let slot = tables[position].columns.firstIndex(where: { $0.name == propertyName }) else { return }
         tables[position].columns[slot].isIndexed = true
-        if tables[position].columns[slot].index == nil { tables[position].columns[slot].index = takeIndexKey() }
+        let index = tables[position].columns[slot].index ?? takeIndexKey()
+        tables[position].columns[slot].index = index
         touched.insert(tables[position].key)
-        indexesToBuild.append((tables[position].key, tables[position].columns[slot].key))
+        indexesToBuild.append((tables[position].key, index))
+    }
+
+    /// An index that is declared with the class. All of the class's columns are there.
+    mutating func add(_ index: IndexDeclaration, to type: ObjectType) throws(DatabaseError) {
+        try IndexKinds.check(index, of: type)
+        let position = try position(of: type.name)
+        var columns: [ColumnKey] = []
+        for name in index.properties {
+            guard let column = tables[position].columns.first(where: { $0.name.hasSameBytes(as: name) }) else {
+                throw DatabaseError(
+                    .unknownProperty, "\(type.name) has no property '\(name)' for an index", className: type.name)
+            }
+            columns.append(column.key)
+        }
+        let key = takeIndexKey()
+        tables[position].indexes.append(
+            StoredIndex(key: key, kind: index.kind, columns: columns, parameters: index.parameters))
+        touched.insert(tables[position].key)
+        indexesToBuild.append((tables[position].key, key))
     }
 
     mutating func takeIndexKey() -> IndexKey {

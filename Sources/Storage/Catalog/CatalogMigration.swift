@@ -11,8 +11,8 @@ import MotteValues
 struct CatalogMigration {
     let catalog: Catalog
     let plan: SchemaPlan
-    /// Value indexes that are not there yet: built from the rows when those are final.
-    let indexesToBuild: [(table: TableKey, column: ColumnKey)]
+    /// Indexes that are not there yet: built from the rows when those are final.
+    let indexesToBuild: [(table: TableKey, index: IndexKey)]
     /// Columns whose values have to be distinct from now on.
     let newPrimaryKeys: [(table: TableKey, column: ColumnKey)]
     /// Columns that have become optional: rows older than the column keep its former default.
@@ -50,13 +50,16 @@ struct CatalogMigration {
         }
         try work.apply(difference, to: &builder)
         work.arrange(declared, in: &builder)
+        try work.arrangeIndexes(declared, in: &builder)
         work.dropStrayInverses(in: &builder)
         let plan = SchemaPlan(
             action: .migrate, storedVersion: stored.schemaVersion, declaredVersion: schemaVersion,
             lines: renames.lines() + difference.additionLines() + difference.migrationLines(deleting: doomed))
         return CatalogMigration(
             catalog: builder.finish(schemaVersion: schemaVersion).catalog, plan: plan,
-            indexesToBuild: builder.indexesToBuild.filter { work.isCurrent($0, in: builder) },
+            indexesToBuild: builder.indexesToBuild.filter { entry in
+                builder.tables.contains { $0.key == entry.table && $0.hasIndex(entry.index) }
+            },
             newPrimaryKeys: work.newPrimaryKeys, relaxed: work.relaxed,
             becomingEmbedded: work.becomingEmbedded, deletedLate: hasMixed ? doomed : [], obsoletePages: work.obsolete,
             shortened: work.shortened)
@@ -115,6 +118,7 @@ private struct MigrationWork {
         guard let position = builder.tables.firstIndex(where: { $0.name.hasSameBytes(as: name) }) else { return }
         let gone = builder.tables[position]
         for column in gone.columns { forget(column, of: gone.key) }
+        for index in gone.indexes { obsolete += IndexSpace.everything(of: index.key) }
         obsolete += PageKeys.everything(of: gone.key)
         builder.tables.remove(at: position)
         for other in builder.tables.indices {
@@ -128,7 +132,10 @@ private struct MigrationWork {
         // A map goes with its keys.
         let gone = builder.tables[position].columns.filter { $0.key == column.key || $0.key == column.keyColumn }
         builder.tables[position].columns.removeAll { $0.key == column.key || $0.key == column.keyColumn }
-        for column in gone { forget(column, of: builder.tables[position].key) }
+        for column in gone {
+            forget(column, of: builder.tables[position].key)
+            drop(at: position, in: &builder) { $0.columns.contains(column.key) }
+        }
         shortened.insert(builder.tables[position].key)
     }
 
@@ -136,6 +143,31 @@ private struct MigrationWork {
     private mutating func forget(_ column: StoredColumn, of table: TableKey) {
         obsolete += PageKeys.everything(of: table, column)
         for index in column.indexes { obsolete += IndexSpace.everything(of: index) }
+    }
+
+    /// Indexes that are declared with a class.
+    private mutating func drop(
+        at position: Int, in builder: inout CatalogBuilder, where isGone: (StoredIndex) -> Bool
+    ) {
+        for index in builder.tables[position].indexes where isGone(index) {
+            obsolete += IndexSpace.everything(of: index.key)
+        }
+        builder.tables[position].indexes.removeAll(where: isGone)
+    }
+
+    /// Those that are no longer declared go; those that are come, be it because their columns have been replaced.
+    mutating func arrangeIndexes(_ declared: Schema, in builder: inout CatalogBuilder) throws(DatabaseError) {
+        for type in declared.objectTypes {
+            let position = try builder.position(of: type.name)
+            let table = builder.tables[position]
+            drop(at: position, in: &builder) { index in
+                !type.indexes.contains { $0.declaresSame(as: table.declaration(of: index)) }
+            }
+            for index in type.indexes
+            where !table.indexes.contains(where: { table.declaration(of: $0).declaresSame(as: index) }) {
+                try builder.add(index, to: type)
+            }
+        }
     }
 
     /// Inverses of properties that went or link elsewhere now. Those of declared classes have been seen to already.
@@ -254,8 +286,9 @@ private struct MigrationWork {
         guard !column.isLink else { return }
         let wantsIndex = column.isPrimaryKey || column.isIndexed
         if wantsIndex, column.index == nil {
-            builder.tables[position].columns[slot].index = builder.takeIndexKey()
-            builder.indexesToBuild.append((table, column.key))
+            let index = builder.takeIndexKey()
+            builder.tables[position].columns[slot].index = index
+            builder.indexesToBuild.append((table, index))
         } else if !wantsIndex, let index = column.index {
             builder.tables[position].columns[slot].index = nil
             obsolete += IndexSpace.everything(of: index)
@@ -286,9 +319,5 @@ private struct MigrationWork {
                 [column] + keys.filter { $0.key == column.keyColumn }
             }
         }
-    }
-
-    func isCurrent(_ entry: (table: TableKey, column: ColumnKey), in builder: CatalogBuilder) -> Bool {
-        builder.tables.first { $0.key == entry.table }?.column(entry.column)?.index != nil
     }
 }

@@ -83,8 +83,9 @@ extension Database {
     ) throws(DatabaseError) -> SchemaPlan {
         let foreseen = try snapshot.plan(request)
         guard foreseen.action != .nothing else { return foreseen }
+        // A migration may be what drops an index of a kind that is not known.
         let write = try beginWrite(
-            on: snapshot, timeoutMilliseconds: request.timeoutMilliseconds, as: .callingThread)
+            on: snapshot, timeoutMilliseconds: request.timeoutMilliseconds, as: .callingThread, changesSchema: true)
         do throws(DatabaseError) {
             // Another process may have done it in the meantime.
             let plan = try snapshot.plan(request)
@@ -117,13 +118,15 @@ extension WriteTransaction {
                 request.declared, schemaVersion: plan.declaredVersion, to: base.catalog)
         else { return install(base.catalog, touching: []) }
         install(changes.catalog, touching: changes.touched)
-        for (table, column) in changes.indexesToBuild { try buildIndex(table, column) }
+        try changes.catalog.requireKnownIndexes()
+        for (_, index) in changes.indexesToBuild { try buildIndex(index) }
     }
 
     fileprivate func migrate(_ request: SchemaRequest, _ plan: SchemaPlan) throws(DatabaseError) -> SchemaPlan {
         let migration = try SchemaMigration(
             self, declared: request.declared, schemaVersion: plan.declaredVersion, renames: request.renames,
             deleting: request.deletedTypes, progress: request.progress)
+        try catalog.requireKnownIndexes()
         try request.step?(migration)
         try requireOpen()
         try migration.finish()
@@ -136,9 +139,7 @@ extension WriteTransaction {
         let state = SchemaMigration.State()
         for table in base.catalog.tables {
             state.obsoletePages += PageKeys.everything(of: table.key)
-            for column in table.columns {
-                for index in column.indexes { state.obsoletePages += IndexSpace.everything(of: index) }
-            }
+            for index in table.indexKeys { state.obsoletePages += IndexSpace.everything(of: index) }
         }
         let emptied = Catalog(
             schemaVersion: plan.declaredVersion, changedIn: 0, nextTableKey: base.catalog.nextTableKey,

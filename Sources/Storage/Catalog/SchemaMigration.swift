@@ -80,9 +80,7 @@ package final class SchemaMigration {
     private func install() throws(DatabaseError) {
         let state = State()
         state.obsoletePages = current.obsoletePages
-        for (table, column) in current.indexesToBuild {
-            if let index = current.catalog.table(table)?.column(column)?.index { state.deferred.insert(index) }
-        }
+        for (_, index) in current.indexesToBuild { state.deferred.insert(index) }
         write.beginMigration(state, current.catalog)
         plan = current.plan
         for (table, column) in current.relaxed { try keepFormerDefaults(table, column) }
@@ -202,10 +200,9 @@ package final class SchemaMigration {
         for (table, _) in current.indexesToBuild { total += try write.table(table).liveCount }
         var done = 0
         try progress?(MigrationProgress(phase: .indexes, done: 0, total: total))
-        for (table, column) in current.indexesToBuild {
-            guard let index = write.catalog.table(table)?.column(column)?.index else { continue }
+        for (table, index) in current.indexesToBuild {
             state.deferred.remove(index)
-            try write.buildIndex(table, column)
+            try write.buildIndex(index)
             done += try write.table(table).liveCount
             try progress?(MigrationProgress(phase: .indexes, done: done, total: total))
         }

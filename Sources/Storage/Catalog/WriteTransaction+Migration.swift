@@ -33,17 +33,26 @@ extension WriteTransaction {
         var tables = catalog.tables
         for gone in tables where dropped.contains(gone.key) {
             migration.obsoletePages += PageKeys.everything(of: gone.key)
-            for column in gone.columns { forgetIndex(of: column, migration) }
+            for index in gone.indexKeys { forget(index, migration) }
         }
         tables.removeAll { dropped.contains($0.key) }
         for position in tables.indices {
             let table = tables[position].key
+            let before = tables[position].columns
             tables[position].columns.removeAll { column in
                 guard let target = column.target, dropped.contains(target) else { return false }
                 migration.obsoletePages += PageKeys.everything(of: table, column)
                 migration.droppedColumns.append(SchemaMigration.ColumnPlace(table: table, column: column.key))
-                forgetIndex(of: column, migration)
+                for index in column.indexes { forget(index, migration) }
                 return true
+            }
+            if tables[position].columns.count < before.count {
+                let left = Set(tables[position].columns.map(\.key))
+                tables[position].indexes.removeAll { index in
+                    guard !index.columns.allSatisfy(left.contains) else { return false }
+                    forget(index.key, migration)
+                    return true
+                }
             }
             tables[position].inverses.removeAll { dropped.contains($0.originTable) }
         }
@@ -53,11 +62,9 @@ extension WriteTransaction {
                 nextIndexKey: catalog.nextIndexKey, tables: tables))
     }
 
-    private func forgetIndex(of column: StoredColumn, _ migration: SchemaMigration.State) {
-        for index in column.indexes {
-            migration.obsoletePages += IndexSpace.everything(of: index)
-            forgetIndexChanges(of: index)
-        }
+    private func forget(_ index: IndexKey, _ migration: SchemaMigration.State) {
+        migration.obsoletePages += IndexSpace.everything(of: index)
+        forgetIndexChanges(of: index)
     }
 
     /// Deletes pages by what their keys begin with. Comes after everything else of the commit, because a column that
@@ -93,7 +100,7 @@ extension WriteTransaction {
         guard catalog.table(table)?.column(column)?.isPrimaryKey == true else { return }
         let view = try self.table(table)
         let slot = try view.layout.slot(column)
-        var entries: [(order: IndexOrder, key: Int64)] = []
+        var entries: [(order: EntryOrder, key: Int64)] = []
         entries.reserveCapacity(view.liveCount)
         for cluster in 0 ..< view.clusterCount {
             let rows = try view.cluster(cluster)
@@ -102,7 +109,7 @@ extension WriteTransaction {
             for key in rows.liveKeys {
                 entries.append(
                     (
-                        IndexOrder(
+                        EntryOrder(
                             IndexValue(chunk.view(Int(key - rows.firstKey)), of: view.layout.columns[slot].type)), key
                     ))
             }
@@ -133,7 +140,7 @@ extension WriteTransaction {
 }
 
 /// Nulls last, then by the index's bits.
-private struct IndexOrder: Comparable {
+private struct EntryOrder: Comparable {
     let isNull: Bool
     let raw: UInt64
 
@@ -142,7 +149,7 @@ private struct IndexOrder: Comparable {
         raw = value.raw
     }
 
-    static func < (left: IndexOrder, right: IndexOrder) -> Bool {
+    static func < (left: EntryOrder, right: EntryOrder) -> Bool {
         left.isNull == right.isNull ? left.raw < right.raw : right.isNull
     }
 }

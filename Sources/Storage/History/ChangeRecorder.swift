@@ -139,6 +139,12 @@ package final class ChangeRecorder {
         return found
     }
 
+    func checkInvariants() throws(DatabaseError) {
+        try Invariant.require(
+            Set(tables.map(\.key)).count == tables.count, "record-1: a change record has each class once")
+        for table in tables { try table.checkInvariants() }
+    }
+
     /// The record. `previous` is the checksum of the record before it, 0 if there is none.
     package func encode(
         version: Version, previous: UInt32, wallTimeNanoseconds: Int64, origin: ChangeOrigin

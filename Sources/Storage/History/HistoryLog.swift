@@ -1,9 +1,9 @@
 /// The change log in the file: one record per commit, appended with it, read as ranges of versions, trimmed in batches.
 ///
 /// Invariants:
-///   H1  a commit of version v writes the record of v
-///   H2  each record names the checksum of the one before it, as long as that one is there
-///   H3  records are missing only at the old end, so a range is there if its first record is
+///   log-1  a commit of version v writes the record of v
+///   log-2  each record names the checksum of the one before it, as long as that one is there
+///   log-3  records are missing only at the old end, so a range is there if its first record is
 ///
 /// The writing half belongs to whoever holds the file's write lock; the reading half is functions of a snapshot.
 #if canImport(Glibc)
@@ -82,7 +82,8 @@ package enum HistoryLog {
         while found, ChangeRecordFormat.version(of: cursor.key) == wanted {
             let record = try ChangeRecord(decoding: cursor.value.bytes, version: wanted)
             if let last = records.last, last.checksum != record.previous {
-                throw .corrupted("the change record of version \(wanted.rawValue) does not follow the one before (H2)")
+                throw .corrupted(
+                    "the change record of version \(wanted.rawValue) does not follow the one before (log-2)")
             }
             records.append(record)
             if wanted == to { return records }

@@ -66,6 +66,18 @@ final class RecordedTable {
         return made
     }
 
+    func checkInvariants() throws(DatabaseError) {
+        for (runs, what) in [(inserted, "inserted"), (deletedRuns, "deleted")] {
+            try Invariant.require(
+                zip(runs.runs, runs.runs.dropFirst()).allSatisfy { $0.upperBound < $1.lowerBound }
+                    && runs.runs.allSatisfy { !$0.isEmpty },
+                "record-2: runs of \(what) keys ascend and lie apart")
+            try Invariant.require(
+                runs.runs.reduce(0) { $0 + $1.count } == runs.count, "record-3: runs of \(what) keys are counted")
+        }
+        for column in columns { try column.checkInvariants() }
+    }
+
     func write(to sections: inout SectionWriter) {
         var gone = KeyRuns(deleted)
         gone.formUnion(deletedRuns)
@@ -121,6 +133,15 @@ final class RecordedColumn {
         LoggedValue.append(oldValue, longest: policy.longestBefore, to: &images)
         after.append(images.count)
         LoggedValue.append(newValue, longest: policy.longestAfter, to: &images)
+    }
+
+    func checkInvariants() throws(DatabaseError) {
+        try Invariant.require(
+            before.count == after.count && (before.isEmpty || before.count == keys.count),
+            "record-4: each modification of column \(key.rawValue) has its two values, or none has")
+        try Invariant.require(
+            zip(before, after).allSatisfy { $0 <= $1 } && (after.last ?? 0) <= images.count,
+            "record-5: the values of modifications of column \(key.rawValue) lie within what is kept")
     }
 
     /// What the next modification of an object changes here: its last one, or it is a new one.

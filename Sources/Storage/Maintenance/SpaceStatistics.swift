@@ -14,7 +14,17 @@ package struct SpaceStatistics: Sendable {
         package var longListBytes = 0
         package var indexBytes = 0
         package var largeValueBytes = 0
+        /// Each index; together they are `indexBytes`.
+        package var indexes: [IndexStatistics] = []
         package var bytes: Int { chunkBytes + longListBytes + indexBytes + largeValueBytes }
+    }
+
+    package struct IndexStatistics: Sendable {
+        package let index: IndexKey
+        package let kind: String
+        package let properties: [String]
+        package var bytes = 0
+        package var pages = 0
     }
 
     package var classes: [ClassSpace] = []
@@ -51,19 +61,24 @@ extension Database {
         statistics.fileBytes = page.fileBytes
         statistics.freeBytes = page.freeBytes
         var classOfTable: [UInt32: Int] = [:]
-        var classOfIndex: [UInt32: Int] = [:]
+        var placeOfIndex: [UInt32: SpaceStatistics.IndexPlace] = [:]
         for (position, table) in shown.catalog.tables.enumerated() {
             statistics.classes.append(
                 SpaceStatistics.ClassSpace(
                     table: table.key, name: table.name, objects: try shown.table(table.key).liveCount))
             classOfTable[table.key.rawValue] = position
-            for column in table.columns { for index in column.indexes { classOfIndex[index.rawValue] = position } }
+            for (number, index) in shown.catalog.indexes(of: table.key).enumerated() {
+                placeOfIndex[index.key.rawValue] = SpaceStatistics.IndexPlace(inClass: position, index: number)
+                statistics.classes[position].indexes.append(
+                    SpaceStatistics.IndexStatistics(
+                        index: index.key, kind: index.kind.name, properties: index.columns.map(\.name)))
+            }
         }
         let cursor = try shown.pages.makeCursor()
         var found = try FileHeader.key.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
         var done = 0
         while found {
-            statistics.add(cursor.key, cursor.key.count + cursor.value.bytes.count, classOfTable, classOfIndex)
+            statistics.add(cursor.key, cursor.key.count + cursor.value.bytes.count, classOfTable, placeOfIndex)
             done += 1
             if done & 0xFFFF == 0 { try progress?(MaintenanceProgress(done: done, total: max(done, page.entryCount))) }
             found = try cursor.next()
@@ -100,8 +115,14 @@ extension Database {
 }
 
 extension SpaceStatistics {
+    fileprivate struct IndexPlace {
+        let inClass: Int
+        let index: Int
+    }
+
     fileprivate mutating func add(
-        _ key: UnsafeRawBufferPointer, _ bytes: Int, _ classOfTable: [UInt32: Int], _ classOfIndex: [UInt32: Int]
+        _ key: UnsafeRawBufferPointer, _ bytes: Int, _ classOfTable: [UInt32: Int],
+        _ placeOfIndex: [UInt32: IndexPlace]
     ) {
         let number = key.count >= 5 ? key[1 ..< 5].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } : 0
         switch key.first {
@@ -124,9 +145,10 @@ extension SpaceStatistics {
                 otherBytes += bytes
             }
         case KeySpace.indexBlocks:
-            // The top bit marks the blocks of nulls.
-            if let position = classOfIndex[number & 0x7FFF_FFFF] {
-                classes[position].indexBytes += bytes
+            if let place = placeOfIndex[IndexSpace.index(ofNumber: number).rawValue] {
+                classes[place.inClass].indexBytes += bytes
+                classes[place.inClass].indexes[place.index].bytes += bytes
+                classes[place.inClass].indexes[place.index].pages += 1
             } else {
                 otherBytes += bytes
             }

@@ -17,8 +17,8 @@ extension Snapshot {
             }
             for column in table.columns {
                 known += PageKeys.everything(of: table.key, column)
-                for index in column.indexes { known += IndexSpace.everything(of: index) }
             }
+            for index in table.indexKeys { known += IndexSpace.everything(of: index) }
         }
         known.sort { $0.lexicographicallyPrecedes($1) }
         var stray: [(prefix: [UInt8], count: Int)] = []

@@ -3,36 +3,32 @@ import MotteColumns
 import MotteSchemaModel
 import MotteValues
 
-/// What the rows of a column say that its indexes must hold.
+/// What the rows of a column say that the indexes must hold which it has by itself.
 struct RowEntries {
-    private let column: StoredColumn
-    private var values = ColumnEntries()
-    private var links = ColumnEntries()
+    private let values: EntryCheck?
+    private let links: EntryCheck?
+    private let indexes: [(index: IndexKey, rows: EntryCheck, what: String)]
     /// The long values that rows refer to.
     private(set) var longValues: Set<LongTextReference> = []
 
-    init(_ column: StoredColumn) { self.column = column }
+    init(_ column: StoredColumn) {
+        values = column.index.map { _ in EntryCheck(column.entryForm) }
+        links = column.linkIndex.map { _ in EntryCheck(StoredColumn.linkForm) }
+        var indexes: [(IndexKey, EntryCheck, String)] = []
+        if let index = column.index, let values { indexes.append((index, values, "index")) }
+        if let index = column.linkIndex, let links { indexes.append((index, links, "index of links")) }
+        self.indexes = indexes
+    }
 
-    mutating func add(_ value: ValueView, _ key: Int64) {
-        if column.index != nil {
-            if !column.isLink {
-                if column.collection == .none { values.add(IndexValue(value, of: column.type), key) }
-            } else if !value.isNull {
-                values.add(IndexValue.link(to: value.linkValue.key), key)
-            }
-        }
-        if column.linkIndex != nil { MixedLinks.forEach(value) { links.add(IndexValue.mixedLink(to: $0), key) } }
+    func add(_ value: ValueView, _ key: Int64) {
+        values?.add(value, key)
+        links?.add(value, key)
     }
 
     /// False where another row refers to it too.
     mutating func add(_ reference: LongTextReference) -> Bool { longValues.insert(reference).inserted }
 
-    var all: [(index: IndexKey, rows: ColumnEntries, what: String)] {
-        var all: [(IndexKey, ColumnEntries, String)] = []
-        if let index = column.index { all.append((index, values, "index")) }
-        if let index = column.linkIndex { all.append((index, links, "index of links")) }
-        return all
-    }
+    var all: [(index: IndexKey, rows: EntryCheck, what: String)] { indexes }
 }
 
 extension VerificationWalk {

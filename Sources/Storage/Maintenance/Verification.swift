@@ -134,10 +134,10 @@ struct VerificationWalk {
             _ = try walk.source.schema.validated()
             var indexes: Set<IndexKey> = []
             for table in walk.source.catalog.tables {
+                for index in walk.source.catalog.indexes(of: table.key) where !indexes.insert(index.key).inserted {
+                    walk.note("the \(index.text) of \(table.name) has the number of another index")
+                }
                 for column in table.columns {
-                    if let index = column.index, !indexes.insert(index).inserted {
-                        walk.note("\(table.name).\(column.name) shares its index with another property")
-                    }
                     if let target = column.target, walk.source.catalog.table(target) == nil {
                         walk.note("\(table.name).\(column.name) links to a class that is not there")
                     }
@@ -184,7 +184,7 @@ struct VerificationWalk {
             }
             for (index, rows, what) in entries.all {
                 attempt("the \(what) of \(name)") { (walk) throws(DatabaseError) in
-                    try walk.check(index, rows, "\(what) of \(name)")
+                    try walk.finish(rows, walk.source.reader(index), "\(what) of \(name)")
                 }
             }
             attempt(name) { (walk) throws(DatabaseError) in
@@ -194,6 +194,38 @@ struct VerificationWalk {
             step()
             guard stopped == nil else { return }
         }
+        for index in view.layout.declaredIndexes {
+            attempt("the \(index.text) of \(table.name)") { (walk) throws(DatabaseError) in
+                try walk.check(index, view)
+            }
+        }
+    }
+
+    // MARK: Indexes
+
+    /// One that is declared with the class.
+    private mutating func check(_ index: TableIndex, _ view: TableView) throws(DatabaseError) {
+        guard !(index.kind is UnknownIndexKind) else {
+            report.notes.append(
+                "the \(index.text) of \(view.type.name) was not looked at: this release does not know the kind")
+            return
+        }
+        let check = index.kind.makeCheck(of: index)
+        try view.forEachRows(of: index) { check.add($0) }
+        try finish(check, source.reader(of: index), "\(index.text) of \(view.type.name)")
+    }
+
+    private mutating func finish(
+        _ check: any IndexChecking, _ reader: any IndexReading, _ name: String
+    ) throws(DatabaseError) {
+        let findings = try check.finish(reader)
+        report.indexEntries += findings.entries
+        if findings.isOutOfOrder { return note("the \(name) is out of order") }
+        guard findings.missing + findings.surplus > 0 else { return }
+        let key = findings.example.map { ", the first for object \($0)" } ?? ""
+        note(
+            "the \(name) lacks \(findings.missing) entries and has \(findings.surplus) that belong to "
+                + "nothing\(key)")
     }
 
     /// Chunks and long lists of objects that never were, or are no more.

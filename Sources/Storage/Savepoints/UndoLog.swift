@@ -36,6 +36,7 @@ final class UndoLog {
         case indexAddedMany(IndexDelta, ContiguousArray<IndexEntry>)
         case indexRemoved(IndexDelta, IndexEntry, isNull: Bool)
         case indexCleared(IndexDelta, IndexDelta.Image)
+        case index(PendingIndex, mark: Int)
         case recorded(RecordedTable, RecordedTable.Image)
         case recordedValue(RecordedColumn, RecordedColumn.Last)
         case recordedList(RecordedLists, RecordedLists.Last)

@@ -99,6 +99,7 @@ extension WriteTransaction {
         case .indexAddedMany(let delta, let entries): for entry in entries { delta.undoAdding(entry, isNull: false) }
         case .indexRemoved(let delta, let entry, let isNull): delta.undoRemoving(entry, isNull: isNull)
         case .indexCleared(let delta, let image): delta.restore(image)
+        case .index(let pending, let mark): pending.rollBack(to: mark)
         case .recorded(let table, let image): table.restore(image)
         case .recordedValue(let column, let last): column.undo(last)
         case .recordedList(let lists, let last): lists.undo(last)

@@ -18,6 +18,13 @@ final class RowPlan {
         /// An index of values; of links there are none to add while they are null.
         let index: IndexKey?
         let isPrimaryKey: Bool
+        var form: EntryForm { EntryForm(.values(type), isUnique: isPrimaryKey) }
+    }
+
+    /// An index that is declared with the class, and where its values are in the row.
+    struct Declared {
+        let index: TableIndex
+        let places: [Int]
     }
 
     let columns: [ColumnKey]
@@ -26,6 +33,7 @@ final class RowPlan {
     /// Those with an index of values.
     let indexed: [Field]
     let primaryKey: Field?
+    let declared: [Declared]
     private let valueSlots: [Int]
     private let listSlots: [Int]
 
@@ -54,6 +62,13 @@ final class RowPlan {
                     bounds: column.width.range, index: column.isLink ? nil : column.index,
                     isPrimaryKey: column.isPrimaryKey))
         }
+        var declared: [Declared] = []
+        for index in layout.declaredIndexes where index.collection == nil {
+            let places = index.slots.map { sources[$0] }
+            guard places.allSatisfy({ $0 >= 0 }) else { return nil }
+            declared.append(Declared(index: index, places: places))
+        }
+        self.declared = declared
         self.columns = columns
         self.fields = fields
         indexed = fields.filter { $0.index != nil }

@@ -86,6 +86,14 @@ final class TableDirectory {
         return Int(min(Int64(rowsPerCluster), state.tailFirstKey - Int64(cluster) * Int64(rowsPerCluster)))
     }
 
+    /// How many rows the chunks have that have been read, of a column's clusters.
+    func forEachKnownChunk(
+        _ slot: Int, _ body: (_ cluster: Int, _ rows: Int) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        for (cluster, chunk) in columns[slot].enumerated() { if let chunk { try body(cluster, chunk.count) } }
+        for (cluster, chunk) in lists[slot].enumerated() { if let chunk { try body(cluster, chunk.count) } }
+    }
+
     // MARK: Live rows
 
     /// Nothing has ever been deleted.

@@ -9,6 +9,8 @@ package final class TableLayout: Sendable {
     package let primaryKeySlot: Int?
     /// Link columns of any table that point here.
     package let incoming: [(table: TableKey, column: StoredColumn)]
+    /// Apart from those that columns have by themselves.
+    package let declaredIndexes: [TableIndex]
     private let slotsByKey: [Int]
 
     init(_ stored: StoredTable, catalog: Catalog) {
@@ -18,6 +20,8 @@ package final class TableLayout: Sendable {
             ?? ObjectType(name: stored.name, properties: [])
         primaryKeySlot = stored.columns.firstIndex { $0.isPrimaryKey }
         incoming = catalog.incomingLinks(to: stored.key)
+        declaredIndexes =
+            stored.indexes.isEmpty ? [] : catalog.indexes(of: stored.key).filter { !($0.kind is EntryIndexKind) }
         var slots = [Int](repeating: -1, count: Int(stored.nextColumnKey))
         for (slot, column) in stored.columns.enumerated() where Int(column.key.rawValue) < slots.count {
             slots[Int(column.key.rawValue)] = slot

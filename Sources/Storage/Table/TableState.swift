@@ -8,9 +8,9 @@
 ///            36  rows per cluster  u32   of this table; zero: those of the file
 ///
 /// Invariants:
-///   T1  0 <= liveCount <= nextKey
-///   T2  0 <= tailFirstKey <= nextKey
-///   T3  no more clusters than the file has entries, apart from those whose rows may have no bytes of their own
+///   table-1  0 <= liveCount <= nextKey
+///   table-2  0 <= tailFirstKey <= nextKey
+///   table-3  no more clusters than the file has entries, apart from those whose rows may have no bytes of their own
 import CMotteShim
 import MottePages
 import MotteValues
@@ -29,8 +29,8 @@ struct TableState {
 
     /// Writes `encodedSize` bytes.
     func write(to base: UnsafeMutableRawPointer, for table: TableKey) {
-        assert(liveCount >= 0 && liveCount <= nextKey, "T1")
-        assert(tailFirstKey >= 0 && tailFirstKey <= nextKey, "T2")
+        assert(liveCount >= 0 && liveCount <= nextKey, "table-1")
+        assert(tailFirstKey >= 0 && tailFirstKey <= nextKey, "table-2")
         base.storeBytes(of: liveCount.littleEndian, as: Int64.self)
         base.storeBytes(of: nextKey.littleEndian, toByteOffset: 8, as: Int64.self)
         base.storeBytes(of: tailFirstKey.littleEndian, toByteOffset: 16, as: Int64.self)
@@ -68,7 +68,7 @@ struct TableState {
     private static let mostSilentClusters: Int64 = 1 << 16
     private static let mostSilentRows: Int64 = 1 << 26
 
-    /// The highest next key that a table of a file with so many entries can have (T3).
+    /// The highest next key that a table of a file with so many entries can have (table-3).
     static func mostKeys(rowsPerCluster: Int, entries: Int) -> Int64 {
         let rows = Int64(rowsPerCluster)
         // Each other cluster has a chunk or a live bitmap.
@@ -87,7 +87,7 @@ struct TableState {
         }
         guard nextKey > Self.mostSilentClusters else { return }
         guard nextKey <= Self.mostKeys(rowsPerCluster: rows, entries: pages.mostEntryCount) else {
-            throw .corrupted("state of table \(table.rawValue) has more objects than the file can hold (T3)")
+            throw .corrupted("state of table \(table.rawValue) has more objects than the file can hold (table-3)")
         }
     }
 

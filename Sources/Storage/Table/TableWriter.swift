@@ -376,7 +376,7 @@ final class TableWriter {
     /// Marks a row dead. Its values stay until the cluster is rewritten.
     func kill(_ cluster: Int, _ slot: Int) throws(DatabaseError) {
         guard state.liveCount > 0 else {
-            throw .corrupted("state of table \(layout.key.rawValue) counts fewer objects than there are (T1)")
+            throw .corrupted("state of table \(layout.key.rawValue) counts fewer objects than there are (table-1)")
         }
         noteTable()
         let overlay = try dirtyCluster(cluster)

@@ -14,12 +14,19 @@ package enum IndexMerge {
     ) throws(DatabaseError) {
         if delta.isCleared {
             try drop(index, over: pages, into: &batch)
-            try build(&delta.values, .values(index), into: &batch, blockBytes: blockBytes)
-            try build(&delta.nulls, .nulls(index), into: &batch, blockBytes: blockBytes)
-            return
+            return try build(delta, index, into: &batch, blockBytes: blockBytes)
         }
         try apply(&delta.values, to: .values(index), over: pages, into: &batch, blockBytes: blockBytes)
         try apply(&delta.nulls, to: .nulls(index), over: pages, into: &batch, blockBytes: blockBytes)
+    }
+
+    /// For an index none of whose former blocks is left.
+    static func build(
+        _ delta: IndexDelta, _ index: IndexKey, into batch: inout PageBatch,
+        blockBytes: Int = IndexBlockEncoder.defaultBlockBytes
+    ) throws(DatabaseError) {
+        try build(&delta.values, .values(index), into: &batch, blockBytes: blockBytes)
+        try build(&delta.nulls, .nulls(index), into: &batch, blockBytes: blockBytes)
     }
 
     private static func apply(

@@ -1,9 +1,11 @@
-/// The number of an index, and the page keys of its blocks.
+/// The number of an index, and what the page keys of its pages begin with.
+///
+///     0x07 | index u32, big-endian | what its kind makes of the rest, 511 bytes in all
+///
+/// The number with its top bit set is the index's too. Fixed entries have their nulls there: null has no number among
+/// the values, because every 64-bit pattern is some integer. Their blocks have the keys
 ///
 ///     0x07 | index u32 | value u64 | key u64        all big-endian; value and key: lower bound of the block's entries
-///
-/// Null has no number among the values, because every 64-bit pattern is some integer. The entries of null are a second
-/// sequence of blocks whose index number has the top bit set.
 import MotteValues
 
 /// Handed out in order, kept in the catalog and never reused. The top bit stays zero.
@@ -14,7 +16,7 @@ package struct IndexKey: Hashable, Comparable, Sendable {
 }
 
 /// One sorted sequence of blocks: an index's values, or its nulls.
-struct IndexSpace: Hashable {
+package struct IndexSpace: Hashable {
     static let keySpace: UInt8 = 0x07
     static let pageKeySize = 21
     private static let nullBit: UInt32 = 1 << 31
@@ -24,8 +26,11 @@ struct IndexSpace: Hashable {
     static func values(_ index: IndexKey) -> IndexSpace { IndexSpace(number: index.rawValue & ~nullBit) }
     static func nulls(_ index: IndexKey) -> IndexSpace { IndexSpace(number: index.rawValue | nullBit) }
 
-    /// What all keys of an index's blocks begin with.
-    static func everything(of index: IndexKey) -> [[UInt8]] {
+    /// The index that a number in a page key belongs to.
+    static func index(ofNumber number: UInt32) -> IndexKey { IndexKey(number & ~nullBit) }
+
+    /// What all keys of an index's pages begin with, whatever its kind.
+    package static func everything(of index: IndexKey) -> [[UInt8]] {
         [values(index), nulls(index)].map { Array($0.pageKey(IndexEntry(value: 0, key: 0)).prefix(5)) }
     }
 

@@ -42,17 +42,22 @@ package final class IndexDelta {
 
     /// `isUnique` for primary keys: hardly any two entries share a value, and single values are looked up all the time.
     /// Without a spool everything is kept in memory, with one `mostNear` entries or so.
-    package convenience init(isUnique: Bool = false, spool: PageSpool? = nil, mostNear: Int? = nil) {
-        self.init(isUnique: isUnique, spool: spool, mostNear: mostNear, undo: nil)
+    package convenience init(
+        _ index: IndexKey = IndexKey(0), isUnique: Bool = false, spool: PageSpool? = nil, mostNear: Int? = nil
+    ) {
+        self.init(
+            index, EntryForm(.values(.int), isUnique: isUnique), spool: spool, mostNear: mostNear, undo: nil)
     }
 
-    init(isUnique: Bool, spool: PageSpool?, mostNear: Int? = nil, undo: UndoLog?) {
+    init(_ index: IndexKey, _ form: EntryForm, spool: PageSpool?, mostNear: Int? = nil, undo: UndoLog?) {
+        self.index = index
+        self.form = form
         self.undo = undo
-        self.isUnique = isUnique
+        isUnique = form.isUnique
         self.spool = spool
         self.mostNear = mostNear ?? PendingEntries.mostNear
         spaces = .allocate(capacity: 2)
-        spaces.initialize(to: Space(isUnique: isUnique, spool, self.mostNear))
+        spaces.initialize(to: Space(isUnique: form.isUnique, spool, self.mostNear))
         (spaces + 1).initialize(to: Space(isUnique: false, spool, self.mostNear))
     }
 
@@ -65,6 +70,8 @@ package final class IndexDelta {
 
     /// Everything the index held when the write began, and what the write has added so far, is gone.
     package private(set) var isCleared = false
+    private let index: IndexKey
+    private let form: EntryForm
     private let isUnique: Bool
     private let spool: PageSpool?
     private let mostNear: Int
@@ -130,6 +137,45 @@ package final class IndexDelta {
         for int in ints {
             values.added.append(IndexEntry(value: IndexValue.int(int).raw, key: key))
             key &+= 1
+        }
+    }
+}
+
+// MARK: Batches
+
+extension IndexDelta: IndexWriting {
+    package func add(_ rows: IndexedRows) {
+        // Typed loops, so that nothing is decided for each row.
+        switch form.content {
+        case .values(.int):
+            if let (ints, firstKey) = rows.ints(0) { return add(ints: ints, firstKey: firstKey) }
+            rows.forEach { view, key in add(IndexValue(view), key) }
+        case .values(let type): rows.forEach { view, key in add(IndexValue(view, of: type), key) }
+        case .links: rows.forEach { view, key in if !view.isNull { add(IndexValue.link(to: view.linkValue.key), key) } }
+        case .mixedLinks: rows.forEach { view, key in form.forEachEntry(of: view) { add($0, key) } }
+        }
+    }
+
+    package func remove(_ rows: IndexedRows) {
+        rows.forEach { view, key in form.forEachEntry(of: view) { remove($0, key) } }
+    }
+
+    /// Primary keys are looked up before a row is added, with an error that names the object.
+    package func check(adding rows: IndexedRows) throws(DatabaseError) {}
+
+    /// Its entries have notes of their own in the undo log.
+    package var mark: Int { 0 }
+    package func rollBack(to mark: Int) {}
+
+    package func encode(over pages: PageSnapshot, into batch: inout PageBatch) throws(DatabaseError) {
+        if isCleared { return try IndexMerge.build(self, index, into: &batch) }
+        try IndexMerge.apply(self, to: index, over: pages, into: &batch)
+    }
+
+    package func checkInvariants() throws(DatabaseError) {
+        for (space, name) in [(values, "values"), (nulls, "nulls")] {
+            try space.added.checkInvariants("added \(name)")
+            try space.removed.checkInvariants("removed \(name)")
         }
     }
 }

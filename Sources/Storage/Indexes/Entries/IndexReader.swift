@@ -5,7 +5,7 @@
 import MottePages
 import MotteValues
 
-package final class IndexReader {
+package final class IndexReader: IndexReading {
     package let index: IndexKey
     let values: StoredEntries
     let nulls: StoredEntries
@@ -17,7 +17,7 @@ package final class IndexReader {
     }
 
     /// To a version with the same entries.
-    func advance(to pages: PageSnapshot) {
+    package func advance(to pages: PageSnapshot) {
         values.advance(to: pages)
         nulls.advance(to: pages)
     }

@@ -212,6 +212,26 @@ struct PendingEntries {
     }
 }
 
+extension PendingEntries {
+    /// Throws what is wrong; `space` says which entries these are.
+    func checkInvariants(_ space: String) throws(DatabaseError) {
+        for run in runs {
+            try Invariant.require(
+                zip(run, run.dropFirst()).allSatisfy { !($1 < $0) }, "index-1: a settled run of \(space) ascends")
+        }
+        let near = runs.reduce(open.count) { $0 + $1.count }
+        try Invariant.require(
+            far.reduce(near) { $0 + $1.count } == count,
+            "index-2: the runs of \(space) have all entries that were added")
+        try Invariant.require(
+            open.allSatisfy { !(highest < $0) } && runs.allSatisfy { $0.last.map { !(highest < $0) } ?? true },
+            "index-3: no entry of \(space) is above the highest")
+        try Invariant.require(
+            !openIsSorted || zip(open, open.dropFirst()).allSatisfy { !($1 < $0) },
+            "index-4: open entries of \(space) that are said to be sorted ascend")
+    }
+}
+
 /// Open addressing over whole entries, found by their value.
 struct PendingTable {
     /// No object has this key.

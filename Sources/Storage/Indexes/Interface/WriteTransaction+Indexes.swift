@@ -1,0 +1,258 @@
+/// Keeping indexes in step with rows. Those that columns have by themselves take value by value without a call through
+/// an interface; those that are declared with a class take what changed as rows (`IndexWriting`).
+import MotteColumns
+import MottePages
+import MotteSchemaModel
+import MotteValues
+
+/// An index that is declared with a class, as a write has changed it.
+final class PendingIndex {
+    let index: TableIndex
+    let writer: any IndexWriting
+    /// The savepoint that has a mark of this.
+    private var savedAt: UInt64 = 0
+    private let undo: UndoLog
+
+    init(_ index: TableIndex, _ writer: any IndexWriting, _ undo: UndoLog) {
+        self.index = index
+        self.writer = writer
+        self.undo = undo
+    }
+
+    /// Before a change.
+    private func note() {
+        guard undo.isActive, savedAt != undo.serial else { return }
+        undo.append(.index(self, mark: writer.mark))
+        savedAt = undo.serial
+    }
+
+    func add(_ rows: IndexedRows) {
+        note()
+        writer.add(rows)
+    }
+
+    func remove(_ rows: IndexedRows) {
+        note()
+        writer.remove(rows)
+    }
+
+    func clear() {
+        note()
+        writer.clear()
+    }
+
+    func rollBack(to mark: Int) { writer.rollBack(to: mark) }
+}
+
+extension WriteTransaction {
+    /// nil for one that is not there yet: it is built from the final rows.
+    func pending(_ index: TableIndex) -> PendingIndex? {
+        if let known = pendingIndexes[index.key] { return known }
+        guard !isDeferred(index.key) else { return nil }
+        let context = IndexWriteContext(pages: base.pages, spool: spool, undo: undo)
+        let made = PendingIndex(index, index.kind.makeWriter(of: index, in: context), undo)
+        pendingIndexes[index.key] = made
+        return made
+    }
+
+    /// Everything that the commit has to write of indexes.
+    var changedIndexes: [(key: IndexKey, writer: any IndexWriting)] {
+        var changed: [(IndexKey, any IndexWriting)] = []
+        for (key, delta) in deltas where !delta.isEmpty { changed.append((key, delta)) }
+        for (key, pending) in pendingIndexes where !pending.writer.isEmpty { changed.append((key, pending.writer)) }
+        return changed
+    }
+
+    func encodeIndexes(into batch: inout PageBatch) throws(DatabaseError) {
+        for (key, writer) in changedIndexes {
+            if writer.isCleared {
+                for prefix in IndexSpace.everything(of: key) { try deleteAll(with: prefix, from: &batch) }
+            }
+            try writer.encode(over: base.pages, into: &batch)
+        }
+    }
+
+    // MARK: Values, of indexes that columns have by themselves, and of elements
+
+    /// Takes an object's value out of the column's indexes, or puts it in. Elements of collections are indexed for
+    /// their links, and where an index of them is declared.
+    func unindex(_ value: ValueView, _ column: StoredColumn, _ key: ObjectKey) {
+        if let index = column.index {
+            let form = column.entryForm
+            let delta = delta(index, form)
+            form.forEachEntry(of: value) { delta.remove($0, key) }
+        }
+        if let links = column.linkIndex, Self.mayLink(value) {
+            let delta = delta(links, StoredColumn.linkForm)
+            MixedLinks.forEach(value) { delta.remove(IndexValue.mixedLink(to: $0), key) }
+        }
+        for index in column.elementIndexes { pendingElements(index)?.remove(value, key) }
+    }
+
+    func index(_ value: ValueView, _ column: StoredColumn, _ key: ObjectKey) {
+        if let index = column.index {
+            let form = column.entryForm
+            let delta = delta(index, form)
+            form.forEachEntry(of: value) { delta.add($0, key) }
+        }
+        if let links = column.linkIndex, Self.mayLink(value) {
+            let delta = delta(links, StoredColumn.linkForm)
+            MixedLinks.forEach(value) { delta.add(IndexValue.mixedLink(to: $0), key) }
+        }
+        for index in column.elementIndexes { pendingElements(index)?.add(value, key) }
+    }
+
+    @inline(__always)
+    private static func mayLink(_ value: ValueView) -> Bool {
+        value.kind == .link || value.kind == .list || value.kind == .map
+    }
+
+    private func pendingElements(_ index: IndexKey) -> PendingIndex? { catalog.index(index).flatMap(pending) }
+
+    // MARK: Rows
+
+    /// Rows that are in no index yet.
+    func addIndexEntries(_ batch: RowBatch, firstKey: Int64) {
+        for (slot, column) in batch.layout.columns.enumerated() where !column.isList {
+            if let index = column.index, !column.isLink || batch.names(slot) {
+                delta(index, column.entryForm).add(IndexedRows(batch, firstKey: firstKey, slots: [slot]))
+            }
+            if let index = column.linkIndex, batch.names(slot) {
+                delta(index, StoredColumn.linkForm).add(IndexedRows(batch, firstKey: firstKey, slots: [slot]))
+            }
+        }
+        // New rows have no elements.
+        for index in batch.layout.declaredIndexes where index.collection == nil {
+            pending(index)?.add(IndexedRows(batch, firstKey: firstKey, slots: index.slots))
+        }
+    }
+
+    func checkIndexes(_ batch: RowBatch, firstKey: Int64) throws(DatabaseError) {
+        for index in batch.layout.declaredIndexes where index.collection == nil {
+            try pending(index)?.writer.check(adding: IndexedRows(batch, firstKey: firstKey, slots: index.slots))
+        }
+    }
+
+    /// The values of an object in the declared indexes that one of its properties is in, before it changes and after.
+    struct IndexedChange {
+        let pending: PendingIndex
+        let old: [ValueView]
+        let new: [ValueView]
+    }
+
+    /// Throws where the new value must not be there. Nothing has been changed when it does.
+    func indexedChanges(
+        _ view: TableView, _ slot: Int, _ place: RowLocation, _ key: ObjectKey, old: ValueView, new: ValueView
+    ) throws(DatabaseError) -> [IndexedChange] {
+        var changes: [IndexedChange] = []
+        for index in view.layout.declaredIndexes where index.slots.contains(slot) {
+            guard let pending = pending(index) else { continue }
+            var values = try values(of: index, view, place, except: slot)
+            for position in index.slots.indices where index.slots[position] == slot { values[position] = old }
+            let before = values
+            for position in index.slots.indices where index.slots[position] == slot { values[position] = new }
+            try Self.withRow(values, key) { row throws(DatabaseError) in try pending.writer.check(adding: row) }
+            changes.append(IndexedChange(pending: pending, old: before, new: values))
+        }
+        return changes
+    }
+
+    func apply(_ changes: [IndexedChange], _ key: ObjectKey) {
+        for change in changes {
+            Self.withRow(change.old, key) { change.pending.remove($0) }
+            Self.withRow(change.new, key) { change.pending.add($0) }
+        }
+    }
+
+    /// Takes an object that is deleted out of the declared indexes of its single values.
+    func dropFromIndexes(_ view: TableView, _ key: ObjectKey, _ place: RowLocation) throws(DatabaseError) {
+        for index in view.layout.declaredIndexes where index.collection == nil {
+            guard let pending = pending(index) else { continue }
+            let values = try values(of: index, view, place, except: nil)
+            Self.withRow(values, key) { pending.remove($0) }
+        }
+    }
+
+    private func values(
+        of index: TableIndex, _ view: TableView, _ place: RowLocation, except slot: Int?
+    ) throws(DatabaseError) -> [ValueView] {
+        try index.slots.mapFitting { one throws(DatabaseError) in
+            one == slot ? .null : try view.value(slot: one, at: place)
+        }
+    }
+
+    private static func withRow(
+        _ values: [ValueView], _ key: ObjectKey, _ body: (IndexedRows) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        try values.withUnsafeBufferPointer { cells throws(DatabaseError) in
+            guard let start = cells.baseAddress else { return }
+            try body(IndexedRows(start, places: Array(values.indices), of: key))
+        }
+    }
+
+    private static func withRow(_ values: [ValueView], _ key: ObjectKey, _ body: (IndexedRows) -> Void) {
+        values.withUnsafeBufferPointer { cells in
+            guard let start = cells.baseAddress else { return }
+            body(IndexedRows(start, places: Array(values.indices), of: key))
+        }
+    }
+
+    // MARK: Whole indexes
+
+    /// All rows of the class are gone.
+    func clearIndexes(of layout: TableLayout) {
+        for column in layout.columns {
+            if let index = column.index { delta(index, column.entryForm).clear() }
+            if let links = column.linkIndex { delta(links, StoredColumn.linkForm).clear() }
+        }
+        for index in layout.declaredIndexes { pending(index)?.clear() }
+    }
+
+    /// Enters every row of the class into an index that has none of them.
+    func buildIndex(_ key: IndexKey) throws(DatabaseError) {
+        guard let index = catalog.index(key) else { return }
+        let view = try table(index.table)
+        try view.forEachRows(of: index) { rows throws(DatabaseError) in
+            if let column = index.columns.first, column.index == key {
+                self.delta(key, column.entryForm).add(rows)
+            } else if let column = index.columns.first, column.linkIndex == key {
+                self.delta(key, StoredColumn.linkForm).add(rows)
+            } else if let pending = self.pending(index) {
+                if index.collection == nil { try pending.writer.check(adding: rows) }
+                pending.add(rows)
+            }
+        }
+        noteChange()
+    }
+
+    /// Throws away what an index holds, damaged or not, and builds it from the rows.
+    package func rebuildIndex(_ key: IndexKey) throws(DatabaseError) {
+        try requireOpen()
+        guard let index = catalog.index(key) else {
+            throw DatabaseError(.invalidArgument, "the file has no index with number \(key.rawValue)")
+        }
+        if let column = index.columns.first, column.index == key {
+            delta(key, column.entryForm).clear()
+        } else if let column = index.columns.first, column.linkIndex == key {
+            delta(key, StoredColumn.linkForm).clear()
+        } else {
+            pending(index)?.clear()
+        }
+        try buildIndex(key)
+        // Says to everybody that what was read of the index is out of date: no row has changed.
+        amend(catalog)
+        recorder.schemaChanged()
+    }
+}
+
+extension PendingIndex {
+    fileprivate func add(_ element: ValueView, _ key: ObjectKey) {
+        var element = element
+        withUnsafePointer(to: &element) { add(IndexedRows($0, places: [0], of: key)) }
+    }
+
+    fileprivate func remove(_ element: ValueView, _ key: ObjectKey) {
+        var element = element
+        withUnsafePointer(to: &element) { remove(IndexedRows($0, places: [0], of: key)) }
+    }
+}
