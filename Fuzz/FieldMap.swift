@@ -28,7 +28,12 @@ struct FieldMap {
 
     init(_ sound: [UInt8]) {
         self.sound = sound
-        add("head", 0, [("major", 8, 2), ("minor", 10, 2), ("page bytes", 12, 4), ("cipher", 16, 4), ("uuid", 24, 8)])
+        add(
+            "head", 0,
+            [
+                ("major", 8, 2), ("minor", 10, 2), ("page bytes", 12, 4), ("cipher", 16, 4), ("uuid", 24, 8),
+                ("reserved", 40, 8),
+            ])
         let versions = Self.slots.map { Self.number(sound, $0 * Self.pageBytes + 16, 8) }
         for slot in Self.slots where sound[slot * Self.pageBytes + 8] != 0 {
             addSlot(slot * Self.pageBytes, isNewest: versions[slot - 1] == versions.max())
@@ -197,8 +202,7 @@ struct FieldMap {
             if unit.isNode { Self.store(Self.checksum(file, start + 8, Self.pageBytes - 8), start, &file) }
         }
         for slot in Self.slots where file[slot * Self.pageBytes + 8] != 0 { sealSlot(slot * Self.pageBytes, &file) }
-        let crc = file.withUnsafeBytes { motte_shim_crc32c(0, $0.baseAddress, 60) }
-        file.store(crc, at: 60)
+        Self.store(Self.checksum(file, 0, 128), 128, &file)
     }
 
     private func sealSlot(_ slot: Int, _ file: inout [UInt8]) {
@@ -252,7 +256,7 @@ struct FieldMap {
 
     private static func checksum(_ file: [UInt8], _ start: Int, _ count: Int) -> UInt64 {
         file.withUnsafeBytes { bytes in
-            bytes.baseAddress.map { motte_shim_page_checksum($0 + start, count) } ?? 0
+            bytes.baseAddress.map { motte_shim_xxh3($0 + start, count) } ?? 0
         }
     }
 

@@ -147,8 +147,7 @@ enum PageFileFuzz {
     private static func reseal(_ file: inout [UInt8], _ page: Int) {
         var page = page
         if page == 0 {
-            let crc = file.withUnsafeBytes { motte_shim_crc32c(0, $0.baseAddress, 60) }
-            return file.store(crc, at: 60)
+            return PageNodeFuzz.sealHead(&file)
         }
         for _ in 0 ..< 4 {
             let start = page * pageBytes

@@ -49,10 +49,17 @@ enum PageNodeFuzz {
 
     static func seal(_ page: inout [UInt8]) {
         let sum = page.asBytes { bytes in
-            bytes.baseAddress.map { motte_shim_page_checksum($0 + 8, bytes.count - 8) } ?? 0
+            bytes.baseAddress.map { motte_shim_xxh3($0 + 8, bytes.count - 8) } ?? 0
         }
         page.store(UInt32(truncatingIfNeeded: sum), at: 0)
         page.store(UInt32(truncatingIfNeeded: sum >> 32), at: 4)
+    }
+
+    /// The first page of a file.
+    static func sealHead(_ file: inout [UInt8]) {
+        let sum = file.asBytes { motte_shim_xxh3($0.baseAddress, 128) }
+        file.store(UInt32(truncatingIfNeeded: sum), at: 128)
+        file.store(UInt32(truncatingIfNeeded: sum >> 32), at: 132)
     }
 
     private static func node(_ page: inout [UInt8], _ hash: UInt64) throws {
@@ -98,7 +105,7 @@ enum PageNodeFuzz {
         guard let slot = page.asBytes({ RootSlot(decoding: $0, layout, slot: 1) }) else { return }
         var map = SpaceMap(pageCount: slot.pageCount)
         if slot.log.asBytes({ SpaceLog.replay($0, after: 0, &map) }) { use(&map) }
-        let again = slot.encoded(pageBytes: pageBytes)
+        let again = try slot.encoded(pageBytes: pageBytes)
         let same = again.asBytes { RootSlot(decoding: $0, layout, slot: 1) }
         try Finding.require(same == slot, "a slot that is written again says something else")
         let place = Int(truncatingIfNeeded: hash % UInt64(pageBytes))
@@ -112,7 +119,7 @@ enum PageNodeFuzz {
         while page.count < FileHead.byteCount { page.append(0) }
         if isSealed {
             page.replaceSubrange(0 ..< FileHead.magic.count, with: FileHead.magic)
-            page.store(page.asBytes { motte_shim_crc32c(0, $0.baseAddress, 60) }, at: 60)
+            sealHead(&page)
         }
         page.asBytes { bytes in _ = try? FileHead(decoding: bytes, path: "fuzz") }
     }

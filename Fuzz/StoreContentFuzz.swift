@@ -292,7 +292,7 @@ enum Checksums {
     static func seal(_ value: inout [UInt8], under key: [UInt8]) {
         switch key.first {
         case 0x01: sealCatalog(&value)
-        case 0x02 where value.count >= 36: value.store(crc([Array(value[..<32]), key]), at: 32)
+        case 0x02 where value.count >= 36: value.store(crc([Array(value[..<32]), Array(value[36...]), key]), at: 32)
         case 0x03: sealTail(&value, key)
         case 0x04: ColumnChunkFuzz.seal(&value, kind: value.first ?? 0, key: key)
         case 0x05: sealBitmap(&value, key)

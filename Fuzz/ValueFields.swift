@@ -150,8 +150,7 @@ enum ValueFields {
             value.store(crc([Array(value[..<124])]), at: 124)
         case KeySpace.catalog: Checksums.sealCatalog(&value)
         case KeySpace.tableStates where value.count == TableState.encodedSize:
-            let rows = value[36...].contains { $0 != 0 } ? Array(value[36...]) : []
-            value.store(crc([Array(value[..<32]), rows, key]), at: 32)
+            value.store(crc([Array(value[..<32]), Array(value[36...]), key]), at: 32)
         case KeySpace.tails: sealTail(&value, key)
         case KeySpace.chunks: sealChunk(&value, 0, value.count, key)
         case KeySpace.longLists where value.first == LongListInner.kind: Checksums.seal(&value, under: key)

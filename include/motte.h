@@ -473,8 +473,8 @@ motte_status motte_config_set_path(motte_config *config, const char *path, size_
 motte_status motte_config_set_in_memory(motte_config *config, const char *identifier, size_t identifier_size);
 
 /** Encrypts a new file with AES-256, or opens one that is encrypted. `key` is 64 bytes, which are copied;
- *  size 0: none. A key is changed by copying the file. Needs libcrypto of OpenSSL 3 on the system, else opening is
- *  UNSUPPORTED. Opening with another key than the file's, an encrypted file without a key, or a plain file with one, is
+ *  size 0: none. A key is changed by copying the file. Needs libcrypto of OpenSSL 3 or 1.1 on the system, else opening
+ *  is UNSUPPORTED. Opening with another key than the file's, an encrypted file without a key, or a plain file with one, is
  *  WRONG_KEY.
  *  Thread: any. Result: -. */
 motte_status motte_config_set_encryption_key(motte_config *config, const uint8_t *key, size_t key_size);

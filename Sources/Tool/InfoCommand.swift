@@ -22,7 +22,7 @@ struct InfoCommand: ParsableCommand {
             let sizes = try pages.statistics()
             printLine("file      \(file)")
             printLine("uuid      \(header.fileUUID)")
-            printLine("format    \(header.major).\(header.minor), \(header.rowsPerCluster) rows a cluster")
+            printLine("format    \(FileHeader.format), \(header.rowsPerCluster) rows a cluster")
             printLine(
                 "size      \(sizes.fileBytes) bytes, \(sizes.usedBytes) in use, \(sizes.freeBytes) free; "
                     + "pages of \(sizes.pageBytes)")

@@ -1,4 +1,4 @@
-"""Reads the objects of a page file of Motte's own, plain or encrypted, by docs/FILE_FORMAT.md and nothing else.
+"""Reads the objects of a Motte file, plain or encrypted, by docs/FILE_FORMAT.md and nothing else.
 
 Slow and simple: it exists to show that the document suffices. Every checksum that the document names is compared.
     python3 reader.py FILE [KEY FILE]
@@ -10,6 +10,7 @@ import decimal
 import hmac
 import json
 import math
+import os
 import struct
 import sys
 import uuid
@@ -53,52 +54,176 @@ def crc32c(*parts: bytes) -> int:
     return value ^ 0xFFFFFFFF
 
 
-def page_checksum(run: bytes) -> int:
-    padded = run + bytes(-len(run) % 32)
-    lanes = [1, 2, 3, 4]
-    for start in range(0, len(padded), 32):
-        for lane, word in enumerate(struct.unpack_from("<4Q", padded, start)):
-            product = ((lanes[lane] ^ word) * 0x9E3779B97F4A7C15) & MASK
-            lanes[lane] = (product << 29 | product >> 35) & MASK
-    total = len(run)
-    for lane_value in lanes:
-        value = total ^ lane_value
-        value = ((value ^ value >> 30) * 0xBF58476D1CE4E5B9) & MASK
-        value = ((value ^ value >> 27) * 0x94D049BB133111EB) & MASK
-        total = ((value ^ value >> 31) + 1) & MASK
-    return total
+_SECRET = bytes.fromhex(
+    "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578825ad07dccff7221"
+    "b8084674f743248ee03590e6813a264c3c2852bb91c300cb88d0658b1b532ea371644897a20df94e3819ef46a9deacd8"
+    "a8fa763fe39c343ff9dcbbc7c70b4f1d8a51e04bcdb45931c89f7ec9d9787364eac5ac8334d3ebc3c581a0fffa1363eb"
+    "170ddd51b7f0da49d316552629d4689e2b16be587d47a1fc8ff8b8d17ad031ce45cb3a8f95160428afd7fbcabb4b407e")
+_PRIME32 = (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D)
+_PRIME64 = (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
+
+
+def _words(run: bytes, at: int, count: int) -> tuple[int, ...]:
+    return struct.unpack_from(f"<{count}Q", run, at)
+
+
+def _fold(left: int, right: int) -> int:
+    product = left * right
+    return product & MASK ^ product >> 64
+
+
+def _avalanche(value: int) -> int:
+    value = ((value ^ value >> 37) * 0x165667919E3779F9) & MASK
+    return value ^ value >> 32
+
+
+def _avalanche_xxh64(value: int) -> int:
+    value = ((value ^ value >> 33) * _PRIME64[1]) & MASK
+    value = ((value ^ value >> 29) * _PRIME64[2]) & MASK
+    return value ^ value >> 32
+
+
+def _mix(run: bytes, at: int, secret: int) -> int:
+    (low, high), (key_low, key_high) = _words(run, at, 2), _words(_SECRET, secret, 2)
+    return _fold(low ^ key_low, high ^ key_high)
+
+
+def xxh3(run: bytes) -> int:
+    """XXH3-64 without a seed, by the specification of xxHash."""
+    count = len(run)
+    if count > 240:
+        return _xxh3_large(run)
+    if count > 128:
+        total = count * _PRIME64[0] + sum(_mix(run, 16 * index, 16 * index) for index in range(8))
+        total = _avalanche(total & MASK)
+        total += sum(_mix(run, 16 * index, 16 * index - 125) for index in range(8, count >> 4))
+        return _avalanche(total + _mix(run, count - 16, 119) & MASK)
+    if count > 16:
+        total = count * _PRIME64[0]
+        for index in range(((count - 1) >> 5) + 1):
+            total += _mix(run, 16 * index, 32 * index) + _mix(run, count - 16 * index - 16, 32 * index + 16)
+        return _avalanche(total & MASK)
+    if count > 8:
+        key = _words(_SECRET, 24, 4)
+        low = _words(run, 0, 1)[0] ^ key[0] ^ key[1]
+        high = _words(run, count - 8, 1)[0] ^ key[2] ^ key[3]
+        swapped = int.from_bytes(low.to_bytes(8, "little"), "big")
+        return _avalanche(count + swapped + high + _fold(low, high) & MASK)
+    if count > 3:
+        first, last = struct.unpack_from("<I", run)[0], struct.unpack_from("<I", run, count - 4)[0]
+        key = _words(_SECRET, 8, 2)
+        value = key[0] ^ key[1] ^ (last | first << 32)
+        value ^= (value << 49 | value >> 15) & MASK ^ (value << 24 | value >> 40) & MASK
+        value = (value * 0x9FB21C651E98DF25) & MASK
+        value = ((value ^ (value >> 35) + count) * 0x9FB21C651E98DF25) & MASK
+        return value ^ value >> 28
+    if count > 0:
+        combined = run[-1] | count << 8 | run[0] << 16 | run[count >> 1] << 24
+        halves = struct.unpack_from("<II", _SECRET)
+        return _avalanche_xxh64(halves[0] ^ halves[1] ^ combined)
+    key = _words(_SECRET, 56, 2)
+    return _avalanche_xxh64(key[0] ^ key[1])
+
+
+def _xxh3_large(run: bytes) -> int:
+    lanes = [_PRIME32[2], *_PRIME64[:4], _PRIME32[1], _PRIME64[4], _PRIME32[0]]
+
+    def accumulate(at: int, secret: int) -> None:
+        for lane, (value, key) in enumerate(zip(_words(run, at, 8), _words(_SECRET, secret, 8))):
+            keyed = value ^ key
+            lanes[lane ^ 1] += value
+            lanes[lane] += (keyed & 0xFFFFFFFF) * (keyed >> 32)
+
+    blocks = (len(run) - 1) // 1024
+    for block in range(blocks):
+        for stripe in range(16):
+            accumulate(1024 * block + 64 * stripe, 8 * stripe)
+        for lane, key in enumerate(_words(_SECRET, 128, 8)):
+            value = lanes[lane] & MASK
+            lanes[lane] = (value ^ value >> 47 ^ key) * _PRIME32[0] & MASK
+    for stripe in range((len(run) - 1) % 1024 // 64):
+        accumulate(1024 * blocks + 64 * stripe, 8 * stripe)
+    accumulate(len(run) - 64, 121)
+    total = len(run) * _PRIME64[0]
+    for pair in range(4):
+        low, high = _words(_SECRET, 11 + 16 * pair, 2)
+        total += _fold(lanes[2 * pair] & MASK ^ low, lanes[2 * pair + 1] & MASK ^ high)
+    return _avalanche(total & MASK)
 
 
 # ------------------------------------------------------------------------------------------------ encryption
 
 
 class Cipher:
+    """XAES-256-GCM as https://c2sp.org/XAES-256-GCM has it, over libcrypto."""
+
+    GET_TAG, SET_TAG = 0x10, 0x11
+
     def __init__(self, key: bytes, salt: bytes, head: bytes, check: bytes) -> None:
         start = hmac.digest(salt, key, "sha256")
         keys, last = b"", b""
-        for number in (1, 2, 3):
-            last = hmac.digest(start, last + b"motte page cipher 1" + bytes([number]), "sha256")
+        for number in (1, 2):
+            last = hmac.digest(start, last + b"motte page encryption" + bytes([number]), "sha256")
             keys += last
-        self.encryption, self.mac = keys[:32], keys[32:64]
-        need(hmac.compare_digest(hmac.digest(keys[64:], head, "sha256"), check), "the key is another one")
+        self.salt, self.encryption = salt, keys[:32]
+        need(hmac.compare_digest(hmac.digest(keys[32:], head, "sha256"), check), "the key is another one")
         self.crypto = ctypes.CDLL("libcrypto.so.3")
-        for name in ("EVP_CIPHER_CTX_new", "EVP_aes_256_ctr"):
+        for name in ("EVP_CIPHER_CTX_new", "EVP_aes_256_gcm", "EVP_aes_256_ecb"):
             getattr(self.crypto, name).restype = ctypes.c_void_p
+        doubled = int.from_bytes(self._block(bytes(16)), "big") << 1
+        self.subkey = (doubled & (1 << 128) - 1) ^ (0x87 if doubled >> 128 else 0)
 
-    def open(self, kind: int, page: int, birth: int, byte_count: int, unit: bytes) -> bytes:
-        """The plain bytes of a unit, zeros where the tag was."""
-        sealed, tag = unit[:-16], unit[-16:]
+    def _block(self, block: bytes) -> bytes:
         context = ctypes.c_void_p(self.crypto.EVP_CIPHER_CTX_new())
-        out, count = ctypes.create_string_buffer(len(sealed)), ctypes.c_int()
-        self.crypto.EVP_EncryptInit_ex(
-            context, ctypes.c_void_p(self.crypto.EVP_aes_256_ctr()), None, self.encryption, tag)
-        self.crypto.EVP_EncryptUpdate(context, out, ctypes.byref(count), sealed, len(sealed))
+        out, count = ctypes.create_string_buffer(32), ctypes.c_int()
+        mode = ctypes.c_void_p(self.crypto.EVP_aes_256_ecb())
+        self.crypto.EVP_EncryptInit_ex(context, mode, None, self.encryption, None)
+        self.crypto.EVP_EncryptUpdate(context, out, ctypes.byref(count), block, 16)
         self.crypto.EVP_CIPHER_CTX_free(context)
-        plain = out.raw
-        label = struct.pack("<4Q", kind, page, birth, byte_count)
-        code = hmac.digest(self.mac, label + plain, "sha256")[:16]
-        need(hmac.compare_digest(code, tag), f"page {page} is not what was sealed there")
-        return plain + bytes(16)
+        return out.raw[:16]
+
+    def _unit_key(self, nonce: bytes) -> bytes:
+        key = b""
+        for number in (1, 2):
+            message = int.from_bytes(bytes([0, number, 0x58, 0]) + nonce[:12], "big")
+            key += self._block((message ^ self.subkey).to_bytes(16, "big"))
+        return key
+
+    def _run(self, nonce: bytes, data: bytes, text: bytes, tag: Optional[bytes]) -> tuple[bytes, bytes, bool]:
+        """Encrypts, or decrypts what has a tag. Output, tag, and whether the tag was right."""
+        context = ctypes.c_void_p(self.crypto.EVP_CIPHER_CTX_new())
+        out, rest, count = ctypes.create_string_buffer(len(text) + 16), ctypes.create_string_buffer(16), ctypes.c_int()
+        mode, is_sealing = ctypes.c_void_p(self.crypto.EVP_aes_256_gcm()), int(tag is None)
+        self.crypto.EVP_CipherInit_ex(context, mode, None, self._unit_key(nonce), nonce[12:], is_sealing)
+        self.crypto.EVP_CipherUpdate(context, None, ctypes.byref(count), data, len(data))
+        self.crypto.EVP_CipherUpdate(context, out, ctypes.byref(count), text, len(text))
+        if tag is not None:
+            self.crypto.EVP_CIPHER_CTX_ctrl(context, self.SET_TAG, 16, tag)
+        is_right = self.crypto.EVP_CipherFinal_ex(context, rest, ctypes.byref(count)) > 0
+        made = ctypes.create_string_buffer(16)
+        if tag is None:
+            self.crypto.EVP_CIPHER_CTX_ctrl(context, self.GET_TAG, 16, made)
+        self.crypto.EVP_CIPHER_CTX_free(context)
+        return out.raw[:len(text)], made.raw, is_right
+
+    @staticmethod
+    def _data(kind: int, page: int, birth: int, byte_count: int, clear: bytes) -> bytes:
+        return struct.pack("<4Q", kind, page, birth, byte_count) + clear
+
+    def open(self, kind: int, page: int, birth: int, byte_count: int, unit: bytes, clear: bytes = b"") -> bytes:
+        """The plain bytes of a unit, zeros where its trailer was."""
+        random, tag = unit[-32:-16], unit[-16:]
+        data = self._data(kind, page, birth, byte_count, clear)
+        plain, _, is_right = self._run(struct.pack("<Q", page) + random, data, unit[:-32], tag)
+        need(is_right, f"page {page} is not what was encrypted there")
+        return plain + bytes(32)
+
+    def seal(self, kind: int, page: int, birth: int, byte_count: int, plain: bytes, clear: bytes = b"") -> bytes:
+        """The unit of these bytes, with its trailer."""
+        random = os.urandom(16)
+        data = self._data(kind, page, birth, byte_count, clear)
+        sealed, tag, _ = self._run(struct.pack("<Q", page) + random, data, plain, None)
+        return sealed + random + tag
 
 
 # ------------------------------------------------------------------------------------------------ pages
@@ -143,14 +268,14 @@ class Pages:
     def __init__(self, path: str, key: Optional[bytes] = None) -> None:
         with open(path, "rb") as file:
             self.file = file.read()
-        head = self.file[:132]
-        need(head[:8] == b"MOTTEDB\0", "this is no page file of Motte's own")
-        major, _, self.page_bytes, cipher = struct.unpack_from("<HHII", head, 8)
-        need(major == 1 and cipher <= 1, "another format")
-        need(crc32c(head[:60]) == struct.unpack_from("<I", head, 60)[0], "the head is damaged")
+        head = self.file[:136]
+        need(head[:8] == b"MOTTEDB\0" and len(head) == 136, "this is no Motte file")
+        major, minor, self.page_bytes, cipher, zero = struct.unpack_from("<HHIII", head, 8)
+        need((major, minor) == (0, 1), f"format {major}.{minor}")
+        need(xxh3(head[:128]) == struct.unpack_from("<Q", head, 128)[0], "the head is damaged")
+        need(cipher <= 1 and zero == 0 and not any(head[40:64 if cipher else 128]), "the head has something unknown")
         self.cipher = None
         if cipher == 1:
-            need(crc32c(head[64:128]) == struct.unpack_from("<I", head, 128)[0], "the head is damaged")
             need(key is not None, "the file is encrypted")
             self.cipher = Cipher(key or b"", head[64:96], head[:96], head[96:128])
         else:
@@ -172,21 +297,21 @@ class Pages:
     def _slots(self) -> Iterator[Slot]:
         for page in (1, 2, 3):
             run = self._pages(page, 1)
+            if run[8:12] != b"MTRT" or xxh3(run[8:]) != struct.unpack_from("<Q", run)[0]:
+                continue
             if self.cipher:
-                # What is sealed are the bytes before the salt; the tag comes behind it.
+                # Between what stays legible and the salt; the trailer comes behind that.
                 try:
-                    run = self.cipher.open(1, page, 0, 0, run[:-48] + run[-16:]) + bytes(32)
+                    run = run[:32] + self.cipher.open(1, page, 0, 0, run[32:-64] + run[-32:], run[8:32]) + bytes(32)
                 except FormatError:
                     continue
-            if run[8:12] != b"MTRT" or page_checksum(run[8:]) != struct.unpack_from("<Q", run)[0]:
-                continue
             version, durable = struct.unpack_from("<QQ", run, 16)
             yield Slot(version, struct.unpack_from("<Q", run, 144)[0], durable,
                        struct.unpack_from("<H", run, 12)[0], Reference.read(run, 40), self._journal(run))
 
     def _journal(self, run: bytes) -> Optional[Journal]:
         size = struct.unpack_from("<I", run, 156)[0]
-        need(size == 0 or size == 48 and not self.cipher, "a root slot has a part that is not known")
+        need(size in (0, 48), "a root slot has a part that is not known")
         if size == 0:
             return None
         page, birth, pages, zero, salt, sealed, checksum = struct.unpack_from("<QQIIQQQ", run, 160)
@@ -223,8 +348,14 @@ class Pages:
         if magic != b"MTJR" or salt != journal.salt or size < 48 or page + count > end:
             return None
         run = self._pages(page, count)
-        if page_checksum(run[8:size]) != checksum or version <= self.version or chain != before:
+        if xxh3(run[8:size]) != checksum or version <= self.version or chain != before:
             return None
+        if self.cipher:
+            need(size == len(run) - 16, "an encrypted record that does not fill its pages")
+            try:
+                return run[:40] + self.cipher.open(4, page, version, size, run[40:size], run[8:40])
+            except FormatError:
+                return None
         return run[:size]
 
     def _change(self, record: bytes) -> None:
@@ -243,7 +374,7 @@ class Pages:
                 self.entries.pop(key, None)
             else:
                 self.entries[key] = value
-        need(at == len(record), "a record is longer than its entries")
+        need(not any(record[at:]), "a record is longer than its entries")
 
     def _choose(self) -> Slot:
         for slot in sorted(self._slots(), key=lambda slot: (slot.version, slot.sequence), reverse=True):
@@ -263,16 +394,16 @@ class Pages:
             run = self.cipher.open(2, reference.page, 0, 0, run)
         checksum, magic, found, _, page, birth = struct.unpack_from("<Q4sHHQQ", run)
         need(magic == b"MTND" and found == level and page == reference.page and birth == reference.birth
-             and checksum == reference.checksum == page_checksum(run[8:]), f"page {reference.page} is not that node")
+             and checksum == reference.checksum == xxh3(run[8:]), f"page {reference.page} is not that node")
         return run
 
     def _extent(self, reference: Reference) -> bytes:
-        tag = 16 if self.cipher else 0
-        run = self._pages(reference.page, -(-(reference.byte_count + tag) // self.page_bytes))
+        trailer = 32 if self.cipher else 0
+        run = self._pages(reference.page, -(-(reference.byte_count + trailer) // self.page_bytes))
         if self.cipher:
             run = self.cipher.open(3, reference.page, reference.birth, reference.byte_count, run)
         value = run[:reference.byte_count]
-        need(page_checksum(value) == reference.checksum, f"page {reference.page} is not that value")
+        need(xxh3(value) == reference.checksum, f"page {reference.page} is not that value")
         return value
 
     def _walk(self, reference: Reference, level: int) -> Iterator[tuple[bytes, bytes]]:
@@ -458,15 +589,10 @@ class Reader:
         self.pages = Pages(path, key)
         self.entries = self.pages.entries
         header = self.entries[b"\0"]
-        need(header[:6] == b"MOTTE\0" and struct.unpack_from("<H", header, 6)[0] == 0x0102, "no header")
+        need(header[:6] == b"MOTTE\0", "no header")
         need(crc32c(header[:124]) == struct.unpack_from("<I", header, 124)[0], "the header is damaged")
-        features = struct.unpack_from("<Q", header, 16)[0]
-        need(struct.unpack_from("<H", header, 8)[0] == 1 and features & ~15 == 0, "another format")
-        self.has_long_values = features & 1 == 1
-        self.has_packed_lengths = features & 2 == 2
-        self.has_rows_of_tables = features & 4 == 4
-        self.has_journals = features & 8 == 8
-        need(self.has_journals or self.pages.slot.journal is None, "a journal in a file that has none")
+        reserved = header[6:12] + header[16:40] + header[76:88] + header[104:124]
+        need(not any(reserved), "the header has something unknown")
         self.rows = struct.unpack_from("<I", header, 12)[0]
         self.version = struct.unpack_from("<Q", header, 88)[0]
         need(self.version == self.pages.version, "header and root differ")
@@ -476,6 +602,7 @@ class Reader:
         record = self.entries[b"\1"]
         form, crc = struct.unpack_from("<II", record)
         need(crc32c(record[8:]) == crc, "the catalog is damaged")
+        need(form == 3, "a catalog of another format")
         at = 8 + 8 + 8 + 4 + 4
 
         def take(pattern: str) -> Any:
@@ -492,8 +619,8 @@ class Reader:
 
         tables = []
         for _ in range(take("I")):
-            number, name, _, flags = take("I"), text(), take("I"), take("I") if form > 1 else 0
-            need(flags <= 1, "a class is something unknown")
+            number, name, _, flags, identity = take("I"), text(), take("I"), take("I"), take("16s")
+            need(flags <= 1 and not any(identity), "a class is something unknown")
             columns = []
             for _ in range(take("I")):
                 column, column_name = take("I"), text()
@@ -501,7 +628,7 @@ class Reader:
                 columns.append(Column(column, column_name, kind, collection, column_flags, target))
             for _ in range(take("I")):
                 text(), take("I"), text()
-            for _ in range(take("I") if form > 2 else 0):
+            for _ in range(take("I")):
                 take("I"), text()
                 for _ in range(take("I")):
                     take("I")
@@ -519,7 +646,7 @@ class Reader:
         state = self.entries[state_key]
         live, _, tail_start = struct.unpack_from("<qqq", state)
         crc, own_rows = struct.unpack_from("<II", state, 32)
-        need(crc32c(state[:32], state[36:] if own_rows else b"", state_key) == crc, "a state is damaged")
+        need(crc32c(state[:32], state[36:], state_key) == crc, "a state is damaged")
         rows = own_rows or self.rows
         for cluster in range(-(-tail_start // rows)):
             count = min(rows, tail_start - cluster * rows)
@@ -548,7 +675,6 @@ class Reader:
 
     def _long_values(self, table: Table, column: int) -> LongValues:
         def find(reference: bytes) -> bytes:
-            need(self.has_long_values, "a long value in a file that has none")
             version, number, count, crc, zero = struct.unpack("<QIIII", reference)
             value = self.entries.get(b"\10" + struct.pack(">IIQI", table.number, column, version, number))
             need(value is not None and len(value) == count and crc32c(value) == crc and zero == 0,
@@ -617,10 +743,7 @@ class Reader:
             need(len(elements) == total, "a list node miscounts")
             return elements
 
-        if nodes[key_of(0)][0] == 0x54:
-            elements = read(0, None)
-        else:
-            elements = [element for key in sorted(nodes) for element in chunk(nodes[key], key, long)[1]]
+        elements = read(0, None)
         need(len(elements) == count, "a long list miscounts")
         return elements
 

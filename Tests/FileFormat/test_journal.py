@@ -29,26 +29,35 @@ def own_pager() -> Iterator[None]:
     del os.environ["MOTTE_PAGER"], os.environ["MOTTE_JOURNAL_PAGES"]
 
 
-def record(version: int, before: int, entries: Entries, salt: int = SALT) -> bytes:
-    """A record in its pages. None in place of a value deletes."""
+def record(version: int, before: int, entries: Entries, salt: int = SALT, cipher: Optional[reader.Cipher] = None,
+           page: int = 0) -> bytes:
+    """A record in its pages; encrypted for the page that it will begin with. None in place of a value deletes."""
     body = b""
     for key, value in sorted(entries.items()):
         entry = struct.pack("<HHI", len(key), value is None, len(value or b"")) + key + (value or b"")
         body += entry + bytes(-len(entry) % 8)
-    tail = b"MTJR" + struct.pack("<IQQQII", 48 + len(body), version, salt, before, len(entries), 0) + body
-    whole = struct.pack("<Q", reader.page_checksum(tail)) + tail
+    inside = struct.pack("<II", len(entries), 0) + body
+    size = 40 + len(inside)
+    if cipher:
+        size = -(-(size + 32 + 16) // PAGE) * PAGE - 16
+    clear = b"MTJR" + struct.pack("<IQQQ", size, version, salt, before)
+    if cipher:
+        inside = cipher.seal(4, page, version, size, inside + bytes(size - 72 - len(inside)), clear)
+    tail = clear + inside
+    whole = struct.pack("<Q", reader.xxh3(tail)) + tail
     return whole + bytes(-(len(whole) + 16) % PAGE) + struct.pack("<QQ", salt, version)
 
 
 class Course:
     """What the library made of a file, commit by commit: the root of the first, and what each other one changed."""
 
-    def __init__(self, directory: pathlib.Path) -> None:
+    def __init__(self, directory: pathlib.Path, key: Optional[bytes] = None) -> None:
+        self.key = key
         self.path = directory / "made.motte"
         base = directory / "base.motte"
         states: list[dict[bytes, bytes]] = []
         for number in range(4):
-            with motte.open(base, schema="Doc { id: int key, text: string }") as db, db.write():
+            with motte.open(base, schema="Doc { id: int key, text: string }", encryption_key=key) as db, db.write():
                 doc = db.model("Doc")
                 if number == 0:
                     for first in range(40):
@@ -59,7 +68,10 @@ class Course:
                     db.add(doc(id=100 + number, text="new"))
             if number == 0:
                 self.base = base.read_bytes()
-            states.append(reader.Reader(str(base)).entries)
+            found = reader.Reader(str(base), key)
+            if number == 0:
+                self.cipher = found.pages.cipher
+            states.append(found.entries)
         self.states = states
         self.version = self.version_of(states[0])
 
@@ -73,7 +85,6 @@ class Course:
         changes: Entries = {key: value for key, value in after.items() if before.get(key) != value}
         changes |= {key: None for key in before if key not in after}
         header = bytearray(after[b"\0"])
-        struct.pack_into("<Q", header, 16, struct.unpack_from("<Q", header, 16)[0] | 8)
         struct.pack_into("<Q", header, 88, self.version + number)
         struct.pack_into("<I", header, 124, reader.crc32c(bytes(header[:124])))
         changes[b"\0"] = bytes(header)
@@ -83,7 +94,8 @@ class Course:
         made: list[bytes] = []
         before = self.version
         for number in range(1, count + 1):
-            made.append(record(self.version + number, before, self.changes(number)))
+            page = (len(self.base) + len(b"".join(made))) // PAGE
+            made.append(record(self.version + number, before, self.changes(number), SALT, self.cipher, page))
             before = struct.unpack_from("<Q", made[-1])[0]
         return made
 
@@ -95,7 +107,11 @@ class Course:
         slots = [page for page in (1, 2, 3) if file[page * PAGE + 8:page * PAGE + 12] == b"MTRT"]
         newest = max(slots, key=lambda page: struct.unpack_from("<Q", file, page * PAGE + 16)
                      + struct.unpack_from("<Q", file, page * PAGE + 144)) * PAGE
-        slot = file[newest:newest + PAGE]
+        slot = bytes(file[newest:newest + PAGE])
+        number = newest // PAGE
+        if self.cipher:
+            slot = slot[:32] + self.cipher.open(1, number, 0, 0, slot[32:-64] + slot[-32:], slot[8:32]) + bytes(32)
+        slot = bytearray(slot)
         log_bytes, = struct.unpack_from("<H", slot, 14)
         assert struct.unpack_from("<I", slot, 156)[0] == 0, "the library has given it a journal of its own"
         log = slot[160:160 + log_bytes]
@@ -103,10 +119,13 @@ class Course:
         struct.pack_into("<I", slot, 156, 48)
         struct.pack_into("<QQIIQQQ", slot, 160, first, self.version, room, 0, SALT, sealed, checksum)
         slot[208:208 + log_bytes] = log
-        struct.pack_into("<Q", slot, 0, reader.page_checksum(bytes(slot[8:])))
+        if self.cipher:
+            sealed = self.cipher.seal(1, number, 0, 0, bytes(slot[32:-64]), bytes(slot[8:32]))
+            slot[32:] = sealed[:-32] + self.cipher.salt + sealed[-32:]
+        struct.pack_into("<Q", slot, 0, reader.xxh3(bytes(slot[8:])))
         file[newest:newest + PAGE] = slot
         self.path.write_bytes(file)
-        return reader.Pages(str(self.path))
+        return reader.Pages(str(self.path), self.key)
 
     def expect(self, found: reader.Pages, count: int) -> None:
         assert found.version == self.version + count
@@ -119,6 +138,12 @@ class Course:
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     os.environ |= {"MOTTE_PAGER": "own", "MOTTE_JOURNAL_PAGES": "0"}
     return Course(tmp_path_factory.mktemp("journal"))
+
+
+@pytest.fixture(scope="module")
+def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    os.environ |= {"MOTTE_PAGER": "own", "MOTTE_JOURNAL_PAGES": "0"}
+    return Course(tmp_path_factory.mktemp("encrypted"), bytes(range(64)))
 
 
 def checksum(made: bytes) -> int:
@@ -151,7 +176,7 @@ db.close()
 
     found = reader.Reader(str(path))
 
-    assert found.has_journals and found.version > found.pages.slot.version and found.pages.broken_version is None
+    assert found.version > found.pages.slot.version and found.pages.broken_version is None
     assert found.pages.slot.journal is not None and (found.pages.slot.journal.sealed == 0) == kill
     rows = {row["id"]: row for row in found.objects("Doc").values()}
     expected = {}
@@ -168,7 +193,7 @@ def test_a_journal_changes_what_the_tree_says(course: Course) -> None:
     made = course.records()
     course.expect(course.write(b"".join(made)), 3)
     found = reader.Reader(str(course.path))
-    assert found.has_journals and found.pages.broken_version is None
+    assert found.pages.broken_version is None
     texts = {row["id"]: row["text"] for row in found.objects("Doc").values()}
     assert texts[3] == "changed " * 900 and texts[103] == "new" and 13 not in texts and len(texts) == 40
     # One of several pages.
@@ -233,7 +258,7 @@ def test_a_record_that_contradicts_itself_is_damage(course: Course) -> None:
     place = made.rindex(b"\x09b")
     made[place:place + 2] = b"\x09a"
     size, = struct.unpack_from("<I", made, 12)
-    struct.pack_into("<Q", made, 0, reader.page_checksum(bytes(made[8:size])))
+    struct.pack_into("<Q", made, 0, reader.xxh3(bytes(made[8:size])))
     with pytest.raises(reader.FormatError, match="out of order"):
         course.write(bytes(made))
 
@@ -242,3 +267,30 @@ def test_a_number_of_pages_that_is_none_is_refused(tmp_path: pathlib.Path) -> No
     os.environ["MOTTE_JOURNAL_PAGES"] = "many"
     with pytest.raises(motte.errors.InvalidArgumentError, match="MOTTE_JOURNAL_PAGES is 'many'; 0 to 16384"):
         motte.open(tmp_path / "x.motte", schema="Dog { age: int }")
+
+
+def test_an_encrypted_journal(encrypted: Course) -> None:
+    """Made by hand: the reader takes it, and so does the library, which had no part in encrypting it."""
+    made = encrypted.records()
+    encrypted.expect(encrypted.write(b"".join(made)), 3)
+    assert max(len(one) for one in made) > PAGE
+    with motte.open(encrypted.path, encryption_key=encrypted.key) as db:
+        texts = {row.id: row.text for row in db.objects("Doc")}
+    assert texts[3] == "changed " * 900 and texts[103] == "new" and 13 not in texts and len(texts) == 40
+    encrypted.expect(encrypted.write(b"".join(made[:2]), encrypted.version + 2, checksum(made[1])), 2)
+
+
+def test_an_encrypted_record_elsewhere_does_not_count(encrypted: Course) -> None:
+    made = encrypted.records()
+    # The second, encrypted for another page, for another version, and with a byte changed; with checksums that fit.
+    page = (len(encrypted.base) + len(made[0])) // PAGE
+    before = checksum(made[0])
+    for number, place in ((2, page + 1), (2, page)):
+        changes = encrypted.changes(2)
+        other = bytearray(record(encrypted.version + number, before, changes, SALT, encrypted.cipher, place))
+        if place == page:
+            other[100] ^= 1
+            struct.pack_into("<Q", other, 0, reader.xxh3(bytes(other[8:struct.unpack_from("<I", other, 12)[0]])))
+        found = encrypted.write(made[0] + bytes(other))
+        encrypted.expect(found, 1)
+        assert found.broken_version == encrypted.version + 2

@@ -92,7 +92,6 @@ def test_the_reader_finds_what_is_stored(tmp_path: pathlib.Path, key: Optional[b
 
     found = reader.Reader(str(path), key)
 
-    assert found.has_packed_lengths
     people = found.objects("Person")
     assert people.keys() == expected.keys()
     for number, values in expected.items():
@@ -154,7 +153,6 @@ def test_long_values(tmp_path: pathlib.Path, key: Optional[bytes]) -> None:
 
     found = reader.Reader(str(path), key)
 
-    assert found.has_long_values
     assert found.objects("Doc") == expected
     assert sum(1 for entry in found.entries if entry[0] == 8) > 60
 
@@ -168,7 +166,7 @@ def test_a_new_file_says_how_many_rows_a_cluster_has(tmp_path: pathlib.Path) -> 
 
     found = reader.Reader(str(path))
 
-    assert found.rows == 1_904 and found.has_packed_lengths
+    assert found.rows == 1_904
     rows = found.objects("Doc")
     assert [len(row["text"]) for row in rows.values()] == [1_008, 1_009] + [5] * 3_998
     assert [row["tags"] for row in rows.values()] == [[number] for number in range(4_000)]
@@ -185,7 +183,7 @@ def test_a_class_with_wide_values_has_clusters_of_its_own(tmp_path: pathlib.Path
 
     found = reader.Reader(str(path))
 
-    assert found.rows == 1_904 and found.has_rows_of_tables
+    assert found.rows == 1_904
     assert [row["text"] for row in found.objects("Doc").values()] == texts
     assert [row["n"] for row in found.objects("Plain").values()] == list(range(4_000))
     clusters = [entry for entry in found.entries if entry[:9] == b"\4\0\0\0\1\0\0\0\1"]
@@ -203,25 +201,36 @@ def test_a_long_value_that_is_missing_is_noticed(tmp_path: pathlib.Path) -> None
         found.objects("Doc")
 
 
-KEPT = pathlib.Path(__file__).parent.parent / "Compatibility"
+KEPT = pathlib.Path(__file__).parent.parent / "Compatibility" / "0.1"
 
 
-@pytest.mark.parametrize("form", ["1.0-long", "1.0-packed", "1.0-tables", "1.0-journal"])
-def test_files_of_earlier_releases(form: str) -> None:
-    found = reader.Reader(str(KEPT / form / "own.motte"))
+@pytest.mark.parametrize("kind", ["all", "long", "packed", "tables", "journal", "encrypted"])
+def test_the_kept_files(kind: str) -> None:
+    found = reader.Reader(str(KEPT / f"{kind}.motte"), bytes(range(64)) if kind == "encrypted" else None)
 
     name = ""
     wanted: dict[str, list[int]] = {}
-    for line in (KEPT / form / "store.txt").read_text(encoding="utf-8").splitlines():
+    for line in (KEPT / f"{kind}.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("class "):
             name = line.split()[1].rstrip(":")
             wanted[name] = []
         else:
             wanted[name].append(int(line.split()[0][1:]))
     assert {table.name: list(found.objects(table.name)) for table in found.tables} == wanted
-    assert (found.has_long_values, found.has_packed_lengths, found.has_rows_of_tables) == tuple(
-        form == f"1.0-{feature}" for feature in ("long", "packed", "tables"))
-    assert (found.pages.slot.journal is not None) == (form == "1.0-journal")
+    assert (found.pages.slot.journal is not None) == (kind in ("journal", "encrypted"))
+    assert (found.version > found.pages.slot.version) == (kind in ("journal", "encrypted"))
+
+
+@pytest.mark.parametrize(("count", "expected"), [
+    (0, 0x2D06800538D394C2), (1, 0xC44BDFF4074EECDB), (6, 0x27B56A84CD2D7325), (12, 0xA713DAF0DFBB77E7),
+    (24, 0xA3FE70BF9D3510EB), (80, 0xBCDEFBBB2C47C90A), (195, 0xCD94217EE362EC3A), (403, 0xCDEB804D65C6DEA4),
+    (2048, 0xDD59E2C3A5F038E0), (2367, 0xCB37AEB9E5D361ED)])
+def test_published_vectors_of_the_checksum(count: int, expected: int) -> None:
+    generator, made = 2_654_435_761, bytearray()
+    for _ in range(count):
+        made.append(generator >> 56)
+        generator = generator * 11_400_714_785_074_694_797 & reader.MASK
+    assert reader.xxh3(bytes(made)) == expected
 
 
 def test_nothing_is_read_with_another_key_or_from_damaged_pages(tmp_path: pathlib.Path) -> None:

@@ -1,5 +1,5 @@
-// Files that earlier releases wrote (Tests/Compatibility) are read as they were meant, can be written, and are then
-// files like any other. And files of releases to come are refused in words.
+// Files of each format number (Tests/Compatibility) are read as they were meant, can be written, and are then files
+// like any other. That other format numbers are refused in words is in PagesTests.
 import MotteLiveObjects
 import MottePages
 import MotteSchemaModel
@@ -18,21 +18,21 @@ import Testing
     }()
 
     /// A copy that may be written.
-    func copy(_ format: String, _ name: String = "store") -> String {
-        let path = directory.file(format + ".motte")
-        let bytes = TemporaryDirectory.read(Self.folder + format + "/\(name).motte")
+    func copy(_ kind: String) -> String {
+        let path = directory.file(kind + ".motte")
+        let bytes = TemporaryDirectory.read(Self.folder + "0.1/\(kind).motte")
         #expect(!bytes.isEmpty && TemporaryDirectory.write(bytes, path))
         return path
     }
 
-    func expected(_ format: String) -> [String] {
-        String(decoding: TemporaryDirectory.read(Self.folder + format + "/store.txt"), as: UTF8.self)
+    func expected(_ kind: String) -> [String] {
+        String(decoding: TemporaryDirectory.read(Self.folder + "0.1/\(kind).txt"), as: UTF8.self)
             .split(separator: "\n").map(String.init)
     }
 
-    private func compare(_ session: Session, _ format: String) throws {
+    private func compare(_ session: Session, _ kind: String) throws {
         let found = try CompatibilityText.lines(session)
-        let expected = expected(format)
+        let expected = expected(kind)
         #expect(found.count == expected.count)
         for (line, wanted) in zip(found, expected) where line != wanted {
             Issue.record("found \(line)\nwanted \(wanted)")
@@ -40,13 +40,12 @@ import Testing
         }
     }
 
-    /// All types and long values, in files of both forms.
-    @Test(arguments: ["store", "own"]) func filesWithLongValuesAreReadAndWritten(name: String) throws {
-        var options = SessionOptions(path: copy("1.0-long", name))
+    /// All types that can be long, and long values.
+    @Test func filesWithLongValuesAreReadAndWritten() throws {
+        var options = SessionOptions(path: copy("long"))
         options.isDurable = false
         let session = try Session.open(options)
-        try compare(session, "1.0-long")
-        #expect(try session.database.pages.header.incompatibleFeatures == FileHeader.longValuesFeature)
+        try compare(session, "long")
         #expect(try session.database.snapshot().verify().isSound)
         let table = try session.tableKey("Doc")
         let doc = try #require(try session.object(table, at: ObjectKey(9)))
@@ -63,15 +62,13 @@ import Testing
         #expect(try again.database.snapshot().verify().isSound)
     }
 
-    /// Lists with lengths of one and two bytes, declared widths, and clusters of 480 rows and of 1,904.
-    @Test(arguments: [("store", 480), ("own", 1_904)])
-    func filesWithNarrowLengthsAreReadAndWritten(name: String, rows: Int) throws {
-        var options = SessionOptions(path: copy("1.0-packed", name))
+    /// Lists with lengths of one and two bytes, and declared widths.
+    @Test func filesWithNarrowLengthsAreReadAndWritten() throws {
+        var options = SessionOptions(path: copy("packed"))
         options.isDurable = false
         let session = try Session.open(options)
-        try compare(session, "1.0-packed")
-        let header = try session.database.pages.header
-        #expect(header.incompatibleFeatures == FileHeader.packedLengthsFeature && header.rowsPerCluster == rows)
+        try compare(session, "packed")
+        #expect(try session.database.pages.header.rowsPerCluster == 1_904)
         #expect(try session.schema.type(named: "Item").property(named: "half")?.width == .bits16)
         #expect(try session.database.snapshot().verify().isSound)
         let table = try session.tableKey("Item")
@@ -97,12 +94,11 @@ import Testing
     }
 
     /// A class whose clusters are smaller than the file's.
-    @Test(arguments: ["store", "own"]) func filesWithRowsOfTablesAreReadAndWritten(name: String) throws {
-        var options = SessionOptions(path: copy("1.0-tables", name))
+    @Test func filesWithRowsOfTablesAreReadAndWritten() throws {
+        var options = SessionOptions(path: copy("tables"))
         options.isDurable = false
         let session = try Session.open(options)
-        try compare(session, "1.0-tables")
-        #expect(try session.database.pages.header.incompatibleFeatures == FileHeader.rowsOfTablesFeature)
+        try compare(session, "tables")
         let wide = try session.tableKey("Wide"), narrow = try session.tableKey("Narrow")
         #expect(try session.committedSnapshot().table(wide).rowsPerCluster == 480)
         #expect(try session.committedSnapshot().table(narrow).rowsPerCluster == 1_904)
@@ -119,13 +115,14 @@ import Testing
         #expect(try again.database.snapshot().verify().isSound)
     }
 
-    /// The newest versions are records of a journal.
-    @Test func filesWithAJournalAreReadAndWritten() throws {
-        var options = SessionOptions(path: copy("1.0-journal", "own"))
+    /// The newest versions are records of a journal; of the second file encrypted.
+    @Test(arguments: [("journal", nil), ("encrypted", (0 ..< 64).map { UInt8($0) })])
+    func filesWithAJournalAreReadAndWritten(kind: String, key: [UInt8]?) throws {
+        var options = SessionOptions(path: copy(kind))
+        options.encryptionKey = key
         options.isDurable = false
         let session = try Session.open(options)
-        try compare(session, "1.0-journal")
-        #expect(try session.database.pages.header.incompatibleFeatures == FileHeader.journalFeature)
+        try compare(session, kind)
         #expect(try session.objects("Dog").filter("name == 'renamed again'").count() == 1)
         #expect(try session.objects("Dog").filter("name == 'renamed in the journal'").count() == 0)
         let dog = try session.tableKey("Dog")
@@ -143,12 +140,11 @@ import Testing
         #expect(try again.database.pages.check() == [])
     }
 
-    @Test(arguments: ["1.0"])
-    func filesOfEarlierReleasesAreRead(format: String) throws {
-        var options = SessionOptions(path: copy(format))
+    @Test func filesWithAllTypesAreRead() throws {
+        var options = SessionOptions(path: copy("all"))
         options.isReadOnly = true
         let session = try Session.open(options)
-        try compare(session, format)
+        try compare(session, "all")
         #expect(try session.schemaVersion == 3)
         let all = try session.tableKey("All")
         #expect(try session.find(all, primaryKey: .int(-29))?.key == ObjectKey(3))
@@ -157,9 +153,8 @@ import Testing
         #expect(try session.database.strayPages() == [])
     }
 
-    @Test(arguments: ["1.0"])
-    func filesOfEarlierReleasesAreWritten(format: String) throws {
-        let path = copy(format)
+    @Test func filesWithAllTypesAreWritten() throws {
+        let path = copy("all")
         var options = SessionOptions(path: path)
         options.isDurable = false
         let session = try Session.open(options)
@@ -202,9 +197,9 @@ import Testing
         #expect(try again.database.strayPages() == [])
     }
 
-    @Test func olderFilesAreMigrated() throws {
+    @Test func filesAreMigrated() throws {
         var options = SessionOptions(
-            path: copy("1.0"),
+            path: copy("all"),
             schema: try SchemaText.parse(
                 "All { id: int key, n: int?, s: string?, li: list<int>, other: list<All> } Many { n: int indexed }"))
         options.schemaVersion = 4

@@ -24,10 +24,6 @@ import Testing
         try session.committedSnapshot().table(session.tableKey(name)).rowsPerCluster
     }
 
-    private func hasRowsOfTables(_ session: Session) throws -> Bool {
-        try session.database.pages.header.incompatibleFeatures & FileHeader.rowsOfTablesFeature != 0
-    }
-
     private func add(
         _ session: Session, _ ids: Range<Int>, _ texts: inout [Int64: String], _ random: inout SeededRandom
     ) throws {
@@ -70,7 +66,6 @@ import Testing
         }
         #expect(try rowsPerCluster(session, "Doc") == 480 && rowsPerCluster(follower, "Doc") == 480)
         #expect(try follower.database.snapshot().verify().problems == [])
-        #expect(try hasRowsOfTables(session))
         #expect(try follower.objects("Doc").filter("big == true AND id < 1300").count() == 434)
         try session.close()
         try follower.close()
@@ -82,7 +77,6 @@ import Testing
         try session.inWrite { for n in 0 ..< 4_000 { try session.add("Plain", ["n": .int(Int64(n))]) } }
         try session.inWrite { for n in 0 ..< 600 { try session.add("Doc", ["id": .int(Int64(n))]) } }
         #expect(try rowsPerCluster(session, "Plain") == 1_904 && rowsPerCluster(session, "Doc") == 1_904)
-        #expect(try !hasRowsOfTables(session))
     }
 
     /// Lists are wide as well; where the file's clusters are small nothing is chosen.
@@ -98,7 +92,6 @@ import Testing
             }
         }
         #expect(try rowsPerCluster(session, "Doc") == 480)
-        #expect(try hasRowsOfTables(session) == (rows == 1_904))
     }
 
     @Test func randomChangesAreFollowed() throws {

@@ -56,7 +56,7 @@ final class CutRun {
     }
 
     /// What the head says about a cipher.
-    private static func isSealed(_ disk: any Disk) throws -> Bool {
+    static func isSealed(_ disk: any Disk) throws -> Bool {
         var cipher: UInt8 = 0
         return try withUnsafeMutableBytes(of: &cipher) { try disk.read($0, at: 16) == 1 && $0[0] != 0 }
     }

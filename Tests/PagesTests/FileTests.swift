@@ -191,36 +191,6 @@ import Testing
         }
     }
 
-    @Test func otherFormatsAreRefusedByName() throws {
-        let scratch = try Scratch()
-        let bytes = try soundFile(scratch)
-        let offset = try headerOffset(bytes)
-        func code(_ change: (inout [UInt8]) -> Void) throws -> ErrorCode? {
-            var changed = Array(bytes[offset ..< offset + 128])
-            change(&changed)
-            let crc = motte_shim_crc32c(0, changed, 124)
-            for byte in 0 ..< 4 { changed[124 + byte] = UInt8(truncatingIfNeeded: crc >> (8 * byte)) }
-            try scratch.write(Array(bytes[..<offset]) + changed + Array(bytes[(offset + 128)...]))
-            do { try open(scratch.path()).close() } catch let error as DatabaseError { return error.code }
-            return nil
-        }
-
-        #expect(try code { $0[8] = 2 } == .unsupportedFormat)  // major
-        #expect(try code { $0[10] = 9 } == nil)  // minor
-        #expect(try code { $0[16] = 0x80 } == .unsupportedFormat)  // incompatible feature
-        #expect(try code { $0[32] = 1 } == nil)  // compatible feature
-        #expect(try code { $0[76] = 2 } == .unsupportedFormat)  // checksum kind
-        #expect(try code { $0.swapAt(6, 7) } == .unsupportedFormat)  // byte order
-        #expect(
-            try code {
-                $0[12] = 0
-                $0[13] = 0
-            } == .corrupted)  // rows per cluster
-        // A feature we do not know forbids writing, not reading.
-        #expect(try code { $0[24] = 1 } == .unsupportedFormat)
-        #expect(try open(scratch.path()) { $0.readOnly = true }.snapshot().version == Version(5))
-    }
-
     @Test func damageToTheMetaPagesIsFoundOrHarmless() throws {
         let scratch = try Scratch()
         let bytes = try soundFile(scratch)

@@ -257,7 +257,7 @@ import Testing
         root.pageCount = bytes.count / 4096
         root.slot = 0
         root.durable = isSealed ? root.version : 0
-        let slot = root.encoded(pageBytes: 4096)
+        let slot = try root.encoded(pageBytes: 4096)
         // No other one to turn to.
         for page in 1 ... 3 {
             let content = page == 1 ? slot : [UInt8](repeating: 0, count: 4096)

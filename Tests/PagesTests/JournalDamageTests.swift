@@ -18,9 +18,9 @@ struct JournaledFile {
     private(set) var newest: UInt64 = 0
 
     /// Without `isClosed` as a process leaves it that was killed.
-    init(isClosed: Bool) throws {
+    init(isClosed: Bool, sealed: Bool = false) throws {
         let disk = MemoryDisk()
-        let store = try CutRun.open(disk, journalPages: 40)
+        let store = try CutRun.open(disk, sealed: sealed, journalPages: 40)
         var model: Contents = [:]
         func commit(_ changes: [(String, [UInt8]?)]) throws {
             for (key, value) in changes { model[key] = value }
@@ -68,6 +68,7 @@ struct JournaledFile {
         options.disk = disk
         options.readOnly = true
         options.mapSizeBytes = 4 << 20
+        options.encryptionKey = try CutRun.isSealed(disk) ? TestStore.key : nil
         let store = try PageStore.open(options)
         defer { store.close() }
         let snapshot = try store.snapshot()
@@ -82,8 +83,9 @@ struct JournaledFile {
 @Suite struct JournalDamageTests {
     private let expectedCodes: [ErrorCode] = [.corrupted, .mapFull, .unsupportedFormat, .notAMotteFile]
 
-    @Test(arguments: [false, true]) func theFileHasWhatTheTestsAreAbout(isClosed: Bool) throws {
-        let file = try JournaledFile(isClosed: isClosed)
+    @Test(arguments: [false, true], [false, true])
+    func theFileHasWhatTheTestsAreAbout(isClosed: Bool, sealed: Bool) throws {
+        let file = try JournaledFile(isClosed: isClosed, sealed: sealed)
         #expect(file.records.count == 6 && file.records.map { JournaledFile.pages(file.bytes, $0) }.max() == 3)
         let found = try JournaledFile.open(file.bytes)
         #expect(found.version == file.newest && found.contents == file.models[file.newest])
@@ -101,8 +103,8 @@ struct JournaledFile {
         }
     }
 
-    @Test func everyFlippedByteOfAClosedJournalIsFoundOrHarmless() throws {
-        let file = try JournaledFile(isClosed: true)
+    @Test(arguments: [false, true]) func everyFlippedByteOfAClosedJournalIsFoundOrHarmless(sealed: Bool) throws {
+        let file = try JournaledFile(isClosed: true, sealed: sealed)
         let disk = FlippingDisk(file.bytes)
         var found = 0
         for place in places(file) {
@@ -121,8 +123,8 @@ struct JournaledFile {
     }
 
     /// Of a process that was killed: what is found is a version that was, whole; and if it is an older one, it says so.
-    @Test func everyFlippedByteOfAJournalInUseIsFoundOrHarmless() throws {
-        let file = try JournaledFile(isClosed: false)
+    @Test(arguments: [false, true]) func everyFlippedByteOfAJournalInUseIsFoundOrHarmless(sealed: Bool) throws {
+        let file = try JournaledFile(isClosed: false, sealed: sealed)
         let disk = FlippingDisk(file.bytes)
         var older = 0
         for place in places(file) where place.position >= file.records[0] {
@@ -191,8 +193,8 @@ struct JournaledFile {
     }
 
     /// Two courses of things from one state: what the first left behind the second one's records never counts.
-    @Test func recordsOfAnotherCourseDoNotCount() throws {
-        let start = try JournaledFile(isClosed: false)
+    @Test(arguments: [false, true]) func recordsOfAnotherCourseDoNotCount(sealed: Bool) throws {
+        let start = try JournaledFile(isClosed: false, sealed: sealed)
         func course(_ values: [UInt8]) throws -> (bytes: [UInt8], records: [Int]) {
             let disk = MemoryDisk(start.bytes)
             let store = try CutRun.open(disk, journalPages: 40)
@@ -245,8 +247,8 @@ struct JournaledFile {
     }
 
     /// Any bytes in any record, with a checksum that fits.
-    @Test func recordsOfSomebodyElseAreCheckedBeforeUse() throws {
-        let file = try JournaledFile(isClosed: false)
+    @Test(arguments: [false, true]) func recordsOfSomebodyElseAreCheckedBeforeUse(sealed: Bool) throws {
+        let file = try JournaledFile(isClosed: false, sealed: sealed)
         try PropertyTest.run(rounds: 400) { random, comment in
             var bytes = file.bytes
             let record = random.pick(file.records)
@@ -295,11 +297,16 @@ struct JournaledFile {
 
     // MARK: Salvage
 
-    private func salvage(_ bytes: [UInt8]) throws -> (report: PageSalvageReport, contents: Contents) {
+    private func salvage(
+        _ bytes: [UInt8], sealed: Bool = false
+    ) throws -> (report: PageSalvageReport, contents: Contents) {
         let scratch = try Scratch()
         try scratch.write(bytes)
-        let report = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"))
-        let saved = try PageStore.open(PageStoreOptions(path: scratch.path("saved.motte")))
+        let key = sealed ? TestStore.key : nil
+        let report = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"), encryptionKey: key)
+        var options = PageStoreOptions(path: scratch.path("saved.motte"))
+        options.encryptionKey = key
+        let saved = try PageStore.open(options)
         #expect(try saved.check().isEmpty)
         return (report, try CutRun.contents(saved.snapshot()))
     }
@@ -311,25 +318,28 @@ struct JournaledFile {
     }
 
     /// Head and roots gone, in a file that was closed and in one that was not: everything is still there.
-    @Test(arguments: [false, true]) func salvageFindsRecordsWithoutRoots(isClosed: Bool) throws {
-        let file = try JournaledFile(isClosed: isClosed)
+    @Test(arguments: [false, true], [false, true])
+    func salvageFindsRecordsWithoutRoots(isClosed: Bool, sealed: Bool) throws {
+        let file = try JournaledFile(isClosed: isClosed, sealed: sealed)
         var damaged = file.bytes
-        for position in 0 ..< 4 * 4096 { damaged[position] = 0xAA }
-        let (report, contents) = try salvage(damaged)
+        // The salt of an encrypted file has to be somewhere.
+        for position in 0 ..< 4 * 4096 where !sealed || position % 4096 < 4096 - 64 { damaged[position] = 0xAA }
+        let (report, contents) = try salvage(damaged, sealed: sealed)
         #expect(contents == file.models[file.newest])
         #expect(report.recoveredCount == 0 && report.lostValueCount == 0 && report.gaps.isEmpty)
         // With its roots as well.
-        #expect(try salvage(file.bytes).contents == file.models[file.newest])
+        #expect(try salvage(file.bytes, sealed: sealed).contents == file.models[file.newest])
     }
 
     /// Later records count, whatever is wrong with those before them; what they delete stays away.
-    @Test(arguments: [false, true]) func salvageGetsRecordsBehindADamagedOne(isClosed: Bool) throws {
-        let file = try JournaledFile(isClosed: isClosed)
+    @Test(arguments: [false, true], [false, true])
+    func salvageGetsRecordsBehindADamagedOne(isClosed: Bool, sealed: Bool) throws {
+        let file = try JournaledFile(isClosed: isClosed, sealed: sealed)
         let whole = try #require(file.models[file.newest])
         for (number, record) in file.records.enumerated() {
             var damaged = file.bytes
             damaged[record + 60] ^= 1
-            let (report, contents) = try salvage(damaged)
+            let (report, contents) = try salvage(damaged, sealed: sealed)
             #expect(!report.problems.isEmpty)
             let round = number + 1
             // What only this one said.

@@ -25,9 +25,9 @@ import Testing
     private func small(_ number: Int) -> [(String, [UInt8]?)] { [("key-\(number % 7)", [UInt8(number)])] }
 
     /// One write and one flush; more only for the commit that takes the journal into the tree.
-    @Test func aSmallCommitIsOneWriteAndOneFlush() throws {
+    @Test(arguments: [nil, TestStore.key]) func aSmallCommitIsOneWriteAndOneFlush(key: [UInt8]?) throws {
         let scratch = try Scratch()
-        let store = try open(scratch, journalPages: 6)
+        let store = try open(scratch, journalPages: 6, key: key)
         try store.commitNext(small(0))
         for number in 1 ... 30 {
             let flushes = try store.statistics().flushCount
@@ -49,23 +49,21 @@ import Testing
         #expect(try store.check().isEmpty)
     }
 
-    /// The next process goes on with it, as it was closed; nothing but a header that says so tells old readers.
-    @Test func aFileWithoutAJournalGetsOneAndKeepsIt() throws {
+    /// The next process goes on with it, as it was closed.
+    @Test(arguments: [nil, TestStore.key]) func aFileWithoutAJournalGetsOneAndKeepsIt(key: [UInt8]?) throws {
         let scratch = try Scratch()
-        var store = try open(scratch, journalPages: 0)
+        var store = try open(scratch, journalPages: 0, key: key)
         for number in 0 ..< 20 { try store.commitNext(small(number)) }
-        #expect(try store.header.incompatibleFeatures & FileHeader.journalFeature == 0)
         store.close()
-        #expect(try scratch.read()[4096 + 156] == 0)
+        #expect(try key != nil || scratch.read()[4096 + 156] == 0)
 
-        store = try open(scratch, journalPages: 50)
+        store = try open(scratch, journalPages: 50, key: key)
         try store.commitNext(small(20))
-        #expect(try store.header.incompatibleFeatures & FileHeader.journalFeature != 0)
         #expect(try writes(store) { try store.commitNext(small(21)) } == 1)
         store.close()
 
         for number in 22 ..< 26 {
-            store = try open(scratch, journalPages: 0)
+            store = try open(scratch, journalPages: 0, key: key)
             #expect(try store.snapshot().passedOver == nil)
             #expect(try writes(store) { try store.commitNext(small(number)) } == 1, "\(number)")
             #expect(try store.snapshot().value("key-\(number % 7)") == [UInt8(number)] && store.check().isEmpty)
@@ -73,14 +71,6 @@ import Testing
         }
     }
 
-    @Test func encryptedFilesHaveNone() throws {
-        let scratch = try Scratch()
-        let store = try open(scratch, journalPages: 50, key: TestStore.key)
-        for number in 0 ..< 3 { #expect(try writes(store) { try store.commitNext(small(number)) } > 1) }
-        #expect(try store.header.incompatibleFeatures & FileHeader.journalFeature == 0)
-    }
-
-    /// Of versions of one journal and of several, while their pages would be used again.
     /// The header record lies in the journal's part of a version, which commits change in place when nobody shows it any
     /// more: whoever reads the record shows it until then, also when another thread commits in between.
     @Test func theHeaderIsThatOfOneVersion() throws {
@@ -104,9 +94,10 @@ import Testing
         }
     }
 
-    @Test func pinnedVersionsStayAcrossCommitsOfTheTree() throws {
+    /// Of versions of one journal and of several, while their pages would be used again.
+    @Test(arguments: [nil, TestStore.key]) func pinnedVersionsStayAcrossCommitsOfTheTree(key: [UInt8]?) throws {
         let scratch = try Scratch()
-        let store = try open(scratch, journalPages: 3)
+        let store = try open(scratch, journalPages: 3, key: key)
         var pinned: [(snapshot: PageSnapshot, contents: Contents)] = []
         var model: Contents = [:]
         for number in 0 ..< 80 {

@@ -95,15 +95,15 @@ import Testing
 
     @Test func versionsHaveALimit() throws {
         let (image, root) = try soundFile()
-        func decoded(_ change: (inout RootSlot) -> Void) -> RootSlot? {
+        func decoded(_ change: (inout RootSlot) -> Void) throws -> RootSlot? {
             var slot = root
             change(&slot)
-            return slot.encoded(pageBytes: 4096).withUnsafeBytes {
+            return try slot.encoded(pageBytes: 4096).withUnsafeBytes {
                 RootSlot(decoding: $0, image.layout, slot: slot.slot)
             }
         }
-        #expect(decoded { $0.version = TreeFormat.versionLimit - 1 } != nil)
-        #expect(decoded { $0.version = TreeFormat.versionLimit } == nil)
-        #expect(decoded { $0.sequence = .max } == nil)
+        #expect(try decoded { $0.version = TreeFormat.versionLimit - 1 } != nil)
+        #expect(try decoded { $0.version = TreeFormat.versionLimit } == nil)
+        #expect(try decoded { $0.sequence = .max } == nil)
     }
 }

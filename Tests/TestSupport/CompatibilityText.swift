@@ -5,6 +5,14 @@ import MotteSchemaModel
 import MotteValues
 
 package enum CompatibilityText {
+    /// As the file that is kept beside the database.
+    package static func write(_ session: Session, to path: String) throws {
+        let text = try lines(session).joined(separator: "\n") + "\n"
+        guard TemporaryDirectory.write(Array(text.utf8), path) else {
+            throw DatabaseError(.inputOutput, "'\(path)' could not be written")
+        }
+    }
+
     package static func lines(_ session: Session) throws -> [String] {
         var lines: [String] = []
         for type in try session.schema.objectTypes {

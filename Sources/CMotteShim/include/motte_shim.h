@@ -129,6 +129,6 @@ static inline int motte_shim_compare_exchange64(uint64_t *word, uint64_t expecte
 /* CRC-32C (Castagnoli) of `count` bytes continuing from `seed` (0 to start). Hardware instruction where present. */
 uint32_t motte_shim_crc32c(uint32_t seed, const void *bytes, size_t count);
 
-/* 64-bit checksum of pages: see docs/FILE_FORMAT.md. */
-uint64_t motte_shim_page_checksum(const void *bytes, size_t count);
+/* XXH3-64 without a seed: the checksum of pages. */
+uint64_t motte_shim_xxh3(const void *bytes, size_t count);
 #endif

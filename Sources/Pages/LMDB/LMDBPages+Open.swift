@@ -66,11 +66,6 @@ extension LMDBPages {
             if let lockFile = environment.lockFile, !sidecar.checkLockFile(lockFile.inode) {
                 throw DatabaseError.sharedFileMoved(place.lockPath, beside: place.path)
             }
-            guard !header.isReadOnlyForUs || options.readOnly else {
-                throw DatabaseError(
-                    .unsupportedFormat, "'\(place.path)' uses features this library can only read; open it read-only",
-                    path: place.path)
-            }
             environment.clearDeadReaders()
             sidecar.markOpened()
             return LMDBPages(environment, sidecar, found, identity, header, options.faults)

@@ -24,7 +24,6 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
     private let sidecar: Sidecar?
     private let presence: FilePresence?
     /// The file has a feature we do not know how to keep right.
-    private let isReadOnlyForUs: Bool
     private let currentLock = Lock()
     private weak var current: LMDBSnapshot?
     /// What the latest pin found, kept after its snapshot is gone.
@@ -40,7 +39,6 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
         _ header: FileHeader, _ faults: FaultInjection?
     ) {
         self.environment = environment
-        isReadOnlyForUs = header.isReadOnlyForUs
         self.sidecar = sidecar
         self.presence = presence
         self.identity = identity
@@ -51,7 +49,7 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
     }
 
     override var fileIdentity: FileIdentity? { identity }
-    override var canWrite: Bool { environment.isWritable && !isReadOnlyForUs }
+    override var canWrite: Bool { environment.isWritable }
 
     override func closeFile() {
         idleLock.lock()
@@ -185,7 +183,7 @@ final class LMDBPages: SharedPages, @unchecked Sendable {
         do throws(DatabaseError) {
             let header = try environment.header(transaction)
             try checkFollows(version, header.version)
-            try LMDBWriter.apply(entries, header.advanced(to: version, by: entries), transaction, path)
+            try LMDBWriter.apply(entries, header.advanced(to: version), transaction, path)
         } catch {
             mdb_txn_abort(transaction)
             throw error

@@ -56,7 +56,7 @@ final class MemoryPages: SharedPages, @unchecked Sendable {  // @unchecked: the 
         let base = try snapshot()
         guard let base = base as? MemorySnapshot else { return }
         try checkFollows(version, base.version)
-        let header = try self.header.advanced(to: version, by: entries)
+        let header = try self.header.advanced(to: version)
         var tree = base.tree
         tree.apply(entries)
         tree.put(FileHeader.key, header.encoded())

@@ -1,8 +1,13 @@
 /// Page 0: what the file is. Written once, when the file is made. The rest of the page is zero:
 ///
-///      0  "MOTTEDB\0"            12  u32 page bytes          20  u32 zero         40  20 bytes zero
-///      8  u16 major, u16 minor   16  u32 cipher, 0: none     24  UUID, 16 bytes   60  u32 CRC-32C of the 60 before
-///     with cipher 1:             64  salt, 32 bytes          96  key check, 32    128 u32 CRC-32C of the 64 before
+///      0  "MOTTEDB\0"                            40  reserved, 24 bytes
+///      8  u16 major, u16 minor format number     64  of an encrypted file the salt, 32 bytes
+///     12  u32 page bytes                         96  of an encrypted file the key check, 32 bytes
+///     16  u32 cipher: 0 none, 1 XAES-256-GCM    128  u64 XXH3-64 of the 128 bytes before
+///     20  reserved, u32
+///     24  file UUID, 16 bytes
+///
+/// What is reserved, and what a plain file does not have, is zero, and a file where it is not is refused.
 import CMotteShim
 import MotteValues
 
@@ -15,17 +20,19 @@ struct FileHead {
         var checked: [UInt8]
     }
 
+    /// Of the file format: a file has the one that this library writes, or is refused.
+    static let major: UInt16 = 0
+    static let minor: UInt16 = 1
+
     var pageBytes: Int
     var uuid: FileHeader.UUID
     var sealing: Sealing?
 
     static let magic: [UInt8] = Array("MOTTEDB\0".utf8)
-    static let major: UInt16 = 1
-    static let byteCount = 64
-    /// Of an encrypted file.
-    static let longestByteCount = 132
+    static let byteCount = 136
     static let saltOffset = 64
     private static let checkOffset = 96
+    private static let checksumOffset = 128
     private static let sealed: UInt32 = 1
 
     init(pageBytes: Int, uuid: FileHeader.UUID) {
@@ -42,24 +49,28 @@ struct FileHead {
         page.withUnsafeMutableBytes { page in
             page.copyBytes(from: FileHead.magic)
             page.storeBytes(of: FileHead.major.littleEndian, toByteOffset: 8, as: UInt16.self)
+            page.storeBytes(of: FileHead.minor.littleEndian, toByteOffset: 10, as: UInt16.self)
             page.storeBytes(of: UInt32(pageBytes).littleEndian, toByteOffset: 12, as: UInt32.self)
             if cipher != nil { page.storeBytes(of: FileHead.sealed.littleEndian, toByteOffset: 16, as: UInt32.self) }
             page.storeBytes(of: uuid.high.littleEndian, toByteOffset: 24, as: UInt64.self)
             page.storeBytes(of: uuid.low.littleEndian, toByteOffset: 32, as: UInt64.self)
-            page.storeBytes(
-                of: motte_shim_crc32c(0, page.baseAddress, 60).littleEndian, toByteOffset: 60, as: UInt32.self)
         }
-        guard let cipher else { return page }
-        page.replaceSubrange(FileHead.saltOffset ..< FileHead.checkOffset, with: cipher.salt)
-        let check = try Array(page[..<FileHead.checkOffset]).withBytes { head throws(DatabaseError) in
-            try cipher.check(of: head)
+        if let cipher {
+            page.replaceSubrange(FileHead.saltOffset ..< FileHead.checkOffset, with: cipher.salt)
+            let check = try Array(page[..<FileHead.checkOffset]).withBytes { head throws(DatabaseError) in
+                try cipher.check(of: head)
+            }
+            page.replaceSubrange(FileHead.checkOffset ..< FileHead.checksumOffset, with: check)
         }
-        page.replaceSubrange(FileHead.checkOffset ..< FileHead.checkOffset + PageCipher.checkBytes, with: check)
         page.withUnsafeMutableBytes { page in
-            let crc = motte_shim_crc32c(0, page.baseAddress.map { $0 + FileHead.saltOffset }, 64)
-            page.storeBytes(of: crc.littleEndian, toByteOffset: FileHead.longestByteCount - 4, as: UInt32.self)
+            let checksum = FileHead.checksum(UnsafeRawBufferPointer(page))
+            page.storeBytes(of: checksum.littleEndian, toByteOffset: FileHead.checksumOffset, as: UInt64.self)
         }
         return page
+    }
+
+    private static func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        motte_shim_xxh3(bytes.baseAddress, checksumOffset)
     }
 
     init(decoding bytes: UnsafeRawBufferPointer, path: String) throws(DatabaseError) {
@@ -70,32 +81,38 @@ struct FileHead {
         func half(_ offset: Int) -> UInt32 {
             UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
         }
-        let major = UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt16.self))
-        guard half(60) == motte_shim_crc32c(0, bytes.baseAddress, 60) else {
-            throw .corrupted("the checksum of its first page is wrong")
+        func word(_ offset: Int) -> UInt64 {
+            UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
         }
-        guard major == FileHead.major, half(16) <= FileHead.sealed else {
+        // Another format may have anything behind these two numbers, so they are looked at before the checksum.
+        let major = UInt16(truncatingIfNeeded: half(8)), minor = UInt16(truncatingIfNeeded: half(8) >> 16)
+        guard major == FileHead.major, minor == FileHead.minor else {
             throw DatabaseError(
                 .unsupportedFormat,
-                "'\(path)' has page format \(major), cipher \(half(16)), which this library does not know;"
-                    + " update Motte",
+                "'\(path)' has file format \(major).\(minor), and this library reads and writes format"
+                    + " \(FileHead.major).\(FileHead.minor) only; open it with a version of Motte that knows it",
                 path: path)
         }
+        guard word(FileHead.checksumOffset) == FileHead.checksum(bytes) else {
+            throw .corrupted("the checksum of its first page is wrong")
+        }
+        let isSealed = half(16) == FileHead.sealed
+        let unused = isSealed ? 40 ..< FileHead.saltOffset : 40 ..< FileHead.checksumOffset
+        guard half(16) <= FileHead.sealed, half(20) == 0, bytes[unused].allSatisfy({ $0 == 0 }) else {
+            throw DatabaseError(
+                .unsupportedFormat,
+                "the first page of '\(path)' has something that format \(major).\(minor) does not know (cipher"
+                    + " \(half(16)))", path: path)
+        }
         pageBytes = Int(half(12))
-        uuid = FileHeader.UUID(
-            high: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self)),
-            low: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 32, as: UInt64.self)))
+        uuid = FileHeader.UUID(high: word(24), low: word(32))
         guard TreeFormat.pageSizes.contains(pageBytes) else {
             throw .corrupted("its first page says \(pageBytes) bytes a page")
         }
-        guard half(16) == FileHead.sealed else { return }
-        guard bytes.count >= FileHead.longestByteCount,
-            half(FileHead.longestByteCount - 4)
-                == motte_shim_crc32c(0, bytes.baseAddress.map { $0 + FileHead.saltOffset }, 64)
-        else { throw .corrupted("the checksum of its first page is wrong") }
+        guard isSealed else { return }
         sealing = Sealing(
             salt: Array(bytes[FileHead.saltOffset ..< FileHead.checkOffset]),
-            check: Array(bytes[FileHead.checkOffset ..< FileHead.checkOffset + PageCipher.checkBytes]),
+            check: Array(bytes[FileHead.checkOffset ..< FileHead.checksumOffset]),
             checked: Array(bytes[..<FileHead.checkOffset]))
     }
 

@@ -14,7 +14,7 @@ struct FoundRecord {
     private static let mostBytes = 16 << 20
 
     /// The record that begins with this page; nil where none does.
-    init?(_ disk: any Disk, page: Int, _ head: UnsafeRawBufferPointer) throws(DatabaseError) {
+    init?(_ image: PageImage, page: Int, _ head: UnsafeRawBufferPointer) throws(DatabaseError) {
         func word(_ offset: Int) -> UInt64 {
             UInt64(littleEndian: head.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
         }
@@ -27,34 +27,34 @@ struct FoundRecord {
         previous = word(32)
         guard byteCount <= FoundRecord.mostBytes else { return nil }
         let count = JournalRecord.pageCount(byteCount, pageBytes: pageBytes) * pageBytes
-        let salt = salt
-        let found = try FoundRecord.read(disk, page * pageBytes, count) { bytes in
-            JournalRecord(at: bytes, salt: salt, pageBytes: pageBytes)
-                .flatMap { JournalRecord.entries(in: bytes) == nil ? nil : $0 }
-        }
-        guard let found = found.flatMap({ $0 }) else { return nil }
+        guard let found = try FoundRecord.read(image, page, count, salt, { record, _ in record }) else { return nil }
         version = found.version
         checksum = found.checksum
     }
 
     /// Every entry, with its value or, where it deletes, nil.
     func forEach(
-        _ disk: any Disk, pageBytes: Int, _ visit: (_ key: [UInt8], _ value: [UInt8]?) -> Void
+        _ image: PageImage, _ visit: (_ key: [UInt8], _ value: [UInt8]?) -> Void
     ) throws(DatabaseError) {
-        _ = try FoundRecord.read(disk, page * pageBytes, byteCount) { bytes in
-            for entry in JournalRecord.entries(in: bytes) ?? [] {
-                visit(Array(entry.key), entry.isDelete ? nil : Array(entry.value))
-            }
+        let count = JournalRecord.pageCount(byteCount, pageBytes: image.pageBytes) * image.pageBytes
+        _ = try FoundRecord.read(image, page, count, salt) { _, entries in
+            for entry in entries { visit(Array(entry.key), entry.isDelete ? nil : Array(entry.value)) }
         }
     }
 
-    /// nil where the file is shorter.
+    /// nil where there is no sound record, or none that the file's key fits.
     private static func read<Answer>(
-        _ disk: any Disk, _ offset: Int, _ count: Int, _ body: (UnsafeRawBufferPointer) -> Answer
+        _ image: PageImage, _ page: Int, _ count: Int, _ salt: UInt64,
+        _ body: (JournalRecord, [PageBatch.Entry]) -> Answer
     ) throws(DatabaseError) -> Answer? {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
         defer { buffer.deallocate() }
-        return try disk.read(buffer, at: offset) == count ? body(UnsafeRawBufferPointer(buffer)) : nil
+        let bytes = UnsafeRawBufferPointer(buffer)
+        guard try image.disk.read(buffer, at: page * image.pageBytes) == count,
+            let record = JournalRecord(at: bytes, salt: salt, pageBytes: image.pageBytes),
+            try record.unseal(buffer, page: page, image.cipher), let entries = JournalRecord.entries(in: bytes)
+        else { return nil }
+        return body(record, entries)
     }
 
     /// Of records in the order of their versions: those that follow a root one upon the other, and what lies behind a

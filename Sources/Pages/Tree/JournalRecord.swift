@@ -7,6 +7,10 @@
 ///             u64 checksum of the record before, of the first one the root's version; u32 entries; u32 zero; entry ...
 ///     entry   u16 key bytes; u16 1 for a deletion, else 0; u32 value bytes; key; value; zeros to a multiple of 8
 ///
+/// Of an encrypted file a record has as many bytes as its pages do, but for the last 16; the last 32 of them are the
+/// random bytes of the nonce and the tag. What comes before the number of entries stays legible, and is authenticated:
+/// so a journal is read, searched for what a cut left, and salvaged in one way, and only the entries need the key.
+///
 /// A record begins on a page, and the last 16 bytes of its last page are salt and version again: so where something of
 /// a record arrived on the disk, it shows. What is between is zero.
 ///
@@ -65,10 +69,14 @@ struct JournalPlace: Equatable {
 struct JournalRecord {
     static let magic: UInt32 = 0x524A_544D  // "MTJR", little-endian
     static let headerBytes = 48
-    static let trailerBytes = 16
+    /// What is not encrypted, the checksum included.
+    private static let clearBytes = 40
+    /// Of the last page: salt and version.
+    private static let endBytes = 16
     private static let entryHeader = 8
 
     let version: UInt64
+    let byteCount: Int
     let pageCount: Int
     /// What the next record names as the one before it.
     let checksum: UInt64
@@ -82,14 +90,46 @@ struct JournalRecord {
     }
 
     static func pageCount(_ byteCount: Int, pageBytes: Int) -> Int {
-        (byteCount + trailerBytes + pageBytes - 1) / pageBytes
+        (byteCount + endBytes + pageBytes - 1) / pageBytes
     }
 
-    /// Fills whole pages.
+    /// Of a record with these entries.
+    static func pageCount(_ entries: [PageBatch.Entry], _ layout: PageLayout) -> Int {
+        pageCount(byteCount(entries) + layout.trailerBytes, pageBytes: layout.pageBytes)
+    }
+
+    /// Fills whole pages. Answers the checksum.
     static func encode(
         _ entries: [PageBatch.Entry], _ version: UInt64, _ salt: UInt64, after previous: UInt64,
-        to pages: UnsafeMutableRawBufferPointer
-    ) -> UInt64 {
+        to pages: UnsafeMutableRawBufferPointer, page: Int, _ cipher: PageCipher?
+    ) throws(DatabaseError) -> UInt64 {
+        guard let base = pages.baseAddress else { return 0 }
+        func store(_ value: UInt64, _ offset: Int) {
+            base.storeBytes(of: value.littleEndian, toByteOffset: offset, as: UInt64.self)
+        }
+        let end = encode(entries, to: pages)
+        let byteCount = cipher == nil ? end : pages.count - endBytes
+        base.storeBytes(of: magic.littleEndian, toByteOffset: 8, as: UInt32.self)
+        base.storeBytes(of: UInt32(byteCount).littleEndian, toByteOffset: 12, as: UInt32.self)
+        store(version, 16)
+        store(salt, 24)
+        store(previous, 32)
+        store(UInt64(entries.count), 40)
+        store(salt, pages.count - 16)
+        store(version, pages.count - 8)
+        if let cipher {
+            let random = try PageCipher.drawRandom(1)
+            try cipher.seal(
+                unit(page, version, byteCount), base + clearBytes, count: byteCount - clearBytes,
+                to: base + clearBytes, random: random[...], clear: clear(base))
+        }
+        let checksum = motte_shim_xxh3(base + 8, byteCount - 8)
+        store(checksum, 0)
+        return checksum
+    }
+
+    /// Where the entries end.
+    private static func encode(_ entries: [PageBatch.Entry], to pages: UnsafeMutableRawBufferPointer) -> Int {
         guard let base = pages.baseAddress else { return 0 }
         var offset = headerBytes
         for entry in entries {
@@ -103,20 +143,28 @@ struct JournalRecord {
             (base + end).initializeMemory(as: UInt8.self, repeating: 0, count: offset - end)
         }
         (base + offset).initializeMemory(as: UInt8.self, repeating: 0, count: pages.count - offset)
-        func store(_ value: UInt64, _ offset: Int) {
-            base.storeBytes(of: value.littleEndian, toByteOffset: offset, as: UInt64.self)
-        }
-        base.storeBytes(of: magic.littleEndian, toByteOffset: 8, as: UInt32.self)
-        base.storeBytes(of: UInt32(offset).littleEndian, toByteOffset: 12, as: UInt32.self)
-        store(version, 16)
-        store(salt, 24)
-        store(previous, 32)
-        store(UInt64(entries.count), 40)
-        store(salt, pages.count - 16)
-        store(version, pages.count - 8)
-        let checksum = motte_shim_page_checksum(base + 8, offset - 8)
-        store(checksum, 0)
-        return checksum
+        return offset
+    }
+
+    // MARK: Encryption.
+
+    private static func unit(_ page: Int, _ version: UInt64, _ byteCount: Int) -> PageCipher.Unit {
+        PageCipher.Unit(kind: .record, page: page, birth: version, byteCount: byteCount)
+    }
+
+    private static func clear(_ base: UnsafeMutableRawPointer) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: base + 8, count: clearBytes - 8)
+    }
+
+    /// Decrypts the entries in place, where the file is encrypted. False: the record is not what was written there.
+    func unseal(
+        _ bytes: UnsafeMutableRawBufferPointer, page: Int, _ cipher: PageCipher?
+    ) throws(DatabaseError) -> Bool {
+        guard let cipher, let base = bytes.baseAddress else { return true }
+        guard byteCount >= JournalRecord.headerBytes + PageCipher.trailerBytes else { return false }
+        return try cipher.unseal(
+            JournalRecord.unit(page, version, byteCount), base + JournalRecord.clearBytes,
+            count: byteCount - JournalRecord.clearBytes, clear: JournalRecord.clear(base))
     }
 
     /// The record that begins here; nil where none does, or it goes beyond the bytes given.
@@ -124,12 +172,12 @@ struct JournalRecord {
         guard let base = bytes.baseAddress, bytes.count >= JournalRecord.headerBytes,
             JournalRecord.word(base, 24) == salt, JournalRecord.half(base, 8) == JournalRecord.magic
         else { return nil }
-        let byteCount = Int(JournalRecord.half(base, 12))
+        byteCount = Int(JournalRecord.half(base, 12))
         pageCount = JournalRecord.pageCount(byteCount, pageBytes: pageBytes)
         guard byteCount >= JournalRecord.headerBytes, pageCount * pageBytes <= bytes.count else { return nil }
         version = JournalRecord.word(base, 16)
         checksum = JournalRecord.word(base, 0)
-        guard version < TreeFormat.versionLimit, checksum == motte_shim_page_checksum(base + 8, byteCount - 8)
+        guard version < TreeFormat.versionLimit, checksum == motte_shim_xxh3(base + 8, byteCount - 8)
         else { return nil }
     }
 
@@ -153,8 +201,8 @@ struct JournalRecord {
         return word(base, page.count - 16) == salt ? word(base, page.count - 8) : nil
     }
 
-    /// The entries of a record whose checksum was right, lying in its bytes; nil where they contradict themselves,
-    /// since files may come from anywhere.
+    /// The entries of a record whose checksum was right and that was decrypted, lying in its bytes; nil where they
+    /// contradict themselves, since files may come from anywhere.
     static func entries(in bytes: UnsafeRawBufferPointer) -> [PageBatch.Entry]? {
         guard let base = bytes.baseAddress, bytes.count >= headerBytes else { return nil }
         let end = Int(half(base, 12))
@@ -174,7 +222,8 @@ struct JournalRecord {
                 PageBatch.Entry(base + offset + entryHeader, keyCount, valueCount, isDelete: kind == 1))
             offset += size
         }
-        return offset == end ? entries : nil
+        // Of an encrypted record what is behind them is what fills its last page.
+        return bytes[offset ..< end].allSatisfy { $0 == 0 } ? entries : nil
     }
 
     private static func word(_ base: UnsafeRawPointer, _ offset: Int) -> UInt64 {

@@ -38,45 +38,49 @@ struct JournalState {
 
     /// Reads on from the last record known, up to a version. Ends where the next one is missing, or is not whole.
     mutating func readOn(
-        _ place: JournalPlace, _ disk: any Disk, pageBytes: Int, through limit: UInt64
+        _ place: JournalPlace, _ image: PageImage, through limit: UInt64
     ) throws(DatabaseError) {
+        let (disk, pageBytes) = (image.disk, image.pageBytes)
         var wanted = JournalState.fewPages
         while usedPages < place.run.count, version < limit {
             let count = min(wanted, place.run.count - usedPages)
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count * pageBytes, alignment: 16)
             defer { buffer.deallocate() }
             let read = try disk.read(buffer, at: (place.run.start + usedPages) * pageBytes) / pageBytes
-            let pages = UnsafeRawBufferPointer(rebasing: buffer[..<(read * pageBytes)])
-            if take(pages, place.salt, pageBytes, through: limit) {
+            let pages = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(read * pageBytes)])
+            if try take(pages, place, image, through: limit) {
                 wanted = min(wanted * 2, JournalState.manyPages)
                 continue
             }
             // It may be longer than what was read.
             guard read == count, count < place.run.count - usedPages,
-                let likely = JournalRecord.likelyPageCount(pages, salt: place.salt, pageBytes: pageBytes),
+                let likely = JournalRecord.likelyPageCount(
+                    UnsafeRawBufferPointer(pages), salt: place.salt, pageBytes: pageBytes),
                 likely > count
             else { return }
             wanted = likely
         }
     }
 
-    /// False when not even one record begins there.
+    /// False when not even one record begins there. Decrypts in place.
     private mutating func take(
-        _ pages: UnsafeRawBufferPointer, _ salt: UInt64, _ pageBytes: Int, through limit: UInt64
-    ) -> Bool {
+        _ pages: UnsafeMutableRawBufferPointer, _ place: JournalPlace, _ image: PageImage, through limit: UInt64
+    ) throws(DatabaseError) -> Bool {
         var batch = PageBatch()
         var offset = 0
         while offset < pages.count, version < limit {
-            let rest = UnsafeRawBufferPointer(rebasing: pages[offset...])
-            guard let record = JournalRecord(at: rest, salt: salt, pageBytes: pageBytes), record.version > version,
-                record.version <= limit, JournalRecord.follows(chain, rest),
-                let entries = JournalRecord.entries(in: rest)
+            let rest = UnsafeMutableRawBufferPointer(rebasing: pages[offset...])
+            let bytes = UnsafeRawBufferPointer(rest)
+            guard let record = JournalRecord(at: bytes, salt: place.salt, pageBytes: image.pageBytes),
+                record.version > version, record.version <= limit, JournalRecord.follows(chain, bytes),
+                try record.unseal(rest, page: place.run.start + usedPages, image.cipher),
+                let entries = JournalRecord.entries(in: bytes)
             else { break }
             for entry in entries { batch.add(entry) }
             version = record.version
             chain = record.checksum
             usedPages += record.pageCount
-            offset += record.pageCount * pageBytes
+            offset += record.pageCount * image.pageBytes
         }
         change(by: batch.effectiveEntries())
         return offset > 0

@@ -1,22 +1,31 @@
-/// Encryption of a page file: what is sealed are units, as references name them (a node, a value over several pages)
-/// and root slots, each with AES-256 and a tag of 16 bytes at its end that authenticates the unit and its place.
+/// Encryption of a page file: what is encrypted are units, as references name them (a node, a value over several
+/// pages), root slots and records of the journal, each with a random nonce and a tag at its end that authenticates the
+/// unit and its place. XAES-256-GCM; why that is said in docs/decisions/0031-encryption.md.
 ///
-/// Keys come from the 64 bytes of the user and the file's salt by HKDF-SHA-256. A unit's tag is HMAC-SHA-256 over a
-/// label (kind, page, version of birth, byte count) and the plain bytes, cut to 16, and where the counter of
-/// AES-256-CTR begins (SIV). So no nonce has to be unique: a page that is written again with other bytes, by a later
-/// commit or by one that starts from the same version after a power cut, gets another key stream.
+/// Keys come from the 64 bytes of the user and the file's salt by HKDF-SHA-256. The nonce of a unit is its first page
+/// and 16 random bytes, which are drawn anew whenever it is written: so a page that is written again, by a later
+/// commit, by one that starts from the same version after a power cut, or in a copy of the file, gets another key
+/// stream.
 ///
-/// A node's label leaves its birth out, so that salvage can open it without a reference; its birth is inside. What an
-/// old unit was at the same place is refused by the checksum and the birth in the reference, which are sealed.
+/// The associated data of a node leave its birth out, so that salvage can open it without a reference; its birth is
+/// inside. What an old unit was at the same place is refused by the checksum and the birth in the reference, which are
+/// encrypted.
 import CMotteShim
 import MotteValues
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is only used holding its lock
-    /// What a label begins with.
+    /// What the associated data begin with.
     enum Kind: UInt64 {
         case slot = 1
         case node
         case value
+        case record
     }
 
     struct Unit {
@@ -42,9 +51,13 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
     static let keyBytes = 64
     static let saltBytes = 32
     static let checkBytes = 32
+    static let randomBytes = 16
     static let tagBytes = 16
-    static let slotTagBytes = tagBytes + saltBytes
-    private static let purpose = Array("motte page cipher 1".utf8)
+    /// What a unit ends with: the random part of its nonce, and the tag.
+    static let trailerBytes = randomBytes + tagBytes
+    /// A root slot has the salt before it, in case the head is lost.
+    static let slotTrailerBytes = saltBytes + trailerBytes
+    private static let purpose = Array("motte page encryption".utf8)
 
     let salt: [UInt8]
     private let key: SecretBytes
@@ -61,7 +74,7 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
         self.salt = salt
         self.key = SecretBytes(key)
         let keys = try PageCipher.derive(key, salt)
-        checkKey = SecretBytes(keys.bytes[64 ..< 96])
+        checkKey = SecretBytes(keys.bytes[32 ..< 64])
         guard let reading = PageCipher.handle(keys) else { throw PageCipher.failed }
         guard let writing = PageCipher.handle(keys) else {
             motte_shim_cipher_free(reading)
@@ -94,13 +107,14 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
         guard motte_shim_cipher_load() == 0 else {
             let why = String(cString: motte_shim_cipher_problem())
             throw DatabaseError(
-                .unsupported, "encryption needs OpenSSL 3 (libcrypto.so.3, package libssl3), and \(why)")
+                .unsupported,
+                "encryption needs OpenSSL 3 or 1.1 (libcrypto.so.3, package libssl3, or libcrypto.so.1.1): \(why)")
         }
     }
 
     private static func handle(_ keys: SecretBytes) -> OpaquePointer? {
         guard let base = keys.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return nil }
-        return motte_shim_cipher_make(base, base + 32)
+        return motte_shim_cipher_make(base)
     }
 
     private static var failed: DatabaseError { DatabaseError(.internal, "libcrypto could not encrypt or decrypt") }
@@ -121,7 +135,7 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
 
     // MARK: Keys.
 
-    /// HKDF-SHA-256 to three keys: for encrypting, for tags, for checking.
+    /// HKDF-SHA-256 to two keys: for encrypting, for checking.
     private static func derive(_ key: [UInt8], _ salt: [UInt8]) throws(DatabaseError) -> SecretBytes {
         func code(_ key: [UInt8], _ bytes: [UInt8]) throws(DatabaseError) -> [UInt8] {
             try key.withBytes { key throws(DatabaseError) in
@@ -131,7 +145,7 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
         let start = try code(salt, key)
         var keys: [UInt8] = []
         var last: [UInt8] = []
-        for number in 1 ... 3 as ClosedRange<UInt8> {
+        for number in 1 ... 2 as ClosedRange<UInt8> {
             last = try code(start, last + purpose + [number])
             keys += last
         }
@@ -149,74 +163,114 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
         return code
     }
 
-    // MARK: Units. `count` bytes, the tag at the end included.
+    // MARK: Units.
 
-    func seal(
-        _ unit: Unit, _ plain: UnsafeRawPointer, count: Int, to target: UnsafeMutableRawPointer
-    ) throws(DatabaseError) {
-        let tag = target + count - PageCipher.tagBytes
-        writeLock.lock()
-        defer { writeLock.unlock() }
-        var label = unit.label
-        let status = withUnsafeBytes(of: &label) { label in
-            motte_shim_seal(
-                forWriting, label.baseAddress?.assumingMemoryBound(to: UInt8.self), plain,
-                count - PageCipher.tagBytes, target, tag.assumingMemoryBound(to: UInt8.self))
+    static var nothing: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
+
+    /// Random bytes for so many units. Nothing of them is kept for later: a forked child would use the same again.
+    static func drawRandom(_ unitCount: Int) throws(DatabaseError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: unitCount * randomBytes)
+        let status = bytes.withUnsafeMutableBytes { motte_shim_random($0.baseAddress, $0.count) }
+        guard status == 0 else {
+            throw DatabaseError(.inputOutput, "the system gave no random numbers", systemError: status)
         }
-        guard status == 0 else { throw PageCipher.failed }
+        return bytes
     }
 
-    /// Decrypts in place and leaves zeros where the tag was. False, and nothing left: it is not what was sealed there.
+    /// Encrypts `count` bytes, of which the last `trailerBytes` are room for the trailer. `clear`: authenticated, not
+    /// encrypted. `source` may be `target`.
+    func seal(
+        _ unit: Unit, _ source: UnsafeRawPointer, count: Int, to target: UnsafeMutableRawPointer,
+        random: ArraySlice<UInt8>, clear: UnsafeRawBufferPointer = PageCipher.nothing
+    ) throws(DatabaseError) {
+        let size = count - PageCipher.trailerBytes
+        let trailer = target + size
+        writeLock.lock()
+        defer { writeLock.unlock() }
+        let status = PageCipher.withNonceAndData(unit, clear, random) { nonce, data in
+            motte_shim_seal(
+                forWriting, nonce, data, source, size, target,
+                (trailer + PageCipher.randomBytes).assumingMemoryBound(to: UInt8.self))
+        }
+        guard status == 0 else { throw PageCipher.failed }
+        UnsafeMutableRawBufferPointer(start: trailer, count: PageCipher.randomBytes).copyBytes(from: random)
+    }
+
+    /// Decrypts in place and leaves zeros where the trailer was. False, and nothing left: it is not what was encrypted
+    /// there.
     func unseal(
-        _ unit: Unit, _ bytes: UnsafeMutableRawPointer, count: Int
+        _ unit: Unit, _ bytes: UnsafeMutableRawPointer, count: Int,
+        clear: UnsafeRawBufferPointer = PageCipher.nothing
     ) throws(DatabaseError) -> Bool {
-        let tag = bytes + count - PageCipher.tagBytes
+        let size = count - PageCipher.trailerBytes
+        let trailer = bytes + size
+        let random = [UInt8](UnsafeRawBufferPointer(start: trailer, count: PageCipher.randomBytes))
         readLock.lock()
         defer { readLock.unlock() }
-        var label = unit.label
-        let status = withUnsafeBytes(of: &label) { label in
+        let status = PageCipher.withNonceAndData(unit, clear, random[...]) { nonce, data in
             motte_shim_unseal(
-                forReading, label.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes,
-                count - PageCipher.tagBytes, bytes, tag.assumingMemoryBound(to: UInt8.self))
+                forReading, nonce, data, bytes, size, bytes,
+                (trailer + PageCipher.randomBytes).assumingMemoryBound(to: UInt8.self))
         }
         guard status >= 0 else { throw PageCipher.failed }
-        tag.initializeMemory(as: UInt8.self, repeating: 0, count: PageCipher.tagBytes)
+        trailer.initializeMemory(as: UInt8.self, repeating: 0, count: PageCipher.trailerBytes)
         return status == 1
     }
 
-    // MARK: Root slots, which have the salt before the tag, in case the head is lost.
-
-    func sealSlot(_ page: [UInt8], _ number: Int) throws(DatabaseError) -> [UInt8] {
-        var sealed = page
-        let count = page.count - PageCipher.saltBytes
-        let result: Result<Void, DatabaseError> = sealed.withUnsafeMutableBytes { target in
-            page.withUnsafeBytes { plain in
-                guard let from = plain.baseAddress, let to = target.baseAddress else { return .success(()) }
-                do throws(DatabaseError) {
-                    try seal(Unit(kind: .slot, page: number), from, count: count, to: to)
-                    return .success(())
-                } catch {
-                    return .failure(error)
-                }
+    private static func withNonceAndData(
+        _ unit: Unit, _ clear: UnsafeRawBufferPointer, _ random: ArraySlice<UInt8>,
+        _ body: (UnsafePointer<UInt8>?, UnsafePointer<motte_shim_associated_data>) -> Int32
+    ) -> Int32 {
+        var nonce = (UInt64(unit.page).littleEndian, UInt64(0), UInt64(0))
+        withUnsafeMutableBytes(of: &nonce) { nonce in
+            UnsafeMutableRawBufferPointer(rebasing: nonce[8...]).copyBytes(from: random)
+        }
+        var place = unit.label
+        return withUnsafeBytes(of: &place) { place in
+            var data = motte_shim_associated_data(
+                first: place.baseAddress, first_size: place.count, second: clear.baseAddress,
+                second_size: clear.count)
+            return withUnsafeBytes(of: &nonce) { nonce in
+                body(nonce.baseAddress?.assumingMemoryBound(to: UInt8.self), &data)
             }
         }
-        try result.get()
-        let tag = sealed[(count - PageCipher.tagBytes) ..< count]
-        return sealed[..<(count - PageCipher.tagBytes)] + salt + tag
+    }
+
+    // MARK: Root slots, of which the beginning stays legible: whose turn it is to be written over.
+
+    /// In place, without the checksum, which is over what comes of it.
+    func sealSlot(_ page: UnsafeMutableRawBufferPointer, _ number: Int) throws(DatabaseError) {
+        guard let base = page.baseAddress else { return }
+        let random = try PageCipher.drawRandom(1)
+        let count = page.count - PageCipher.saltBytes - RootSlot.clearBytes
+        try seal(
+            Unit(kind: .slot, page: number), base + RootSlot.clearBytes, count: count,
+            to: base + RootSlot.clearBytes, random: random[...], clear: PageCipher.clear(page))
+        // The salt comes before the trailer.
+        let trailer = base + page.count - PageCipher.slotTrailerBytes
+        (trailer + PageCipher.saltBytes).copyMemory(from: trailer, byteCount: PageCipher.trailerBytes)
+        UnsafeMutableRawBufferPointer(start: trailer, count: PageCipher.saltBytes).copyBytes(from: salt)
     }
 
     /// In place; false when it is no slot.
     func unsealSlot(_ page: UnsafeMutableRawBufferPointer, _ number: Int) throws(DatabaseError) -> Bool {
         guard let base = page.baseAddress else { return false }
-        let count = page.count - PageCipher.saltBytes
-        (base + count - PageCipher.tagBytes).copyMemory(
-            from: base + page.count - PageCipher.tagBytes, byteCount: PageCipher.tagBytes)
-        (base + count).initializeMemory(as: UInt8.self, repeating: 0, count: PageCipher.saltBytes)
-        return try unseal(Unit(kind: .slot, page: number), base, count: count)
+        let trailer = base + page.count - PageCipher.slotTrailerBytes
+        memmove(trailer, trailer + PageCipher.saltBytes, PageCipher.trailerBytes)
+        (trailer + PageCipher.trailerBytes).initializeMemory(
+            as: UInt8.self, repeating: 0, count: PageCipher.saltBytes)
+        return try unseal(
+            Unit(kind: .slot, page: number), base + RootSlot.clearBytes,
+            count: page.count - PageCipher.saltBytes - RootSlot.clearBytes, clear: PageCipher.clear(page))
+    }
+
+    /// What of a slot is not encrypted, but for the checksum.
+    private static func clear(_ page: UnsafeMutableRawBufferPointer) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: page[8 ..< RootSlot.clearBytes])
     }
 
     /// Where a slot's page has the salt.
-    static func saltOffset(pageBytes: Int) -> Int { pageBytes - slotTagBytes }
+    static func saltOffset(pageBytes: Int) -> Int { pageBytes - slotTrailerBytes }
 }
 
 /// Bytes that are overwritten when they are no longer needed.

@@ -3,6 +3,8 @@ import MotteValues
 
 extension PageImage {
     private static let bufferBytes = 1 << 20
+    /// One call of the system draws the random bytes of so many nonces.
+    private static let unitsPerDraw = 16
 
     /// Pages of a commit; runs ascend.
     func write(_ runs: [PageRun]) throws(DatabaseError) {
@@ -32,7 +34,8 @@ extension PageImage {
         guard let base = buffer.baseAddress else { return }
         var waiting = 0
         var start = 0
-        for unit in units {
+        var random: ArraySlice<UInt8> = []
+        for (index, unit) in units.enumerated() {
             let count = unit.pageCount(layout) * pageBytes
             let place = unit.page * pageBytes
             if waiting > 0, start + waiting != place || waiting + count > buffer.count {
@@ -40,7 +43,13 @@ extension PageImage {
                 waiting = 0
             }
             if waiting == 0 { start = place }
-            try cipher.seal(.of(unit), address(unit.page), count: count, to: base + waiting)
+            if random.isEmpty {
+                random = try PageCipher.drawRandom(min(PageImage.unitsPerDraw, units.count - index))[...]
+            }
+            try cipher.seal(
+                .of(unit), address(unit.page), count: count, to: base + waiting,
+                random: random.prefix(PageCipher.randomBytes))
+            random = random.dropFirst(PageCipher.randomBytes)
             waiting += count
         }
         if waiting > 0 { try disk.write(UnsafeRawBufferPointer(start: base, count: waiting), at: start) }
@@ -48,8 +57,7 @@ extension PageImage {
 
     func write(_ slot: RootSlot) throws(DatabaseError) {
         let page = TreeFormat.firstSlotPage + slot.slot
-        var bytes = slot.encoded(pageBytes: pageBytes)
-        if let cipher { bytes = try cipher.sealSlot(bytes, page) }
+        let bytes = try slot.encoded(pageBytes: pageBytes, cipher)
         try bytes.withBytes { bytes throws(DatabaseError) in try disk.write(bytes, at: page * pageBytes) }
     }
 

@@ -183,7 +183,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         guard reference.byteCount > 0 else {
             return TreeNode.isSound(start, reference, level: level, layout: layout, pageLimit: pageLimit)
         }
-        return motte_shim_page_checksum(start, reference.byteCount) == reference.checksum
+        return motte_shim_xxh3(start, reference.byteCount) == reference.checksum
     }
 
     /// Reads pages, and some more behind them when reading seems to go on there.

@@ -1,22 +1,22 @@
-/// How the pages of a file are used: all of each, or all but the tag at the end of every node and value where the file
-/// is encrypted.
+/// How the pages of a file are used: all of each, or all but the trailer of every node and value where the file is
+/// encrypted.
 struct PageLayout {
     let pageBytes: Int
-    /// What every sealed unit has at its end; 0 in a plain file.
-    let tagBytes: Int
+    /// What every encrypted unit has at its end; 0 in a plain file.
+    let trailerBytes: Int
     /// The same of a root slot, which has the file's salt as well.
-    let slotTagBytes: Int
+    let slotTrailerBytes: Int
 
     init(pageBytes: Int, isSealed: Bool) {
         self.pageBytes = pageBytes
-        tagBytes = isSealed ? PageCipher.tagBytes : 0
-        slotTagBytes = isSealed ? PageCipher.slotTagBytes : 0
+        trailerBytes = isSealed ? PageCipher.trailerBytes : 0
+        slotTrailerBytes = isSealed ? PageCipher.slotTrailerBytes : 0
     }
 
     /// Room in a node.
-    var nodeBytes: Int { pageBytes - tagBytes }
+    var nodeBytes: Int { pageBytes - trailerBytes }
 
     /// Pages that so many bytes take as one value.
     @inline(__always)
-    func pageCount(_ byteCount: Int) -> Int { (byteCount + tagBytes + pageBytes - 1) / pageBytes }
+    func pageCount(_ byteCount: Int) -> Int { (byteCount + trailerBytes + pageBytes - 1) / pageBytes }
 }

@@ -10,18 +10,21 @@ struct PreparedRecord: ~Copyable {
     /// nil where the journal has no room for it.
     init?(
         _ changes: [PageBatch.Entry], _ header: FileHeader, _ place: JournalPlace, _ journal: JournalState,
-        pageBytes: Int
-    ) {
+        _ image: PageImage
+    ) throws(DatabaseError) {
         // The header record belongs to every commit, and before all other keys.
         var batch = PageBatch()
         batch.put(FileHeader.key, header.encoded())
         let entries = batch.entries + changes
-        let count = JournalRecord.pageCount(JournalRecord.byteCount(entries), pageBytes: pageBytes)
+        let pageBytes = image.pageBytes
+        let count = JournalRecord.pageCount(entries, image.layout)
         guard journal.usedPages + count <= place.run.count else { return nil }
+        let page = place.run.start + journal.usedPages
         buffer = .allocate(byteCount: count * pageBytes, alignment: 16)
-        offset = (place.run.start + journal.usedPages) * pageBytes
+        offset = page * pageBytes
         let version = header.version.rawValue
-        let checksum = JournalRecord.encode(entries, version, place.salt, after: journal.chain, to: buffer)
+        let checksum = try JournalRecord.encode(
+            entries, version, place.salt, after: journal.chain, to: buffer, page: page, image.cipher)
         var next = journal
         next.add(entries, version, pages: count, checksum)
         self.next = next

@@ -9,6 +9,9 @@
 ///      32  u64 page count: where the file ends         156  u32 bytes of the journal's part, 0 or 48
 ///      40  PageRef  root node, or zero                 160  the newest part of the space log
 ///
+/// Of an encrypted file what comes before 32 stays legible, so that it shows which slot is written next; the page ends
+/// with the file's salt, the random bytes of the nonce and the tag. The checksum is over what is in the file.
+///
 /// Where the file has a journal, the number at 156 is 48, and what `JournalPlace` says stands at 160, before the log;
 /// else it is zero.
 ///
@@ -43,57 +46,87 @@ struct RootSlot: Equatable {
 
     static let magic: UInt32 = 0x5452_544D  // "MTRT", little-endian
     private static let fixedBytes = 160
+    /// What is not encrypted, the checksum included.
+    static let clearBytes = 32
     static let countLimit = 1 << 44
     /// Where the newest part of the space log begins.
     var logOffset: Int { RootSlot.fixedBytes + (journal == nil ? 0 : JournalPlace.encodedCount) }
 
-    func encoded(pageBytes: Int) -> [UInt8] {
-        var page = [UInt8](repeating: 0, count: pageBytes)
-        page.withUnsafeMutableBytes { page in
-            guard let base = page.baseAddress else { return }
-            func store(_ value: UInt64, _ offset: Int) {
-                base.storeBytes(of: value.littleEndian, toByteOffset: offset, as: UInt64.self)
+    func encoded(pageBytes: Int, _ cipher: PageCipher? = nil) throws(DatabaseError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: pageBytes)
+        let number = TreeFormat.firstSlotPage + slot
+        let result: Result<Void, DatabaseError> = bytes.withUnsafeMutableBytes { page in
+            encode(to: page)
+            do throws(DatabaseError) {
+                try cipher?.sealSlot(page, number)
+            } catch {
+                return .failure(error)
             }
-            base.storeBytes(of: RootSlot.magic.littleEndian, toByteOffset: 8, as: UInt32.self)
-            store(version, 16)
-            store(durable, 24)
-            store(UInt64(pageCount), 32)
-            tree.store(at: base + 40)
-            checkpoint.store(at: base + 64)
-            logPage.store(at: base + 88)
-            store(UInt64(entryCount), 112)
-            store(UInt64(branchPageCount), 120)
-            store(UInt64(leafPageCount), 128)
-            store(UInt64(extentPageCount), 136)
-            base.storeBytes(of: UInt16(level).littleEndian, toByteOffset: 12, as: UInt16.self)
-            base.storeBytes(of: UInt16(log.count).littleEndian, toByteOffset: 14, as: UInt16.self)
-            base.storeBytes(of: UInt32(logPageBytes).littleEndian, toByteOffset: 152, as: UInt32.self)
-            store(sequence, 144)
-            if let journal {
-                base.storeBytes(
-                    of: UInt32(JournalPlace.encodedCount).littleEndian, toByteOffset: 156, as: UInt32.self)
-                journal.store(at: base + RootSlot.fixedBytes)
-            }
-            log.withUnsafeBytes { bytes in
-                UnsafeMutableRawBufferPointer(rebasing: page[logOffset...]).copyMemory(from: bytes)
-            }
-            store(motte_shim_page_checksum(base + 8, pageBytes - 8), 0)
+            page.storeBytes(
+                of: RootSlot.checksum(UnsafeRawBufferPointer(page)).littleEndian, toByteOffset: 0, as: UInt64.self)
+            return .success(())
         }
-        return page
+        try result.get()
+        return bytes
     }
 
-    /// nil when the page is no sound slot.
+    /// All but the checksum.
+    private func encode(to page: UnsafeMutableRawBufferPointer) {
+        guard let base = page.baseAddress else { return }
+        func store(_ value: UInt64, _ offset: Int) {
+            base.storeBytes(of: value.littleEndian, toByteOffset: offset, as: UInt64.self)
+        }
+        base.storeBytes(of: RootSlot.magic.littleEndian, toByteOffset: 8, as: UInt32.self)
+        store(version, 16)
+        store(durable, 24)
+        store(UInt64(pageCount), 32)
+        tree.store(at: base + 40)
+        checkpoint.store(at: base + 64)
+        logPage.store(at: base + 88)
+        store(UInt64(entryCount), 112)
+        store(UInt64(branchPageCount), 120)
+        store(UInt64(leafPageCount), 128)
+        store(UInt64(extentPageCount), 136)
+        base.storeBytes(of: UInt16(level).littleEndian, toByteOffset: 12, as: UInt16.self)
+        base.storeBytes(of: UInt16(log.count).littleEndian, toByteOffset: 14, as: UInt16.self)
+        base.storeBytes(of: UInt32(logPageBytes).littleEndian, toByteOffset: 152, as: UInt32.self)
+        store(sequence, 144)
+        if let journal {
+            base.storeBytes(
+                of: UInt32(JournalPlace.encodedCount).littleEndian, toByteOffset: 156, as: UInt32.self)
+            journal.store(at: base + RootSlot.fixedBytes)
+        }
+        log.withUnsafeBytes { bytes in
+            UnsafeMutableRawBufferPointer(rebasing: page[logOffset...]).copyMemory(from: bytes)
+        }
+    }
+
+    private static func checksum(_ page: UnsafeRawBufferPointer) -> UInt64 {
+        page.baseAddress.map { motte_shim_xxh3($0 + 8, page.count - 8) } ?? 0
+    }
+
+    /// Whether a page is a slot as it was written, encrypted or not.
+    static func hasChecksum(_ page: UnsafeRawBufferPointer) -> Bool {
+        page.count >= 512
+            && UInt32(littleEndian: page.loadUnaligned(fromByteOffset: 8, as: UInt32.self)) == RootSlot.magic
+            && UInt64(littleEndian: page.loadUnaligned(as: UInt64.self)) == checksum(page)
+    }
+
+    /// nil when the page is no sound slot of a plain file.
     init?(decoding page: UnsafeRawBufferPointer, _ layout: PageLayout, slot: Int) {
-        guard let base = page.baseAddress, page.count >= 512 else { return nil }
+        guard RootSlot.hasChecksum(page) else { return nil }
+        self.init(fields: page, layout, slot: slot)
+    }
+
+    /// Of a page whose checksum was right and that was decrypted.
+    init?(fields page: UnsafeRawBufferPointer, _ layout: PageLayout, slot: Int) {
+        guard let base = page.baseAddress else { return nil }
         func word(_ offset: Int) -> UInt64 {
             UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
         }
         func half(_ offset: Int) -> Int {
             Int(UInt16(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt16.self)))
         }
-        guard UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 8, as: UInt32.self)) == RootSlot.magic,
-            word(0) == motte_shim_page_checksum(base + 8, page.count - 8)
-        else { return nil }
         version = word(16)
         durable = word(24)
         tree = PageRef(at: base + 40)
@@ -110,7 +143,7 @@ struct RootSlot: Equatable {
         guard counts.allSatisfy({ $0 < UInt64(RootSlot.countLimit) }), level < TreeFormat.mostLevels,
             durable <= version, max(version, sequence) < TreeFormat.versionLimit,
             journalBytes == 0 || journalBytes == JournalPlace.encodedCount,
-            logOffset + half(14) <= page.count - layout.slotTagBytes
+            logOffset + half(14) <= page.count - layout.slotTrailerBytes
         else { return nil }
         if journalBytes > 0 { journal = JournalPlace(at: base + RootSlot.fixedBytes) }
         pageCount = Int(counts[0])

@@ -23,11 +23,13 @@ enum RootSlots {
             let page = UnsafeMutableRawBufferPointer(rebasing: buffer[slot * pageBytes ..< (slot + 1) * pageBytes])
             // One that was never used, or made void.
             if page.allSatisfy({ $0 == 0 }) { continue }
-            if let cipher = image.cipher, try !cipher.unsealSlot(page, TreeFormat.firstSlotPage + slot) {
+            guard RootSlot.hasChecksum(UnsafeRawBufferPointer(page)),
+                try image.cipher?.unsealSlot(page, TreeFormat.firstSlotPage + slot) ?? true
+            else {
                 unreadable.append(slot)
                 continue
             }
-            let root = RootSlot(decoding: UnsafeRawBufferPointer(page), image.layout, slot: slot)
+            let root = RootSlot(fields: UnsafeRawBufferPointer(page), image.layout, slot: slot)
             if let root { slots.append(root) } else { unreadable.append(slot) }
         }
         return (slots, unreadable)
@@ -35,11 +37,6 @@ enum RootSlots {
 
     /// The version in each slot, unchecked; 0 where there is none.
     static func versions(_ disk: any Disk, _ image: PageImage) throws(DatabaseError) -> [UInt64] {
-        guard image.cipher == nil else {
-            var versions = [UInt64](repeating: 0, count: TreeFormat.slotCount)
-            for slot in try read(disk, image) { versions[slot.slot] = slot.version }
-            return versions
-        }
         let pageBytes = image.pageBytes
         var versions: [UInt64] = []
         for slot in 0 ..< TreeFormat.slotCount {

@@ -126,7 +126,7 @@ struct TreeCheck {
 
     private mutating func visit(_ journal: JournalPlace) throws(DatabaseError) {
         var state = JournalState(root)
-        try state.readOn(journal, image.disk, pageBytes: image.pageBytes, through: shown)
+        try state.readOn(journal, image, through: shown)
         let end = journal.run.start + state.usedPages
         if state.version < shown {
             note(end, "page \(end) should begin a record of the journal, which ends before version \(shown) (J1)")
@@ -139,10 +139,13 @@ struct TreeCheck {
         guard count > 0, try image.disk.read(buffer, at: journal.run.start * image.pageBytes) == count else { return }
         var offset = 0
         while offset < count {
-            let rest = UnsafeRawBufferPointer(rebasing: buffer[offset...])
-            guard let record = JournalRecord(at: rest, salt: journal.salt, pageBytes: image.pageBytes) else { return }
-            if !JournalRecord.isTidy(rest) {
-                let page = journal.run.start + offset / image.pageBytes
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
+            let bytes = UnsafeRawBufferPointer(rest)
+            let page = journal.run.start + offset / image.pageBytes
+            guard let record = JournalRecord(at: bytes, salt: journal.salt, pageBytes: image.pageBytes),
+                try record.unseal(rest, page: page, image.cipher)
+            else { return }
+            if !JournalRecord.isTidy(bytes) {
                 note(page, "the record of the journal at page \(page) has entries that do not belong there (J2)")
             }
             offset += record.pageCount * image.pageBytes

@@ -131,7 +131,7 @@ struct TreeCommit {
     // MARK: The account of space.
 
     private mutating func account() throws(DatabaseError) {
-        let room = image.pageBytes - image.layout.slotTagBytes - next.root.logOffset
+        let room = image.pageBytes - image.layout.slotTrailerBytes - next.root.logOffset
         // What died is sorted first: nodes of one commit lie side by side and take one step of the record.
         let record = self.record(writer.freed)
         if record.isComplete, next.root.log.count + record.bytes.count <= room {
@@ -237,9 +237,9 @@ struct TreeCommit {
         target.initializeMemory(as: UInt8.self, repeating: 0)
         target.copyBytes(from: content)
         // All of its pages belong to it, also those that stayed empty.
-        let byteCount = max(content.count, (count - 1) * image.pageBytes - image.layout.tagBytes + 1)
+        let byteCount = max(content.count, (count - 1) * image.pageBytes - image.layout.trailerBytes + 1)
         let reference = PageRef(
-            page: page, birth: version, checksum: motte_shim_page_checksum(target.baseAddress, byteCount),
+            page: page, birth: version, checksum: motte_shim_xxh3(target.baseAddress, byteCount),
             byteCount: byteCount)
         image.endBuilding(reference, level: 0)
         return reference

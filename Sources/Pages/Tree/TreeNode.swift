@@ -88,7 +88,7 @@ struct TreeNode {
     // MARK: Checking what a disk gave.
 
     static func checksum(_ base: UnsafeRawPointer, _ pageBytes: Int) -> UInt64 {
-        motte_shim_page_checksum(base + 8, pageBytes - 8)
+        motte_shim_xxh3(base + 8, pageBytes - 8)
     }
 
     /// Whether the page is the node that `reference` means. `pageLimit`: page numbers from here on are impossible.

@@ -42,7 +42,7 @@ extension TreePages {
         let isAtEnd = known.root.journal.map { $0.run.end == known.root.pageCount } ?? false
         let isDone = !known.journal.isEmpty || !known.journal.mayGrow || (isAtEnd && !isSmall)
         var count = 0
-        if image.cipher == nil, isSmall, known.root.journal == nil || isDone {
+        if isSmall, known.root.journal == nil || isDone {
             count = min(TreePages.mostJournalPages, known.root.pageCount / TreePages.journalShare)
             if count < TreePages.leastJournalPages { count = 0 }
             if let journalPages { count = min(journalPages, JournalPlace.mostPages) }
@@ -64,7 +64,7 @@ extension TreePages {
     /// The record of a commit, ready to be written; nil where it has to go into the tree.
     func record(
         _ entries: [PageBatch.Entry], _ header: FileHeader, _ byteCount: Int, after known: TreeVersion
-    ) -> PreparedRecord? {
+    ) throws(DatabaseError) -> PreparedRecord? {
         let worth = max(TreePages.pagesWorthFreeing, known.root.pageCount / TreePages.shareWorthFreeing)
         guard let place = known.root.journal, known.journal.mayGrow,
             isSmall(entries, byteCount),
@@ -72,7 +72,7 @@ extension TreePages {
             // A slot that was passed over must not become one of the versions before: it is written over first.
             brokenSlots.isEmpty, slotVersions.allSatisfy({ $0 <= known.root.version })
         else { return nil }
-        return PreparedRecord(entries, header, place, known.journal, pageBytes: image.pageBytes)
+        return try PreparedRecord(entries, header, place, known.journal, image)
     }
 
     /// Nothing of what a journal's pages held before is looked at, but the file has to be so long.

@@ -19,7 +19,7 @@ extension TreePages {
     }
 
     private static func firstBytes(_ disk: any Disk) throws(DatabaseError) -> [UInt8] {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileHead.longestByteCount, alignment: 16)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileHead.byteCount, alignment: 16)
         defer { buffer.deallocate() }
         let count = try disk.read(buffer, at: 0)
         return Array(buffer[..<count])
@@ -140,11 +140,6 @@ extension TreePages {
             guard header.fileUUID == head.uuid, header.pageBytes == head.pageBytes,
                 header.version.rawValue == newest.version
             else { throw .corrupted("its header record belongs to another file") }
-            guard !header.isReadOnlyForUs || options.readOnly || options.immutable else {
-                throw DatabaseError(
-                    .unsupportedFormat, "'\(disk.path)' uses features this library can only read; open it read-only",
-                    path: disk.path)
-            }
             let versions = try RootSlots.versions(disk, image)
             return TreePages(
                 Parts(
@@ -190,12 +185,12 @@ extension TreePages {
                 let slots = try RootSlots.read(disk, image).filter { $0.version <= published }
                 guard let root = slots.max(by: { $1.isNewer(than: $0) }) else { continue }
                 var newest = TreeVersion(root)
-                if try newest.readOn(disk, image, through: published) { return (newest, nil) }
+                if try newest.readOn(image, through: published) { return (newest, nil) }
             }
         }
         let (root, passedOver) = try RootSlots.choose(disk, image)
         var newest = TreeVersion(root)
-        _ = try newest.readOn(disk, image, through: .max)
+        _ = try newest.readOn(image, through: .max)
         return (newest, try newest.checkEnd(passedOver, disk, image))
     }
 

@@ -74,7 +74,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         presence = parts.presence
         identity = parts.identity
         durability = options.durability
-        isWritable = parts.isWritable && !parts.header.isReadOnlyForUs
+        isWritable = parts.isWritable
         pins = PagePins(sidecar)
         super.init(
             path: parts.disk.path, signal: sidecar?.makeSignal() ?? PrivateSignalWords().makeSignal(),
@@ -177,7 +177,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
                 next = TreeVersion(newest)
             }
             // Not there if a newer root was announced meanwhile, whose commit may have used these pages.
-            if try next.readOn(disk, image, through: published) { known = next }
+            if try next.readOn(image, through: published) { known = next }
         }
         throw .corrupted("version \(signal.published.rawValue) is announced but not there")
     }
@@ -225,7 +225,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         // The same of a record, which is there once it was flushed.
         if let durable, durable > known.version {
             var next = known
-            if try next.readOn(disk, image, through: durable) { known = next }
+            if try next.readOn(image, through: durable) { known = next }
         }
         return Version(known.version)
     }
@@ -247,14 +247,13 @@ final class TreePages: SharedPages, @unchecked Sendable {
             throw .corrupted("its version is too high for another commit; copy it")
         }
         try makeDurable(known.version)
-        var header = try newestHeader(known).advanced(to: version, by: entries)
-        if let record = record(entries, header, byteCount, after: known) {
+        let header = try newestHeader(known).advanced(to: version)
+        if let record = try record(entries, header, byteCount, after: known) {
             try append(record)
             cachedHeader = header
             return
         }
         let journal = try journalWish(known, entries, byteCount)
-        if journal.pageCount > 0 { header.incompatibleFeatures |= FileHeader.journalFeature }
         if known.journal.isEmpty {
             try commit(entries, byteCount, header, journal, after: known)
         } else {

@@ -95,12 +95,13 @@ struct TreeSalvage {
         for page in TreeFormat.firstPage ..< pageCount {
             guard try disk.read(buffer, at: page * image.pageBytes) == buffer.count, let base = buffer.baseAddress
             else { continue }
+            if let record = try FoundRecord(image, page: page, UnsafeRawBufferPointer(buffer)) {
+                records.append(record)
+                continue
+            }
             if let cipher = image.cipher {
                 let unit = PageCipher.Unit(kind: .node, page: page)
                 guard try cipher.unseal(unit, base, count: image.pageBytes) else { continue }
-            } else if let record = try FoundRecord(disk, page: page, UnsafeRawBufferPointer(buffer)) {
-                records.append(record)
-                continue
             }
             let node = TreeNode(base)
             let reference = PageRef(page: page, birth: node.birth, checksum: node.checksum, byteCount: 0)
@@ -165,7 +166,7 @@ struct TreeSalvage {
     private mutating func noteStrays(after version: UInt64) throws(DatabaseError) {
         guard let newest, newest.version == version, let journal = newest.journal else { return }
         var state = JournalState(newest)
-        try state.readOn(journal, disk, pageBytes: image.pageBytes, through: .max)
+        try state.readOn(journal, image, through: .max)
         let strays = try state.strayVersions(journal, disk, pageBytes: image.pageBytes)
         guard let stray = strays.max() else { return }
         note(journal.run.start + state.usedPages, "the record of version \(stray) in the journal is not whole")
@@ -173,7 +174,7 @@ struct TreeSalvage {
 
     private mutating func apply(_ record: FoundRecord, isCertain: Bool) throws(DatabaseError) {
         var changed: Set<[UInt8]> = []
-        try record.forEach(disk, pageBytes: image.pageBytes) { key, value in
+        try record.forEach(image) { key, value in
             entries[key] = value
             changed.insert(key)
             if value == nil { deleted.insert(key) } else { deleted.remove(key) }
@@ -253,7 +254,7 @@ struct TreeSalvage {
         var rest = records
         var gone: Set<[UInt8]> = []
         func fill(from record: FoundRecord) throws(DatabaseError) {
-            try record.forEach(disk, pageBytes: image.pageBytes) { key, value in
+            try record.forEach(image) { key, value in
                 if entries[key] != nil || gone.contains(key) || !gap.contains(key) { return }
                 guard let value else { return _ = gone.insert(key) }
                 entries[key] = value
@@ -379,17 +380,6 @@ extension TreeSalvage {
 
     /// The header record that was found, or a new one.
     fileprivate func header(_ path: String) throws(DatabaseError) -> FileHeader {
-        var header = try foundHeader(path)
-        // A new one, or an older one than the pages beside it, does not know of them.
-        for (key, value) in entries {
-            key.withUnsafeBytes { key in
-                value.withUnsafeBytes { header.incompatibleFeatures |= FileHeader.features(key: key, value: $0) }
-            }
-        }
-        return header
-    }
-
-    private func foundHeader(_ path: String) throws(DatabaseError) -> FileHeader {
         guard let record = entries[FileHeader.key] else {
             return try FileHeader.new(rowsPerCluster: guessedRowsPerCluster, pageBytes: image.pageBytes)
         }

@@ -21,9 +21,9 @@ struct TreeVersion {
     }
 
     /// Reads the journal up to a version. False when it does not reach so far.
-    mutating func readOn(_ disk: any Disk, _ image: PageImage, through limit: UInt64) throws(DatabaseError) -> Bool {
+    mutating func readOn(_ image: PageImage, through limit: UInt64) throws(DatabaseError) -> Bool {
         if let place = root.journal {
-            try journal.readOn(place, disk, pageBytes: image.pageBytes, through: limit)
+            try journal.readOn(place, image, through: limit)
         }
         return journal.version >= limit
     }

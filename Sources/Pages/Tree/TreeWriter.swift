@@ -298,7 +298,7 @@ struct TreeWriter {
         // Nothing of what was there before goes into the file.
         UnsafeMutableRawBufferPointer(rebasing: target[value.count...]).initializeMemory(as: UInt8.self, repeating: 0)
         let reference = PageRef(
-            page: page, birth: version, checksum: motte_shim_page_checksum(value.baseAddress, value.count),
+            page: page, birth: version, checksum: motte_shim_xxh3(value.baseAddress, value.count),
             byteCount: value.count)
         image.endBuilding(reference, level: 0)
         return reference

@@ -1,13 +1,15 @@
 /// The stored schema: every table and column of the file with the keys the rest of the store refers to them by.
 ///
+/// What is reserved is zero, and a file where it is not is refused.
+///
 /// One record (`PageKeys.catalog`) holds it all and is rewritten by a commit that changes the schema. Table, column and
 /// index keys ascend from 1 and are never reused. Values are immutable; a schema change makes a new `Catalog`.
 ///
-///     u32 format (1, 2, 3) | u32 crc32c of what follows | u64 schema version | u64 changed in (commit version)
+///     u32 format (3) | u32 crc32c of what follows | u64 schema version | u64 changed in (commit version)
 ///     u32 next table key | u32 next index key | u32 table count
-///     table:   u32 key | text name | u32 next column key | u32 flags (1 embedded; not in format 1)
-///              u32 column count | columns | u32 inverse count | inverses
-///              u32 index count | indexes (`StoredIndex`; not in formats 1 and 2)
+///     table:   u32 key | text name | u32 next column key | u32 flags (1 embedded)
+///              16 bytes reserved: identity in replication | u32 column count | columns
+///              u32 inverse count | inverses | u32 index count | indexes (`StoredIndex`)
 ///     column:  u32 key | text name | u8 type | u8 collection | u8 flags (1 nullable, 2 primary key, 4 indexed,
 ///              8 the keys of the map before it; times 16 the width of ints: 0 64 bits, 1 8, 2 16, 3 32)
 ///              u32 target table (0: none; of mixed values the index of the links in them) | u32 index key (0: none)
@@ -186,6 +188,8 @@ extension Catalog {
         body.write(text: table.name)
         body.write(table.nextColumnKey)
         body.write(UInt32(table.isEmbedded ? 1 : 0))
+        body.write(UInt64(0))
+        body.write(UInt64(0))
         body.write(UInt32(table.columns.count))
         for column in table.columns {
             body.write(column.key.rawValue)
@@ -214,9 +218,9 @@ extension Catalog {
     static func decode(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) -> Catalog {
         var reader = ByteReader(bytes, of: "the stored schema")
         let format: UInt32 = try reader.read()
-        guard format >= 1, format <= Self.format else {
+        guard format == Self.format else {
             throw DatabaseError(
-                .unsupportedFormat, "the stored schema has format \(format); this release reads up to \(Self.format)")
+                .unsupportedFormat, "the stored schema has format \(format); this library reads \(Self.format)")
         }
         let crc: UInt32 = try reader.read()
         guard crc == checksum([UInt8](bytes[reader.offset...])) else {
@@ -228,7 +232,7 @@ extension Catalog {
         let nextIndexKey: UInt32 = try reader.read()
         let count: UInt32 = try reader.read()
         var tables: [StoredTable] = []
-        for _ in 0 ..< count { tables.append(try readTable(&reader, format)) }
+        for _ in 0 ..< count { tables.append(try readTable(&reader)) }
         guard zip(tables, tables.dropFirst()).allSatisfy({ $0.key < $1.key }),
             tables.allSatisfy({ $0.key.rawValue < nextTableKey })
         else {
@@ -242,13 +246,13 @@ extension Catalog {
             tables: tables)
     }
 
-    private static func readTable(
-        _ reader: inout ByteReader, _ format: UInt32
-    ) throws(DatabaseError) -> StoredTable {
+    private static func readTable(_ reader: inout ByteReader) throws(DatabaseError) -> StoredTable {
         let key: UInt32 = try reader.read()
         let name = try reader.readText()
         let nextColumnKey: UInt32 = try reader.read()
-        let flags: UInt32 = format == 1 ? 0 : try reader.read()
+        let flags: UInt32 = try reader.read()
+        let identity: (UInt64, UInt64) = (try reader.read(), try reader.read())
+        guard flags <= 1, identity == (0, 0) else { throw isUnknown("class \(name)") }
         let columnCount: UInt32 = try reader.read()
         var columns: [StoredColumn] = []
         for _ in 0 ..< columnCount {
@@ -277,7 +281,7 @@ extension Catalog {
             inverses.append(
                 StoredInverse(name: inverseName, originTable: TableKey(origin), originProperty: try reader.readText()))
         }
-        let indexCount: UInt32 = format < 3 ? 0 : try reader.read()
+        let indexCount: UInt32 = try reader.read()
         var indexes: [StoredIndex] = []
         for _ in 0 ..< indexCount { indexes.append(try StoredIndex(&reader, of: name, columns)) }
         return StoredTable(
@@ -293,6 +297,7 @@ extension Catalog {
         let flags: UInt8 = try reader.read()
         let target: UInt32 = try reader.read()
         let index: UInt32 = try reader.read()
+        guard flags >> 6 == 0 else { throw isUnknown("property \(table).\(name)") }
         guard let type = PropertyType(rawValue: UInt32(typeNumber)), let kind = ColumnKind(rawValue: typeNumber),
             let collection = CollectionKind(rawValue: UInt32(collectionNumber)), key > 0
         else {
@@ -306,6 +311,10 @@ extension Catalog {
             isPrimaryKey: flags & 2 != 0, isIndexed: flags & 4 != 0,
             target: target == 0 || type == .mixed ? nil : TableKey(target), index: index == 0 ? nil : IndexKey(index),
             linkIndex: target != 0 && type == .mixed ? IndexKey(target) : nil, kind: kind, isMapKeys: flags & 8 != 0)
+    }
+
+    private static func isUnknown(_ what: String) -> DatabaseError {
+        DatabaseError(.unsupportedFormat, "\(what) of the stored schema has something that this library does not know")
     }
 
     private static func checksum(_ body: [UInt8]) -> UInt32 {

@@ -122,7 +122,7 @@ final class DirtyColumn {
         }
     }
 
-    /// `inTail`: readers of the first files find lengths of four bytes there.
+    /// `inTail`: every length has four bytes there.
     func makeEncoder(inTail: Bool = false) -> ColumnEncoder {
         switch storage {
         case .values(let builder): .values(builder.makeEncoder())

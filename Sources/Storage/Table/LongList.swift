@@ -31,23 +31,13 @@ final class LongList {
         self.reader = reader
         self.shape = shape
         guard let storedCount else { return }
-        let (stored, isRowOfBlocks) = try reader.root(count: storedCount)
+        let stored = try reader.inner(0, level: nil)
         guard stored.total == storedCount else {
             throw .corrupted("the list \(reader.column.name) has a wrong number of elements")
         }
-        let opened = open(stored, id: 0)
-        root = opened
+        root = open(stored, id: 0)
         nextID = stored.nextID
         count = storedCount
-        if isRowOfBlocks { try moveFirstBlock(of: opened) }
-    }
-
-    /// The block with the id of a root gets another, and the row becomes a tree when the list is written.
-    private func moveFirstBlock(of root: LongListNode) throws(DatabaseError) {
-        guard let elements = try child(0, of: root).elements else { return }
-        root.children[0] = newLeaf(elements).child
-        root.markChanged()
-        isChanged = true
     }
 
     /// Whether the list is kept here; else its elements are in the column's chunk.

@@ -18,8 +18,6 @@ final class LongListReader {
     private let longSource: (any LongTextSource)?
     /// Leaves with long values, which stay once they were looked at.
     private var longLeaves: [UInt32: (chunk: ColumnChunk, texts: LongTexts)] = [:]
-    private var rowOfBlocks: UnsafeMutableRawBufferPointer?
-    private static let blockOfRowElements = 512
 
     init(
         _ table: TableKey, _ column: StoredColumn, _ owner: ObjectKey, _ pages: PageSnapshot, _ counters: Counters,
@@ -45,31 +43,6 @@ final class LongListReader {
         if let level, node.level != level { throw .corrupted("a node of a long list has a wrong level") }
         return node
     }
-
-    /// The root of a list with `count` elements. The first files of format 1.0 have a long list as a row of blocks of
-    /// 512 elements with the ids 0, 1, ...: those are shown as the children of a root that is made up here.
-    func root(count: Int) throws(DatabaseError) -> (node: LongListInner, isRowOfBlocks: Bool) {
-        let key = key(0)
-        guard let found = try pages.get(key) else { throw missing() }
-        if found.bytes.first == LongListInner.kind { return (try inner(0, level: nil), false) }
-        if rowOfBlocks == nil {
-            let size = Self.blockOfRowElements
-            let blocks = (count + size - 1) / size
-            guard blocks <= pages.mostEntryCount else {
-                throw .corrupted("the list \(column.name) has more elements than the file can hold")
-            }
-            let children = (0 ..< blocks).map { (id: UInt32($0), count: min(size, count - $0 * size)) }
-            let bytes = LongListInner.encode(level: 1, nextID: UInt32(blocks), children: children, key: key)
-            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
-            copy.copyBytes(from: bytes)
-            rowOfBlocks = copy
-        }
-        let bytes = UnsafeRawBufferPointer(rowOfBlocks ?? UnsafeMutableRawBufferPointer(start: nil, count: 0))
-        let node = try key.withBytes { key throws(DatabaseError) in try LongListInner(validating: bytes, key: key) }
-        return (node, true)
-    }
-
-    deinit { rowOfBlocks?.deallocate() }
 
     func leaf(_ id: UInt32, count: Int) throws(DatabaseError) -> ColumnChunk {
         if let lastLeaf, lastLeaf.id == id { return lastLeaf.chunk }
@@ -118,7 +91,7 @@ final class LongListReader {
         {
             return try lend(lastLeaf.chunk, range.lowerBound - lastStart ..< range.upperBound - lastStart, body)
         }
-        let root = try root(count: count).node
+        let root = try inner(0, level: nil)
         guard root.total == count else { throw .corrupted("the list \(column.name) has a wrong number of elements") }
         try forEach(in: root, from: 0, range, body)
     }

@@ -4,7 +4,7 @@
 ///             8  next key          i64   never handed out before; never goes back
 ///            16  tail's first key  i64   rows [tail, next) are in the tail value, all others in clusters
 ///            24  modified in       u64   version of the last commit that touched the table
-///            32  crc32c            u32   of what is before it, what is behind it unless that is zero, the page key
+///            32  crc32c            u32   of what is before it, what is behind it, the page key
 ///            36  rows per cluster  u32   of this table; zero: those of the file
 ///
 /// Invariants:
@@ -93,13 +93,10 @@ struct TableState {
 
     func rowsPerCluster(ofFile rows: Int) -> Int { ownRowsPerCluster > 0 ? ownRowsPerCluster : rows }
 
-    /// Zero adds nothing to it: so it was before tables had numbers of their own.
     private static func checksum(_ base: UnsafeRawPointer, _ rows: UInt32, _ table: TableKey) -> UInt32 {
         var crc = motte_shim_crc32c(0, base, 32)
-        if rows != 0 {
-            var rows = rows.littleEndian
-            crc = motte_shim_crc32c(crc, &rows, 4)
-        }
+        var rows = rows.littleEndian
+        crc = motte_shim_crc32c(crc, &rows, 4)
         return PageKeys.tableState(table).withUnsafeBytes { motte_shim_crc32c(crc, $0.baseAddress, $0.count) }
     }
 }

@@ -19,7 +19,7 @@ import MotteValues
 
 enum Tail {
     /// One overflow page holds 4,080 bytes.
-    static let sizeLimit = 4_080
+    static let sizeLimit = 4_064
     /// Rows kept in the tail at most, whatever their size; more arrive only in bulk, where clusters are cheaper.
     static let rowLimit = 64
 

@@ -3,7 +3,7 @@ import MotteValues
 
 struct IndexBlockEncoder {
     /// What one LMDB overflow page holds.
-    static let defaultBlockBytes = 4_080
+    static let defaultBlockBytes = 4_064
 
     /// Largest size of a block; tests make it tiny. At least one entry always fits.
     let blockBytes: Int

@@ -1,37 +1,32 @@
-// Writes the files of format 1.0 with a class that has rows per cluster of its own (incompatible feature 4) beside one
-// that has those of the file, under LMDB and in a page file of our own; and what is in them as text. Not part of any
-// target here: scripts/make-compatibility-file.sh runs it within the sources of the release it is named after.
+// Writes the file with a class whose row groups are smaller than those of the file, and what is in it as text. Part of
+// no target here: scripts/make-compatibility-files.sh
+// copies it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
-@Suite struct FileWriter {
+@Suite struct TablesFileWriter {
     let schema = "Wide { id: int key, text: string, next: link<Wide> } Narrow { n: int }"
 
     @Test func write() throws {
-        guard let pointer = getenv("MOTTE_COMPATIBILITY_FILE") else { return }
-        let path = String(cString: pointer)
-        for (pager, path) in [(DatabaseOptions.Pager.lmdb, path), (.own, path + ".own")] {
-            var options = SessionOptions(path: path, schema: try SchemaText.parse(schema))
-            options.schemaVersion = 3
-            options.pager = pager
-            options.rowsPerCluster = 1_904
-            let session = try Session.open(options)
-            try fill(session)
-            let text = try CompatibilityText.lines(session).joined(separator: "\n") + "\n"
-            let file = try #require(fopen(path + ".txt", "w"))
-            fputs(text, file)
-            fclose(file)
-            try session.close()
-        }
+        guard let pointer = getenv("MOTTE_COMPATIBILITY_FOLDER") else { return }
+        let path = String(cString: pointer) + "/tables"
+        var options = SessionOptions(path: path + ".motte", schema: try SchemaText.parse(schema))
+        options.schemaVersion = 3
+        options.rowsPerCluster = 1_904
+        let session = try Session.open(options)
+        try fill(session)
+        try CompatibilityText.write(session, to: path + ".txt")
+        try session.close()
     }
 
     private func fill(_ session: Session) throws {

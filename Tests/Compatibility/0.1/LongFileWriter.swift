@@ -1,19 +1,20 @@
-// Writes the files of format 1.0 with all types and with long values (incompatible feature 1), under LMDB and in a page
-// file of our own, and what is in them as text. Not part of any target here: scripts/make-compatibility-file.sh runs it
-// within the sources of the release it is named after.
+// Writes the file with all kinds of values that can be long, and with long ones, and what is in it as text. Part of no
+// target here: scripts/make-compatibility-files.sh
+// copies it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
-@Suite struct FileWriter {
+@Suite struct LongFileWriter {
     let schema = """
         Doc { id: objectId key, s: string? indexed, x: data?, d: decimal?, u: uuid indexed, m: mixed,
               ls: list<string?>, lx: list<data>, lm: list<mixed>, ss: set<string>, si: set<int>, sm: set<mixed>,
@@ -23,23 +24,15 @@ import Musl
         """
 
     @Test func write() throws {
-        guard let pointer = getenv("MOTTE_COMPATIBILITY_FILE") else { return }
-        let path = String(cString: pointer)
-        for (pager, path) in [(DatabaseOptions.Pager.lmdb, path), (.own, path + ".own")] {
-            var options = SessionOptions(path: path, schema: try SchemaText.parse(schema))
-            options.schemaVersion = 3
-            options.pager = pager
-            let session = try Session.open(options)
-            try fill(session)
-            let text = try CompatibilityText.lines(session).joined(separator: "\n") + "\n"
-            let file = try #require(fopen(path + ".txt", "w"))
-            fputs(text, file)
-            fclose(file)
-            try session.close()
-        }
+        guard let pointer = getenv("MOTTE_COMPATIBILITY_FOLDER") else { return }
+        let path = String(cString: pointer) + "/long"
+        var options = SessionOptions(path: path + ".motte", schema: try SchemaText.parse(schema))
+        options.schemaVersion = 3
+        let session = try Session.open(options)
+        try fill(session)
+        try CompatibilityText.write(session, to: path + ".txt")
+        try session.close()
     }
-
-    private func text(_ n: Int, _ size: Int) -> String { String(repeating: "doc \(n) ", count: size / 6 + 1) }
 
     private func fill(_ session: Session) throws {
         // Around the limit of 4,000 bytes, far above it, and short ones between them.

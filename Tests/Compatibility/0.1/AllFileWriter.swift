@@ -1,16 +1,18 @@
-// Writes the file of format 1.0 that later releases must go on reading, and what is in it as text. Not part of any
-// target here: scripts/make-compatibility-file.sh runs it within the sources of the release it is named after.
+// Writes the file with all types of properties, and what is in it as text. Part of no target here:
+// scripts/make-compatibility-files.sh copies it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
+import TestSupport
 import Testing
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
-@Suite struct FileWriter {
+@Suite struct AllFileWriter {
     let schema = """
         All { id: int key, b: bool, bn: bool?, i: int, in: int? indexed, f: float, fn: float?, d: double, dn: double?,
               s: string indexed, sn: string?, x: data, xn: data?, t: timestamp indexed, tn: timestamp?, l: link<All>,
@@ -23,16 +25,14 @@ import Musl
         """
 
     @Test func write() throws {
-        guard let pointer = getenv("MOTTE_COMPATIBILITY_FILE") else { return }
-        let path = String(cString: pointer)
-        var options = SessionOptions(path: path, schema: try SchemaText.parse(schema))
+        guard let pointer = getenv("MOTTE_COMPATIBILITY_FOLDER") else { return }
+        let path = String(cString: pointer) + "/all"
+        var options = SessionOptions(path: path + ".motte", schema: try SchemaText.parse(schema))
         options.schemaVersion = 3
         let session = try Session.open(options)
         try fill(session)
-        let text = try CompatibilityText.lines(session).joined(separator: "\n") + "\n"
-        let file = try #require(fopen(path + ".txt", "w"))
-        fputs(text, file)
-        fclose(file)
+        try CompatibilityText.write(session, to: path + ".txt")
+        try session.close()
     }
 
     private func fill(_ session: Session) throws {

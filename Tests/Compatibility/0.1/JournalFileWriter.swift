@@ -1,37 +1,38 @@
-// Writes the page file of format 1.0 with a journal (incompatible feature 8) that has records of several commits, puts
-// and deletions among them, and is sealed; and what is in it as text. Not part of any target here:
-// scripts/make-compatibility-file.sh runs it within the sources of the release it is named after.
+// Writes the files whose newest versions are records of a journal that was closed, puts and deletions among them, plain
+// and encrypted with the key 0, 1, ... 63, and what is in them as text. Part of no target here:
+// scripts/make-compatibility-files.sh copies it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
-@Suite struct FileWriter {
+@Suite struct JournalFileWriter {
     let schema = "Dog { id: int key, name: string indexed, age: int, friend: link<Dog> }"
 
     @Test func write() throws {
-        guard let pointer = getenv("MOTTE_COMPATIBILITY_FILE") else { return }
+        guard let pointer = getenv("MOTTE_COMPATIBILITY_FOLDER") else { return }
         // Files get one by themselves when they are larger than what is to be kept here.
         setenv("MOTTE_JOURNAL_PAGES", "16", 1)
-        let path = String(cString: pointer)
-        var options = SessionOptions(path: path, schema: try SchemaText.parse(schema))
-        options.schemaVersion = 3
-        options.pager = .own
-        options.rowsPerCluster = 1_904
-        let session = try Session.open(options)
-        try fill(session)
-        let text = try CompatibilityText.lines(session).joined(separator: "\n") + "\n"
-        let file = try #require(fopen(path + ".txt", "w"))
-        fputs(text, file)
-        fclose(file)
-        try session.close()
+        for (name, key) in [("journal", nil), ("encrypted", (0 ..< 64).map { UInt8($0) })] {
+            let path = String(cString: pointer) + "/" + name
+            var options = SessionOptions(path: path + ".motte", schema: try SchemaText.parse(schema))
+            options.schemaVersion = 3
+            options.rowsPerCluster = 1_904
+            options.encryptionKey = key
+            let session = try Session.open(options)
+            try fill(session)
+            try CompatibilityText.write(session, to: path + ".txt")
+            try session.close()
+        }
+        unsetenv("MOTTE_JOURNAL_PAGES")
     }
 
     private func fill(_ session: Session) throws {

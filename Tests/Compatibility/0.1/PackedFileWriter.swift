@@ -1,20 +1,20 @@
-// Writes the files of format 1.0 with lengths of lists in one and two bytes (incompatible feature 2), ints of declared
-// widths, and the clusters that new files have: 480 rows under LMDB, 1,904 in a page file of our own; and what is in
-// them as text. Not part of any target here: scripts/make-compatibility-file.sh runs it within the sources of the
-// release it is named after.
+// Writes the file with lengths of lists in one and two bytes and ints of declared widths, and what is in it as text.
+// Part of no target here: scripts/make-compatibility-files.sh
+// copies it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
+
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
-@Suite struct FileWriter {
+@Suite struct PackedFileWriter {
     let schema = """
         Item { id: int key, small: int8?, half: int16, word: int32, name: string, ls: list<string?>, li: list<int>,
                lt: list<timestamp>, si: set<int>, ms: map<string?>, next: link<Item>, some: list<Item>,
@@ -23,20 +23,14 @@ import Musl
         """
 
     @Test func write() throws {
-        guard let pointer = getenv("MOTTE_COMPATIBILITY_FILE") else { return }
-        let path = String(cString: pointer)
-        for (pager, path) in [(DatabaseOptions.Pager.lmdb, path), (.own, path + ".own")] {
-            var options = SessionOptions(path: path, schema: try SchemaText.parse(schema))
-            options.schemaVersion = 3
-            options.pager = pager
-            let session = try Session.open(options)
-            try fill(session)
-            let text = try CompatibilityText.lines(session).joined(separator: "\n") + "\n"
-            let file = try #require(fopen(path + ".txt", "w"))
-            fputs(text, file)
-            fclose(file)
-            try session.close()
-        }
+        guard let pointer = getenv("MOTTE_COMPATIBILITY_FOLDER") else { return }
+        let path = String(cString: pointer) + "/packed"
+        var options = SessionOptions(path: path + ".motte", schema: try SchemaText.parse(schema))
+        options.schemaVersion = 3
+        let session = try Session.open(options)
+        try fill(session)
+        try CompatibilityText.write(session, to: path + ".txt")
+        try session.close()
     }
 
     private func fill(_ session: Session) throws {
