@@ -3,10 +3,6 @@
 // docs/ARCHITECTURE.md.
 import PackageDescription
 
-// The self-contained library links a position-independent copy of liblmdb by path (see scripts/build-library.sh),
-// so its build must not also name the shared liblmdb. Every other build links the distribution's shared library.
-let linksLMDBByPath = Context.environment["MOTTE_LMDB_BY_PATH"] == "1"
-
 func floor(_ folder: String, on floors: [String] = [], c: [String] = []) -> Target {
     .target(
         name: "Motte" + folder,
@@ -42,16 +38,12 @@ let package = Package(
     ],
     targets: [
         // Floor 0: C.
-        linksLMDBByPath
-            ? .systemLibrary(name: "CLMDB", path: "Sources/CLMDB/by-path")
-            : .systemLibrary(
-                name: "CLMDB", path: "Sources/CLMDB/shared", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
         .systemLibrary(name: "CMotte", path: "include"),
         .target(name: "CMotteShim", path: "Sources/CMotteShim"),
 
         // Floors 1 to 6: the engine. No Foundation.
         floor("Values", c: ["CMotteShim"]),
-        floor("Pages", on: ["Values"], c: ["CLMDB", "CMotteShim"]),
+        floor("Pages", on: ["Values"], c: ["CMotteShim"]),
         floor("Columns", on: ["Values"], c: ["CMotteShim"]),
         floor("SchemaModel", on: ["Values"]),
         floor("Storage", on: ["Pages", "Columns", "SchemaModel", "Values"], c: ["CMotteShim"]),
@@ -89,13 +81,7 @@ let package = Package(
         // Floor 8.
         .target(name: "RealmSwift", dependencies: ["Motte"], path: "Sources/RealmSwift"),
 
-        // Benchmarks and tests.
-        .systemLibrary(
-            name: "CSQLite", path: "Benchmarks/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        .executableTarget(
-            name: "MotteBench",
-            dependencies: ["CLMDB", "CSQLite"] + allFloors.map { .target(name: "Motte" + $0) },
-            path: "Benchmarks/MotteBench"),
+        // Tests.
         .target(
             name: "MotteFuzz",
             dependencies: (allFloors.map { "Motte" + $0 } + ["CMotteShim"]).map { .target(name: $0) },
@@ -127,10 +113,24 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+// Benchmarks stand beside other engines, whose headers nothing else needs (scripts/bench.sh).
+if Context.environment["MOTTE_BENCHMARKS"] == "1" {
+    package.targets += [
+        .systemLibrary(
+            name: "CLMDB", path: "Benchmarks/CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
+        .systemLibrary(
+            name: "CSQLite", path: "Benchmarks/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .executableTarget(
+            name: "MotteBench",
+            dependencies: ["CLMDB", "CSQLite"] + allFloors.map { .target(name: "Motte" + $0) },
+            path: "Benchmarks/MotteBench"),
+    ]
+}
+
 // Sanitized builds test the engine alone: without the faces there are fewer modules to compile (scripts/test.sh).
 if Context.environment["MOTTE_ENGINE_ONLY"] == "1" {
     let faces: Set = [
-        "CMotte", "Motte", "MotteCExports", "MotteTool", "RealmSwift", "CSQLite", "MotteBench", "MotteTests",
+        "CMotte", "Motte", "MotteCExports", "MotteTool", "RealmSwift", "MotteTests",
     ]
     package.products = []
     package.dependencies = []

@@ -1,4 +1,4 @@
-/// A whole file of our own pager of which bytes were changed, with checksums that fit all the way up to the root slots
+/// A whole page file of which bytes were changed, with checksums that fit all the way up to the root slots
 /// or without: it is opened, read, checked, written, closed, opened again and salvaged. Each is done or is an error;
 /// with checksums left alone what is read is what was written.
 ///

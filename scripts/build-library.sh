@@ -5,8 +5,8 @@
 #
 # Output:  libmotte.so.1 (stripped), libmotte.so -> libmotte.so.1, libmotte.exports
 #
-# Self-contained means: the Swift runtime and LMDB are inside, only the C and C++ runtimes of the system are needed,
-# and nothing is exported but what motte.h declares. All of that is checked here, so a library that exists is right.
+# Self-contained means: the Swift runtime is inside, only the C and C++ runtimes of the system are needed, and nothing
+# is exported but what motte.h declares. All of that is checked here, so a library that exists is right.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,27 +20,13 @@ fail() { echo "build-library: $*" >&2; exit 1; }
 mkdir -p "$scratch" "$output"
 work=$(cd "$scratch" && pwd)
 
-# The distribution's liblmdb.a is not position independent in one place, its reference to `stderr`. A renamed copy is;
-# Sources/CMotteShim/lmdb_stderr.c defines the new name.
-archive_source=${MOTTE_LMDB_ARCHIVE:-}
-if [ -z "$archive_source" ]; then
-    for folder in "$(pkg-config --variable=libdir lmdb 2>/dev/null || true)" \
-                  "/usr/lib/$(uname -m)-linux-gnu" /usr/local/lib /usr/lib64 /usr/lib; do
-        if [ -n "$folder" ] && [ -f "$folder/liblmdb.a" ]; then archive_source=$folder/liblmdb.a; break; fi
-    done
-fi
-[ -f "$archive_source" ] || fail "liblmdb.a not found; run 'make setup' or set MOTTE_LMDB_ARCHIVE"
-objcopy --redefine-sym stderr=motte_lmdb_stderr "$archive_source" "$work/liblmdb-pic.a.new"
-cmp -s "$work/liblmdb-pic.a.new" "$work/liblmdb-pic.a" || mv "$work/liblmdb-pic.a.new" "$work/liblmdb-pic.a"
-
 python3 bindings/c/header.py exports > "$work/motte.map"
 python3 bindings/c/header.py functions | sort > "$output/libmotte.exports"
 
 # -Bsymbolic and -z nodelete: the Swift runtime inside must not meet another one in the process, and its threads and
 # thread-local destructors outlive any dlclose.
-MOTTE_LMDB_BY_PATH=1 swift build -c release --product motte --scratch-path "$scratch" -j "$jobs" \
+swift build -c release --product motte --scratch-path "$scratch" -j "$jobs" \
     -Xswiftc -static-stdlib \
-    -Xlinker "$work/liblmdb-pic.a" \
     -Xlinker "--version-script=$work/motte.map" \
     -Xlinker --gc-sections \
     -Xlinker -soname -Xlinker libmotte.so.1 \
@@ -56,13 +42,7 @@ strip --strip-unneeded -o "$output/libmotte.so.1.new" "$built"
 library=$output/libmotte.so.1.new
 size=$(stat -c %s "$library")
 [ "$size" -lt "$largest_bytes" ] || fail "$size bytes stripped, more than $largest_bytes"
-needed=$(objdump -p "$library" | awk '$1 == "NEEDED" { print $2 }')
-for dependency in $needed; do
-    case $dependency in
-        libc.so.*|libm.so.*|libstdc++.so.*|libgcc_s.so.*|ld-linux-*.so.*|libpthread.so.*|libdl.so.*|librt.so.*) ;;
-        *) fail "needs $dependency at run time" ;;
-    esac
-done
+needed=$(scripts/check-needed.sh "$library")
 soname=$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }')
 [ "$soname" = libmotte.so.1 ] || fail "soname is '$soname'"
 nm -D --defined-only --extern-only "$library" |

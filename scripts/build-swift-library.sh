@@ -26,7 +26,7 @@ output=$(cd "$output" && pwd)
 # What RealmSwift consists of: everything of this build but the tests' and the tools' parts, which it has none of.
 mapfile -t objects < <(find "$built/" -path '*.build/*.o' | sort)
 [ ${#objects[@]} -gt 0 ] || fail "the build made no objects"
-swiftc -emit-library -o "$output/libRealmSwift.so.new" "${objects[@]}" -llmdb -lstdc++ \
+swiftc -emit-library -o "$output/libRealmSwift.so.new" "${objects[@]}" -lstdc++ \
     -Xlinker -soname -Xlinker libRealmSwift.so -Xlinker -z -Xlinker nodelete
 mv "$output/libRealmSwift.so.new" "$output/libRealmSwift.so"
 
@@ -34,7 +34,7 @@ cp "$built"/Modules/*.swiftmodule "$output/modules/"
 {
     printf -- '-I %s\n' "$output/modules"
     # C modules that the Swift ones import: a map and its headers each.
-    for map in "$built"/*.build/module.modulemap Sources/CLMDB/shared/module.modulemap; do
+    for map in "$built"/*.build/module.modulemap; do
         name=$(sed -n 's/^module \([A-Za-z0-9_]*\).*/\1/p' "$map" | head -n 1)
         folder=$output/modules/$name
         rm -rf "$folder"

@@ -67,11 +67,39 @@ sed -e "s#@MOTTE_URL@#file://$work/motte#" -e "s#@MOTTE_VERSION@#$version#" Test
 cp -r examples/swift/Sources/Kennel Tests/Consumers/swift/*/ "$work/swift/Sources/"
 python3 scripts/readme-example.py fill docs/COMING_FROM_REALMSWIFT.md Tests/Consumers/swift/Documents/main.swift \
     > "$work/swift/Sources/Documents/main.swift"
+# The toolchain suffices: pkg-config finds nothing, and where a namespace allows it headers of -dev packages are hidden.
+without_packages() {
+    export PKG_CONFIG_PATH='' PKG_CONFIG_LIBDIR=$work/nothing
+    if ! unshare -rm true 2> /dev/null; then
+        echo "note: headers of -dev packages are not hidden here"
+        "$@"
+        return
+    fi
+    # shellcheck disable=SC2016
+    unshare -rm bash -c '
+        for header in /usr/include/{lmdb.h,sqlite3.h}; do
+            [ ! -e "$header" ] || mount --bind /dev/null "$header"
+        done
+        exec "$@"' bash "$@"
+}
 # The scratch folder is kept between runs; what is built is the clone.
-(cd "$work/swift" && swift run -j "$jobs" --scratch-path "$root/.build-consumer" Consumer > "$work/swift.log" 2>&1) \
-    || { tail -n 40 "$work/swift.log"; fail "the Swift consumer does not build and run"; }
+(cd "$work/swift" \
+    && without_packages swift build -j "$jobs" --scratch-path "$root/.build-consumer" --product Consumer \
+        > "$work/swift-build.log" 2>&1 \
+    && swift run -j "$jobs" --scratch-path "$root/.build-consumer" Consumer > "$work/swift.log" 2>&1) \
+    || { tail -n 40 "$work/swift-build.log" "$work/swift.log"; fail "the Swift consumer does not build and run"; }
 tail -n 3 "$work/swift.log"
 say "Swift package by URL and tag"
+
+! grep -E 'pkg-config|\.pc|install the|-dev' "$work/swift-build.log" || fail "the build asks for packages"
+swift package --package-path "$work/motte" dump-package | python3 -c '
+import json, sys
+targets = json.load(sys.stdin)["targets"]
+asked = [target["name"] for target in targets if target.get("pkgConfig") or target.get("providers")]
+sys.exit(f"these targets ask for packages of the system: {asked}" if asked else 0)'
+runtime=('libswift*.so' 'libFoundation*.so' 'lib_Foundation*.so' 'libdispatch.so' 'libBlocksRuntime.so')
+scripts/check-needed.sh "$root/.build-consumer/debug/Consumer" "${runtime[@]}"
+say "a Swift package needs nothing but the toolchain, to build and to run"
 
 (cd "$work/swift" && swift run -j "$jobs" --scratch-path "$root/.build-consumer" Kennel > "$work/kennel.log" 2>&1) \
     || { tail -n 40 "$work/kennel.log"; fail "the Swift example does not build and run"; }

@@ -6,6 +6,7 @@
 #   scripts/setup.sh            what builds and tests need
 #   scripts/setup.sh docs       what `make docs` needs beside it
 #   scripts/setup.sh release    what `make release` needs beside it
+#   scripts/setup.sh benchmarks   the engines that benchmarks compare with
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,15 +16,16 @@ command -v swift > /dev/null || fail "swift is not on PATH; install Swift 6.3 fr
 
 # ------------------------------------------------------------------------------------------------ packages
 packages=(
-    git make gcc g++ binutils cmake pkg-config liblmdb-dev libsqlite3-dev libssl-dev libffi-dev python3-dev valgrind
+    git make gcc g++ binutils cmake pkg-config libssl-dev libffi-dev python3-dev valgrind
     python3-venv)
 # Checks that need one of these say so and are skipped without it.
 tools=(shellcheck abigail-tools)
 case ${1:-} in
     "") ;;
+    benchmarks) packages+=(liblmdb-dev libsqlite3-dev) ;;
     docs) tools+=(doxygen graphviz chromium) ;;
     release) tools+=(dpkg-dev lintian) ;;
-    *) fail "no '$1'; there are docs and release" ;;
+    *) fail "no '$1'; there are benchmarks, docs and release" ;;
 esac
 
 # Those of the arguments that are not installed.

@@ -23,7 +23,7 @@ plan=(
     "size:every operation on a whole file, on one of 2 GB, compared with its source; peak memory of each in the log"
     "debug:the Swift tests with assertions, not optimised"
     "static:a program that has the Swift runtime in itself"
-    "kills:processes killed at random moments, two at work, over both page stores and with a journal"
+    "kills:processes killed at random moments, two at work, without and with a journal"
 )
 jobs=${MOTTE_JOBS:-$(nproc)}
 logs=build/soak-logs
@@ -75,7 +75,7 @@ let package = Package(
 PACKAGE
     swift run --package-path "$work" --scratch-path .build-static -j "$jobs" --static-swift-stdlib StaticRuntime
 }
-# Of 40 slow and 200 quick cycles over each page store.
+# Of 40 slow and 200 quick cycles, without and with a journal.
 soak_kills() { MOTTE_TEST_SCALE=12.5 python3 Tests/Crash/run.py; }
 
 # What the tests noted, summed up over their parts.

@@ -22,7 +22,7 @@ struct CommitPairs {
         for round in 1 ... rounds {
             let folder = try makeFolder()
             defer { removeFolder(folder) }
-            let engines: [any Engine] = [MotteEngine(.own), SQLiteEngine()]
+            let engines: [any Engine] = [MotteEngine(.plain), SQLiteEngine()]
             for engine in engines {
                 _ = try engine.load(data, in: folder)
                 try engine.indexCities()

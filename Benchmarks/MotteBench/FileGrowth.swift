@@ -1,5 +1,5 @@
 /// Many small commits, with readers that move on and with one that keeps the version before them: how large the file
-/// becomes beside the data that is alive, over both pagers.
+/// becomes beside the data that is alive.
 import MotteLiveObjects
 import MotteNotifications
 import MotteSchemaModel
@@ -21,19 +21,14 @@ enum FileGrowth {
     }
 
     static func run(commits: Int) throws {
-        for pager in ["own", "lmdb"] {
-            for readers in [Readers.advance, .pinned] {
-                let folder = try makeFolder()
-                defer { removeFolder(folder) }
-                setenv("MOTTE_PAGER", pager, 1)
-                // LMDB uses no space again that became free after the pinned version: a tenth shows that well enough.
-                let isEndless = pager == "lmdb" && readers == .pinned
-                try run(pager, readers, folder + "/growth.motte", commits: isEndless ? commits / 10 : commits)
-            }
+        for readers in [Readers.advance, .pinned] {
+            let folder = try makeFolder()
+            defer { removeFolder(folder) }
+            try run(readers, folder + "/growth.motte", commits: commits)
         }
     }
 
-    private static func run(_ pager: String, _ readers: Readers, _ path: String, commits: Int) throws {
+    private static func run(_ readers: Readers, _ path: String, commits: Int) throws {
         let properties = [
             Property(name: "name", type: .string), Property(name: "age", type: .int),
             Property(name: "score", type: .double),
@@ -81,10 +76,10 @@ enum FileGrowth {
         }
         withExtendedLifetime(token) {}
         for reader in try session.database.readerStatistics() where readers == .pinned {
-            print("\(pager): process \(reader.processID) pins version \(reader.version.rawValue)")
+            print("process \(reader.processID) pins version \(reader.version.rawValue)")
         }
         print(
-            "\(pager), \(readers.rawValue): \(commits) commits, file \(sizeOfFile(path)) bytes, live \(live),"
+            "\(readers.rawValue): \(commits) commits, file \(sizeOfFile(path)) bytes, live \(live),"
                 + " at most \(short(largest)) x live data, \(short(time / Double(commits) * 1e6)) us a commit")
         _ = try often.close()
         _ = try seldom.close()

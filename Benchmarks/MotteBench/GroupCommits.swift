@@ -1,5 +1,5 @@
 /// Small durable writes that wait together and share one flush, beside one flush each: transactions a second with 1 to
-/// 64 in the queue, over both pagers. Each is a transaction of its own either way: one object set, one version, one
+/// 64 in the queue. Each is a transaction of its own either way: one object set, one version, one
 /// entry in the change log.
 import MotteLiveObjects
 import MotteSchemaModel
@@ -18,23 +18,19 @@ enum GroupCommits {
 
     static func run(writes: Int) throws {
         print("queued   transactions/s   one flush each   ratio   (\(writes) writes, medians of \(rounds) rounds)")
-        for pager in ["own", "lmdb"] {
-            let folder = try makeFolder()
-            defer { removeFolder(folder) }
-            setenv("MOTTE_PAGER", pager, 1)
-            let bench = try Bench(folder + "/groups.motte", writes)
-            for queued in [1, 2, 4, 8, 16, 32, 64] {
-                var together: [Double] = []
-                var alone: [Double] = []
-                for _ in 0 ..< rounds {
-                    together.append(try bench.together(queued))
-                    alone.append(try bench.alone())
-                }
-                let (group, single) = (median(together), median(alone))
-                let cells = ["\(queued)", "\(Int(group))", "\(Int(single))", MotteBench.short(group / single) + "x"]
-                print(zip(cells, [9, 17, 17, 8]).map { $0 + String(repeating: " ", count: max(1, $1 - $0.count)) }
-                    .joined() + pager)
+        let folder = try makeFolder()
+        defer { removeFolder(folder) }
+        let bench = try Bench(folder + "/groups.motte", writes)
+        for queued in [1, 2, 4, 8, 16, 32, 64] {
+            var together: [Double] = []
+            var alone: [Double] = []
+            for _ in 0 ..< rounds {
+                together.append(try bench.together(queued))
+                alone.append(try bench.alone())
             }
+            let (group, single) = (median(together), median(alone))
+            let cells = ["\(queued)", "\(Int(group))", "\(Int(single))", MotteBench.short(group / single) + "x"]
+            print(zip(cells, [9, 17, 17, 8]).map { $0 + String(repeating: " ", count: max(1, $1 - $0.count)) }.joined())
         }
     }
 

@@ -1,4 +1,4 @@
-/// Hand-coded records in LMDB: the floor of the pager, with no schema, types or notifications above it.
+/// Hand-coded records in LMDB: what a key-value store costs, with no schema, types or notifications above it.
 ///
 ///     record: i64 age | f64 score | i64 created | i64 best friend | u8 active | u8 name size | u8 city size
 ///             | name | city

@@ -2,7 +2,7 @@
 /// every few milliseconds. Resident memory has mapped pages of the file and of the spool in it, which the system takes
 /// back when it needs them; anonymous memory is what a write really costs.
 ///
-///     MotteBench --memory 10000000 [--only motte|own]
+///     MotteBench --memory 10000000
 import CSQLite
 import Glibc
 import MotteLiveObjects
@@ -14,16 +14,9 @@ import Synchronization
 struct MemoryBench {
     let rows: Int
 
-    /// Over both pagers, or one: memory that the first has left behind hides some of what the second takes.
-    func run(only engine: String? = nil) throws {
-        if engine != "own" { try run(.lmdb) }
-        if engine != "motte" { try run(.own) }
-    }
-
-    private func run(_ pager: DatabaseOptions.Pager) throws {
+    func run() throws {
         let folder = try makeFolder()
         defer { removeFolder(folder) }
-        print("pager: \(pager.rawValue)")
         print("peaks over what the process had before, in MB; \(rows) rows of six properties, integer primary key")
         let schema = Schema([
             ObjectType(
@@ -34,9 +27,7 @@ struct MemoryBench {
                     Property(name: "active", type: .bool), Property(name: "city", type: .string),
                 ])
         ])
-        var options = SessionOptions(path: folder + "/memory.motte", schema: schema)
-        options.pager = pager
-        let session = try Session.open(options)
+        let session = try Session.open(SessionOptions(path: folder + "/memory.motte", schema: schema))
         let updated = min(rows, 1_000_000)
         try measure("insert \(rows)") {
             try session.beginWrite()

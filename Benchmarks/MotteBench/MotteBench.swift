@@ -1,7 +1,7 @@
 /// The workloads of docs/BENCHMARKS.md on Motte, SQLite and raw LMDB in one run: medians of interleaved rounds, the
 /// ratio to the best peer, and the target scaled by how fast SQLite is on this machine today.
 ///
-///     MotteBench [--rows 1000000] [--rounds 3] [--only motte|own|sealed|sqlite|lmdb] [--workloads W1,W2]
+///     MotteBench [--rows 1000000] [--rounds 3] [--only motte|sealed|sqlite|lmdb] [--workloads W1,W2]
 ///                [--cluster 480]
 ///     MotteBench --growth 1000000
 ///     MotteBench --groups 1000
@@ -39,12 +39,12 @@ import Glibc
             case "--only": only = arguments.next()
             case "--workloads": workloads = arguments.next().map { Set($0.split(separator: ",").map(String.init)) }
             default:
-                print("usage: MotteBench [--rows 1000000] [--rounds 3] [--only motte|own|sealed|sqlite|lmdb]")
+                print("usage: MotteBench [--rows 1000000] [--rounds 3] [--only motte|sealed|sqlite|lmdb]")
                 print("                  [--workloads W1,W2] [--cluster 480]     (rows a cluster of Motte's files)")
                 print("       MotteBench --growth 1000000     (commits)")
                 print("       MotteBench --groups 1000        (writes of each measurement)")
-                print("       MotteBench --pairs 400          (commits, own pages and SQLite in turns)")
-                print("       MotteBench --memory 10000000 [--only motte|own]")
+                print("       MotteBench --pairs 400          (commits, Motte and SQLite in turns)")
+                print("       MotteBench --memory 10000000")
                 print("       MotteBench --all [--rows 1000000] [--rounds 3]")
                 exit(option == "--help" ? 0 : 2)
             }
@@ -54,7 +54,7 @@ import Glibc
             if let commits { return try FileGrowth.run(commits: commits) }
             if let groups { return try GroupCommits.run(writes: groups) }
             if let pairs { return try CommitPairs(rows: rows, commits: pairs).run(rounds: rounds) }
-            if let memoryRows { return try MemoryBench(rows: memoryRows).run(only: only) }
+            if let memoryRows { return try MemoryBench(rows: memoryRows).run() }
             try run(rows: rows, rounds: rounds, only: only, workloads, rowsPerCluster: rowsPerCluster)
             if isEverything {
                 print("")
@@ -108,7 +108,7 @@ import Glibc
 
     /// nil: as many rows a cluster as files have otherwise.
     static func makers(_ rowsPerCluster: Int? = nil) -> [(String, () -> any Engine)] {
-        let forms: [(String, MotteEngine.Form)] = [("motte", .lmdb), ("own", .own), ("sealed", .sealed)]
+        let forms: [(String, MotteEngine.Form)] = [("motte", .plain), ("sealed", .sealed)]
         return forms.map { name, form in (name, { MotteEngine(form, rowsPerCluster: rowsPerCluster) }) }
             + [("sqlite", { SQLiteEngine() }), ("lmdb", { LMDBEngine() })]
     }
@@ -139,28 +139,26 @@ import Glibc
         print("")
         print(
             row([
-                "", "", "unit", "over LMDB", "own pages", "encrypted", "SQLite", "LMDB", "best peer/own",
+                "", "", "unit", "Motte", "encrypted", "SQLite", "LMDB", "best peer/Motte",
                 "target today", "",
             ]))
         for workload in Workload.all {
             guard let measured = results[workload.key] else { continue }
             let motte = median(measured["Motte"] ?? [])
-            let own = median(measured["Motte own"] ?? [])
             let sealed = median(measured["Motte sealed"] ?? [])
             let sqlite = median(measured["SQLite"] ?? [])
             let lmdb = median(measured["LMDB"] ?? [])
             let peers = [sqlite, lmdb].filter { !$0.isNaN }
             let peer = (workload.isMoreBetter ? peers.max() : peers.min()) ?? .nan
-            let isMet = { (target: Double) in workload.isMoreBetter ? own >= target : own <= target }
+            let isMet = { (target: Double) in workload.isMoreBetter ? motte >= target : motte <= target }
             let today =
                 measured[workload.referenceEngine].map { workload.target * median($0) / workload.reference }
                 ?? workload.target
             print(
                 row([
-                    workload.key, workload.title, workload.unit, short(motte), short(own), short(sealed), short(sqlite),
-                    short(lmdb),
-                    short(workload.isMoreBetter ? own / peer : peer / own) + "x",
-                    short(today), own.isNaN ? "" : isMet(today) ? "met" : "MISSED",
+                    workload.key, workload.title, workload.unit, short(motte), short(sealed), short(sqlite),
+                    short(lmdb), short(workload.isMoreBetter ? motte / peer : peer / motte) + "x",
+                    short(today), motte.isNaN ? "" : isMet(today) ? "met" : "MISSED",
                 ]))
         }
     }
@@ -169,7 +167,7 @@ import Glibc
         print("\npeak memory beyond what there was before, mapped pages included, MB")
         for workload in Workload.all {
             guard let measured = peaks[workload.key] else { continue }
-            let names = ["Motte", "Motte own", "Motte sealed", "SQLite", "LMDB"]
+            let names = ["Motte", "Motte sealed", "SQLite", "LMDB"]
             print(row([workload.key, workload.title, "MB"] + names.map { short(median(measured[$0] ?? [])) }))
         }
     }
@@ -183,7 +181,7 @@ import Glibc
     }
 
     static func row(_ cells: [String]) -> String {
-        let widths = [11, 42, 10, 10, 10, 10, 10, 10, 16, 13, 6]
+        let widths = [11, 42, 10, 10, 10, 10, 10, 16, 13, 6]
         return zip(cells, widths).map { cell, width in cell + String(repeating: " ", count: max(1, width - cell.count))
         }.joined()
     }

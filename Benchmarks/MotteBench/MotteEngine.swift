@@ -14,7 +14,7 @@ import MotteValues
 final class MotteEngine: Engine {
     /// What the bytes lie in.
     enum Form: String {
-        case lmdb, own, sealed
+        case plain, sealed
     }
 
     let name: String
@@ -36,7 +36,7 @@ final class MotteEngine: Engine {
     init(_ form: Form, rowsPerCluster: Int? = nil) {
         self.form = form
         self.rowsPerCluster = rowsPerCluster
-        name = form == .lmdb ? "Motte" : "Motte \(form.rawValue)"
+        name = form == .plain ? "Motte" : "Motte \(form.rawValue)"
     }
 
     private func open(_ path: String, _ properties: [Property]) throws {
@@ -47,7 +47,6 @@ final class MotteEngine: Engine {
 
     private func options(_ schema: Schema? = nil) -> SessionOptions {
         var options = SessionOptions(path: path, schema: schema)
-        options.pager = form == .lmdb ? .lmdb : .own
         options.rowsPerCluster = rowsPerCluster
         if form == .sealed { options.encryptionKey = [UInt8](repeating: 1, count: 64) }
         return options
@@ -299,7 +298,6 @@ final class MotteEngine: Engine {
     func fileSize() throws -> Int { sizeOfFile(path) }
 
     func writeCounts() throws -> WriteCounts? {
-        guard form != .lmdb else { return nil }
         let statistics = try state().database.pages.statistics()
         return WriteCounts(
             bytes: statistics.writtenBytes, calls: statistics.writeCallCount, flushes: statistics.flushCount)

@@ -211,11 +211,6 @@ int motte_shim_descriptor_identity(int descriptor, uint64_t *device, uint64_t *i
     return identity(descriptor, "", AT_EMPTY_PATH, device, inode);
 }
 
-int motte_shim_lock_byte_of_process(int descriptor, int64_t offset) {
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1 };
-    return fcntl(descriptor, F_SETLK, &lock) == -1 ? errno : 0;
-}
-
 uint64_t motte_shim_process_start(int32_t pid) {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);

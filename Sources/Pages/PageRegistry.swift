@@ -1,5 +1,5 @@
 /// Which files and named memory stores this process has open: a file is open once per process, whatever its path is
-/// called, because the lock file of LMDB does not survive being opened twice.
+/// called, so that its users share pages, pins and the queue for the write lock.
 ///
 /// All of it happens under the open-files lock of the shim, which fork() waits for.
 import CMotteShim
@@ -13,7 +13,7 @@ import MotteValues
 
 enum PageRegistry {
     // Only touched holding the open-files lock.
-    nonisolated(unsafe) private static var files: [FileIdentity: SharedPages] = [:]
+    nonisolated(unsafe) private static var files: [FileIdentity: any PageStorage] = [:]
     nonisolated(unsafe) private static var memories: [String: MemoryPages] = [:]
     /// Files that one thread has to itself for a while, with the fork generation of its process: a forked child has no
     /// such thread.
@@ -58,7 +58,7 @@ enum PageRegistry {
     }
 
     /// Called holding the lock.
-    static func remove(_ pages: SharedPages) {
+    static func remove(_ pages: any PageStorage) {
         if let identity = pages.fileIdentity {
             if files[identity] === pages { files[identity] = nil }
         } else if let pages = pages as? MemoryPages, let identifier = pages.identifier {
@@ -74,12 +74,11 @@ enum PageRegistry {
         motte_shim_open_files_lock()
         defer { motte_shim_open_files_unlock() }
         do throws(DatabaseError) {
-            if try TreePages.isOurs(place) { try TreePages.checkHead(place) } else { try FileCheck.check(place.path) }
+            try TreePages.checkHead(place)
         } catch {
             guard acceptsDamage, error.code != .notAMotteFile else { throw error }
         }
         try place.checkFileSystem()
-        try place.linkSharedPath()
         let isOpenHere = isReserved(identity) || former(at: place) != nil
         guard !isOpenHere, let attachment = try ExclusiveAttachment.take(place) else {
             throw DatabaseError(
@@ -96,7 +95,7 @@ enum PageRegistry {
     }
 
     /// Who has a file open in this process that meets others at the place, whichever file that is.
-    private static func former(at place: FilePlace) -> SharedPages? {
+    private static func former(at place: FilePlace) -> (any PageStorage)? {
         files.values.first { pages in
             pages.isOfThisProcess && (pages.fileIdentity == place.identity || pages.sidecarPath == place.sidecarPath)
         }
@@ -123,25 +122,9 @@ enum PageRegistry {
             throw DatabaseError(.busy, "'\(path)' is being compacted or deleted; open it when that is done", path: path)
         }
         if !options.immutable, former(at: place) != nil { throw .formerFileIsOpen(path, inThisProcess: true) }
-        let pages: SharedPages
-        switch try pager(place, options) {
-        case .lmdb:
-            guard options.encryptionKey == nil else { throw FileHead.isPlain(path) }
-            pages = try LMDBPages.open(place, options)
-        case .own: pages = try TreePages.open(place, options)
-        }
+        let pages = try TreePages.open(place, options)
         if let identity = pages.fileIdentity { files[identity] = pages }
         return handle(on: pages, options)
-    }
-
-    /// What the file is; for a new one ours with a key, else the option, the environment variable, or ours.
-    private static func pager(
-        _ place: FilePlace, _ options: PageStoreOptions
-    ) throws(DatabaseError) -> PageStoreOptions.Pager {
-        if place.sizeBytes > 0 { return try TreePages.isOurs(place) ? .own : .lmdb }
-        if options.encryptionKey != nil { return .own }
-        if let pager = options.pager { return pager }
-        return try PageStoreOptions.Pager.chosen()
     }
 
     private static func openMemory(
@@ -159,7 +142,7 @@ enum PageRegistry {
         return handle(on: pages, options)
     }
 
-    private static func handle(on pages: SharedPages, _ options: PageStoreOptions) -> PageStore {
+    private static func handle(on pages: any PageStorage, _ options: PageStoreOptions) -> PageStore {
         pages.beginUse()
         return PageStore(
             pages, isReadOnly: options.readOnly || options.immutable, spoolPlan: spoolPlan(options))
@@ -172,16 +155,5 @@ enum PageRegistry {
         }
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         return SpoolPlan(memoryBytes: options.writeMemoryBytes, folder: folder)
-    }
-}
-
-extension PageStoreOptions.Pager {
-    /// What new files are kept in when nothing else is said.
-    static func chosen() throws(DatabaseError) -> PageStoreOptions.Pager {
-        guard let text = getenv("MOTTE_PAGER").map({ String(cString: $0) }), !text.isEmpty else { return .own }
-        guard let pager = PageStoreOptions.Pager(rawValue: text) else {
-            throw DatabaseError(.invalidArgument, "MOTTE_PAGER is '\(text)'; 'lmdb' or 'own' is meant")
-        }
-        return pager
     }
 }

@@ -17,7 +17,6 @@ struct CopyCommand: ParsableCommand {
     @ArgumentParser.Argument(help: "The file.") var file: String
     @OptionGroup var key: KeyOption
     @ArgumentParser.Argument(help: "The new file; there must not be one.") var target: String
-    @Option(help: "lmdb or own: the form of the new file; that of the file without it.") var form: FileForm?
     @Option(help: "A file with the key of the new file, which without it has the same key or none.")
     var newKeyFile: String?
     @Flag(help: "The new file is not encrypted.") var plain = false
@@ -26,8 +25,7 @@ struct CopyCommand: ParsableCommand {
     func run() throws {
         try reportingErrors(file) {
             let session = try openFile(file, key)
-            try session.copy(
-                to: target, as: form?.pager, encryption: try encryption(), progress: progressLine(progress))
+            try session.copy(to: target, encryption: try encryption(), progress: progressLine(progress))
             let version = try session.version.rawValue
             printLine("copied version \(version), \(fileBytes(file)) bytes to \(fileBytes(target))")
         }
@@ -40,18 +38,6 @@ struct CopyCommand: ParsableCommand {
     private func encryption() throws -> CopyEncryption {
         if plain { return .plain }
         return try newKeyFile.map { .key(try KeyOption.read($0)) } ?? .same
-    }
-}
-
-/// How a file keeps its pages; an encrypted one is always of the own form.
-enum FileForm: String, ExpressibleByArgument, CaseIterable {
-    case lmdb, own
-
-    var pager: DatabaseOptions.Pager {
-        switch self {
-        case .lmdb: .lmdb
-        case .own: .own
-        }
     }
 }
 

@@ -24,9 +24,8 @@ chance = random.Random(SEED)
 # Of killing, at scale 1: of programs that are started anew, and of processes that are only forked.
 CYCLES = 40
 NEW_FILES = 20
-# What makes a file of each form; with a journal from the first commit on, which is full after a few.
-FORMS = {"lmdb": {"MOTTE_PAGER": "lmdb"}, "own": {"MOTTE_PAGER": "own", "MOTTE_JOURNAL_PAGES": "0"},
-         "journaled": {"MOTTE_PAGER": "own", "MOTTE_JOURNAL_PAGES": "12"}}
+# What makes a file of each form: without a journal, and with one from the first commit on, which is full after a few.
+FORMS = {"file": {"MOTTE_JOURNAL_PAGES": "0"}, "journaled": {"MOTTE_JOURNAL_PAGES": "12"}}
 QUICK_CYCLES = 200
 STOP_CYCLES = 250
 FORKS = 400
@@ -116,18 +115,18 @@ class Running:
         return self.said
 
 
-def killed_processes_lose_nothing(folder, pager):
+def killed_processes_lose_nothing(folder, form):
     """Many cycles of killing on one file."""
     cycles = max(3, round(CYCLES * SCALE))
-    killed, last, in_flight = kill_on(folder, folder / f"killed-{pager}.motte", cycles)
+    killed, last, in_flight = kill_on(folder, folder / f"killed-{form}.motte", cycles)
     return f"{cycles} cycles, {killed} kills, {last} rounds, {in_flight} times a commit in flight was found whole"
 
 
-def killed_processes_lose_nothing_of_new_files(folder, pager):
+def killed_processes_lose_nothing_of_new_files(folder, form):
     """A few cycles on each of many files: while a file is made, and as long as its first version is still in it."""
     files, killed = max(3, round(NEW_FILES * SCALE)), 0
     for number in range(files):
-        killed += kill_on(folder, folder / f"new-{pager}-{number}.motte", 3)[0]
+        killed += kill_on(folder, folder / f"new-{form}-{number}.motte", 3)[0]
     return f"{3 * files} cycles, {killed} kills, {files} new files"
 
 
@@ -177,31 +176,29 @@ def kill_on(folder, file, cycles):
     return killed, last, in_flight
 
 
-def killed_writers_and_observers_leave_nothing_behind(folder, pager):
+def killed_writers_and_observers_leave_nothing_behind(folder, form):
     """In each cycle some of two writers and two observers are killed; what is left goes on, hears and is sound."""
     cycles = max(5, round(QUICK_CYCLES * SCALE))
     result = subprocess.run(
-        [folder / "killloop", folder / f"loop-{pager}.motte", str(cycles), str(chance.randrange(1, 1 << 60))],
+        [folder / "killloop", folder / f"loop-{form}.motte", str(cycles), str(chance.randrange(1, 1 << 60))],
         capture_output=True, text=True, timeout=60 + cycles)
     if result.returncode != 0:
         raise Failure(f"exit {result.returncode}: {result.stderr.strip()}")
     return result.stdout.strip()
 
 
-def processes_stopped_or_killed_between_any_two_calls_stop_nobody(folder, pager):
+def processes_stopped_or_killed_between_any_two_calls_stop_nobody(folder, form):
     """Opening, writing and closing is interrupted between two system calls, any two, while others do the same."""
     cycles = max(20, round(STOP_CYCLES * SCALE))
     seed = chance.randrange(1, 1 << 60)
-    # LMDB's own lock of its table of readers is held over a system call, and who waits for that waits without limit.
-    more = ["kill"] if pager == "lmdb" else []
-    return output_of([folder / "stops", folder / f"stops-{pager}.motte", str(cycles), str(seed), *more], cycles)
+    return output_of([folder / "stops", folder / f"stops-{form}.motte", str(cycles), str(seed)], cycles)
 
 
-def children_forked_while_others_open_and_close_can_open(folder, pager):
+def children_forked_while_others_open_and_close_can_open(folder, form):
     """Threads open and close files while the process forks; each child opens files anew, and ends."""
     forks = max(50, round(FORKS * SCALE))
     seed = chance.randrange(1, 1 << 60)
-    return output_of([folder / "forks", folder / f"forks-{pager}.motte", str(forks), str(seed)], forks)
+    return output_of([folder / "forks", folder / f"forks-{form}.motte", str(forks), str(seed)], forks)
 
 
 def output_of(command, seconds):
@@ -211,9 +208,9 @@ def output_of(command, seconds):
     return result.stdout.strip()
 
 
-def a_killed_writer_stops_nobody(folder, pager):
+def a_killed_writer_stops_nobody(folder, form):
     """Two processes write in turns; one is killed, the other goes on."""
-    file = folder / f"turns-{pager}.motte"
+    file = folder / f"turns-{form}.motte"
     rounds = max(2, round(10 * SCALE))
     for _ in range(rounds):
         writers = [start_writer(folder, file) for _ in range(2)]
@@ -237,15 +234,15 @@ def a_killed_writer_stops_nobody(folder, pager):
     return f"{rounds} times"
 
 
-def a_writer_killed_behind_any_call_stops_nobody(folder, pager):
+def a_writer_killed_behind_any_call_stops_nobody(folder, form):
     """A writer is killed behind each of the calls of some commits, while another one writes, which goes on."""
-    log, _ = traced(folder, f"calls-{pager}", 8)
+    log, _ = traced(folder, f"calls-{form}", 8)
     seen = {operation: sum(line.startswith(operation + " ") for line in log)
             for operation in ("flush", "syncwrite", "write")}
     tried = 0
     for operation, count in seen.items():
         for number in range(max(1, count - 7), count + 1):
-            file = folder / f"behind-{pager}-{operation}-{number}.motte"
+            file = folder / f"behind-{form}-{operation}-{number}.motte"
             other = Running(folder, file, "writer")
             try:
                 other.wait_for_line()
@@ -317,43 +314,42 @@ def unflushed_commits(log):
     return bad, commits
 
 
-def every_commit_is_flushed(folder, pager):
+def every_commit_is_flushed(folder, form):
     """Before a commit is acknowledged, a successful flush followed its last write."""
-    log, _ = traced(folder, f"flushed-{pager}", max(20, round(50 * SCALE)))
+    log, _ = traced(folder, f"flushed-{form}", max(20, round(50 * SCALE)))
     bad, commits = unflushed_commits(log)
     if bad:
         raise Failure(f"without a flush: {', '.join(bad[:5])}")
     return f"{commits} commits, {sum(line.startswith('flush') for line in log)} flushes"
 
 
-def a_new_file_is_there_to_stay(folder, pager):
+def a_new_file_is_there_to_stay(folder, form):
     """What is in a new file is flushed before it gets its name, and that before opening returns; scratch data not."""
     for durability in ("full", "relaxed", "none"):
-        log, _ = traced(folder, f"new-{pager}-{durability}", 1, durability)
+        log, _ = traced(folder, f"new-{form}-{durability}", 1, durability)
         log = log[:next(number for number, line in enumerate(log) if line.startswith("say "))]
-        # LMDB makes a file under its own name.
         named = log.index("name") if "name" in log else -1
         is_named = "flushdir" in log[named + 1:]
-        is_whole = named < 0 or "flushnew" in log[:named]
-        if (named < 0) != (pager == "lmdb"):
+        is_whole = "flushnew" in log[:named]
+        if named < 0:
             raise Failure(f"the trace does not see the name of a new file, {durability}: {log}")
         if (is_named, is_whole) != (True, True) if durability != "none" else is_named:
             raise Failure(f"{durability}: name flushed: {is_named}, contents flushed before: {is_whole}")
     return "full, relaxed and none"
 
 
-def the_trace_notices_missing_flushes(folder, pager):
+def the_trace_notices_missing_flushes(folder, form):
     """With durability switched off the same check must fail, or it proves nothing."""
-    log, _ = traced(folder, f"relaxed-{pager}", 20, durability="none")
+    log, _ = traced(folder, f"relaxed-{form}", 20, durability="none")
     bad, commits = unflushed_commits(log)
     if not bad:
         raise Failure("durability is off and no commit was found without a flush")
     return f"{len(bad)} findings in {commits} commits"
 
 
-def a_failing_flush_is_reported(folder, pager):
+def a_failing_flush_is_reported(folder, form):
     """When a flush or the write that makes a version visible fails, the commit says so and is not acknowledged."""
-    log, _ = traced(folder, f"counted-{pager}", 10)
+    log, _ = traced(folder, f"counted-{form}", 10)
     # Closing may write once more; nobody waits for that.
     while log and not log[-1].startswith("say "):
         log.pop()
@@ -363,7 +359,7 @@ def a_failing_flush_is_reported(folder, pager):
     for operation, count in seen.items():
         # Towards the end of the run, well after the file was made.
         for number in {count, max(1, count - 1)} if count else ():
-            name = f"failing-{pager}-{operation}-{number}"
+            name = f"failing-{form}-{operation}-{number}"
             log, said = traced(folder, name, 10, fail=f"{operation} {number}")
             if not any(line.split()[-1] == "-1" for line in log):
                 raise Failure(f"{operation} {number} was not reached again")
@@ -391,17 +387,17 @@ def main():
              children_forked_while_others_open_and_close_can_open, a_new_file_is_there_to_stay, every_commit_is_flushed,
              the_trace_notices_missing_flushes, a_failing_flush_is_reported]
     # Files are made in every form.
-    runs = [(pager, test) for pager in FORMS for test in tests]
+    runs = [(form, test) for form in FORMS for test in tests]
     folder = pathlib.Path(tempfile.mkdtemp(prefix="motte-crash-"))
     failed = 0
     try:
         compile_programs(folder)
-        for pager, test in runs:
-            os.environ.update(FORMS[pager])
-            name = f"{pager}: " + test.__name__.replace("_", " ")
+        for form, test in runs:
+            os.environ.update(FORMS[form])
+            name = f"{form}: " + test.__name__.replace("_", " ")
             began = time.monotonic()
             try:
-                print(f"{name}: {test(folder, pager)} ({time.monotonic() - began:.1f} s)", flush=True)
+                print(f"{name}: {test(folder, form)} ({time.monotonic() - began:.1f} s)", flush=True)
             except (Failure, subprocess.TimeoutExpired) as problem:
                 failed += 1
                 print(f"{name}: FAILED: {problem}", flush=True)

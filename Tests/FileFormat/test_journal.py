@@ -23,10 +23,10 @@ Entries = dict[bytes, Optional[bytes]]
 
 
 @pytest.fixture(autouse=True)
-def own_pager() -> Iterator[None]:
-    os.environ |= {"MOTTE_PAGER": "own", "MOTTE_JOURNAL_PAGES": "0"}
+def no_journal() -> Iterator[None]:
+    os.environ["MOTTE_JOURNAL_PAGES"] = "0"
     yield
-    del os.environ["MOTTE_PAGER"], os.environ["MOTTE_JOURNAL_PAGES"]
+    del os.environ["MOTTE_JOURNAL_PAGES"]
 
 
 def record(version: int, before: int, entries: Entries, salt: int = SALT, cipher: Optional[reader.Cipher] = None,
@@ -136,7 +136,7 @@ class Course:
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    os.environ |= {"MOTTE_PAGER": "own", "MOTTE_JOURNAL_PAGES": "0"}
+    os.environ["MOTTE_JOURNAL_PAGES"] = "0"
     return Course(tmp_path_factory.mktemp("journal"))
 
 

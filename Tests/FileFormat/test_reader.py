@@ -3,12 +3,10 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import os
 import pathlib
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
 from typing import Any, Optional
 
 import pytest
@@ -26,13 +24,6 @@ Person { id: int key, name: string?, age: int, score: double, small: float?, act
 embedded Home { city: string }
 Empty { x: int }
 """
-
-
-@pytest.fixture(autouse=True)
-def own_pager() -> Iterator[None]:
-    os.environ["MOTTE_PAGER"] = "own"
-    yield
-    del os.environ["MOTTE_PAGER"]
 
 
 def moment(number: int) -> datetime.datetime:

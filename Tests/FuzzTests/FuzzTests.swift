@@ -109,7 +109,7 @@ import Testing
         ] { #expect(names.contains { $0.hasPrefix(kind) }, "\(kind)") }
     }
 
-    /// Where pages have no checksums, as in memory and over LMDB: what is stored under each kind of key says by itself
+    /// Where pages have no checksums, as in memory: what is stored under each kind of key says by itself
     /// that it is damaged. Of a tail what lies between its chunks has no meaning, of a node of a long list four zeros
     /// have none.
     @Test func aFlippedBitOfEveryKindOfValueIsFound() throws {

@@ -23,9 +23,9 @@ import Testing
 
     /// Objects in clusters of three with gaps, a tail, a long list, and a log.
     func store(
-        _ kind: TestStore.Kind = .memory, _ pager: DatabaseOptions.Pager? = nil
+        _ kind: TestStore.Kind = .memory
     ) throws -> (TestStore, Session) {
-        let store = TestStore(kind, pager: pager, schema: schema)
+        let store = TestStore(kind, schema: schema)
         let session = try store.open()
         var people: [LiveObject] = []
         for round in 0 ..< 4 {
@@ -280,7 +280,7 @@ import Testing
 
     /// One root slot that cannot be read is what a cut leaves, two are not.
     @Test(arguments: [1, 2]) func versionsThatCouldNotBeOpenedAreSaid(damaged: Int) throws {
-        let (store, session) = try store(.file, .own)
+        let (store, session) = try store(.file)
         let version = try session.version
         try session.close()
         let path = try store.options.name
@@ -322,8 +322,8 @@ import Testing
         #expect(sum * 3 > statistics.fileBytes - statistics.freeBytes)
     }
 
-    @Test(arguments: [DatabaseOptions.Pager.lmdb, .own]) func readersAreListed(pager: DatabaseOptions.Pager) throws {
-        let (store, session) = try store(.file, pager)
+    @Test func readersAreListed() throws {
+        let (store, session) = try store(.file)
         let old = try store.open()
         let before = try old.version
         for _ in 0 ..< 3 { try session.inWrite { try session.add("Dog") } }

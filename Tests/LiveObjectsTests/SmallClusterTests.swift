@@ -12,8 +12,8 @@ import Testing
 @Suite struct SmallClusterTests {
     private static let schema = "Doc { id: int key, text: string, tags: list<string>, big: bool } Plain { n: int }"
 
-    private func makeStore(_ pager: DatabaseOptions.Pager = .own) -> TestStore {
-        TestStore(.file, rowsPerCluster: 1_904, pager: pager, schema: Self.schema)
+    private func makeStore() -> TestStore {
+        TestStore(.file, rowsPerCluster: 1_904, schema: Self.schema)
     }
 
     private func text(_ random: inout SeededRandom) -> String {
@@ -81,7 +81,7 @@ import Testing
 
     /// Lists are wide as well; where the file's clusters are small nothing is chosen.
     @Test(arguments: [480, 1_904]) func listsCount(rows: Int) throws {
-        let store = TestStore(.file, rowsPerCluster: rows, pager: .own, schema: Self.schema)
+        let store = TestStore(.file, rowsPerCluster: rows, schema: Self.schema)
         let session = try store.open()
         var random = SeededRandom(seed: PropertyTest.firstSeed)
         try session.inWrite {
@@ -96,7 +96,7 @@ import Testing
 
     @Test func randomChangesAreFollowed() throws {
         try PropertyTest.run(rounds: 6) { random, comment in
-            let store = makeStore(random.chance(50) ? .own : .lmdb)
+            let store = makeStore()
             let session = try store.open()
             let follower = try store.open()
             let table = try session.tableKey("Doc")

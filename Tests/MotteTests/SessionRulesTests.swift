@@ -220,16 +220,9 @@ private let notes: [ObjectBase.Type] = [Note.self]
         let file = try inAThread { try #require(fresh().configuration.fileURL) }
         let handle = try FileHandle(forUpdating: file)
         var head = [UInt8](try #require(try handle.read(upToCount: 60)))
-        if head.starts(with: "MOTTEDB".utf8) {
-            head[8] = 9
-            try handle.seek(toOffset: 0)
-            try handle.write(contentsOf: head + withUnsafeBytes(of: checksum(head).littleEndian) { Array($0) })
-        } else {  // Under LMDB.
-            for meta in [UInt64(0), UInt64(sysconf(Int32(_SC_PAGESIZE)))] {
-                try handle.seek(toOffset: meta + 20)
-                try handle.write(contentsOf: Data([9]))
-            }
-        }
+        head[8] = 9
+        try handle.seek(toOffset: 0)
+        try handle.write(contentsOf: head + withUnsafeBytes(of: checksum(head).littleEndian) { Array($0) })
         try handle.close()
         do {
             _ = try makeRealm(notes, url: file)

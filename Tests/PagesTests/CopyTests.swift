@@ -83,14 +83,14 @@ import Testing
     }
 
     private static let expectedNames: Set<String> = [
-        "test.motte", "test.motte-lock", "test.motte-shared", "copy.motte", "copy.motte-lock", "copy.motte-shared",
+        "test.motte", "test.motte-shared", "copy.motte", "copy.motte-shared",
     ]
 
     /// 40 kB of entries around a batch of exactly as many bytes, one less and one more.
     @Test(arguments: [-1, 0, 1])
     func aBatchThatIsJustFullOrJustNotIsTheSame(_ difference: Int) throws {
         var random = SeededRandom(seed: 11)
-        let test = try TestStore(.own)
+        let test = try TestStore(.file)
         try fill(test.store, byteCount: 40_000, &random)
         let contents = try test.store.snapshot().contents()
         let bytes = contents.reduce(0) { $0 + $1.key.count + $1.value.count }
@@ -103,7 +103,7 @@ import Testing
     }
 
     /// Whatever is wrong with a copy, it never stands in for anything: nothing has its name, nothing was replaced.
-    @Test(arguments: [StoreForm.file, .own, .sealed])
+    @Test(arguments: [StoreForm.file, .sealed])
     func aCopyThatReadsBackOtherwiseReplacesNothing(_ form: StoreForm) throws {
         var random = SeededRandom(seed: 5)
         let ruins: [@Sendable (String) -> Void] = [
@@ -139,7 +139,7 @@ import Testing
     /// A sound file with other contents is no copy either.
     @Test func aCopyWithOtherEntriesIsFound() throws {
         for (key, value) in [("1 key 1", Array("other".utf8)), ("zzz", [1]), ("2 key 2", nil)] as [(String, [UInt8]?)] {
-            let test = try store(.own) { path in
+            let test = try store(.file) { path in
                 do {
                     let copy = try PageStore.open(PageStoreOptions(path: path))
                     try copy.commitNext([(key, value)])

@@ -1,4 +1,4 @@
-// Damaged, hostile and cut files of our own pager: each is an error or does no harm, and what is intact can be had.
+// Damaged, hostile and cut page files: each is an error or does no harm, and what is intact can be had.
 import CMotteShim
 import MottePages
 import MotteValues
@@ -14,7 +14,6 @@ import Testing
 @Suite struct DamageTests {
     private func open(_ path: String, _ change: (inout PageStoreOptions) -> Void = { _ in }) throws -> PageStore {
         var options = PageStoreOptions(path: path)
-        options.pager = .own
         options.mapSizeBytes = 64 << 20
         change(&options)
         return try PageStore.open(options)
@@ -163,7 +162,7 @@ import Testing
         }
     }
 
-    /// What LMDB's map of the file would make a signal of.
+    /// What a mapped file would make a signal of.
     @Test func aFileCutUnderAReaderIsAnError() throws {
         let scratch = try Scratch()
         let (_, contents) = try soundFile(scratch)

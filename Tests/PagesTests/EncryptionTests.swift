@@ -58,7 +58,7 @@ import Testing
         let scratch = try Scratch()
         let store = try open(scratch.path())
         let contents = try fill(store)
-        let plain = try open(scratch.path("plain.motte"), nil) { $0.pager = .own }
+        let plain = try open(scratch.path("plain.motte"), nil)
         _ = try fill(plain)
         // The search finds what is there to be found.
         #expect(findsPlainText(try scratch.read("plain.motte")))
@@ -122,28 +122,18 @@ import Testing
 
     @Test func aKeyForAPlainFileIsAnError() throws {
         let scratch = try Scratch()
-        for pager in [PageStoreOptions.Pager.own, .lmdb] {
-            let path = scratch.path("\(pager).motte")
-            let store = try open(path, nil) { $0.pager = pager }
-            try store.commitNext([("a", [1])])
-            #expect(try failure { try open(path) }.code == .wrongKey)
-            store.close()
-            let error = try failure { try open(path) }
-            #expect(error.code == .wrongKey && error.message.contains("motte copy"))
-        }
+        let store = try open(scratch.path(), nil)
+        try store.commitNext([("a", [1])])
+        #expect(try failure { try open(scratch.path()) }.code == .wrongKey)
+        store.close()
+        let error = try failure { try open(scratch.path()) }
+        #expect(error.code == .wrongKey && error.message.contains("motte copy"))
+        var compacting = PageStoreOptions(path: scratch.path())
+        compacting.encryptionKey = Self.key
+        #expect(try failure { try PageStore.compact(compacting) }.code == .wrongKey)
         var memory = PageStoreOptions(location: .memory(identifier: nil))
         memory.encryptionKey = Self.key
         #expect(try failure { try PageStore.open(memory) }.code == .invalidArgument)
-    }
-
-    /// Of new files the key decides, whatever the pager would have been.
-    @Test func aKeyMakesAFileOfOurOwnPager() throws {
-        let scratch = try Scratch()
-        let store = try open(scratch.path()) { $0.pager = .lmdb }
-        try store.commitNext([("a", [1])])
-        store.close()
-        #expect(try PageStore.isEncrypted(scratch.path()))
-        #expect(try scratch.read().prefix(8).elementsEqual(Array("MOTTEDB\0".utf8)))
     }
 
     @Test func everyFlippedByteIsFoundOrHarmless() throws {
@@ -227,22 +217,17 @@ import Testing
         let contents = try fill(store)
         try store.copy(try store.snapshot(), to: scratch.path("other.motte"), encryption: .key(Self.otherKey))
         try store.copy(try store.snapshot(), to: scratch.path("plain.motte"), encryption: .plain)
-        try store.copy(try store.snapshot(), to: scratch.path("lmdb.motte"), as: .lmdb, encryption: .plain)
-        #expect(
-            try failure {
-                try store.copy(try store.snapshot(), to: scratch.path("no.motte"), as: .lmdb, encryption: .same)
-            }.code == .unsupported)
 
-        let copies = [("other", Self.otherKey), ("plain", nil), ("lmdb", nil)]
+        let copies = [("other", Self.otherKey), ("plain", nil)]
         for (name, key) in copies {
             let copy = try open(scratch.path("\(name).motte"), key)
             #expect(try CutRun.contents(try copy.snapshot()) == contents, "\(name)")
             copy.close()
         }
         #expect(try failure { try open(scratch.path("other.motte")) }.code == .wrongKey)
-        // And from the LMDB form to an encrypted one.
-        let lmdb = try open(scratch.path("lmdb.motte"), nil)
-        try lmdb.copy(try lmdb.snapshot(), to: scratch.path("back.motte"), encryption: .key(Self.key))
+        // And from a plain file to an encrypted one.
+        let plain = try open(scratch.path("plain.motte"), nil)
+        try plain.copy(try plain.snapshot(), to: scratch.path("back.motte"), encryption: .key(Self.key))
         #expect(try CutRun.contents(try open(scratch.path("back.motte")).snapshot()) == contents)
     }
 

@@ -1,4 +1,4 @@
-// Opening what is there, what is not, and what is something else; and damage that is found before LMDB maps it.
+// Opening what is there, what is not, and what is something else.
 import CMotteShim
 import MottePages
 import MotteValues
@@ -15,14 +15,13 @@ import Testing
     private func open(_ path: String, _ change: (inout PageStoreOptions) -> Void = { _ in }) throws -> PageStore {
         var options = PageStoreOptions(path: path)
         options.durability = .none
-        options.pager = .lmdb
         change(&options)
         return try PageStore.open(options)
     }
 
     /// The bytes of a sound file with some hundred entries.
     private func soundFile(_ scratch: Scratch) throws -> [UInt8] {
-        let store = try open(scratch.path())
+        let store = try open(scratch.path()) { $0.journalPages = 0 }
         for round in 0 ..< 5 {
             try store.commitNext((0 ..< 60).map { ("k\($0)", [UInt8](repeating: UInt8(round), count: $0 * 70)) })
         }
@@ -43,7 +42,7 @@ import Testing
         #expect(header.rowsPerCluster == 3)
         #expect(try second.latestVersion == Version(1))
         #expect(try second.snapshot().value("a") == [1])
-        #expect(Scratch.names(in: scratch.directory) == ["test.motte", "test.motte-lock", "test.motte-shared"])
+        #expect(Scratch.names(in: scratch.directory) == ["test.motte", "test.motte-shared"])
     }
 
     @Test func oneFileIsOpenOncePerProcess() throws {
@@ -90,10 +89,13 @@ import Testing
         try scratch.write(Array("plain text, and rather longer than a page header".utf8), "text")
         try scratch.write([UInt8](repeating: 0, count: 20_000), "zeros")
         try scratch.write([7], "short")
+        // As a data file of LMDB begins.
+        let magic = [UInt8](repeating: 0, count: 16) + [0xDE, 0xC0, 0xEF, 0xBE, 1, 0, 0, 0]
+        try scratch.write(magic + [UInt8](repeating: 0, count: 20_000), "other")
         mkfifo(scratch.path("fifo"), 0o600)
         let before = Scratch.names(in: scratch.directory)
 
-        for name in ["text", "zeros", "short", "fifo"] {
+        for name in ["text", "zeros", "short", "other", "fifo"] {
             #expect(try failure { try open(scratch.path(name)) }.code == .notAMotteFile, "\(name)")
         }
         #expect(try failure { try open(scratch.directory) }.code == .notAMotteFile)
@@ -122,7 +124,6 @@ import Testing
             #expect(try store.snapshot().version == Version(5))
             store.close()
         }
-        unlink(scratch.path("test.motte-lock"))
         unlink(scratch.path("test.motte-shared"))
         try open(scratch.path()) { $0.immutable = true }.close()
         #expect(Scratch.names(in: scratch.directory) == ["test.motte"])
@@ -136,77 +137,6 @@ import Testing
         #expect(try failure { try open(scratch.path()) }.code == .permissionDenied)
         chmod(scratch.path(), 0)
         #expect(try failure { try open(scratch.path()) { $0.readOnly = true } }.code == .permissionDenied)
-    }
-
-    @Test func aFileCutShortIsFound() throws {
-        let scratch = try Scratch()
-        let bytes = try soundFile(scratch)
-
-        var refused = 0
-        for size in [1, 100, 4096, 4200, 8191, 8192] + Array(stride(from: 8193, to: bytes.count, by: 1500)) {
-            try scratch.write(Array(bytes[..<size]))
-            do {
-                let store = try open(scratch.path())
-                // Only free pages are gone, which is how LMDB may leave a file.
-                #expect(try store.snapshot().contents().count == 60, "\(size)")
-                store.close()
-            } catch let error as DatabaseError {
-                refused += 1
-                #expect(error.code == .corrupted || size < 24 && error.code == .notAMotteFile, "\(size): \(error)")
-            }
-        }
-        #expect(refused > 10)
-        try scratch.write(bytes)
-        #expect(try open(scratch.path()).snapshot().version == Version(5))
-    }
-
-    /// Bytes of a sound file from the header record on, with its place.
-    private func headerOffset(_ bytes: [UInt8]) throws -> Int {
-        // The latest copy: the one with the highest version.
-        try #require(headerOffsets(bytes).max { bytes[$0 + 88] < bytes[$1 + 88] })
-    }
-
-    private func headerOffsets(_ bytes: [UInt8]) -> [Int] {
-        let mark = Array("MOTTE\0".utf8)
-        return bytes.withUnsafeBufferPointer { bytes in
-            var offsets: [Int] = []
-            for offset in 0 ..< bytes.count - 128 where bytes[offset] == mark[0] {
-                if (1 ..< 6).allSatisfy({ bytes[offset + $0] == mark[$0] }) { offsets.append(offset) }
-            }
-            return offsets
-        }
-    }
-
-    @Test func damageToTheHeaderRecordIsFound() throws {
-        let scratch = try Scratch()
-        let bytes = try soundFile(scratch)
-        let offset = try headerOffset(bytes)
-
-        for position in 0 ..< 128 {
-            var damaged = bytes
-            damaged[offset + position] ^= 0x41
-            try scratch.write(damaged)
-            let code = try failure { try open(scratch.path()) }.code
-            #expect([.corrupted, .notAMotteFile, .unsupportedFormat].contains(code), "\(position): \(code)")
-        }
-    }
-
-    @Test func damageToTheMetaPagesIsFoundOrHarmless() throws {
-        let scratch = try Scratch()
-        let bytes = try soundFile(scratch)
-
-        try PropertyTest.run(rounds: 300) { random, comment in
-            var damaged = bytes
-            damaged[random.below(2) * 4096 + random.below(152)] ^= UInt8(1 << random.below(8))
-            try scratch.write(damaged)
-            do {
-                let store = try open(scratch.path()) { $0.readOnly = true }
-                _ = try store.snapshot().value("k7")
-                store.close()
-            } catch let error as DatabaseError {
-                #expect([.corrupted, .notAMotteFile, .unsupportedFormat].contains(error.code), "\(comment): \(error)")
-            }
-        }
     }
 
     @Test func aFullMapNamesTheOption() throws {
@@ -249,10 +179,7 @@ import Testing
     func aSecondCopyOfTheLibraryIsFound(_ form: StoreForm) throws {
         let scratch = try Scratch()
         func open() throws -> PageStore {
-            try self.open(scratch.path()) {
-                $0.pager = form == .file ? .lmdb : .own
-                $0.encryptionKey = form == .sealed ? TestStore.key : nil
-            }
+            try self.open(scratch.path()) { $0.encryptionKey = form == .sealed ? TestStore.key : nil }
         }
         try open().close()
         // What another copy in this process would hold: the shared attach lock, and a slot with our process in it.
@@ -266,18 +193,5 @@ import Testing
         #expect(try failure { try open() }.code == .secondCopy)
         fclose(other)
         try open().close()
-    }
-
-    @Test func aForeignLMDBFileIsLeftAlone() throws {
-        let scratch = try Scratch()
-        var bytes = try soundFile(scratch)
-        // As another program's file would be: no header record under the first key.
-        for offset in headerOffsets(bytes) { bytes[offset - 1] = 0x55 }
-        unlink(scratch.path("test.motte-shared"))
-        unlink(scratch.path("test.motte-lock"))
-        try scratch.write(bytes)
-
-        #expect(try failure { try open(scratch.path()) }.code == .notAMotteFile)
-        #expect(Scratch.names(in: scratch.directory) == ["test.motte"])
     }
 }

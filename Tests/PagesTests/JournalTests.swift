@@ -10,7 +10,6 @@ import Testing
         _ scratch: Scratch, journalPages: Int, key: [UInt8]? = nil
     ) throws -> PageStore {
         var options = PageStoreOptions(path: scratch.path())
-        options.pager = .own
         options.journalPages = journalPages
         options.encryptionKey = key
         return try PageStore.open(options)

@@ -121,7 +121,8 @@ import Testing
         (0 ..< 4_096).filter { descriptor in
             var name = [CChar](repeating: 0, count: 4_096)
             let count = readlink("/proc/self/fd/\(descriptor)", &name, name.count)
-            return count > 0 && paths.contains(String(decoding: name[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self))
+            guard count > 0 else { return false }
+            return paths.contains(String(decoding: name[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self))
         }
     }
 
@@ -144,20 +145,6 @@ import Testing
         let store = try PageStore.open(TestStore.options(path))
         #expect(try store.snapshot().value("name") == Array("first".utf8))
         try store.commitNext([("name", Array("second".utf8))])
-    }
-
-    @Test func withoutTheLockFileOfLMDBThereIsNoSecondWriter() throws {
-        let test = try TestStore(.file)
-        let path = test.scratch.path()
-        try test.commit([("name", Array("first".utf8))])
-        unlink(path + "-lock")
-
-        try isRefused(test, "test.motte-lock", .file)
-        let helper = try HelperProcess("count", path)
-        #expect(helper.line()?.hasPrefix("error fileMoved") == true)
-        helper.join()
-        test.store.close()
-        try PageStore.open(TestStore.options(path)).commitNext([("name", Array("second".utf8))])
     }
 
     /// Each name has a side file of its own, each lock directory too.
@@ -203,8 +190,7 @@ import Testing
         #expect(helper.line() == "locked")
         unlink(path)
 
-        var options = PageStoreOptions(path: path)
-        options.pager = form == .file ? .lmdb : .own
+        let options = PageStoreOptions(path: path)
         let error = try failure { try PageStore.open(options) }
         #expect(error.code == .fileMoved && error.message.contains("another process"), "\(error)")
         #expect(!Scratch.names(in: scratch.directory).contains("test.motte"))
@@ -215,7 +201,7 @@ import Testing
 
     /// Waiting for another process holds up neither other files nor a fork.
     @Test func openingWaitsAsLongAsItMayAndHoldsUpNobody() throws {
-        let test = try TestStore(.own)
+        let test = try TestStore(.file)
         test.store.close()
         let path = test.scratch.path()
         let other = open(path + "-shared", O_RDWR | O_CLOEXEC)
@@ -241,7 +227,7 @@ import Testing
             }
         }
         usleep(20_000)
-        let beside = try TestStore(.own)
+        let beside = try TestStore(.file)
         try beside.commit([("name", [1])])
         beside.store.close()
         #expect(opened.withLock { $0 == nil })

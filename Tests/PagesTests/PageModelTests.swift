@@ -68,23 +68,4 @@ import Testing
             #expect(cursor.key.elementsEqual(atOrBefore?.key ?? FileHeader.key), "\(comment)")
         }
     }
-
-    /// LMDB decides by the sizes whether a value gets pages of its own; we reckon the same.
-    @Test func stabilityFollowsLMDBsRule() throws {
-        let test = try TestStore(.file)
-        var batch = PageBatch()
-        for size in 1990 ... 2060 { batch.put([1, UInt8(size - 1990)], [UInt8](repeating: 1, count: size)) }
-        try test.store.commitNext(batch)
-
-        let snapshot = try test.store.snapshot()
-        for size in 1990 ... 2060 {
-            let found = try #require(try snapshot.get([1, UInt8(size - 1990)]))
-            let address = UInt(bitPattern: found.bytes.baseAddress)
-            // A value on pages of its own starts right behind a page header. An inline one never does.
-            #expect(found.isStable == (address % 4096 == 16), "\(size)")
-            #expect(found.isStable == (8 + 2 + size > 2038), "\(size)")
-        }
-        let statistics = try test.store.statistics()
-        #expect(statistics.overflowPageCount == (1990 ... 2060).count { 8 + 2 + $0 > 2038 })
-    }
 }

@@ -14,7 +14,6 @@ import Testing
 @Suite struct PageSizeTests {
     private func open(_ path: String, pageBytes: Int, sealed: Bool = false) throws -> PageStore {
         var options = PageStoreOptions(path: path)
-        options.pager = .own
         options.pageBytes = pageBytes
         options.durability = .none
         options.mapSizeBytes = 64 << 20

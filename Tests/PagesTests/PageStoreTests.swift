@@ -1,4 +1,4 @@
-// The seam as its users see it, on every form of store.
+// The storage interface as its users see it, on every form of store.
 import MottePages
 import MotteValues
 import Testing
@@ -12,9 +12,7 @@ import Testing
 
         #expect(snapshot.version == Version(0))
         #expect(try snapshot.contents().isEmpty)
-        let isOurs = form != .file && form != .memory
-        let rows = isOurs ? FileHeader.defaultRowsPerClusterOfOwnPages : FileHeader.defaultRowsPerCluster
-        #expect(try test.store.header.rowsPerCluster == rows)
+        #expect(try test.store.header.rowsPerCluster == FileHeader.defaultRowsPerCluster)
     }
 
     @Test(arguments: StoreForm.allCases)

@@ -48,7 +48,7 @@ import Testing
         try test.scratch.write(bytes)
     }
 
-    private static let ownForms: [StoreForm] = [.own, .sealed, .journaled]
+    private static let ownForms: [StoreForm] = [.file, .sealed, .journaled]
 
     /// Such a process says nothing of the file. Taken for one at work that had announced version 0, it made the next
     /// one open the file as it was when it was made, and write over what had been acknowledged.

@@ -1,4 +1,4 @@
-// Space of our own pager: used again, also between pinned versions; accounted for to the page; given back at the end.
+// Space of a page file: used again, also between pinned versions; accounted for to the page; given back at the end.
 import MottePages
 import MotteValues
 import TestSupport
@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func smallCommitsDoNotGrowTheFile() throws {
-        let test = try TestStore(.own)
+        let test = try TestStore(.file)
         try test.commit((0 ..< 300).map { ("k\($0)", value($0 % 7 == 0 ? 5000 : 60, $0)) })
         for round in 0 ..< 50 { try test.commit([("k\(round)", value(100, round))]) }
         let before = try test.store.statistics().pageCount
@@ -27,7 +27,7 @@ import Testing
 
     /// Values that stay among those that every commit replaces would leave free space in pieces, and commits with it.
     @Test func valuesThatStayDoNotSplitTheSpaceOfSmallCommits() throws {
-        let test = try TestStore(.own)
+        let test = try TestStore(.file)
         var random = SeededRandom(seed: 1)
         try test.commit((0 ..< 400).map { ("k\($0)", value(4000, $0)) })
         func commit(_ round: Int) throws {
@@ -50,7 +50,7 @@ import Testing
     /// What a process remembers of pages goes when nobody can need them, not only when it closes the file.
     @Test func memoryOfFreePagesIsGivenBack() throws {
         let scratch = try Scratch()
-        let helper = try HelperProcess("memory", scratch.path(), environment: ["MOTTE_PAGER=own"])
+        let helper = try HelperProcess("memory", scratch.path())
         let written = try #require(helper.line().flatMap { Int($0) })
         let before = try #require(helper.line().flatMap { Int($0) })
         let after = try #require(helper.line().flatMap { Int($0) })
@@ -61,7 +61,7 @@ import Testing
 
     /// The size under one pinned reader stays below three times the live data, however many commits there are.
     @Test func spaceBehindAPinnedReaderIsUsedAgain() throws {
-        let test = try TestStore(.own)
+        let test = try TestStore(.file)
         try test.commit((0 ..< 400).map { ("k\($0)", value($0 % 5 == 0 ? 4000 : 100, $0)) })
         let pinned = try test.store.snapshot()
         let contents = try CutRun.contents(pinned)
@@ -76,13 +76,13 @@ import Testing
             "note: \(TestScale.times(5000)) commits under a pinned reader, \(statistics.pageCount) pages for "
                 + "\(try used(test.store)) with data")
         #expect(try CutRun.contents(pinned) == contents)
-        #expect(try test.store.readers().contains { $0.transactionNumber == 1 })
+        #expect(try test.store.readers().contains { $0.version == Version(1) })
         #expect(try test.store.check().isEmpty)
     }
 
     /// Between two pinned versions too, and what the older one alone held is free when it goes.
     @Test func spaceBetweenPinnedVersionsIsUsedAgain() throws {
-        let test = try TestStore(.own)
+        let test = try TestStore(.file)
         try test.commit((0 ..< 200).map { ("k\($0)", value(4000, $0)) })
         var pinned = [try test.store.snapshot()]
         for round in 0 ..< 400 { try test.commit([("k\(round % 200)", value(4000, round))]) }
@@ -100,7 +100,6 @@ import Testing
     @Test func theEndOfTheFileIsGivenBack() throws {
         let scratch = try Scratch()
         var options = PageStoreOptions(path: scratch.path())
-        options.pager = .own
         let store = try PageStore.open(options)
         for batch in 0 ..< 8 { try store.commitNext((0 ..< 100).map { ("k\(batch)-\($0)", value(9000, $0)) }) }
         let large = try store.statistics().fileBytes
@@ -137,7 +136,6 @@ import Testing
     @Test func theEndThatAnotherProcessLeftIsGivenBack() throws {
         let scratch = try Scratch()
         var options = PageStoreOptions(path: scratch.path())
-        options.pager = .own
         let store = try PageStore.open(options)
         try store.commitNext([("a", [1])])
         let helper = try HelperProcess("fill-and-empty", scratch.path())
@@ -153,7 +151,6 @@ import Testing
     @Test func aJournalBehindAnEndThatAnotherProcessCutIsWhole() throws {
         let scratch = try Scratch()
         var options = PageStoreOptions(path: scratch.path())
-        options.pager = .own
         options.journalPages = 400
         let store = try PageStore.open(options)
         var batch = PageBatch()
@@ -174,7 +171,7 @@ import Testing
 
     /// More pins than a process has words for: nothing is lost, only space is kept longer.
     @Test func moreVersionsThanPinsStayWhole() throws {
-        let test = try TestStore(.own)
+        let test = try TestStore(.file)
         var pinned: [(PageSnapshot, [UInt8])] = []
         for round in 0 ..< 200 {
             try test.commit([("a", value(50, round)), ("b", value(4000, round))])
@@ -226,7 +223,6 @@ import Testing
     @Test func aSmallCommitIsFewPagesAndOneFlush() throws {
         let scratch = try Scratch()
         var options = PageStoreOptions(path: scratch.path())
-        options.pager = .own
         let store = try PageStore.open(options)
         try store.commitNext((0 ..< 3000).map { ("k\($0)", value(40, $0)) })
         try store.commitNext([("k7", [1])])

@@ -1,5 +1,5 @@
-// What every test of the seam starts from: a store of each form, in a directory of its own, and short ways to read it.
-// The same tests run on all forms, so that any of them can stand for another in all floors above.
+// What every test of the storage interface starts from: a store of each form, in a directory of its own, and short ways
+// to read it. The same tests run on all forms, so that any of them can stand for another in all layers above.
 import CMotteShim
 import MottePages
 import MotteValues
@@ -13,11 +13,11 @@ import Testing
 #endif
 
 enum StoreForm: String, CaseIterable, CustomTestStringConvertible {
-    /// Under LMDB; in memory; in our own page file, without a journal; the same, encrypted; with a journal from the
-    /// first commit on, as larger files have one; the same pager on a disk in memory, with larger pages.
-    case file, memory, own, sealed, journaled, disk
+    /// A page file without a journal; in memory; encrypted; with a journal from the first commit on, as larger files
+    /// have one; on a disk in memory, with larger pages.
+    case file, memory, sealed, journaled, disk
     var testDescription: String { rawValue }
-    static let files: [StoreForm] = [.file, .own, .sealed, .journaled]
+    static let files: [StoreForm] = [.file, .sealed, .journaled]
     var hasFile: Bool { StoreForm.files.contains(self) }
 }
 
@@ -80,11 +80,10 @@ struct TestStore {
         scratch = try Scratch()
         var options: PageStoreOptions
         switch form {
-        case .file, .own, .sealed, .journaled: options = PageStoreOptions(location: .file(scratch.path()))
+        case .file, .sealed, .journaled: options = PageStoreOptions(location: .file(scratch.path()))
         case .memory, .disk: options = PageStoreOptions(location: .memory(identifier: nil))
         }
         if form == .disk { options.disk = MemoryDisk() }
-        options.pager = form == .file ? .lmdb : .own
         if form == .disk { options.pageBytes = 16384 }
         options.journalPages = form == .journaled ? TestStore.journalPages : 0
         if form == .sealed { options.encryptionKey = TestStore.key }

@@ -12,10 +12,8 @@ import Testing
 #endif
 
 @Suite struct TemporaryFileTests {
-    private func makeStore(_ scratch: Scratch, _ form: StoreForm = .own, _ name: String = "test.motte") throws {
-        var options = PageStoreOptions(path: scratch.path(name))
-        options.pager = form == .file ? .lmdb : .own
-        let store = try PageStore.open(options)
+    private func makeStore(_ scratch: Scratch, _ name: String = "test.motte") throws {
+        let store = try PageStore.open(PageStoreOptions(path: scratch.path(name)))
         try store.commitNext([("a", [1, 2, 3])])
         store.close()
     }
@@ -25,14 +23,13 @@ import Testing
     }
 
     /// Names that versions before used, and links under them to a file of somebody else.
-    @Test(arguments: [StoreForm.file, .own])
-    func linksThatWerePlantedLeadNowhere(_ form: StoreForm) throws {
+    @Test func linksThatWerePlantedLeadNowhere() throws {
         let scratch = try Scratch()
         try scratch.write([1, 2, 3], "victim")
         for name in ["test.motte-new", "test.motte.compacting", "copy.motte-new", "copy.motte.copying"] {
             #expect(symlink(scratch.path("victim"), scratch.path(name)) == 0)
         }
-        try makeStore(scratch, form)
+        try makeStore(scratch)
         _ = try PageStore.compact(PageStoreOptions(path: scratch.path()))
         let store = try PageStore.open(PageStoreOptions(path: scratch.path()))
         try store.copy(try store.snapshot(), to: scratch.path("copy.motte"))
@@ -41,17 +38,14 @@ import Testing
         #expect(try mode(scratch.path("victim")) == 0o644)
     }
 
-    /// LMDB itself would follow one under the name of its lock file.
-    @Test func aLinkForALockFileIsRefused() throws {
+    @Test func aLinkForTheSharedFileIsRefused() throws {
         let scratch = try Scratch()
         try scratch.write([1, 2, 3], "victim")
         for target in ["victim", "nothing"] {
-            for name in ["test.motte-lock", "test.motte-shared"] {
-                #expect(symlink(scratch.path(target), scratch.path(name)) == 0)
-                let error = try failure { try makeStore(scratch, .file) }
-                #expect(error.message.contains(name), "\(error)")
-                for left in ["test.motte", "test.motte-lock", "test.motte-shared"] { unlink(scratch.path(left)) }
-            }
+            #expect(symlink(scratch.path(target), scratch.path("test.motte-shared")) == 0)
+            let error = try failure { try makeStore(scratch) }
+            #expect(error.message.contains("test.motte-shared"), "\(error)")
+            for left in ["test.motte", "test.motte-shared"] { unlink(scratch.path(left)) }
         }
         #expect(try scratch.read("victim") == [1, 2, 3])
         #expect(!Scratch.names(in: scratch.directory).contains("nothing"))
@@ -68,10 +62,10 @@ import Testing
         #expect(!Scratch.names(in: scratch.directory).contains("nothing"))
     }
 
-    @Test(arguments: [StoreForm.file, .own], [0o600, 0o640, 0o664, 0o444] as [mode_t])
-    func copiesHaveTheModeOfTheirSource(_ form: StoreForm, _ wanted: mode_t) throws {
+    @Test(arguments: [0o600, 0o640, 0o664, 0o444] as [mode_t])
+    func copiesHaveTheModeOfTheirSource(_ wanted: mode_t) throws {
         let scratch = try Scratch()
-        try makeStore(scratch, form)
+        try makeStore(scratch)
         var options = PageStoreOptions(path: scratch.path())
         if wanted & 0o200 != 0 {
             #expect(chmod(scratch.path(), wanted) == 0)
@@ -82,23 +76,20 @@ import Testing
         options.readOnly = true
         let store = try PageStore.open(options)
         try store.copy(try store.snapshot(), to: scratch.path("copy.motte"))
-        try store.copy(
-            try store.snapshot(), to: scratch.path("sealed.motte"), as: .own, encryption: .key(TestStore.key))
+        try store.copy(try store.snapshot(), to: scratch.path("sealed.motte"), encryption: .key(TestStore.key))
         store.close()
         try PageStore.copySeed(scratch.path(), to: scratch.path("seeded.motte"))
         for name in ["copy.motte", "sealed.motte", "seeded.motte"] {
             #expect(try mode(scratch.path(name)) == wanted | 0o600, "\(name)")
         }
-        if form == .own {
-            _ = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"))
-            #expect(try mode(scratch.path("saved.motte")) == wanted | 0o600)
-        }
+        _ = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"))
+        #expect(try mode(scratch.path("saved.motte")) == wanted | 0o600)
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root may give files away"), arguments: [StoreForm.file, .own])
-    func aFileThatIsReplacedKeepsItsOwner(_ form: StoreForm) throws {
+    @Test(.enabled(if: geteuid() == 0, "only root may give files away"))
+    func aFileThatIsReplacedKeepsItsOwner() throws {
         let scratch = try Scratch()
-        try makeStore(scratch, form)
+        try makeStore(scratch)
         #expect(chown(scratch.path(), 1_234, 4_321) == 0 && chmod(scratch.path(), 0o660) == 0)
         _ = try PageStore.compact(PageStoreOptions(path: scratch.path()))
         let facts = try #require(TemporaryFile.facts(scratch.path()))
@@ -154,7 +145,7 @@ import Testing
     @Test func longNamesGetShorterTemporaryOnes() throws {
         let scratch = try Scratch()
         for name in [String(repeating: "n", count: 247), String(repeating: "é", count: 123)] {
-            try makeStore(scratch, .own, name)
+            try makeStore(scratch, name)
             _ = try PageStore.compact(PageStoreOptions(path: scratch.path(name)))
             let store = try PageStore.open(PageStoreOptions(path: scratch.path(name)))
             #expect(try store.snapshot().value("a") == [1, 2, 3])

@@ -1,5 +1,6 @@
-// Sizes at which the pager does something else: one below, exactly there, one above; each store is read back, checked,
-// opened anew, copied and compacted, and all of it is compared with what was put in. docs/testing.md lists them.
+// Sizes at which a page file does something else: one below, exactly there, one above; each store is read back,
+// checked, opened anew, copied and compacted, and all of it is compared with what was put in. docs/testing.md lists
+// them.
 import MottePages
 import MotteValues
 import TestSupport
@@ -21,7 +22,6 @@ import Testing
     ) throws {
         let scratch = try Scratch()
         var options = PageStoreOptions(path: scratch.path())
-        options.pager = .own
         options.pageBytes = pageBytes
         options.durability = .none
         options.journalPages = form == .journaled ? 128 : 0
@@ -57,7 +57,7 @@ import Testing
 
     /// Values within a node and on pages of their own: half a page less 64 bytes; and values that fill whole pages, of
     /// which a tag of 16 bytes is a part in encrypted files.
-    @Test(arguments: [4_096, 8_192, 16_384, 32_768], [StoreForm.own, .sealed, .journaled])
+    @Test(arguments: [4_096, 8_192, 16_384, 32_768], [StoreForm.file, .sealed, .journaled])
     func valuesAroundPages(_ pageBytes: Int, _ form: StoreForm) throws {
         let sizes = [pageBytes / 2 - 64, pageBytes - 16, pageBytes, 2 * pageBytes - 16, 2 * pageBytes, 3 * pageBytes]
         let entries = sizes.flatMap { size in
@@ -68,7 +68,7 @@ import Testing
     }
 
     /// Nodes that are just full, and keys of which few fit one: 1 to 511 bytes.
-    @Test(arguments: [StoreForm.own, .sealed])
+    @Test(arguments: [StoreForm.file, .sealed])
     func nodesAroundTheirFill(_ form: StoreForm) throws {
         for keyCount in [1, 2, 255, 510, 511] {
             for count in [1, 2, 6, 7, 8, 9, 55, 56, 57, 111, 112, 113] {
@@ -83,17 +83,17 @@ import Testing
     }
 
     /// Commits of 256 pages are flushed once, larger ones twice.
-    @Test(arguments: [StoreForm.own, .sealed])
+    @Test(arguments: [StoreForm.file, .sealed])
     func commitsAroundOneFlush(_ form: StoreForm) throws {
-        for pages in form == .own ? Array(248 ... 258) : [251, 256, 257] {
+        for pages in form == .file ? Array(248 ... 258) : [251, 256, 257] {
             try expectAllThere([(0 ..< pages).map { ("p\($0)", value($0, 4_000)) }], form, "\(pages) pages")
         }
     }
 
     /// Beyond 4,096 pages values go to the file before the commit is complete.
-    @Test(arguments: [StoreForm.own, .sealed])
+    @Test(arguments: [StoreForm.file, .sealed])
     func commitsAroundEarlyValues(_ form: StoreForm) throws {
-        for pages in form == .own ? [4_095, 4_096, 4_097, 8_193] : [4_096, 4_097] {
+        for pages in form == .file ? [4_095, 4_096, 4_097, 8_193] : [4_096, 4_097] {
             try expectAllThere([(0 ..< pages).map { ("p\($0)", value($0, 4_000)) }], form, "\(pages) pages")
         }
     }
@@ -117,13 +117,13 @@ import Testing
         for size in [16 << 10, 4 << 20] {
             for difference in [-9, -8, -1, 0, 1, 8] {
                 try expectAllThere(
-                    [[("a", value(1, size + difference)), ("b", value(2, 10))]], .own, "\(size) and \(difference)")
+                    [[("a", value(1, size + difference)), ("b", value(2, 10))]], .file, "\(size) and \(difference)")
             }
         }
     }
 
     /// A member of a group that has 4 MB goes to the file by itself; a group of 16 MB is full.
-    @Test(arguments: [StoreForm.own, .sealed, .file])
+    @Test(arguments: [StoreForm.file, .sealed])
     func groupsAroundTheirLargestMember(_ form: StoreForm) throws {
         for difference in [-1, 0, 1] {
             let test = try TestStore(form)

@@ -152,8 +152,7 @@ class Sizes:
         self.check("compact", self.compact)
         self.check("killed while compacting, copying", self.killed)
         self.check("compact on launch", self.compact_on_launch)
-        self.check("copy", lambda: self.copy())
-        self.check("copy to lmdb", lambda: self.copy("--form", "lmdb"))
+        self.check("copy", self.copy)
         self.check("copy with a key, another, none", self.keys)
         self.check("copy of a write", self.copy_of_a_write)
         self.check("seed", self.seed)
@@ -219,8 +218,8 @@ class Sizes:
         self.machine.worker("launch", path)
         return self.expect_same(path)
 
-    def copy(self, *form: str) -> str:
-        self.machine.tool("copy", self.source, self.folder / "try.motte", *form)
+    def copy(self) -> str:
+        self.machine.tool("copy", self.source, self.folder / "try.motte")
         note = self.expect_same(self.folder / "try.motte")
         self.machine.tool("compact", self.folder / "try.motte")
         self.expect_same(self.folder / "try.motte")

@@ -13,10 +13,9 @@ import Testing
     private let folder = TemporaryDirectory()
     private let faults = FaultInjection()
 
-    private func open(_ pager: PageStoreOptions.Pager, _ name: String) throws -> Database {
+    private func open(_ name: String) throws -> Database {
         var options = PageStoreOptions(path: folder.file(name))
         options.durability = .none
-        options.pager = pager
         options.faults = faults
         return try Database.open(options)
     }
@@ -31,9 +30,9 @@ import Testing
     }
 
     /// `pins` are how many versions cannot be pinned: that of the commit, then also what is tried next.
-    @Test(arguments: [PageStoreOptions.Pager.own, .lmdb], [1, 2])
-    func aVersionThatCannotBePinnedIsCommittedAllTheSame(_ pager: PageStoreOptions.Pager, pins: Int) throws {
-        let database = try open(pager, "\(pager)-\(pins).motte")
+    @Test(arguments: [1, 2])
+    func aVersionThatCannotBePinnedIsCommittedAllTheSame(pins: Int) throws {
+        let database = try open("\(pins).motte")
         let snapshot = try database.snapshot()
         let text = try SchemaText.parse(Self.schema)
         // With a schema, too, which is read back from the version.
@@ -57,9 +56,8 @@ import Testing
         #expect(try database.snapshot().verify().problems.isEmpty)
     }
 
-    @Test(arguments: [PageStoreOptions.Pager.own, .lmdb])
-    func aMemberOfAGroupIsCommittedAllTheSame(_ pager: PageStoreOptions.Pager) throws {
-        let database = try open(pager, "group.motte")
+    @Test func aMemberOfAGroupIsCommittedAllTheSame() throws {
+        let database = try open("group.motte")
         let snapshot = try database.snapshot()
         _ = try database.reconcile(try SchemaText.parse(Self.schema), on: snapshot)
         let lock = try database.pages.lockForWriting(timeoutMilliseconds: 0)

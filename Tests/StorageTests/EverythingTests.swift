@@ -31,7 +31,6 @@ import Testing
         options.rowsPerCluster = rowsPerCluster
         // A flush proves nothing here.
         options.durability = .none
-        options.pager = random.pick([.lmdb, .own])
         options.mapSizeBytes = 256 << 20
         let faults = FaultInjection()
         options.faults = faults

@@ -10,13 +10,11 @@ import Testing
 @Suite struct FollowingTests {
     private static let rows = 600
 
-    @Test(arguments: [PageStoreOptions.Pager.lmdb, .own])
-    func followersShowWhatFreshSnapshotsShow(pager: PageStoreOptions.Pager) throws {
+    @Test func followersShowWhatFreshSnapshotsShow() throws {
         try PropertyTest.run(rounds: 3) { random, comment in
             let folder = TemporaryDirectory()
             var options = PageStoreOptions(path: folder.file("store.motte"))
             options.rowsPerCluster = 3
-            options.pager = pager
             let database = try Database.open(options)
             let snapshot = try database.snapshot()
             let schema = try SchemaText.parse("Row { id: int key, age: int indexed, name: string }")

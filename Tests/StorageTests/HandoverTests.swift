@@ -21,12 +21,12 @@ import Testing
         var model: Model
 
         init(
-            _ folder: TemporaryDirectory, _ pager: PageStoreOptions.Pager, _ rowsPerCluster: Int, _ schema: Schema,
+            _ folder: TemporaryDirectory, _ rowsPerCluster: Int, _ schema: Schema,
             takesOver: Bool, _ makeModel: (Schema) throws -> Model
         ) throws {
             self.takesOver = takesOver
             path = folder.file(takesOver ? "left.motte" : "right.motte")
-            database = try Self.open(path, pager, rowsPerCluster, faults)
+            database = try Self.open(path, rowsPerCluster, faults)
             let snapshot = try database.snapshot()
             _ = try database.reconcile(schema, on: snapshot)
             model = try makeModel(snapshot.schema)
@@ -34,13 +34,12 @@ import Testing
         }
 
         static func open(
-            _ path: String, _ pager: PageStoreOptions.Pager, _ rowsPerCluster: Int, _ faults: FaultInjection
+            _ path: String, _ rowsPerCluster: Int, _ faults: FaultInjection
         ) throws -> Database {
             var options = PageStoreOptions(path: path)
             options.rowsPerCluster = rowsPerCluster
             // A flush proves nothing here.
             options.durability = .none
-            options.pager = pager
             options.faults = faults
             return try Database.open(options)
         }
@@ -50,11 +49,11 @@ import Testing
         }
     }
 
-    @Test(arguments: [PageStoreOptions.Pager.lmdb, .own], [3, 480])
-    func pagesOfPlainRowsAreThoseOfWritesThatRead(pager: PageStoreOptions.Pager, rowsPerCluster: Int) throws {
+    @Test(arguments: [3, 480])
+    func pagesOfPlainRowsAreThoseOfWritesThatRead(rowsPerCluster: Int) throws {
         try PropertyTest.run(rounds: 4) { random, comment in
             try run(
-                pager, rowsPerCluster, StoreModelTests.schema, { _ in StoreModel() }, &random, comment, stepsOfOne: 6
+                rowsPerCluster, StoreModelTests.schema, { _ in StoreModel() }, &random, comment, stepsOfOne: 6
             ) { model, write, random in try model.step(write, &random) }
         }
     }
@@ -64,7 +63,7 @@ import Testing
         let schema = try SchemaText.parse(EverythingModel.text)
         try PropertyTest.run(rounds: 3) { random, comment in
             try run(
-                .own, rowsPerCluster, schema, { try EverythingModel($0) }, &random, comment, stepsOfOne: 30
+                rowsPerCluster, schema, { try EverythingModel($0) }, &random, comment, stepsOfOne: 30
             ) { model, write, random in
                 write.listShape = LongListTests.small
                 write.longValues.limit = longest
@@ -75,13 +74,13 @@ import Testing
     }
 
     private func run<Model>(
-        _ pager: PageStoreOptions.Pager, _ rowsPerCluster: Int, _ schema: Schema,
+        _ rowsPerCluster: Int, _ schema: Schema,
         _ makeModel: (Schema) throws -> Model, _ random: inout SeededRandom, _ comment: String, stepsOfOne: Int,
         _ step: (inout Model, WriteTransaction, inout SeededRandom) throws -> Void
     ) throws {
         let folder = TemporaryDirectory()
         let sides = try [true, false].map {
-            try Side(folder, pager, rowsPerCluster, schema, takesOver: $0, makeModel)
+            try Side(folder, rowsPerCluster, schema, takesOver: $0, makeModel)
         }
         for _ in 0 ..< 40 {
             // The same for both.

@@ -17,7 +17,6 @@ import Testing
             var options = PageStoreOptions(path: folder.file("store.motte"))
             options.rowsPerCluster = rowsPerCluster
             options.durability = .none
-            options.pager = random.pick([.lmdb, .own])
             options.mapSizeBytes = 256 << 20
             let database = try Database.open(options)
             let snapshot = try database.snapshot()

@@ -17,7 +17,6 @@ public final class TestStore: Sendable {
     private let location: SessionOptions.Location
     private let directory: TemporaryDirectory?
     private let schemaText: String
-    private let pager: DatabaseOptions.Pager?
     public let rowsPerCluster: Int
 
     private static let nextNumber = Locked(0)
@@ -36,11 +35,7 @@ public final class TestStore: Sendable {
         case memory, file
     }
 
-    public convenience init(_ kind: Kind = .memory, rowsPerCluster: Int = 3, schema: String) {
-        self.init(kind, rowsPerCluster: rowsPerCluster, pager: nil, schema: schema)
-    }
-
-    package init(_ kind: Kind, rowsPerCluster: Int = 3, pager: DatabaseOptions.Pager?, schema: String) {
+    public init(_ kind: Kind = .memory, rowsPerCluster: Int = 3, schema: String) {
         switch kind {
         case .memory:
             directory = nil
@@ -56,7 +51,6 @@ public final class TestStore: Sendable {
             location = .file(made.file())
         }
         schemaText = schema
-        self.pager = pager
         self.rowsPerCluster = rowsPerCluster
     }
 
@@ -65,7 +59,6 @@ public final class TestStore: Sendable {
             var options = SessionOptions(location, schema: try SchemaText.parse(schemaText))
             options.rowsPerCluster = rowsPerCluster
             options.isDurable = false
-            options.pager = pager
             return options
         }
     }

@@ -44,8 +44,7 @@ def test_schema_is_inferred(people: pathlib.Path) -> None:
         assert word in information
 
 
-def test_info_says_where_clusters_are_smaller(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
-    monkeypatch.setenv("MOTTE_PAGER", "own")
+def test_info_says_where_clusters_are_smaller(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "rows.motte"
     for name, text in [("Wide", "long " * 100), ("Narrow", "")]:
         rows = "".join(f"{number},{number:05}{text}\n" for number in range(600))
@@ -196,20 +195,9 @@ def test_a_file_is_verified_copied_and_compacted(people: pathlib.Path, tmp_path:
     assert motte("readers", people) == "nobody shows a version of the file\n"
 
 
-def test_damage_is_named_and_the_rest_salvaged(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_a_sound_file_is_salvaged_whole(people: pathlib.Path) -> None:
     lines = motte("salvage", people).splitlines()
     assert [json.loads(line)["values"]["name"] for line in lines] == ["Ada", 'Bob "B", jr']
-    # A copy has no pages of older versions; what an import left in free pages would be hit instead of what counts.
-    # Under LMDB chunks alone have checksums; pages that have some themselves are damaged further below.
-    copy = tmp_path / "copy.motte"
-    motte("copy", people, copy, "--form", "lmdb")
-    raw = copy.read_bytes()
-    assert raw.count(b"Ada") > 0
-    copy.write_bytes(raw.replace(b"Ada", b"Ade"))
-    done = subprocess.run([str(TOOL), "verify", str(copy)], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "Person.name" in done.stdout and "checksum" in done.stdout
-    rest = [json.loads(line)["values"] for line in motte("salvage", copy).splitlines()]
-    assert [values["id"] for values in rest] == [1, 2] and all("name" not in values for values in rest)
 
 
 def test_a_file_is_migrated(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
@@ -224,9 +212,8 @@ def test_a_file_is_migrated(people: pathlib.Path, tmp_path: pathlib.Path) -> Non
     assert motte("verify", people).startswith("sound")
 
 
-def own(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, rows: int = 3_000, *options: object) -> pathlib.Path:
-    """A page file of Motte's own."""
-    monkeypatch.setenv("MOTTE_PAGER", "own")
+def filled(tmp_path: pathlib.Path, rows: int = 3_000, *options: object) -> pathlib.Path:
+    """A file with rows of one class."""
     lines = [f"{number},name {number},{number % 90},{'a tag' * (number % 50)}" for number in range(rows)]
     (tmp_path / "rows.csv").write_text("\n".join(["id,name,age,text", *lines]) + "\n")
     file = tmp_path / "own.motte"
@@ -244,9 +231,8 @@ def salvaged(file: pathlib.Path, *options: object) -> tuple[dict[int, dict[str, 
     return {entry["key"]: entry["values"] for entry in objects}, done.stderr
 
 
-def test_a_damaged_page_is_named_and_the_rest_salvaged(
-        monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
-    file = own(monkeypatch, tmp_path)
+def test_a_damaged_page_is_named_and_the_rest_salvaged(tmp_path: pathlib.Path) -> None:
+    file = filled(tmp_path)
     sound = file.read_bytes()
     whole, report = salvaged(file)
     assert len(whole) == 3_000 and "3000 objects, 0 losses" in report
@@ -281,9 +267,8 @@ def test_a_damaged_page_is_named_and_the_rest_salvaged(
     assert leaves <= 1
 
 
-def test_without_head_and_roots_everything_is_salvaged(
-        monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
-    file = own(monkeypatch, tmp_path)
+def test_without_head_and_roots_everything_is_salvaged(tmp_path: pathlib.Path) -> None:
+    file = filled(tmp_path)
     whole, _ = salvaged(file)
     file.write_bytes(b"\xaa" * 4 * 4096 + file.read_bytes()[4 * 4096:])
 
@@ -293,43 +278,40 @@ def test_without_head_and_roots_everything_is_salvaged(
     assert rest == whole and "no root slot can be read" in report
 
 
-def test_copies_change_form_and_key(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
-    file = own(monkeypatch, tmp_path, 500)
+def test_copies_change_the_key(tmp_path: pathlib.Path) -> None:
+    file = filled(tmp_path, 500)
     dump = motte("export", file)
     (tmp_path / "key").write_text("0f" * 64 + "\n")
     (tmp_path / "other").write_bytes(bytes(range(64)))
     key, other = ("--key-file", tmp_path / "key"), ("--key-file", tmp_path / "other")
-    names = {name: tmp_path / f"{name}.motte" for name in ["lmdb", "back", "sealed", "again", "plain"]}
+    names = {name: tmp_path / f"{name}.motte" for name in ["copy", "sealed", "again", "plain"]}
 
-    motte("copy", file, names["lmdb"], "--form", "lmdb")
-    motte("copy", names["lmdb"], names["back"], "--form", "own")
-    motte("copy", names["lmdb"], names["sealed"], "--new-key-file", tmp_path / "key")
+    motte("copy", file, names["copy"])
+    motte("copy", names["copy"], names["sealed"], "--new-key-file", tmp_path / "key")
     motte("copy", names["sealed"], names["again"], *key, "--new-key-file", tmp_path / "other")
-    motte("copy", names["again"], names["plain"], *other, "--plain", "--form", "lmdb")
+    motte("copy", names["again"], names["plain"], *other, "--plain")
 
     heads = {name: path.read_bytes()[:8] for name, path in names.items()}
-    assert all((head == b"MOTTEDB\0") == (name not in ("lmdb", "plain")) for name, head in heads.items())
-    assert motte("export", names["lmdb"]) == motte("export", names["back"]) == motte("export", names["plain"]) == dump
+    assert set(heads.values()) == {b"MOTTEDB\0"}
+    assert motte("export", names["copy"]) == motte("export", names["plain"]) == dump
     assert motte("export", names["sealed"], *key) == motte("export", names["again"], *other) == dump
     for name in ["sealed", "again"]:
         assert b"name 17" not in names[name].read_bytes()
     assert b"name 17" in names["plain"].read_bytes()
     assert "is encrypted" in motte("info", names["sealed"], expect=1)
     assert "the key is not the one" in motte("info", names["sealed"], *other, expect=1)
-    assert "is not encrypted" in motte("info", names["back"], *key, expect=1)
-    assert "motte copy" in motte("info", names["lmdb"], *key, expect=1)
+    refused = motte("info", names["copy"], *key, expect=1)
+    assert "is not encrypted" in refused and "motte copy" in refused
     assert "64 bytes" in motte("info", names["sealed"], "--key-file", tmp_path / "rows.csv", expect=1)
-    assert "cannot be encrypted" in motte(
-        "copy", names["sealed"], tmp_path / "no.motte", *key, "--form", "lmdb", expect=1)
     assert motte("verify", names["sealed"], *key).startswith("sound")
     motte("compact", names["sealed"], *key)
     assert motte("export", names["sealed"], *key) == dump
     assert len(salvaged(names["again"], *other)[0]) == 500
 
 
-def test_an_import_makes_an_encrypted_file(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+def test_an_import_makes_an_encrypted_file(tmp_path: pathlib.Path) -> None:
     (tmp_path / "key").write_bytes(bytes(64))
-    file = own(monkeypatch, tmp_path, 300, "--key-file", tmp_path / "key")
+    file = filled(tmp_path, 300, "--key-file", tmp_path / "key")
     assert b"name 17" not in file.read_bytes()
     assert motte("query", file, "Row", "age > 50", "--count", "--key-file", tmp_path / "key") != "0\n"
 
@@ -365,13 +347,12 @@ def test_what_an_output_replaces_stays_until_it_is_whole(people: pathlib.Path, t
     assert pathlib.Path("/dev/null").is_char_device()
 
 
-@pytest.mark.parametrize("form", ["lmdb", "own"])
-def test_copies_keep_the_mode(people: pathlib.Path, tmp_path: pathlib.Path, form: str) -> None:
+def test_copies_keep_the_mode(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
     (tmp_path / "victim").write_text("theirs")
     for name in ["people.motte.compacting", "people.motte-new", "copy.motte-new"]:
         (tmp_path / name).symlink_to(tmp_path / "victim")
     people.chmod(0o600)
-    motte("copy", people, tmp_path / "copy.motte", "--form", form)
+    motte("copy", people, tmp_path / "copy.motte")
     motte("compact", people)
     motte("compact", tmp_path / "copy.motte")
     assert [path.stat().st_mode & 0o777 for path in (people, tmp_path / "copy.motte")] == [0o600, 0o600]

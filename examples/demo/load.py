@@ -4,7 +4,7 @@ from __future__ import annotations
 import pathlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import islice
 from typing import Any, Optional
@@ -143,11 +143,7 @@ class Loader:
 
 def load(path: pathlib.Path, archive: pathlib.Path, flights: Optional[int] = None) -> None:
     """A new file with all tables; `flights` says how many of them, for tests."""
-    for name in (path, *leftovers(path)):
+    for name in (path, path.with_name(path.name + "-shared")):
         name.unlink(missing_ok=True)
     with motte.open(path, schema=CLASSES) as db:
         Loader(db, archive, flights).run()
-
-
-def leftovers(path: pathlib.Path) -> Sequence[pathlib.Path]:
-    return [path.with_name(path.name + ending) for ending in ("-lock", "-shared")]

@@ -90,8 +90,6 @@ int motte_shim_descriptor_identity(int descriptor, uint64_t *device, uint64_t *i
 /* Whether a file that is open still has a name: not when it was deleted, or another was renamed to its name. A third of
  * what looking at its path takes. */
 int motte_shim_has_name(int descriptor);
-/* Takes LMDB's own kind of lock (POSIX, of the process) on one byte again, in case something lost it. */
-int motte_shim_lock_byte_of_process(int descriptor, int64_t offset);
 
 /* When the process started, in clock ticks since boot (field 22 of /proc/<pid>/stat); 0 when there is no such process.
  * With the pid it names a process for ever, which the pid alone does not. */

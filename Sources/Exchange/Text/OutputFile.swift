@@ -104,7 +104,6 @@ package enum OutputFile {
     private static func checkIsNoDatabase(_ path: String) throws(DatabaseError) {
         let seemsOne =
             path.utf8.suffix(6).elementsEqual(".motte".utf8) || access(path + "-shared", F_OK) == 0
-            || access(path + "-lock", F_OK) == 0
         let isOne = try Session.isDatabase(path)
         guard seemsOne || isOne else { return }
         throw DatabaseError(

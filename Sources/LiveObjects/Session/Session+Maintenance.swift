@@ -4,21 +4,19 @@ import MotteStorage
 import MotteValues
 
 extension Session {
-    /// Writes what the session shows, in a write with its changes so far, to a new file without free space, in the same
-    /// form and with the same key unless others are named; others go on meanwhile.
+    /// Writes what the session shows, in a write with its changes so far, to a new file without free space, with the
+    /// same key unless another is named; others go on meanwhile.
     package func copy(
-        to path: String, as pager: DatabaseOptions.Pager? = nil, encryption: CopyEncryption = .same,
-        progress: MaintenanceProgressHandler? = nil
+        to path: String, encryption: CopyEncryption = .same, progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) {
         let snapshot = try committedSnapshot()
         try checkIsNotMigrating("copy the file")
         guard let write else {
-            return try database.copy(snapshot.pages, to: path, as: pager, encryption: encryption, progress: progress)
+            return try database.copy(snapshot.pages, to: path, encryption: encryption, progress: progress)
         }
         for place in nestedPlaces { try place.nested?.writeWillEnd() }
         forgetTables()
-        try database.copy(
-            try write.pagesWithChanges(), to: path, as: pager, encryption: encryption, progress: progress)
+        try database.copy(try write.pagesWithChanges(), to: path, encryption: encryption, progress: progress)
     }
 
     /// Rewrites a file that nobody has open.
@@ -92,7 +90,7 @@ extension Session {
         try Database.exists(options.databaseOptions)
     }
 
-    /// Whether the file says that it is a database of either form; false for what is not there or cannot be read.
+    /// Whether the file says that it is a database; false for what is not there or cannot be read.
     package static func isDatabase(_ path: String) throws(DatabaseError) -> Bool { try Database.isDatabase(path) }
 
     /// Removes the file and what lies beside it; false when there is none, `.busy` when somebody has it open.

@@ -12,7 +12,6 @@ extension SessionOptions {
         options.noCreate = noCreate
         options.encryptionKey = encryptionKey
         options.durability = durability
-        options.pager = pager
         options.lockDirectory = lockDirectory
         options.immutable = isImmutable
         options.mapSizeBytes = mapSizeBytes

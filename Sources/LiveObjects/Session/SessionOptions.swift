@@ -25,8 +25,6 @@ package struct SessionOptions: Sendable {
     /// 64 bytes: the file is encrypted with them.
     package var encryptionKey: [UInt8]?
     package var durability = DatabaseOptions.Durability.full
-    /// Of a file that is made by this open; nil: as the environment says.
-    package var pager: DatabaseOptions.Pager?
     /// False: the system writes when it likes, for data that can be made again.
     package var isDurable: Bool {
         get { durability == .full }

@@ -48,10 +48,7 @@ extension PageStore {
         _ place: FilePlace, _ identity: FileIdentity, _ options: PageStoreOptions,
         _ decide: (Int, Int) throws(DatabaseError) -> Bool, _ batchBytes: Int?, _ progress: PageProgressHandler?
     ) throws(DatabaseError) -> CompactionOutcome? {
-        let isOurs = try TreePages.isOurs(place)
-        guard isOurs || options.encryptionKey == nil else { throw FileHead.isPlain(place.path) }
-        let pages: SharedPages =
-            isOurs ? try TreePages.openUnshared(place, options) : try LMDBPages.openUnshared(place, options)
+        let pages = try TreePages.openUnshared(place, options)
         pages.beginUse()
         var isOpen = true
         defer { if isOpen { pages.endUse() } }
@@ -60,10 +57,9 @@ extension PageStore {
         guard let facts = TemporaryFile.facts(place.path) else { throw SystemError.error(ENOENT, "open", place.path) }
         let temporary = try TemporaryFile(.compacting, of: place.path, .replacing(facts))
         var copy = try PageCopy(
-            of: try pages.snapshot(), at: place.path, try pages.header,
-            as: isOurs ? .own(encryptionKey: options.encryptionKey) : .lmdb, entries: statistics.entryCount,
-            bytes: statistics.fileBytes, batchBytes: batchBytes ?? PageCopy.batchBytes, isAlone: true,
-            progress: progress)
+            of: try pages.snapshot(), at: place.path, try pages.header, encryptionKey: options.encryptionKey,
+            entries: statistics.entryCount, bytes: statistics.fileBytes,
+            batchBytes: batchBytes ?? PageCopy.batchBytes, isAlone: true, progress: progress)
         try copy.write(to: temporary, options.faults)
         pages.endUse()
         isOpen = false

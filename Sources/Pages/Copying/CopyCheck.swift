@@ -8,8 +8,8 @@ import MotteValues
 struct CopyCheck {
     private let path: String
     private let sourcePath: String
-    private let pages: SharedPages
-    private let snapshot: PageSnapshot
+    private let pages: TreePages
+    private let snapshot: TreeSnapshot
     private var cursor: PageCursor
     /// Entries that were compared.
     private(set) var count = 0
@@ -20,21 +20,19 @@ struct CopyCheck {
     private static let mostReadBytes = 32 << 20
 
     /// Opens the copy, whose header record must be `header`.
-    init(_ path: String, of sourcePath: String, _ form: PageCopy.Form, _ header: FileHeader) throws(DatabaseError) {
+    init(
+        _ path: String, of sourcePath: String, encryptionKey: [UInt8]?, _ header: FileHeader
+    ) throws(DatabaseError) {
         self.path = path
         self.sourcePath = sourcePath
-        let pages: SharedPages
+        let pages: TreePages
         do throws(DatabaseError) {
             var options = PageStoreOptions(path: path)
             options.readOnly = true
             let place = try FilePlace(path, options)
             options.mapSizeBytes = place.sizeBytes
-            switch form {
-            case .lmdb: pages = try LMDBPages.openUnshared(place, options)
-            case .own(let key):
-                options.encryptionKey = key
-                pages = try TreePages.openUnshared(place, options)
-            }
+            options.encryptionKey = encryptionKey
+            pages = try TreePages.openUnshared(place, options)
         } catch {
             throw CopyCheck.failure(sourcePath, error)
         }
@@ -43,7 +41,7 @@ struct CopyCheck {
         defer { pages.endUse() }
         // From here on the snapshot keeps the file open.
         do throws(DatabaseError) {
-            snapshot = try pages.snapshot()
+            snapshot = try pages.treeSnapshot()
             cursor = try snapshot.makeCursor()
             guard try cursor.seek([]), cursor.key.elementsEqual(FileHeader.key),
                 cursor.value.bytes.elementsEqual(header.encoded())
@@ -77,12 +75,10 @@ struct CopyCheck {
             guard try !cursor.next() else { throw .corrupted("it has entries that are not in what it was made of") }
             let found = try pages.statistics().entryCount
             guard found == count + 1 else { throw .corrupted("it counts \(found) entries and has \(count + 1)") }
-            if let snapshot = snapshot as? TreeSnapshot {
-                var check = TreeCheck(snapshot.image, snapshot.root, shown: snapshot.version.rawValue)
-                check.keepsValues = false
-                try check.run(isQuiet: true)
-                if let problem = check.problems.first { throw .corrupted(problem.description) }
-            }
+            var check = TreeCheck(snapshot.image, snapshot.root, shown: snapshot.version.rawValue)
+            check.keepsValues = false
+            try check.run(isQuiet: true)
+            if let problem = check.problems.first { throw .corrupted(problem.description) }
         } catch {
             throw CopyCheck.failure(sourcePath, error)
         }
@@ -91,7 +87,6 @@ struct CopyCheck {
     /// Nobody else reads this image, and nothing that was lent from it is used any more.
     private mutating func giveBackMemory() throws(DatabaseError) {
         readBytes = 0
-        guard let snapshot = snapshot as? TreeSnapshot else { return }
         cursor = try snapshot.cursor(at: [UInt8](cursor.key))
     }
 

@@ -21,7 +21,7 @@ extension PageStore {
         }
     }
 
-    /// Whether a file begins like one of ours of either form; false for what is not there or cannot be read.
+    /// Whether a file begins like a database; false for what is not there or cannot be read.
     package static func isDatabase(_ path: String) throws(DatabaseError) -> Bool {
         guard access(path, R_OK) == 0 else { return false }
         let disk = try FileDisk(path, isWritable: false, making: nil)
@@ -29,10 +29,7 @@ extension PageStore {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 32, alignment: 16)
         defer { buffer.deallocate() }
         guard try disk.read(buffer, at: 0) == buffer.count else { return false }
-        let bytes = UnsafeRawBufferPointer(buffer)
-        // LMDB begins with the header of its first meta page.
-        return FileHead.hasMagic(bytes)
-            || bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self).littleEndian == FileCheck.magic
+        return FileHead.hasMagic(UnsafeRawBufferPointer(buffer))
     }
 
     /// False when there is no such file; `.busy` when somebody has it open.
@@ -47,8 +44,6 @@ extension PageStore {
         defer { PageRegistry.giveBack(identity) }
         guard unlink(place.path) == 0 else { throw SystemError.error(errno, "delete", place.path) }
         TemporaryFile.removeLeftovers(of: place.path)
-        if place.sharedPath != place.path { unlink(place.sharedPath) }
-        unlink(place.lockPath)
         unlink(place.sidecarPath)
         place.flushDirectory()
         _ = consume attachment

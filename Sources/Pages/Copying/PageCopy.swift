@@ -1,9 +1,8 @@
-/// A version written out as a file of its own: sorted keys appended to a fresh LMDB file, so that it has no free pages
-/// and its pages are full. The source goes on being written meanwhile.
+/// A version written out as a file of its own: sorted keys in full pages one after the other, none of them free. Others
+/// go on writing to the source meanwhile.
 ///
 /// A copy has a history of its own (a new epoch), so the change log stays behind. It is made under a temporary name,
 /// read back from the disk and compared with its source, and only then gets the name wanted.
-import CLMDB
 import MotteValues
 
 #if canImport(Glibc)
@@ -39,17 +38,11 @@ struct PageCopy {
     static let batchBytes = 16 << 20
     private static let spareMapBytes = 64 << 20
 
-    /// What a copy becomes. Only our own files have keys.
-    enum Form {
-        case lmdb
-        case own(encryptionKey: [UInt8]?)
-    }
-
     private let source: PageSnapshot
     private let sourcePath: String
     /// Of the copy.
     private var header: FileHeader
-    private let form: Form
+    private let encryptionKey: [UInt8]?
     /// Entries of the source, as far as it knows.
     private let entryCount: Int
     private let byteCount: Int
@@ -60,15 +53,15 @@ struct PageCopy {
 
     /// `header` is that of the source.
     init(
-        of source: PageSnapshot, at path: String, _ header: FileHeader, as form: Form, entries: Int, bytes: Int,
-        batchBytes: Int, isAlone: Bool = false, progress: PageProgressHandler?
+        of source: PageSnapshot, at path: String, _ header: FileHeader, encryptionKey: [UInt8]?, entries: Int,
+        bytes: Int, batchBytes: Int, isAlone: Bool = false, progress: PageProgressHandler?
     ) throws(DatabaseError) {
         self.isAlone = isAlone
         self.source = source
         sourcePath = path
         self.header = header
         self.header.historyEpoch = try .random()
-        self.form = form
+        self.encryptionKey = encryptionKey
         entryCount = entries
         byteCount = bytes * 2 + PageCopy.spareMapBytes
         self.batchBytes = batchBytes
@@ -77,19 +70,15 @@ struct PageCopy {
 
     /// Writes the copy, durably, and compares what the disk then has with the source.
     mutating func write(to temporary: TemporaryFile, _ faults: FaultInjection?) throws(DatabaseError) {
-        let written: Int
-        switch form {
-        case .own(let key): written = try writeTree(temporary, key)
-        case .lmdb: written = try writeEnvironment(temporary)
-        }
+        let written = try writeTree(temporary)
         try temporary.flush()
         faults?.willCheckCopy?(temporary.path)
         try compare(temporary.path, after: written)
     }
 
-    private mutating func writeTree(_ temporary: TemporaryFile, _ key: [UInt8]?) throws(DatabaseError) -> Int {
+    private mutating func writeTree(_ temporary: TemporaryFile) throws(DatabaseError) -> Int {
         if !TreeFormat.pageSizes.contains(header.pageBytes) { header.pageBytes = TreeFormat.defaultPageBytes }
-        var tree = try TreeCopy(temporary, header, encryptionKey: key, atMost: byteCount)
+        var tree = try TreeCopy(temporary, header, encryptionKey: encryptionKey, atMost: byteCount)
         defer { tree.close() }
         let header = header
         let written = try forEachBatch { batch, isFirst throws(DatabaseError) in
@@ -97,26 +86,6 @@ struct PageCopy {
             try tree.append(batch)
         }
         try tree.finish()
-        return written
-    }
-
-    private mutating func writeEnvironment(_ temporary: TemporaryFile) throws(DatabaseError) -> Int {
-        let environment = try LMDBEnvironment(
-            temporary.path, isWritable: true, sidecar: nil, mode: 0o600, mapSizeBytes: byteCount, durability: .none)
-        defer { environment.close() }
-        header.pageBytes = environment.pageBytes
-        let header = header
-        let written = try forEachBatch { batch, _ throws(DatabaseError) in
-            let transaction = try environment.begin(0)
-            do throws(DatabaseError) {
-                try LMDBWriter.apply(batch.effectiveEntries(), header, transaction, environment.path)
-            } catch {
-                mdb_txn_abort(transaction)
-                throw error
-            }
-            try environment.checkCommit(mdb_txn_commit(transaction), batch.byteCount)
-        }
-        try environment.flush()
         return written
     }
 
@@ -157,7 +126,7 @@ struct PageCopy {
     }
 
     private func compare(_ path: String, after written: Int) throws(DatabaseError) {
-        var check = try CopyCheck(path, of: sourcePath, form, header)
+        var check = try CopyCheck(path, of: sourcePath, encryptionKey: encryptionKey, header)
         var cursor = try source.makeCursor()
         var found = try cursor.seek(FileHeader.key)
         var done = 0
@@ -178,33 +147,14 @@ struct PageCopy {
         try check.finish()
         try progress?(PageProgress(done: 2 * written, total: 2 * written))
     }
-
-    /// A copy is kept as its source is, unless something else is said; what is in memory becomes a file as any new one
-    /// does.
-    static func form(
-        of snapshot: PageSnapshot, _ pager: PageStoreOptions.Pager?, _ key: [UInt8]?
-    ) throws(DatabaseError) -> Form {
-        guard key == nil else {
-            guard pager != .lmdb else {
-                throw DatabaseError(.unsupported, "a file of the LMDB form cannot be encrypted; ask for the own form")
-            }
-            return .own(encryptionKey: key)
-        }
-        let snapshot = (snapshot as? LayeredSnapshot)?.bottom ?? snapshot
-        var wanted = pager
-        if wanted == nil, snapshot is TreeSnapshot { wanted = .own }
-        if wanted == nil, snapshot is LMDBSnapshot { wanted = .lmdb }
-        if wanted == nil { wanted = try PageStoreOptions.Pager.chosen() }
-        return wanted == .own ? .own(encryptionKey: nil) : .lmdb
-    }
 }
 
 extension PageStore {
     /// Writes a version of this store to a new file, while others go on reading and writing. Without another wish it
-    /// has the source's form and key. Whoever may read the source may read the copy.
+    /// has the source's key. Whoever may read the source may read the copy.
     package func copy(
-        _ snapshot: PageSnapshot, to path: String, as pager: PageStoreOptions.Pager? = nil,
-        encryption: CopyEncryption = .same, batchBytes: Int? = nil, progress: PageProgressHandler? = nil
+        _ snapshot: PageSnapshot, to path: String, encryption: CopyEncryption = .same, batchBytes: Int? = nil,
+        progress: PageProgressHandler? = nil
     ) throws(DatabaseError) {
         // The header as that version has it.
         guard let record = try snapshot.get(FileHeader.key) else { throw .corrupted("the header record is missing") }
@@ -224,8 +174,7 @@ extension PageStore {
         let temporary = try TemporaryFile(
             .copying, of: path, source.fileIdentity == nil ? .new : .like(source.path))
         var copy = try PageCopy(
-            of: snapshot, at: source.path, header, as: try PageCopy.form(of: snapshot, pager, key),
-            entries: statistics.entryCount,
+            of: snapshot, at: source.path, header, encryptionKey: key, entries: statistics.entryCount,
             bytes: statistics.fileBytes + ((snapshot as? LayeredSnapshot)?.layerBytes ?? 0),
             batchBytes: batchBytes ?? PageCopy.batchBytes, progress: progress)
         try copy.write(to: temporary, source.faults)

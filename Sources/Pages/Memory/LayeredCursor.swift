@@ -3,7 +3,7 @@
 /// Going on forward moves each side by one; a change of direction looks both places up anew.
 import MotteValues
 
-final class LayeredCursor: PageCursor {
+final class LayeredCursor: PageCursorEntry, PageCursor {
     private let changes: MemoryTree
     private let base: PageCursor
     /// As the last move forward left them: the first entries at or after `key`, and which of them has that key.
@@ -18,16 +18,16 @@ final class LayeredCursor: PageCursor {
         self.base = base
     }
 
-    override func seek(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
+    func seek(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
         try forward(try base.seek(key), changes.firstPlace(atOrAfter: key))
     }
 
-    override func seekLast(atMost key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
+    func seekLast(atMost key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
         guard !key.isEmpty else { return false }
         return try back(try base.seekLast(atMost: key), changes.lastPlace(atMost: key))
     }
 
-    override func next() throws(DatabaseError) -> Bool {
+    func next() throws(DatabaseError) -> Bool {
         guard !key.isEmpty else { return false }
         guard isForward else { return try forward(try moveBase(after: key), place(after: key)) }
         var next = place
@@ -36,7 +36,7 @@ final class LayeredCursor: PageCursor {
         return try forward(hasNext, next)
     }
 
-    override func previous() throws(DatabaseError) -> Bool {
+    func previous() throws(DatabaseError) -> Bool {
         guard !key.isEmpty else { return false }
         return try back(try moveBase(before: key), changes.place(before: key))
     }

@@ -5,13 +5,14 @@
 import MotteValues
 
 final class LayeredSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: never changes
+    let version: Version
     let base: PageSnapshot
     let changes: MemoryTree
 
     init(_ base: PageSnapshot, _ changes: MemoryTree, _ version: Version) {
         self.base = base
         self.changes = changes
-        super.init(version: version)
+        self.version = version
     }
 
     /// The version in the file that this and what lies between are on top of.
@@ -23,19 +24,23 @@ final class LayeredSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked:
         return bytes + ((base as? LayeredSnapshot)?.layerBytes ?? 0)
     }
 
-    override func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
+    func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
         if let entry = changes.entry(for: key) {
             return entry.isDeletion ? nil : PageBytes(bytes: entry.value, isStable: false)
         }
         return try base.get(key)
     }
 
-    override var mostEntryCount: Int {
+    var mostEntryCount: Int {
         let (sum, overflows) = base.mostEntryCount.addingReportingOverflow(changes.entryCount)
         return overflows ? .max : sum
     }
 
-    override func makeCursor() throws(DatabaseError) -> PageCursor { LayeredCursor(changes, try base.makeCursor()) }
+    func makeCursor() throws(DatabaseError) -> PageCursor { LayeredCursor(changes, try base.makeCursor()) }
+
+    /// Of the file's version below; what lies above it is in memory.
+    func pageProblems() throws(DatabaseError) -> [PageProblem] { try base.pageProblems() }
+    var passedOver: PassedOver? { base.passedOver }
 }
 
 extension PageSnapshot {

@@ -1,12 +1,13 @@
-/// The in-memory store: the behaviour of the file store without a file. Serves in-memory databases and is the second
-/// implementation behind the seam that tests compare with.
+/// The in-memory store: the behaviour of the page file without a file. Serves in-memory databases and is the reference
+/// that tests compare the page file with.
 ///
 /// A version is an array of blocks; a commit makes new blocks where something changed and shares the others. Entries
 /// are shared too, so a value keeps its address as long as any version with it lives.
 import CMotteShim
 import MotteValues
 
-final class MemoryPages: SharedPages, @unchecked Sendable {  // @unchecked: the state is only touched holding 'lock'
+// @unchecked: the state is only touched holding 'lock'.
+final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
     let identifier: String?
     private let lock = Lock()
     private var latest: MemorySnapshot
@@ -30,11 +31,30 @@ final class MemoryPages: SharedPages, @unchecked Sendable {  // @unchecked: the 
         super.init(
             path: identifier ?? ":memory:", signal: PrivateSignalWords().makeSignal(),
             observers: ObserverPositions { _ in }, faults: options.faults)
+        signal.attach(self)
     }
 
-    override var canWrite: Bool { true }
+    // MARK: What a file would have.
 
-    override var header: FileHeader {
+    var canWrite: Bool { true }
+    var encryptionKey: [UInt8]? { nil }
+    func checkKey(_ key: [UInt8]?) throws(DatabaseError) {
+        if key != nil { throw FileHead.isPlain(path) }
+    }
+    var fileIdentity: FileIdentity? { nil }
+    var sidecarPath: String? { nil }
+    func checkPlace(isBeginning: Bool) {}
+    func lockAcrossProcesses(_ deadline: Deadline, _ cancellation: WaitCancellation?) -> Bool { true }
+    func unlockAcrossProcesses() {}
+    func readers() -> [PageReader] { [] }
+    func check() -> [PageProblem] { [] }
+    func openingWarning() -> PassedOver? { nil }
+    func firstWarning() -> PassedOver? { nil }
+    func closeFile() {}
+
+    // MARK: Versions.
+
+    var header: FileHeader {
         get throws(DatabaseError) {
             lock.lock()
             defer { lock.unlock() }
@@ -42,19 +62,20 @@ final class MemoryPages: SharedPages, @unchecked Sendable {  // @unchecked: the 
         }
     }
 
-    override func snapshot() throws(DatabaseError) -> PageSnapshot {
+    func snapshot() throws(DatabaseError) -> PageSnapshot { try pinnedTree() }
+
+    private func pinnedTree() throws(DatabaseError) -> MemorySnapshot {
         try checkProcess()
         lock.lock()
         defer { lock.unlock() }
         return latest
     }
 
-    override func apply(
+    func apply(
         _ entries: [PageBatch.Entry], byteCount: Int, _ version: Version
     ) throws(DatabaseError) {
         // The caller holds the write lock, so nobody else replaces `latest` between these steps.
-        let base = try snapshot()
-        guard let base = base as? MemorySnapshot else { return }
+        let base = try pinnedTree()
         try checkFollows(version, base.version)
         let header = try self.header.advanced(to: version)
         var tree = base.tree
@@ -69,7 +90,11 @@ final class MemoryPages: SharedPages, @unchecked Sendable {  // @unchecked: the 
         lock.unlock()
     }
 
-    override func liveVersionCount() throws(DatabaseError) -> Int {
+    func newestVersion() throws(DatabaseError) -> Version { try pinnedTree().version }
+    func newestVersionForWriter() throws(DatabaseError) -> Version { try newestVersion() }
+    func oldestObservedVersion() -> Version? { observers.oldestPosition }
+
+    func liveVersionCount() throws(DatabaseError) -> Int {
         lock.lock()
         defer { lock.unlock() }
         pinned.removeAll { $0.snapshot == nil }
@@ -77,9 +102,9 @@ final class MemoryPages: SharedPages, @unchecked Sendable {  // @unchecked: the 
         return Int(clamping: latest.version.rawValue - oldest) + 1
     }
 
-    override func statistics() throws(DatabaseError) -> PageStatistics {
-        let base = try snapshot()
-        let tree = (base as? MemorySnapshot)?.tree ?? MemoryTree()
+    func statistics() throws(DatabaseError) -> PageStatistics {
+        let base = try pinnedTree()
+        let tree = base.tree
         return PageStatistics(
             version: base.version, entryCount: tree.entryCount, pageBytes: 0, pageCount: 0, branchPageCount: 0,
             leafPageCount: 0, overflowPageCount: 0, treeDepth: 0, fileBytes: tree.byteCount, mapSizeBytes: Int.max,

@@ -2,23 +2,27 @@
 import MotteValues
 
 final class MemorySnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: never changes
+    let version: Version
     let tree: MemoryTree
 
     init(_ tree: MemoryTree, _ version: Version) {
         self.tree = tree
-        super.init(version: version)
+        self.version = version
     }
 
-    override func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
+    func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
         tree.entry(for: key).map { PageBytes(bytes: $0.value, isStable: true) }
     }
 
-    override var mostEntryCount: Int { tree.entryCount }
+    var mostEntryCount: Int { tree.entryCount }
 
-    override func makeCursor() throws(DatabaseError) -> PageCursor { MemoryCursor(self) }
+    func makeCursor() throws(DatabaseError) -> PageCursor { MemoryCursor(self) }
+
+    func pageProblems() -> [PageProblem] { [] }
+    var passedOver: PassedOver? { nil }
 }
 
-final class MemoryCursor: PageCursor {
+final class MemoryCursor: PageCursorEntry, PageCursor {
     private let snapshot: MemorySnapshot
     private var place: MemoryTree.Place?
 
@@ -26,20 +30,20 @@ final class MemoryCursor: PageCursor {
         self.snapshot = snapshot
     }
 
-    override func seek(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
+    func seek(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
         move(to: snapshot.tree.firstPlace(atOrAfter: key))
     }
 
-    override func seekLast(atMost key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
+    func seekLast(atMost key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
         move(to: snapshot.tree.lastPlace(atMost: key))
     }
 
-    override func next() throws(DatabaseError) -> Bool {
+    func next() throws(DatabaseError) -> Bool {
         guard let place else { return false }
         return move(to: snapshot.tree.place(after: place))
     }
 
-    override func previous() throws(DatabaseError) -> Bool {
+    func previous() throws(DatabaseError) -> Bool {
         guard let place else { return false }
         return move(to: snapshot.tree.place(before: place))
     }

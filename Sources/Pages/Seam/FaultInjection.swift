@@ -9,7 +9,7 @@ package final class FaultInjection: @unchecked Sendable {  // @unchecked: the st
     private var failingPins = 0
     private var pinsToFail = 0
 
-    /// A deliberate mistake of our own pager, to see that tests find such a one: pages of the versions that must be
+    /// A deliberate mistake of the page file, to see that tests find such a one: pages of the versions that must be
     /// kept are used again. Set before opening.
     package let reusesPagesTooEarly: Bool
 

@@ -38,11 +38,11 @@ package struct FileHeader: Sendable, Equatable {
     package static let byteCount = 128
     /// Of every file, for messages.
     package static let format = "\(FileHead.major).\(FileHead.minor)"
-    /// 480 values of 8 bytes, their validity bits and the chunk header fill one overflow page of LMDB: 4,080 bytes.
-    package static let defaultRowsPerCluster = 480
-    /// Of our own page files: 1,904 values of 2 bytes, their validity bits, the chunk header and the tag of an
-    /// encrypted page fill a page, so 4 bytes take two and 8 bytes four.
-    package static let defaultRowsPerClusterOfOwnPages = 1_904
+    /// 1,904 values of 2 bytes, their validity bits, the chunk header and the trailer of an encrypted page fill a page,
+    /// so 4 bytes take two and 8 bytes four.
+    package static let defaultRowsPerCluster = 1_904
+    /// Of tables with wide values: 480 values of 8 bytes with all that fill a page.
+    package static let fewRowsPerCluster = 480
     package static let mostRowsPerCluster = 65_536
     private static let magic: [UInt8] = [0x4D, 0x4F, 0x54, 0x54, 0x45, 0x00]
     private static let reserved = [6 ..< 12, 16 ..< 40, 76 ..< 80, 84 ..< 88, 104 ..< 124]

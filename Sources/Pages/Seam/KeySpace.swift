@@ -12,7 +12,7 @@ package enum KeySpace {
     // 0x09 is reserved for statistics, 0x0A for kinds of index that need keys of their own, 0x0B for replication.
     package static let changeLog: UInt8 = 0x7F
 
-    /// Keys are 1 to 511 bytes (LMDB's limit, kept by every store).
+    /// Keys are 1 to 511 bytes in every store.
     package static let longestKey = 511
 }
 

@@ -29,9 +29,8 @@ package struct PageStatistics: Sendable {
     package var freeBytes: Int { max(0, fileBytes - usedBytes) }
 }
 
-/// A pinned version of some process, as the file's reader table has it.
+/// A version that some process has pinned.
 package struct PageReader: Sendable {
     package var processID: Int32
-    /// The version; over LMDB its own transaction number: good for comparing readers with each other.
-    package var transactionNumber: UInt64
+    package var version: Version
 }

@@ -1,12 +1,11 @@
-/// The seam between the engine and whatever keeps its bytes: a versioned, ordered map from key bytes to value bytes.
+/// What the engine sees of whatever keeps its bytes: a versioned, ordered map from key bytes to value bytes.
 ///
 /// Readers pin a version (`snapshot`), a writer takes the write lock and commits a batch as the next version. All a
 /// transaction does before its commit happens in the floors above. A store object is one user's handle: every `open`
 /// makes one, all those of one file in a process share what is behind them (`sharedIdentity`), and closing one does not
 /// disturb the others. Calls may come from any thread.
 ///
-/// Three forms with the same behaviour: a page file of our own (`TreePages`), a file under LMDB (`LMDBPages`), and a
-/// store in memory (`MemoryPages`).
+/// What is behind it implements `PageStorage`: a page file (`TreePages`) or a store in memory (`MemoryPages`).
 import CMotteShim
 import MotteValues
 
@@ -18,7 +17,7 @@ import MotteValues
 
 package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is only touched holding 'lock'
     private let lock = Lock()
-    private var user: SharedPages?
+    private var user: (any PageStorage)?
     private let path: String
     private let forkGeneration = motte_shim_fork_generation()
     /// This handle refuses to write.
@@ -27,7 +26,7 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     /// For the spools of this handle's writes.
     package let spoolPlan: SpoolPlan
 
-    init(_ pages: SharedPages, isReadOnly: Bool, spoolPlan: SpoolPlan = .memory) {
+    init(_ pages: any PageStorage, isReadOnly: Bool, spoolPlan: SpoolPlan = .memory) {
         self.spoolPlan = spoolPlan
         user = pages
         path = pages.path
@@ -126,8 +125,8 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     /// How many versions lie between the oldest one that any process has pinned and the newest, both included.
     package func liveVersionCount() throws(DatabaseError) -> Int { try pages().liveVersionCount() }
 
-    /// The number that `PageReader` counts in, of the newest version.
-    package func latestTransactionNumber() throws(DatabaseError) -> UInt64 { try pages().latestTransactionNumber() }
+    /// The newest version, also where it was not made known yet.
+    package func newestVersion() throws(DatabaseError) -> Version { try pages().newestVersion() }
 
     /// The process that calls.
     package static var thisProcess: Int32 { getpid() }
@@ -135,8 +134,7 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     /// Versions pinned by any process, after the entries of dead ones were cleared.
     package func readers() throws(DatabaseError) -> [PageReader] { try pages().readers() }
 
-    /// Reads every page in use and answers what is wrong; empty also where the form keeps no checksums of pages. Waits
-    /// for writers.
+    /// Reads every page in use and answers what is wrong; a store in memory has none. Waits for writers.
     package func check() throws(DatabaseError) -> [PageProblem] { try pages().check() }
 
     /// What the file was opened in spite of.
@@ -145,7 +143,7 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     /// The same, to whoever asks first of those that have it open in this process.
     package func firstWarning() throws(DatabaseError) -> PassedOver? { try pages().firstWarning() }
 
-    func pages() throws(DatabaseError) -> SharedPages {
+    func pages() throws(DatabaseError) -> any PageStorage {
         // A fork may have copied the lock while a thread held it that the child does not have: so this comes first.
         guard motte_shim_fork_generation() == forkGeneration else { throw SharedPages.forked(path) }
         lock.lock()
@@ -155,7 +153,7 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
         return pages
     }
 
-    private func pagesForWriting() throws(DatabaseError) -> SharedPages {
+    private func pagesForWriting() throws(DatabaseError) -> any PageStorage {
         let pages = try pages()
         guard !isReadOnly, pages.canWrite else {
             throw DatabaseError(.readOnly, "'\(path)' is open for reading only", path: path)

@@ -1,4 +1,12 @@
 /// What to open and how. The defaults are what an application wants.
+import MotteValues
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 package struct PageStoreOptions: Sendable {
     package enum Location: Sendable {
         case file(String)
@@ -10,30 +18,20 @@ package struct PageStoreOptions: Sendable {
     package enum Durability: Sendable {
         /// A commit that returned survives a power cut.
         case full
-        /// A power cut can lose the last commits, but what is there is whole. Our own pager flushes every five seconds
-        /// at most; LMDB what a commit wrote, but not the page that makes it visible.
+        /// A power cut can lose the last commits, but what is there is whole. Commits flush what was committed before
+        /// them, every five seconds at most.
         case relaxed
         /// Nothing is flushed: a commit that returned survives the death of the process, but a power cut can lose
         /// later commits and damage the file. For data that can be made again.
         case none
     }
 
-    /// What keeps the bytes of a file. Both forms do the same; a file says itself which one it has.
-    package enum Pager: String, Sendable {
-        /// The reference that our own is compared with.
-        case lmdb
-        /// Our own tree of checked pages.
-        case own
-    }
-
     package var location: Location
-    /// For tests: our own tree on this disk, which nobody else uses, wherever `location` points.
+    /// For tests: a page file on this disk, which nobody else uses, wherever `location` points.
     package var disk: (any Disk)?
-    /// For a file that is made by this open. nil: the environment variable MOTTE_PAGER ("lmdb" or "own"), else our own.
-    package var pager: Pager?
-    /// Of a new file of our own pager.
+    /// Of a new file.
     package var pageBytes = 4096
-    /// 64 bytes with which the file is encrypted. Such a file is always one of our own pager.
+    /// 64 bytes with which the file is encrypted.
     package var encryptionKey: [UInt8]?
     /// A missing file is an error instead of a new store.
     package var noCreate = false
@@ -48,8 +46,8 @@ package struct PageStoreOptions: Sendable {
     /// A directory for the files that processes share beside the database, where its own directory cannot be written.
     /// Everybody who opens the file has to name the same one. nil: beside the file.
     package var lockDirectory: String?
-    /// Rows of a cluster, for a file that is made by this open; an existing file keeps its own. nil: as many as suit
-    /// its form.
+    /// Rows of a cluster, for a file that is made by this open; an existing file keeps its own. nil:
+    /// `FileHeader.defaultRowsPerCluster`.
     package var rowsPerCluster: Int?
     /// Encoded bytes that a write keeps in memory; what is more goes to an unlinked file beside the database until the
     /// commit.
@@ -58,7 +56,7 @@ package struct PageStoreOptions: Sendable {
     package var mayUseSpoolFile = true
     /// How long to wait for another process that opens, compacts or deletes the same file; negative: no limit.
     package var openTimeoutMilliseconds: Int64 = 30_000
-    /// Pages of the journal of our own pager, for a journal that is made while this is open; 0: none. nil: the
+    /// Pages of the journal, for a journal that is made while this is open; 0: none. nil: the
     /// environment variable MOTTE_JOURNAL_PAGES, else as suits the file's size.
     package var journalPages: Int?
     /// For tests: lets chosen commits fail.
@@ -70,5 +68,39 @@ package struct PageStoreOptions: Sendable {
 
     package init(path: String) {
         self.init(location: .file(path))
+    }
+}
+
+extension PageStoreOptions {
+    private static let defaultMapSize = 16 << 30
+
+    /// The option, the environment variable, or 16 GiB.
+    func chosenMapSize() throws(DatabaseError) -> Int {
+        if let size = mapSizeBytes {
+            guard size > 0 else { throw DatabaseError(.invalidArgument, "map_size is \(size); it must be above 0") }
+            return size
+        }
+        guard let text = getenv("MOTTE_MAP_SIZE") else { return PageStoreOptions.defaultMapSize }
+        guard let size = PageStoreOptions.parseSize(String(cString: text)) else {
+            throw DatabaseError(
+                .invalidArgument,
+                "MOTTE_MAP_SIZE is '\(String(cString: text))'; a number of bytes is meant, or 512M or 64G")
+        }
+        return size
+    }
+
+    private static func parseSize(_ text: String) -> Int? {
+        var digits = Array(text.utf8)
+        var shift = 0
+        switch digits.last {
+        case UInt8(ascii: "K"), UInt8(ascii: "k"): shift = 10
+        case UInt8(ascii: "M"), UInt8(ascii: "m"): shift = 20
+        case UInt8(ascii: "G"), UInt8(ascii: "g"): shift = 30
+        default: break
+        }
+        if shift > 0 { digits.removeLast() }
+        guard let number = Int(String(decoding: digits, as: UTF8.self)), number > 0 else { return nil }
+        let (size, overflow) = number.multipliedReportingOverflow(by: 1 << shift)
+        return overflow ? nil : size
     }
 }

@@ -5,10 +5,10 @@ import MotteValues
 
 package final class WriteLock: @unchecked Sendable {  // @unchecked: the pages are only touched holding 'lock'
     private let lock = Lock()
-    private var pages: SharedPages?
+    private var pages: (any PageStorage)?
     private let forkGeneration = motte_shim_fork_generation()
 
-    init(_ pages: SharedPages) {
+    init(_ pages: any PageStorage) {
         self.pages = pages
     }
 
@@ -35,7 +35,7 @@ package final class WriteLock: @unchecked Sendable {  // @unchecked: the pages a
         return pages != nil
     }
 
-    func isFor(_ other: SharedPages) -> Bool {
+    func isFor(_ other: any PageStorage) -> Bool {
         lock.lock()
         defer { lock.unlock() }
         return pages === other

@@ -10,7 +10,7 @@ package final class CommitSignal: @unchecked Sendable {  // @unchecked: the word
     private let futex: UnsafeMutablePointer<UInt32>
     private let number: UnsafeMutablePointer<UInt64>
     private let keepsWords: AnyObject
-    private weak var pages: SharedPages?
+    private weak var storage: (any PageStorage)?
     private static let safetyMilliseconds: Int64 = 1000
 
     /// `keeping` owns the memory of the words.
@@ -20,8 +20,8 @@ package final class CommitSignal: @unchecked Sendable {  // @unchecked: the word
         keepsWords = owner
     }
 
-    /// Set once, right after both exist.
-    func attach(_ pages: SharedPages) { self.pages = pages }
+    /// Whose signal it is: set once, right after both exist.
+    func attach(_ storage: any PageStorage) { self.storage = storage }
 
     /// The latest version that was made known; a load.
     package var published: Version { Version(motte_shim_load64(number)) }
@@ -54,11 +54,6 @@ package final class CommitSignal: @unchecked Sendable {  // @unchecked: the word
     /// Lets every waiter look again now, in this process and the others.
     package func wake() { motte_shim_futex_wake_all(futex) }
 
-    /// The version of a file that was opened. Says nothing when somebody has published one already, who may be ahead.
-    func begin(at version: Version) {
-        _ = motte_shim_compare_exchange64(number, 0, version.rawValue)
-    }
-
     /// Called by whoever holds the write lock.
     func publish(_ version: Version) {
         guard published != version else { return }
@@ -68,8 +63,8 @@ package final class CommitSignal: @unchecked Sendable {  // @unchecked: the word
     }
 
     private func storedVersion() throws(DatabaseError) -> Version? {
-        guard let pages, pages.isOfThisProcess else { return nil }
-        return try pages.newestVersion()
+        guard let storage, storage.isOfThisProcess else { return nil }
+        return try storage.newestVersion()
     }
 }
 

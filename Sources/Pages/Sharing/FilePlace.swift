@@ -23,13 +23,8 @@ struct FilePlace {
     let mode: mode_t
     let isWritable: Bool
 
-    /// What the names of the files that processes share begin with: the path itself, or, in a directory of their own, a
-    /// symbolic link to it. LMDB is given this name and puts its lock file beside it.
-    let sharedPath: String
-
-    var sidecarPath: String { sharedPath + "-shared" }
-    /// LMDB's choice of name.
-    var lockPath: String { sharedPath + "-lock" }
+    /// Of the file that processes share: beside the database, or in a directory of its own.
+    let sidecarPath: String
 
     private static let newFileMode: mode_t = 0o644
 
@@ -48,7 +43,7 @@ struct FilePlace {
                 return
             }
             path = try FilePlace.resolveNew(given)
-            sharedPath = try FilePlace.sharedPath(path, options)
+            sidecarPath = try FilePlace.sidecarPath(path, options)
             identity = nil
             sizeBytes = 0
             mode = FilePlace.newFileMode
@@ -63,7 +58,7 @@ struct FilePlace {
             throw DatabaseError(.notAMotteFile, "'\(given)' is empty, not a Motte file", path: given)
         }
         path = try FilePlace.resolve(given)
-        sharedPath = try FilePlace.sharedPath(path, options)
+        sidecarPath = try FilePlace.sidecarPath(path, options)
         identity = FileIdentity(device: UInt64(facts.st_dev), inode: UInt64(facts.st_ino))
         sizeBytes = Int(facts.st_size)
         mode = facts.st_mode & 0o666
@@ -114,35 +109,12 @@ struct FilePlace {
     }
 
     /// One name per path, so that files of equal names do not meet.
-    private static func sharedPath(_ path: String, _ options: PageStoreOptions) throws(DatabaseError) -> String {
-        guard let directory = options.lockDirectory, !options.immutable else { return path }
+    private static func sidecarPath(_ path: String, _ options: PageStoreOptions) throws(DatabaseError) -> String {
+        guard let directory = options.lockDirectory, !options.immutable else { return path + "-shared" }
         let resolved = try resolve(directory)
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in path.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        return resolved + "/" + split(path).name + "-" + String(hash, radix: 16)
-    }
-
-    /// Makes the link that leads from the lock directory to the file, if there is a lock directory.
-    func linkSharedPath() throws(DatabaseError) {
-        guard sharedPath != path else { return }
-        if symlink(path, sharedPath) == 0 || errno == EEXIST {
-            var target = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
-            let count = readlink(sharedPath, &target, Int(PATH_MAX))
-            let found = target.withUnsafeBytes { String(decoding: $0.prefix(max(0, count)), as: UTF8.self) }
-            guard count > 0, found.utf8.elementsEqual(path.utf8) else {
-                throw DatabaseError(
-                    .lockFailed, "'\(sharedPath)' must be a symbolic link to '\(path)'; remove it", path: path)
-            }
-            return
-        }
-        throw SystemError.error(errno, "write", sharedPath)
-    }
-
-    /// Takes the link away again after the database could not be made, once nobody has the sidecar either.
-    func unlinkSharedPath() {
-        var facts = stat()
-        guard sharedPath != path, !isThereNow, lstat(sidecarPath, &facts) != 0 else { return }
-        unlink(sharedPath)
+        return resolved + "/" + split(path).name + "-" + String(hash, radix: 16) + "-shared"
     }
 
     /// Whether there is a file now that has anything in it.

@@ -41,11 +41,11 @@ final class ObserverPositions: @unchecked Sendable {  // @unchecked: the state i
 
 /// An observer's place: history from this version on is kept for it, until it moves on or lets go.
 package final class ObserverSlot: @unchecked Sendable {  // @unchecked: the position is only touched holding 'lock'
-    private let pages: SharedPages
+    private let pages: any PageStorage
     private let lock = Lock()
     private var position: Version?
 
-    init(_ pages: SharedPages, at version: Version) {
+    init(_ pages: any PageStorage, at version: Version) {
         self.pages = pages
         position = version
         pages.beginUse()

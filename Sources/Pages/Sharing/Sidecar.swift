@@ -42,12 +42,12 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     }
 
     /// After a database could not be made: what was made for it goes with it, unless another process is attached, which
-    /// may make the database itself. Whoever opened this sidecar and waits for it looks again at its name. True: it is
-    /// gone. Called as `detach` is.
-    func removeAndDetach() -> Bool {
+    /// may make the database itself. Whoever opened this sidecar and waits for it looks again at its name. Called as
+    /// `detach` is.
+    func removeAndDetach() {
         defer { detach() }
         let isAlone = motte_shim_lock_byte(descriptor, SidecarLayout.attachByte, Int32(MOTTE_SHIM_EXCLUSIVE)) == 0
-        return isAlone && FileIdentity(at: path) == identity && unlink(path) == 0
+        if isAlone, FileIdentity(at: path) == identity { unlink(path) }
     }
 
     /// False once it was deleted or replaced: whoever comes next finds another one.
@@ -74,9 +74,6 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         return motte_shim_load64(high) == uuid.high && motte_shim_load64(low) == uuid.low
     }
 
-    /// The same of LMDB's lock file, by its inode.
-    func checkLockFile(_ inode: UInt64) -> Bool { isWrittenDown(inode, SidecarLayout.lockFileOffset) }
-
     private func isWrittenDown(_ value: UInt64, _ offset: Int) -> Bool {
         _ = motte_shim_compare_exchange64(word64(offset), 0, value)
         return motte_shim_load64(word64(offset)) == value
@@ -98,15 +95,7 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         return oldest.map { Version($0 - 1) }
     }
 
-    /// Whether a live process with this id is attached; everyone who reads the file through Motte is.
-    func isAttached(_ process: Int32) -> Bool {
-        (0 ..< SidecarLayout.slotCount).contains { other in
-            isTaken(other) && self.process(other) == process
-                && (other == slot || motte_shim_test_byte(descriptor, SidecarLayout.slotByte(other)) != 0)
-        }
-    }
-
-    // MARK: Pins and durability, for our own pager.
+    // MARK: Pins and durability.
 
     var ownSlot: Int { slot }
 

@@ -8,12 +8,11 @@
 ///       36  u32 counts releases of the write lock: futex word
 ///       40  u64 latest committed version
 ///       48  u32 processes waiting for the write lock
-///       56  u64 latest version known to be durable + 1, 0: none known (our own pager)
-///       64  u64 1: some process has opened the file since, so that what stands at 40 means something (our own pager)
+///       56  u64 latest version known to be durable + 1, 0: none known
+///       64  u64 1: some process has opened the file since, so that what stands at 40 means something
 ///       72  u64 device of the file, 80 u64 its inode, 0: not yet known
-///       88  u64 inode of LMDB's lock file, 0: not yet known or none
 ///       96  u32 counts claims of slots
-///     8192 + 512 * i: 64 words, the versions that process i pins (our own pager, see `PagePins`)
+///     8192 + 512 * i: 64 words, the versions that process i pins (see `PagePins`)
 ///
 /// Byte locks of the sidecar (of the open file description, so the kernel drops them when the process dies):
 /// 0 write lock, 1 turnstile before it, 2 attached (shared; exclusively: the right to set the sidecar up),
@@ -41,7 +40,6 @@ enum SidecarLayout {
     static let openedOffset = 64
     static let deviceOffset = 72
     static let inodeOffset = 80
-    static let lockFileOffset = 88
     static let claimsOffset = 96
     static let pinsOffset = 8192
     static let pinRowBytes = 512

@@ -116,7 +116,7 @@ final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, th
             var found = Protected(versions: [])
             PagePins.collect(row, &found)
             if found.from != .max { found.versions.append(found.from) }
-            all += found.versions.sorted().map { PageReader(processID: process, transactionNumber: $0) }
+            all += found.versions.sorted().map { PageReader(processID: process, version: Version($0)) }
         }
         add(words, getpid())
         if let sidecar {

@@ -10,14 +10,6 @@ import MotteValues
 #endif
 
 extension TreePages {
-    /// Whether a file's first bytes are those of our own pager.
-    static func isOurs(_ place: FilePlace) throws(DatabaseError) -> Bool {
-        guard place.sizeBytes > 0 else { return false }
-        let disk = try FileDisk(place.path, isWritable: false, making: nil)
-        defer { disk.close() }
-        return try firstBytes(disk).withBytes { bytes throws(DatabaseError) in FileHead.hasMagic(bytes) }
-    }
-
     private static func firstBytes(_ disk: any Disk) throws(DatabaseError) -> [UInt8] {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: FileHead.byteCount, alignment: 16)
         defer { buffer.deallocate() }
@@ -31,15 +23,8 @@ extension TreePages {
         // Before anything is made beside a file that may be somebody else's.
         if place.sizeBytes > 0 { try checkHead(place) }
         try place.checkFileSystem()
-        try place.linkSharedPath()
-        let sidecar: Sidecar
-        do throws(DatabaseError) {
-            sidecar = try Sidecar(
-                attaching: place.sidecarPath, mode: place.mode, timeoutMilliseconds: options.openTimeoutMilliseconds)
-        } catch {
-            place.unlinkSharedPath()
-            throw error
-        }
+        let sidecar = try Sidecar(
+            attaching: place.sidecarPath, mode: place.mode, timeoutMilliseconds: options.openTimeoutMilliseconds)
         do throws(DatabaseError) {
             // One process at a time opens: so none meets a file that another is still making.
             guard try sidecar.lockForOpening(Deadline(milliseconds: options.openTimeoutMilliseconds)) else {
@@ -51,11 +36,7 @@ extension TreePages {
             return try open(place, sidecar, options)
         } catch {
             // A database that could not be made leaves nothing behind.
-            if place.isThereNow {
-                sidecar.detach()
-            } else if sidecar.removeAndDetach() {
-                place.unlinkSharedPath()
-            }
+            if place.isThereNow { sidecar.detach() } else { sidecar.removeAndDetach() }
             throw error
         }
     }
@@ -132,7 +113,7 @@ extension TreePages {
             let cipher = try head.cipher(options.encryptionKey, disk.path)
             let size = try disk.byteCount()
             let image = try PageImage(
-                disk, pageBytes: head.pageBytes, cipher, byteCount: try LMDBPages.chosenMapSize(options),
+                disk, pageBytes: head.pageBytes, cipher, byteCount: try options.chosenMapSize(),
                 atLeast: size)
             let isOpenElsewhere = sidecar?.isFileOpenElsewhere() ?? false
             let announced = isOpenElsewhere ? sidecar?.makeSignal() : nil
@@ -223,7 +204,7 @@ extension TreePages {
                 .invalidArgument, "the size of a page is \(options.pageBytes); 4096, 8192, 16384 or 32768 are possible")
         }
         let header = try FileHeader.new(
-            rowsPerCluster: options.rowsPerCluster ?? FileHeader.defaultRowsPerClusterOfOwnPages,
+            rowsPerCluster: options.rowsPerCluster ?? FileHeader.defaultRowsPerCluster,
             pageBytes: options.pageBytes)
         let cipher: PageCipher? =
             if let key = options.encryptionKey { try PageCipher.new(key) } else { nil }

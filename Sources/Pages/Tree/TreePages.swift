@@ -8,7 +8,7 @@ import MotteValues
 
 // @unchecked: 'known', 'current' and 'hasWarned' are only touched holding 'lock', the writer's part only holding the
 // write lock.
-final class TreePages: SharedPages, @unchecked Sendable {
+final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     let disk: any Disk
     let image: PageImage
     let pins: PagePins
@@ -79,16 +79,17 @@ final class TreePages: SharedPages, @unchecked Sendable {
         super.init(
             path: parts.disk.path, signal: sidecar?.makeSignal() ?? PrivateSignalWords().makeSignal(),
             observers: ObserverPositions { sidecar?.publishOldestObserved($0) }, faults: options.faults)
+        signal.attach(self)
         // What one that died had announced may be behind what it left in the file.
         if !parts.isOpenElsewhere { signal.publish(parts.header.version) }
         sidecar?.markOpened()
     }
 
-    override var fileIdentity: FileIdentity? { identity }
-    override var canWrite: Bool { isWritable }
-    override var encryptionKey: [UInt8]? { image.cipher?.userKey }
+    var fileIdentity: FileIdentity? { identity }
+    var canWrite: Bool { isWritable }
+    var encryptionKey: [UInt8]? { image.cipher?.userKey }
 
-    override func checkKey(_ key: [UInt8]?) throws(DatabaseError) {
+    func checkKey(_ key: [UInt8]?) throws(DatabaseError) {
         guard let cipher = image.cipher else {
             if key != nil { throw FileHead.isPlain(path) }
             return
@@ -97,16 +98,16 @@ final class TreePages: SharedPages, @unchecked Sendable {
         guard cipher.isMade(from: key) else { throw FileHead.isOther(path) }
     }
 
-    override func closeFile() {
+    func closeFile() {
         seal()
         disk.close()
         presence?.close()
         sidecar?.detach()
     }
 
-    override var sidecarPath: String? { sidecar?.path }
+    var sidecarPath: String? { sidecar?.path }
 
-    override func checkPlace(isBeginning: Bool) throws(DatabaseError) {
+    func checkPlace(isBeginning: Bool) throws(DatabaseError) {
         guard let identity, let sidecar, let presence else { return }
         guard isBeginning else {
             if !presence.hasName { throw FileIdentity.moved(path, FileIdentity(at: path)) }
@@ -119,7 +120,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
 
     // MARK: Reading.
 
-    override var header: FileHeader {
+    var header: FileHeader {
         get throws(DatabaseError) {
             // Kept until the record is decoded: it may lie in the snapshot's part of the journal, which a commit of
             // another thread changes in place as soon as nobody shows it.
@@ -133,7 +134,9 @@ final class TreePages: SharedPages, @unchecked Sendable {
         }
     }
 
-    override func snapshot() throws(DatabaseError) -> TreeSnapshot {
+    func snapshot() throws(DatabaseError) -> PageSnapshot { try treeSnapshot() }
+
+    func treeSnapshot() throws(DatabaseError) -> TreeSnapshot {
         try checkProcess()
         lock.lock()
         defer { lock.unlock() }
@@ -155,7 +158,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         }
     }
 
-    override func newestVersion() throws(DatabaseError) -> Version {
+    func newestVersion() throws(DatabaseError) -> Version {
         lock.lock()
         defer { lock.unlock() }
         try refresh()
@@ -198,18 +201,18 @@ final class TreePages: SharedPages, @unchecked Sendable {
 
     // MARK: Writing.
 
-    override func lockAcrossProcesses(
+    func lockAcrossProcesses(
         _ deadline: Deadline, _ cancellation: WaitCancellation?
     ) throws(DatabaseError) -> Bool {
         try sidecar?.lockForWriting(deadline, cancellation) ?? true
     }
 
-    override func unlockAcrossProcesses() {
+    func unlockAcrossProcesses() {
         sidecar?.unlockForWriting()
     }
 
     /// Whoever held the lock before may have died between its root and its announcement.
-    override func newestVersionForWriter() throws(DatabaseError) -> Version {
+    func newestVersionForWriter() throws(DatabaseError) -> Version {
         lock.lock()
         defer { lock.unlock() }
         guard sidecar != nil else { return Version(known.version) }
@@ -230,7 +233,7 @@ final class TreePages: SharedPages, @unchecked Sendable {
         return Version(known.version)
     }
 
-    override func apply(
+    func apply(
         _ entries: [PageBatch.Entry], byteCount: Int, _ version: Version
     ) throws(DatabaseError) {
         guard !isPoisoned else {
@@ -488,17 +491,17 @@ final class TreePages: SharedPages, @unchecked Sendable {
 
     // MARK: Inspection.
 
-    override func oldestObservedVersion() throws(DatabaseError) -> Version? {
+    func oldestObservedVersion() throws(DatabaseError) -> Version? {
         sidecar.map { $0.oldestObserved() } ?? observers.oldestPosition
     }
 
-    override func statistics() throws(DatabaseError) -> PageStatistics {
+    func statistics() throws(DatabaseError) -> PageStatistics {
         let version = try newestVersion()
         lock.lock()
         let root = known.root
         lock.unlock()
         var statistics = PageStatistics(
-            version: version, entryCount: try snapshot().entryCount(), pageBytes: image.pageBytes,
+            version: version, entryCount: try treeSnapshot().entryCount(), pageBytes: image.pageBytes,
             pageCount: root.pageCount,
             branchPageCount: root.branchPageCount, leafPageCount: root.leafPageCount,
             overflowPageCount: root.extentPageCount, treeDepth: root.tree.isNone ? 0 : root.level + 1,
@@ -508,17 +511,17 @@ final class TreePages: SharedPages, @unchecked Sendable {
         return statistics
     }
 
-    override func liveVersionCount() throws(DatabaseError) -> Int {
+    func liveVersionCount() throws(DatabaseError) -> Int {
         let newest = try newestVersion().rawValue
         let oldest = pins.protected(and: [newest])
         return 1 + Int(clamping: newest - min(oldest.versions.first ?? newest, oldest.from, newest))
     }
 
-    override func readers() throws(DatabaseError) -> [PageReader] { pins.list() }
+    func readers() throws(DatabaseError) -> [PageReader] { pins.list() }
 
-    override func openingWarning() -> PassedOver? { passedOver }
+    func openingWarning() -> PassedOver? { passedOver }
 
-    override func firstWarning() -> PassedOver? {
+    func firstWarning() -> PassedOver? {
         lock.lock()
         defer { lock.unlock() }
         defer { hasWarned = true }
@@ -526,12 +529,12 @@ final class TreePages: SharedPages, @unchecked Sendable {
     }
 
     /// Holds the write lock, so that the newest version stays the newest while it is walked.
-    override func check() throws(DatabaseError) -> [PageProblem] {
+    func check() throws(DatabaseError) -> [PageProblem] {
         // In a write of one's own nothing else can come in between.
         let isHeldHere = isHeldHere
         let writing = canWrite && !isHeldHere ? try lockForWriting(Deadline(milliseconds: 10_000), nil) : nil
         defer { writing?.release() }
-        let snapshot = try snapshot()
+        let snapshot = try treeSnapshot()
         var check = TreeCheck(image, snapshot.root, shown: snapshot.version.rawValue)
         try check.run(isQuiet: writing != nil || isHeldHere)
         return check.problems

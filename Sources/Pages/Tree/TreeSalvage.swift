@@ -304,7 +304,7 @@ struct TreeSalvage {
 }
 
 extension PageStore {
-    /// Writes what is left of a damaged file of our own pager to a new file. The damaged one is only read. Of an
+    /// Writes what is left of a damaged file to a new file. The damaged one is only read. Of an
     /// encrypted one its key is needed, and the new file gets the same.
     package static func salvage(
         _ path: String, to target: String, encryptionKey: [UInt8]? = nil
@@ -404,7 +404,7 @@ extension TreeSalvage {
             mostRows = max(mostRows, Int(value[4]) | Int(value[5]) << 8 | Int(value[6]) << 16)
             if key[9 ..< 13].contains(where: { $0 != 0 }) { hasFullClusters = true }
         }
-        if !hasFullClusters { mostRows = max(mostRows, FileHeader.defaultRowsPerClusterOfOwnPages) }
+        if !hasFullClusters { mostRows = max(mostRows, FileHeader.defaultRowsPerCluster) }
         return min(mostRows, FileHeader.mostRowsPerCluster)
     }
 
@@ -430,7 +430,7 @@ extension TreeSalvage {
         try copy.append(batch)
         try copy.finish()
         try temporary.flush()
-        var check = try CopyCheck(temporary.path, of: path, .own(encryptionKey: key), header)
+        var check = try CopyCheck(temporary.path, of: path, encryptionKey: key, header)
         for entry in batch.effectiveEntries() where !entry.key.elementsEqual(FileHeader.key) {
             try check.expect(entry.key, entry.value)
         }

@@ -3,6 +3,7 @@
 import MotteValues
 
 final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: never changes
+    let version: Version
     let pages: TreePages
     let root: RootSlot
     /// Copies of what the journal says, above the tree.
@@ -19,7 +20,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
         filter = version.journal.filter
         self.pin = pin
         image = pages.image
-        super.init(version: Version(version.version))
+        self.version = Version(version.version)
     }
 
     deinit {
@@ -29,7 +30,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
         pages.endUse()
     }
 
-    override func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
+    func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
         try pages.checkProcess()
         guard !key.isEmpty else { return nil }
         if changes.entryCount > 0, filter.mayHave(key), let entry = changes.entry(for: key) {
@@ -53,20 +54,20 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
         return try TreeSnapshot.value(leaf, index, image)
     }
 
-    override func pageProblems() throws(DatabaseError) -> [PageProblem] {
+    func pageProblems() throws(DatabaseError) -> [PageProblem] {
         var check = TreeCheck(image, root, shown: version.rawValue)
         try check.run(isQuiet: false)
         return check.problems
     }
 
-    override var passedOver: PassedOver? { pages.passedOver }
+    var passedOver: PassedOver? { pages.passedOver }
 
-    override var mostEntryCount: Int {
+    var mostEntryCount: Int {
         let room = root.pageCount * (image.pageBytes / TreeNode.leastEntryBytes)
         return min(root.entryCount, room) + changes.entryCount
     }
 
-    override func makeCursor() throws(DatabaseError) -> PageCursor {
+    func makeCursor() throws(DatabaseError) -> PageCursor {
         try pages.checkProcess()
         return changes.entryCount > 0 ? LayeredCursor(changes, TreeCursor(self)) : TreeCursor(self)
     }
@@ -97,7 +98,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
 }
 
 /// A place in a snapshot: the nodes from the root down to a leaf, and the entry taken in each.
-final class TreeCursor: PageCursor {
+final class TreeCursor: PageCursorEntry, PageCursor {
     private struct Step {
         var node: TreeNode
         var index: Int
@@ -114,7 +115,7 @@ final class TreeCursor: PageCursor {
         image = snapshot.image
     }
 
-    override func seek(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
+    func seek(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
         guard var target = try descend(to: key), let last = target.indices.last else { return false }
         if target[last].index == target[last].node.count {
             // Past the end of this leaf: the next entry of all begins the next one.
@@ -125,7 +126,7 @@ final class TreeCursor: PageCursor {
         return try show(target)
     }
 
-    override func seekLast(atMost key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
+    func seekLast(atMost key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
         guard !key.isEmpty, var target = try descend(to: key), let last = target.indices.last else { return false }
         let leaf = target[last]
         let isExact =
@@ -137,8 +138,8 @@ final class TreeCursor: PageCursor {
         return try show(target)
     }
 
-    override func next() throws(DatabaseError) -> Bool { try move(by: 1) }
-    override func previous() throws(DatabaseError) -> Bool { try move(by: -1) }
+    func next() throws(DatabaseError) -> Bool { try move(by: 1) }
+    func previous() throws(DatabaseError) -> Bool { try move(by: -1) }
 
     private func move(by distance: Int) throws(DatabaseError) -> Bool {
         guard let last = path.indices.last else { return false }

@@ -17,8 +17,8 @@ package struct DamagedFile {
 }
 
 extension Database {
-    /// A file that opens and whose pages are sound, as it is. One of our own form that is not: what its intact pages
-    /// hold, in memory, and what was wrong with the others.
+    /// A file that opens and whose pages are sound, as it is. Of another one what its intact pages hold, in memory, and
+    /// what was wrong with the others.
     package static func openForSalvage(
         _ options: DatabaseOptions
     ) throws(DatabaseError) -> DamagedFile {

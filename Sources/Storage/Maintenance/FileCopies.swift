@@ -8,13 +8,13 @@ package typealias CopyEncryption = MottePages.CopyEncryption
 package typealias CompactionOutcome = MottePages.CompactionOutcome
 
 extension Database {
-    /// Writes what `pages` show to a new file without free space, in the source's form and with its key unless others
-    /// are named. Writers go on meanwhile.
+    /// Writes what `pages` show to a new file without free space, with the source's key unless another is named.
+    /// Writers go on meanwhile.
     package func copy(
-        _ pages: PageSnapshot, to path: String, as pager: DatabaseOptions.Pager? = nil,
-        encryption: CopyEncryption = .same, progress: MaintenanceProgressHandler? = nil
+        _ pages: PageSnapshot, to path: String, encryption: CopyEncryption = .same,
+        progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) {
-        try self.pages.copy(pages, to: path, as: pager, encryption: encryption, progress: progress)
+        try self.pages.copy(pages, to: path, encryption: encryption, progress: progress)
     }
 
     /// Rewrites a file that nobody has open; `.busy` if somebody has. nil when `decide` did not want it.
@@ -31,7 +31,7 @@ extension Database {
         try PageStore.exists(options)
     }
 
-    /// Whether the file says that it is a database of either form.
+    /// Whether the file says that it is a database.
     package static func isDatabase(_ path: String) throws(DatabaseError) -> Bool { try PageStore.isDatabase(path) }
 
     /// Removes a file that nobody has open, with what lies beside it; false when there is none.

@@ -90,14 +90,13 @@ extension Database {
     /// Every version that some process has pinned, the oldest first.
     package func readerStatistics() throws(DatabaseError) -> [ReaderStatistics] {
         let newest = try pages.snapshot()
-        let newestNumber = try pages.latestTransactionNumber()
+        let latest = try pages.newestVersion().rawValue
         let now = motte_shim_wall_time_ns()
         let own = PageStore.thisProcess
         var statistics: [ReaderStatistics] = []
         for reader in try pages.readers() {
-            // Commits are numbered one by one by the pager too.
-            let behind = UInt64(max(0, Int64(newestNumber) - Int64(clamping: reader.transactionNumber)))
-            let version = Version(newest.version.rawValue - min(behind, newest.version.rawValue))
+            let version = reader.version
+            let behind = latest - min(version.rawValue, latest)
             let next = Version(version.rawValue + 1)
             var age: Int64?
             if behind > 0,

@@ -1,9 +1,7 @@
 /// Everything in a file looked at and compared with everything else: schema, states, live rows, chunks, lists, links,
 /// indexes, change log, and that no page belongs to nothing. What is wrong is said in sentences, and the walk goes on.
 ///
-/// Of our own page files each page is checked first. Not covered is damage inside LMDB's own pages, which LMDB
-/// believes. Memory is about 16 bytes per index
-/// entry of the largest index.
+/// Each page of a file is checked first. Memory is about 16 bytes per index entry of the largest index.
 import MotteColumns
 import MottePages
 import MotteSchemaModel

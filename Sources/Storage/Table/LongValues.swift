@@ -17,7 +17,7 @@ enum LongValues {
     /// The same where clusters have more rows, so that the largest chunk, which changing any of its values rewrites,
     /// does not get larger: it stays below 2 MB.
     static func limit(rowsPerCluster: Int) -> Int {
-        min(standardLimit, FileHeader.defaultRowsPerCluster * standardLimit / rowsPerCluster)
+        min(standardLimit, FileHeader.fewRowsPerCluster * standardLimit / rowsPerCluster)
     }
 }
 

@@ -247,14 +247,14 @@ final class TableWriter {
 
     /// Of a regular cluster that is open. The first one stops where it is time to choose.
     private func room(for cluster: DirtyCluster) -> Int {
-        let mayChoose = cluster.firstKey == 0 && cluster.rowCount < FileHeader.defaultRowsPerCluster
-        return (mayChoose ? min(rowsPerCluster, FileHeader.defaultRowsPerCluster) : rowsPerCluster) - cluster.rowCount
+        let mayChoose = cluster.firstKey == 0 && cluster.rowCount < FileHeader.fewRowsPerCluster
+        return (mayChoose ? min(rowsPerCluster, FileHeader.fewRowsPerCluster) : rowsPerCluster) - cluster.rowCount
     }
 
     /// When the first cluster has as many rows as small clusters have, its values tell whether the table gets small
     /// ones: both ways it is the same cluster until then.
     private func chooseRowsPerCluster(by cluster: DirtyCluster) {
-        let small = FileHeader.defaultRowsPerCluster
+        let small = FileHeader.fewRowsPerCluster
         guard cluster.firstKey == 0, rowsPerCluster > small, cluster.rowCount == small else { return }
         if cluster.hasWideColumn(ifRows: rowsPerCluster) { state.ownRowsPerCluster = small }
     }

@@ -426,7 +426,7 @@ static void deleting_and_reports(void) {
     STATUS(MOTTE_OK, motte_file_delete(config));
     STATUS(MOTTE_NOT_FOUND, motte_file_delete(config));
     STATUS(MOTTE_NOT_FOUND, motte_file_exists(config));
-    CHECK(!is_there("gone.motte-shared") && !is_there("gone.motte-lock"));
+    CHECK(!is_there("gone.motte-shared"));
     motte_release(config);
 
     MUST(motte_config_new(&memory));

@@ -129,9 +129,8 @@ def test_damage_is_named_and_survived(opened: Opener, path: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("broken", [1, 2])
-def test_a_version_passed_over_is_said(opened: Opener, path: Path, monkeypatch: pytest.MonkeyPatch,
-                                       caplog: pytest.LogCaptureFixture, broken: int) -> None:
-    monkeypatch.setenv("MOTTE_PAGER", "own")
+def test_a_version_passed_over_is_said(opened: Opener, path: Path, caplog: pytest.LogCaptureFixture,
+                                       broken: int) -> None:
     db = opened()
     for age in range(5):
         with db.write():

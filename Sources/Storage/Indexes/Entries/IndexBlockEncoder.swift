@@ -2,7 +2,7 @@
 import MotteValues
 
 struct IndexBlockEncoder {
-    /// What one LMDB overflow page holds.
+    /// What a page holds, also of an encrypted file.
     static let defaultBlockBytes = 4_064
 
     /// Largest size of a block; tests make it tiny. At least one entry always fits.
