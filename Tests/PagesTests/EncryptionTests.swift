@@ -211,6 +211,62 @@ import Testing
         }
     }
 
+    /// Two copies of one file get the same change, and so does one that is set back: no page has the same bytes again,
+    /// and no nonce occurs twice.
+    @Test(arguments: [0, 20]) func whatIsWrittenAgainIsEncryptedAnew(journalPages: Int) throws {
+        let start = try CutRun.newStore(sealed: true, journalPages: journalPages)
+        let value = [UInt8](repeating: 7, count: 9_000)
+        let written = try (0 ..< 3).map { _ in
+            let disk = MemoryDisk(start)
+            let store = try CutRun.open(disk, journalPages: journalPages)
+            try store.commitNext([("large", value), ("small", [1])])
+            store.close()
+            return disk.contents
+        }
+        var changed = 0
+        for page in stride(from: 4096, to: written[0].count, by: 4096) {
+            let pages = written.map { Array($0[page ..< min(page + 4096, $0.count)]) }
+            let before = page + 4096 <= start.count ? Array(start[page ..< page + 4096]) : pages[0].map { _ in 0 }
+            guard pages[0] != before else { continue }
+            changed += 1
+            #expect(Set(pages).count == 3, "page \(page / 4096)")
+            // Where a unit ends there, these are the random bytes of its nonce.
+            #expect(Set(pages.map { Array($0[4064 ..< 4080]) }).count == 3, "page \(page / 4096)")
+        }
+        #expect(changed >= 4)
+    }
+
+    /// What of a root slot is not encrypted is authenticated, whatever the checksum says.
+    @Test func theLegiblePartOfASlotIsAuthenticated() throws {
+        let disk = MemoryDisk()
+        var store = try CutRun.open(disk, sealed: true, journalPages: 0)
+        var models: [UInt64: Contents] = [:]
+        for number in 0 ..< 3 {
+            try store.commitNext([("key-\(number)", [UInt8(number)])])
+            models[try store.snapshot().version.rawValue] = try CutRun.contents(store.snapshot())
+        }
+        store.close()
+        let sound = disk.contents
+        let slots = [4096, 8192, 12288].filter { sound[$0 + 16] == 3 }
+        #expect(!slots.isEmpty)
+        for offset in 12 ..< 32 {
+            var bytes = sound
+            for slot in slots {
+                bytes[slot + offset] ^= 1
+                HostileFile.sealSlot(&bytes, slot)
+            }
+            do {
+                store = try CutRun.open(MemoryDisk(bytes), sealed: true, journalPages: 0)
+                defer { store.close() }
+                let snapshot = try store.snapshot()
+                #expect(snapshot.version.rawValue < 3 && snapshot.passedOver != nil, "\(offset)")
+                #expect(try CutRun.contents(snapshot) == models[snapshot.version.rawValue] ?? [:], "\(offset)")
+            } catch let error as DatabaseError {
+                #expect(error.code == .corrupted, "\(offset): \(error)")
+            }
+        }
+    }
+
     @Test func keysChangeByCopying() throws {
         let scratch = try Scratch()
         let store = try open(scratch.path())

@@ -34,6 +34,8 @@ import Testing
         try session.close()
     }
 
+    private func text(_ n: Int, _ size: Int) -> String { String(repeating: "doc \(n) ", count: size / 6 + 1) }
+
     private func fill(_ session: Session) throws {
         // Around the limit of 4,000 bytes, far above it, and short ones between them.
         let sizes = [0, 5, 3_990, 4_000, 4_001, 9_000, 30]
