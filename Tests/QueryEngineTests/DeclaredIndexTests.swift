@@ -50,7 +50,8 @@ import Testing
                 for name in ["name 3", long + "1"] { try world.create("Person", ["name": .value(.string(name))]) }
             }
             for text in [
-                "name == 'name 3'", "name == '\(long)1'", "name == '\(long)0'", "name IN {'name 3', '\(long)1', 'none'}",
+                "name == 'name 3'", "name == '\(long)1'", "name == '\(long)0'",
+                "name IN {'name 3', '\(long)1', 'none'}",
                 "name == 'name 3' AND age == 3",
             ] {
                 let query = try world.bind("Person", text)

@@ -147,6 +147,26 @@ import Testing
         #expect(try snapshot.table(table).liveCount == 21)
     }
 
+    /// The last cluster of a write takes more rows after all of them were deleted, also where a savepoint has closed
+    /// it.
+    @Test func rowsFollowThoseThatWereDeletedAfterGoingBack() throws {
+        let (database, snapshot, table, type) = try open()
+        let texts = try #require(type.property(named: "texts")?.columnKey)
+        let write = try database.beginWrite(on: snapshot)
+        // A cluster of three and one of one.
+        for id in 0 ..< 4 { _ = try add(write, table, Int64(id)) }
+        let savepoint = try write.savepoint()
+        _ = try add(write, table, 4)
+        _ = try write.rollBack(to: savepoint)
+        #expect(try write.deleteAll(table) == 4)
+        let key = try add(write, table, 5)
+        try write.checkInvariants()
+        #expect(try write.table(table).listCount(texts, key) == 0)
+        try write.commit()
+        #expect(try snapshot.verify().isSound)
+        #expect(try snapshot.table(table).liveCount == 1)
+    }
+
     @Test func savepointsEndWithTheirWriteAndThoseAround() throws {
         let (database, snapshot, table, _) = try open()
         let write = try database.beginWrite(on: snapshot)
