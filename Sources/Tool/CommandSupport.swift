@@ -21,11 +21,19 @@ func reportingErrors<T>(_ file: String, _ body: () throws -> T) throws -> T {
 }
 
 /// Opens an existing file with the classes it has.
-func openFile(_ path: String, _ key: KeyOption, readOnly: Bool = true) throws -> Session {
-    var options = SessionOptions(path: path)
-    options.encryptionKey = try key.bytes()
+func openFile(_ path: String, _ opening: OpenOptions, readOnly: Bool = true) throws -> Session {
+    var options = try opening.options(path)
     options.noCreate = true
     options.isReadOnly = readOnly
+    return try Session.open(options)
+}
+
+/// The same to read it only.
+func openFile(_ path: String, _ reading: ReadOptions) throws -> Session {
+    guard reading.immutable else { return try openFile(path, reading.opening) }
+    var options = try reading.opening.options(path)
+    options.noCreate = true
+    options.isImmutable = true
     return try Session.open(options)
 }
 

@@ -15,7 +15,7 @@ struct CopyCommand: ParsableCommand {
         commandName: "copy", abstract: "Write a compacted copy of a file, also while others write to it.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
-    @OptionGroup var key: KeyOption
+    @OptionGroup var reading: ReadOptions
     @ArgumentParser.Argument(help: "The new file; there must not be one.") var target: String
     @Option(help: "A file with the key of the new file, which without it has the same key or none.")
     var newKeyFile: String?
@@ -24,7 +24,7 @@ struct CopyCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
-            let session = try openFile(file, key)
+            let session = try openFile(file, reading)
             try session.copy(to: target, encryption: try encryption(), progress: progressLine(progress))
             let version = try session.version.rawValue
             printLine("copied version \(version), \(fileBytes(file)) bytes to \(fileBytes(target))")
@@ -46,14 +46,12 @@ struct CompactCommand: ParsableCommand {
         commandName: "compact", abstract: "Rewrite a file without its free space; nobody may have it open.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
-    @OptionGroup var key: KeyOption
+    @OptionGroup var opening: OpenOptions
     @Flag(help: "Say on stderr how far it is.") var progress = false
 
     func run() throws {
         try reportingErrors(file) {
-            var options = SessionOptions(path: file)
-            options.encryptionKey = try key.bytes()
-            let outcome = try Session.compact(options, progress: progressLine(progress))
+            let outcome = try Session.compact(opening.options(file), progress: progressLine(progress))
             printLine("compacted \(outcome.bytesBefore) bytes to \(outcome.bytesAfter)")
         }
     }

@@ -20,7 +20,7 @@ struct ExportCommand: ParsableCommand {
             """)
 
     @Argument(help: "The file.") var file: String
-    @OptionGroup var key: KeyOption
+    @OptionGroup var reading: ReadOptions
     @Argument(help: "The class; everything without one.") var className: String?
     @Option(help: "jsonl, json or csv.") var format = ExportFormat.jsonl
     @Option(name: .customLong("where"), help: "Only the objects that match, in the query's order.") var query: String?
@@ -41,7 +41,7 @@ struct ExportCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
-            let session = try openFile(file, key)
+            let session = try openFile(file, reading)
             try writeOutput(output) { (sink) throws(DatabaseError) in try write(session, &sink) }
         }
     }

@@ -39,7 +39,7 @@ struct ImportCommand: ParsableCommand {
             """)
 
     @Argument(help: "The Motte file; made if it is not there.") var file: String
-    @OptionGroup var encryption: KeyOption
+    @OptionGroup var opening: OpenOptions
     @Argument(help: "The class, then the file to read ('-': standard input). Of a dump, only the file to read.")
     var classAndSource: [String]
     @Option(help: "csv, json or jsonl; otherwise by the end of the name.") var format: ImportFormat?
@@ -96,7 +96,7 @@ struct ImportCommand: ParsableCommand {
 
     /// This command may have committed some, and so may others who opened the file when it had been made.
     private var hasObjects: Bool {
-        guard let session = try? openFile(file, encryption) else { return false }
+        guard let session = try? openFile(file, opening) else { return false }
         defer { _ = try? session.close() }
         guard let schema = try? session.schema else { return false }
         return schema.objectTypes.contains { type in
@@ -106,7 +106,7 @@ struct ImportCommand: ParsableCommand {
 
     private func removeFile() {
         // Not while somebody has it open.
-        _ = try? Session.deleteFile(SessionOptions(path: file))
+        _ = try? Session.deleteFile(opening.options(file))
     }
 
     private func report(_ outcome: ImportOutcome) {
@@ -132,7 +132,7 @@ struct ImportCommand: ParsableCommand {
             return header.schema
         }
         if fileExists(file) {
-            let session = try openFile(file, encryption)
+            let session = try openFile(file, opening)
             defer { _ = try? session.close() }
             if try session.schema[className] != nil {
                 try checkKey(try session.schema)
@@ -172,7 +172,7 @@ struct ImportCommand: ParsableCommand {
         let work = OpeningWork(self, bytes, progress)
         var options = SessionOptions(path: file, schema: schema)
         options.noCreate = schema == nil
-        options.encryptionKey = try encryption.bytes()
+        try opening.apply(to: &options)
         if schema != nil, commitEvery == 0 {
             // A class that the file lacks comes with its rows or not at all.
             options.fillsAdditions = true

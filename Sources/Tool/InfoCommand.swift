@@ -11,12 +11,12 @@ struct InfoCommand: ParsableCommand {
         abstract: "Print identity, format, version, sizes, readers, and classes with their numbers of objects.")
 
     @Argument(help: "The file.") var file: String
-    @OptionGroup var key: KeyOption
+    @OptionGroup var reading: ReadOptions
     @Flag(help: "Also print what reading it took: chunks decoded, rows evaluated, index look-ups.") var counters = false
 
     func run() throws {
         try reportingErrors(file) {
-            let session = try openFile(file, key)
+            let session = try openFile(file, reading)
             let pages = try session.database.pages
             let header = try pages.header
             let sizes = try pages.statistics()

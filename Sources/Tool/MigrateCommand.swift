@@ -10,7 +10,7 @@ struct MigrateCommand: ParsableCommand {
         commandName: "migrate", abstract: "Bring a file to another schema, or print what that would do.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
-    @OptionGroup var key: KeyOption
+    @OptionGroup var opening: OpenOptions
     @ArgumentParser.Argument(help: "A file with the schema as text, as `motte schema` prints it.") var schema: String
     @Option(name: .customLong("schema-version"), help: "The new schema version; one more than the file's without it.")
     var schemaVersion: UInt64?
@@ -25,8 +25,8 @@ struct MigrateCommand: ParsableCommand {
             let text = try openInput(schema).text
             var options = SessionOptions(path: file, schema: try SchemaText.parse(text))
             options.noCreate = true
-            options.encryptionKey = try key.bytes()
-            options.schemaVersion = try schemaVersion ?? openFile(file, key).schemaVersion + 1
+            try opening.apply(to: &options)
+            options.schemaVersion = try schemaVersion ?? openFile(file, opening).schemaVersion + 1
             options.migration.deletedTypes = delete
             for entry in rename { try add(entry, to: &options.migration.renames) }
             printLine(try Session.schemaPlan(options).text)

@@ -19,7 +19,7 @@ struct QueryCommand: ParsableCommand {
             """)
 
     @ArgumentParser.Argument(help: "The file.") var file: String
-    @OptionGroup var key: KeyOption
+    @OptionGroup var reading: ReadOptions
     @ArgumentParser.Argument(help: "The class.") var className: String
     @ArgumentParser.Argument(help: "The query; all objects without one.") var text = "TRUEPREDICATE"
     @ArgumentParser.Argument(help: "Values for $0, $1, ...: numbers, true, false, null and texts, or TYPE:TEXT.")
@@ -36,7 +36,7 @@ struct QueryCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
-            let session = try openFile(file, key)
+            let session = try openFile(file, reading)
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
             let query = try session.query(table, text, try argumentValues(session))

@@ -11,15 +11,13 @@ struct SalvageCommand: ParsableCommand {
         abstract: "Write every object of a damaged file that can be read as a line of JSON; losses go to stderr.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
-    @OptionGroup var key: KeyOption
+    @OptionGroup var opening: OpenOptions
     @Option(help: "Write there instead of standard output.") var output: String?
     @Flag(help: "Say on stderr how far it is.") var progress = false
 
     func run() throws {
         try reportingErrors(file) {
-            var options = SessionOptions(path: file)
-            options.encryptionKey = try key.bytes()
-            let damaged = options
+            let damaged = try opening.options(file)
             let report = try writeOutput(output) { (sink) throws(DatabaseError) in
                 try SalvageLines.run(damaged, progress: progressLine(progress), to: &sink)
             }

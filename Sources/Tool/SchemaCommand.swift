@@ -8,9 +8,9 @@ struct SchemaCommand: ParsableCommand {
         commandName: "schema", abstract: "Print the classes of a file as schema text.")
 
     @Argument(help: "The file.") var file: String
-    @OptionGroup var key: KeyOption
+    @OptionGroup var reading: ReadOptions
 
     func run() throws {
-        try reportingErrors(file) { printLine(SchemaText.print(try openFile(file, key).schema)) }
+        try reportingErrors(file) { printLine(SchemaText.print(try openFile(file, reading).schema)) }
     }
 }

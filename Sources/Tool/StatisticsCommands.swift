@@ -9,11 +9,11 @@ struct SpaceCommand: ParsableCommand {
         commandName: "space", abstract: "Print how many bytes each class, its indexes and the change log take.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
-    @OptionGroup var key: KeyOption
+    @OptionGroup var reading: ReadOptions
 
     func run() throws {
         try reportingErrors(file) {
-            let session = try openFile(file, key)
+            let session = try openFile(file, reading)
             let statistics = try session.database.spaceStatistics()
             for space in statistics.classes {
                 printLine(
@@ -32,11 +32,11 @@ struct ReadersCommand: ParsableCommand {
         commandName: "readers", abstract: "Print which processes show which versions of a file.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
-    @OptionGroup var key: KeyOption
+    @OptionGroup var opening: OpenOptions
 
     func run() throws {
         try reportingErrors(file) {
-            let session = try openFile(file, key)
+            let session = try openFile(file, opening)
             let readers = try session.database.readerStatistics().filter { !$0.isThisProcess }
             if readers.isEmpty { return printLine("nobody shows a version of the file") }
             for reader in readers {

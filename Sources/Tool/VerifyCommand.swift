@@ -9,12 +9,12 @@ struct VerifyCommand: ParsableCommand {
         commandName: "verify", abstract: "Look at everything in a file and name what is wrong.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
-    @OptionGroup var key: KeyOption
+    @OptionGroup var reading: ReadOptions
     @Flag(help: "Say on stderr how far it is.") var progress = false
 
     func run() throws {
         let report = try reportingErrors(file) {
-            try openFile(file, key).committedSnapshot().verify(progress: progressLine(progress))
+            try openFile(file, reading).committedSnapshot().verify(progress: progressLine(progress))
         }
         printLine(report.text)
         if !report.isSound { throw ExitCode(1) }

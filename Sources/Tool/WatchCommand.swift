@@ -17,11 +17,11 @@ struct WatchCommand: ParsableCommand {
         commandName: "watch", abstract: "Print what changes in the results of a query as other processes commit.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
-    @OptionGroup var key: KeyOption
+    @OptionGroup var opening: OpenOptions
     @ArgumentParser.Argument(help: "The class.") var className: String
     @ArgumentParser.Argument(help: "The query; all objects without one.") var text = "TRUEPREDICATE"
-    @Option(help: "End after that many change sets; 0: never.") var count = 0
-    @Option(help: "End after that many seconds without a change; 0: never.") var timeout = 0
+    @Option(help: "End after that many change sets; 0, as without it: never.") var count = 0
+    @Option(help: "End after that many seconds without a change; 0, as without it: never.") var timeout = 0
     @Option(help: "table, csv or jsonl, for the rows that came or changed.") var format = OutputFormat.table
 
     func validate() throws {
@@ -34,7 +34,7 @@ struct WatchCommand: ParsableCommand {
         signal(SIGTERM) { _ in _exit(0) }
         try reportingErrors(file) {
             // Observing claims a place in the file's sidecar, so that the log of changes is kept for this reader.
-            let session = try openFile(file, key, readOnly: false)
+            let session = try openFile(file, opening, readOnly: false)
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
             let results = try session.query(table, text).results()

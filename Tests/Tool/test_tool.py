@@ -1,6 +1,7 @@
 """The motte command as a user runs it: import, look, query, watch, and every kind of bad input."""
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pathlib
@@ -164,6 +165,23 @@ def test_watch_hears_of_another_process(people: pathlib.Path, tmp_path: pathlib.
     assert watch.wait(timeout=20) == 0
 
 
+def test_a_watch_of_no_number_does_not_end_by_it(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    watch = subprocess.Popen([str(TOOL), "watch", str(people), "Person", "--count", "0", "--timeout", "0"],
+                             stdout=subprocess.PIPE, text=True)
+    assert watch.stdout is not None
+    assert watch.stdout.readline() == "watching 2 objects\n"
+    for number in (5, 6):
+        (tmp_path / "more.csv").write_text(f"id,name,age,when\n{number},Eve,50,\n")
+        motte("import", people, "Person", tmp_path / "more.csv")
+        assert f"inserted [{number - 3}]" in watch.stdout.readline()
+        assert watch.stdout.readline().startswith(f"+ {number}  Eve  50")
+    assert watch.poll() is None
+    watch.send_signal(signal.SIGTERM)
+    assert watch.wait(timeout=20) == 0
+    said = " ".join(motte("help", "watch").split())
+    assert said.count("0, as without it: never") == 2
+
+
 def test_a_bad_row_leaves_the_file_as_it_was(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
     (tmp_path / "bad.csv").write_text("id,name,age,when\n3,x,1,\n4,y,many,\n")
     assert "bad.csv:3: 'many' in column age is not int" in motte(
@@ -318,6 +336,78 @@ def test_an_import_makes_an_encrypted_file(tmp_path: pathlib.Path) -> None:
 
 def names(folder: pathlib.Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
+
+
+def test_immutable_files_are_read_without_a_trace(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "medium"
+    folder.mkdir()
+    file = folder / "people.motte"
+    file.write_bytes(people.read_bytes())
+    for arguments in (["info", file], ["schema", file], ["query", file, "Person"], ["export", file], ["verify", file],
+                      ["space", file], ["copy", file, tmp_path / "copy.motte"]):
+        text = motte(*arguments, "--immutable")
+        assert text and names(folder) == {"people.motte"}, arguments
+        if arguments[0] not in ("copy", "info"):
+            assert text == motte(arguments[0], people, *arguments[2:]), arguments
+    assert motte("export", tmp_path / "copy.motte") == motte("export", people)
+    motte("query", file, "Person")
+    assert names(folder) == {"people.motte", "people.motte-shared"}
+    # Where it would make no sense there is no such option.
+    (tmp_path / "schema.txt").write_text(motte("schema", people))
+    for arguments in (["watch", file, "Person"], ["compact", file], ["readers", file], ["salvage", file],
+                      ["migrate", file, tmp_path / "schema.txt"], ["import", file, "Person", "-"]):
+        assert "--immutable" in motte(*arguments, "--immutable", expect=2), arguments
+    assert "--lock-directory" in motte("info", file, "--immutable", "--lock-directory", tmp_path, expect=2)
+    assert names(folder) == {"people.motte", "people.motte-shared"}
+
+
+def test_what_is_shared_lies_in_a_directory_of_its_own(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    locks, folder = tmp_path / "locks", tmp_path / "data"
+    locks.mkdir()
+    folder.mkdir()
+    file, there = folder / "people.motte", ("--lock-directory", locks)
+    file.write_bytes(people.read_bytes())
+    (tmp_path / "more.csv").write_text("id,name,age,when\n5,Eve,50,\n")
+    (tmp_path / "schema.txt").write_text(motte("schema", people) + "Dog { name: string }")
+    (tmp_path / "rows.jsonl").write_text("{\"name\": \"x\"}\n")
+    for arguments in (["info", file], ["query", file, "Person"], ["export", file], ["verify", file], ["space", file],
+                      ["import", file, "Person", tmp_path / "more.csv"], ["readers", file], ["salvage", file],
+                      ["watch", file, "Person", "--timeout", "1"], ["compact", file], ["schema", file],
+                      ["migrate", file, tmp_path / "schema.txt"], ["copy", file, tmp_path / "copy.motte"]):
+        motte(*arguments, *there)
+        assert names(folder) == {"people.motte"}, arguments
+    assert names(locks) and motte("query", file, "Person", "--count", *there) == "3\n"
+    # A file that could not be made leaves nothing in either.
+    before = names(locks)
+    assert "rows.jsonl" in motte("import", folder / "new.motte", "Person", tmp_path / "rows.jsonl", "--schema",
+                                 "Person { id: int key }", *there, expect=1)
+    assert names(folder) == {"people.motte"}
+    assert {name for name in names(locks) if "new.motte" not in name} == before
+    # Who has the file open with another directory is not met by accident.
+    watch = subprocess.Popen([str(TOOL), "watch", str(file), "Person"], stdout=subprocess.PIPE, text=True)
+    assert watch.stdout is not None and watch.stdout.readline() == "watching 3 objects\n"
+    assert "another lock directory" in motte("query", file, "Person", *there, expect=1)
+    watch.send_signal(signal.SIGTERM)
+    assert watch.wait(timeout=20) == 0
+    watch.stdout.close()
+
+
+def test_opening_waits_as_long_as_was_said(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    motte("info", people)
+    with open(f"{people}-shared", "r+b") as shared:
+        # As one who rewrites the file keeps others out.
+        fcntl.lockf(shared, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        (tmp_path / "more.csv").write_text("id,name,age,when\n5,Eve,50,\n")
+        for command in (["query", people, "Person"], ["import", people, "Person", tmp_path / "more.csv"]):
+            for seconds in (0, 0.4):
+                began = time.monotonic()
+                message = motte(*command, "--open-timeout", seconds, expect=1)
+                assert "another process" in message and seconds <= time.monotonic() - began < 10, message
+        # Who has the file open may have it for long: that is said at once.
+        assert "is open in another process" in motte("compact", people, "--open-timeout", 60, expect=1)
+    assert motte("query", people, "Person", "--count", "--open-timeout", "0") == "2\n"
+    for wrong in ("-1", "nan", "1e30", "soon"):
+        assert "--open-timeout" in motte("info", people, f"--open-timeout={wrong}", expect=2)
 
 
 @pytest.mark.parametrize("command", [["export"], ["salvage"]])

@@ -1,0 +1,57 @@
+/// How commands open a file, besides by its key: where the files lie that processes share, how long to wait for others,
+/// and for commands that only read, that nothing can change the file.
+import ArgumentParser
+import MotteLiveObjects
+
+struct OpenOptions: ParsableArguments {
+    @OptionGroup var key: KeyOption
+    @Option(
+        name: .customLong("lock-directory"),
+        help: ArgumentHelp(
+            "Where the files are that processes share about the file; beside it without this. All must name the same.",
+            valueName: "directory"))
+    var lockDirectory: String?
+    @Option(
+        name: .customLong("open-timeout"),
+        help: ArgumentHelp(
+            "Wait at most that many seconds for who opens, compacts or deletes the file; 0: not at all; 30 without it.",
+            valueName: "seconds"))
+    var openTimeout: Double?
+
+    private static let longestTimeout = 1e9
+
+    func validate() throws {
+        guard let openTimeout else { return }
+        guard openTimeout >= 0, openTimeout <= OpenOptions.longestTimeout else {
+            throw ValidationError("--open-timeout is a number of seconds from 0 on")
+        }
+    }
+
+    func options(_ path: String) throws -> SessionOptions {
+        var options = SessionOptions(path: path)
+        try apply(to: &options)
+        return options
+    }
+
+    func apply(to options: inout SessionOptions) throws {
+        options.encryptionKey = try key.bytes()
+        options.lockDirectory = lockDirectory
+        if let openTimeout { options.openTimeoutMilliseconds = Int64((openTimeout * 1_000).rounded(.up)) }
+    }
+}
+
+struct ReadOptions: ParsableArguments {
+    @OptionGroup var opening: OpenOptions
+    @Flag(
+        help: """
+            Nothing can change the file meanwhile, as on a medium that is only read: no locks, and nothing is made \
+            beside it.
+            """)
+    var immutable = false
+
+    func validate() throws {
+        if immutable, opening.lockDirectory != nil {
+            throw ValidationError("--immutable needs no --lock-directory: it makes no locks")
+        }
+    }
+}
