@@ -150,6 +150,62 @@ private func keys<T: Sampled>(_ type: T.Type) throws where T.PersistedType: _Pri
         try keys(FailingSample<Base>.self)
     }
 
+    /// By name a managed collection takes what its elements are stored as, like a property, and so do new objects; what
+    /// no value of the type can be made of is stored, and reading it is what fails.
+    private static func refused<Base: SampledBase>(_ base: Base.Type) throws {
+        typealias T = FailingSample<Base>
+        let realm = try makeRealm([SampleHolder<T>.self])
+        let (sound, refused) = (Base.samples[0], Base.refused)
+        let values: [String: Any] = [
+            "list": [sound, refused], "optionals": [refused, NSNull()] as [Any], "set": [refused],
+            "optionalSet": [refused, NSNull()] as [Any], "map": ["a": refused, "b": sound],
+            "optionalMap": ["a": refused, "b": NSNull()] as [String: Any],
+        ]
+        func check(_ holder: SampleHolder<T>, line: Int = #line) throws {
+            let place = "\(T.self), line \(line)"
+            #expect(holder.list.count == 2 && holder.optionals.count == 2 && holder.set.count == 1, "\(place)")
+            let value = T(persistedValue: sound)
+            #expect(holder.list[0] == value && holder.map["b"] == value, "\(place)")
+            for read in [{ _ = holder.list[1] }, { _ = holder.set[0] }] as [() -> Void] {
+                #expect(try misuses(read).count == 1, "\(place)")
+            }
+            #expect(holder.map["a"] == nil && Set(holder.map.keys) == ["a", "b"], "\(place)")
+            #expect(Array(holder.optionals) == [nil, nil] && holder.optionalSet.count == 2, "\(place)")
+            #expect(holder.optionalMap["a"] == .some(nil) && holder.optionalMap["b"] == .some(nil), "\(place)")
+            let all = realm.objects(SampleHolder<T>.self).filter("id == %@", holder.id)
+            for query in ["ANY list == %@", "ANY set == %@", "map['a'] == %@", "ANY optionals == %@"] {
+                #expect(all.filter(query, refused).count == 1, "\(place): \(query)")
+            }
+            #expect(all.filter("ANY optionals == nil").count == 1, "\(place)")
+        }
+        let holder = try realm.write {
+            realm.create(SampleHolder<T>.self, value: values.merging(["id": 1]) { $1 })
+        }
+        try check(holder)
+        let empty = try realm.write { realm.create(SampleHolder<T>.self, value: ["id": 2]) }
+        try realm.write { for (name, value) in values { empty[name] = value } }
+        try check(empty)
+        try realm.write {
+            empty.map.removeAll()
+            empty.map.setValue(refused, forKey: "a")
+            empty.map.setValue(sound, forKey: "b")
+            let value = values.merging(["id": 1, "list": [sound]]) { $1 }
+            realm.create(SampleHolder<T>.self, value: value, update: .modified)
+        }
+        try check(empty)
+        #expect(holder.list.count == 1 && holder.optionals.count == 2)
+        // What fits neither, and what is in no store.
+        let other: Any = sound is String ? 1 : "no such value"
+        #expect(try misuses { try realm.write { empty["list"] = [other] } }.count == 1, "\(T.self)")
+        #expect(try misuses { try realm.write { empty.map.setValue(other, forKey: "c") } }.count == 1, "\(T.self)")
+        #expect(try misuses { _ = SampleHolder<T>(value: values) }.count == 1, "\(T.self)")
+        try check(empty)
+    }
+
+    @Test(arguments: bases.indices) func elementsThatAFailableTypeRefuses(_ index: Int) throws {
+        try Self.refused(Self.bases[index])
+    }
+
     static var bases: [any SampledBase.Type] {
         [
             Int.self, Int8.self, Int16.self, Int32.self, Int64.self, Float.self, Double.self, CGFloat.self,

@@ -227,6 +227,10 @@ extension List: WholeElements {
 
 extension List: BareField {}
 
+extension List: RawElements {
+    package static func _raw(for value: Any?) -> RawStorage.Collection? { RawStorage.list(Element.self, value) }
+}
+
 /// Several moves at once as moves one after the other.
 enum ListMoves {
     static func places(_ offsets: IndexSet, _ destination: Int) -> [(from: Int, to: Int)] {

@@ -146,6 +146,9 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
     public func setValue(_ value: Any?, forKey key: String) {
         guard let value = Dynamic.flattened(value) else { return removeObject(for: Key(_mapKeyText: key)) }
         guard let converted = Value._convert(value) else {
+            if let handle = _managed, let raw = Map._raw(for: [key: value])?(handle) as? any _MapValue {
+                return raw.setValue(value, forKey: key)
+            }
             return misuse("Invalid value '\(Dynamic.text(value))' for a map of \(Value._typeName)", .invalidInput)
         }
         updateValue(converted, forKey: Key(_mapKeyText: key))
@@ -283,6 +286,12 @@ extension Map: _MapValue {
 }
 
 extension Map: BareField {}
+
+extension Map: RawElements {
+    package static func _raw(for value: Any?) -> RawStorage.Collection? {
+        RawStorage.map(Key.self, Value.self, value)
+    }
+}
 
 /// The engine's maps, and those inside mixed values, by key.
 enum MapAccess {

@@ -216,6 +216,10 @@ extension MutableSet: WholeElements {
 
 extension MutableSet: BareField {}
 
+extension MutableSet: RawElements {
+    package static func _raw(for value: Any?) -> RawStorage.Collection? { RawStorage.set(Element.self, value) }
+}
+
 extension MutableSet: Encodable where Element: Encodable {
     public func encode(to encoder: Encoder) throws { try CollectionCoding.encode(self, to: encoder) }
 }

@@ -60,6 +60,7 @@ package protocol _CollectionValue {
 
 package protocol _MapValue: _CollectionValue {
     var _dynamicEntries: [(key: String, value: Any?)] { get }
+    func setValue(_ value: Any?, forKey key: String)
 }
 
 /// Goes over the elements that the collection had when the iteration began.

@@ -36,6 +36,9 @@ extension BareField {
         read(pointer)._assign(collection, policy: .all)
         return true
     }
+    package static func rawElements(_ value: Any?) -> RawStorage.Collection? {
+        (Self.self as? any RawElements.Type)?._raw(for: value)
+    }
     package static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder) {}
     package static func linkedObject(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> ObjectBase? { nil }
     package static func collection(

@@ -23,8 +23,25 @@ enum ObjectValues {
         set(value, field, of: object)
     }
 
-    /// Takes what an unmanaged object cannot hold, but its row can.
-    typealias Keep = (_ value: MotteValues.Value, _ field: ClassFields.Field) -> Void
+    /// What an unmanaged object cannot hold, but its row can: a stored value, or one for a collection.
+    enum Kept {
+        case value(MotteValues.Value)
+        case elements(Any?)
+    }
+
+    /// Takes that.
+    typealias Keep = (_ kept: Kept, _ field: ClassFields.Field) -> Void
+
+    /// Gives it to the object, which is managed by now.
+    static func store(_ kept: Kept, _ field: ClassFields.Field, in object: ObjectBase) throws(DatabaseError) {
+        switch kept {
+        case .value(let raw): try object.live?.set(field.columnName, to: raw)
+        case .elements(let value):
+            let collection = field.access.collection(at: field.pointer(in: object), of: object)
+            guard let handle = (collection as? any RawElements)?._managed else { return }
+            field.access.rawElements(value)?(handle)._assign(value ?? [Any](), policy: .all)
+        }
+    }
 
     @discardableResult
     private static func set(
@@ -35,12 +52,9 @@ enum ObjectValues {
         } else if field.access.assign(value, at: field.pointer(in: object), of: object) {
             return true
         } else if let raw = field.access.rawValue(value), object.live != nil || keep != nil {
-            if let live = object.live {
-                attempt { () throws(DatabaseError) in try live.set(field.columnName, to: raw) }
-            } else {
-                keep?(raw, field)
-            }
-            return true
+            return self.keep(.value(raw), field, of: object, keep)
+        } else if field.access.rawElements(value) != nil, object.live != nil || keep != nil {
+            return self.keep(.elements(value), field, of: object, keep)
         } else {
             misuse(
                 "Invalid value '\(Dynamic.text(value))' for property '\(type(of: object).className()).\(field.name)'"
@@ -49,6 +63,14 @@ enum ObjectValues {
         return false
     }
 
+    private static func keep(_ kept: Kept, _ field: ClassFields.Field, of object: ObjectBase, _ keep: Keep?) -> Bool {
+        if object.live != nil {
+            attempt { () throws(DatabaseError) in try store(kept, field, in: object) }
+        } else {
+            keep?(kept, field)
+        }
+        return true
+    }
 
     /// Through links, as far as the path goes; through a collection, the values of all its elements.
     static func value(of object: ObjectBase, path: String) -> Any? {

@@ -222,6 +222,9 @@ extension Persisted: FieldAccess {
     }
 
     package static func rawValue(_ value: Any?) -> MotteValues.Value? { RawStorage.value(value, for: Value.self) }
+    package static func rawElements(_ value: Any?) -> RawStorage.Collection? {
+        (Value.self as? any RawElements.Type)?._raw(for: value)
+    }
     package static var misfit: String { RawStorage.reason(Value.self) }
 
     package static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder) {
@@ -267,6 +270,8 @@ package protocol FieldAccess {
     static func assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Bool
     /// What is stored for a value that does not fit the program's type, but what that is stored as.
     static func rawValue(_ value: Any?) -> MotteValues.Value?
+    /// The same of a collection.
+    static func rawElements(_ value: Any?) -> RawStorage.Collection?
     /// The end of a message about a value that does not fit.
     static var misfit: String { get }
     /// Of an unmanaged object.
@@ -286,6 +291,7 @@ package protocol FieldAccess {
 extension FieldAccess {
     package static func unbind(at pointer: UnsafeMutableRawPointer) {}
     package static func rawValue(_ value: Any?) -> MotteValues.Value? { nil }
+    package static func rawElements(_ value: Any?) -> RawStorage.Collection? { nil }
     package static func release(at pointer: UnsafeMutableRawPointer) {}
     package static func dynamicValue(_ stored: MotteValues.Value, _ session: RealmSession?) -> Any? {
         stored.withView { AnyRealmValue.dynamicValue($0, session) }

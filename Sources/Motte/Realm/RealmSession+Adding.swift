@@ -238,15 +238,15 @@ extension RealmSession {
             copies?[ObjectIdentifier(original)] = (original, object)
         }
         var failure: DatabaseError?
-        var kept: [(value: MotteValues.Value, field: ClassFields.Field)] = []
+        var kept: [(value: ObjectValues.Kept, field: ClassFields.Field)] = []
         let fits = ObjectValues.assign(
             value, to: object, resolving: { value, shape in self.resolved(value, shape, policy, &failure) },
             keeping: { kept.append(($0, $1)) })
         if let failure { throw failure }
         // What was misused is not added in part; it has been reported.
         guard fits else { throw ReportedMisuse.error }
-        let live = try added(object, policy: policy)
-        for (value, field) in kept { try live.set(field.columnName, to: value) }
+        _ = try added(object, policy: policy)
+        for (value, field) in kept { try ObjectValues.store(value, field, in: object) }
         return object
     }
 
@@ -301,9 +301,8 @@ extension RealmSession {
 
     private func isUnchanged(_ field: ClassFields.Field, of object: ObjectBase, _ value: Any?) -> Bool {
         if field.isCollection {
-            guard field.shape.collection == .list, let old = Dynamic.elements(field.value(of: object)),
-                let new = Dynamic.elements(value),
-                old.count == new.count
+            guard field.shape.collection == .list, let old = storedElements(field, of: object),
+                let new = Dynamic.elements(value), old.count == new.count
             else { return false }
             return zip(old, new).allSatisfy { old, new in
                 guard let old = Dynamic.storedValue(old), let new = Dynamic.storedValue(new) else { return false }
@@ -315,6 +314,15 @@ extension RealmSession {
             let old = try? object.live?.get(field.columnName)
         else { return false }
         return new == old
+    }
+
+    /// Those of a failable type as what they are stored as: not all may be values of the type.
+    private func storedElements(_ field: ClassFields.Field, of object: ObjectBase) -> [Any?]? {
+        let collection = field.access.collection(at: field.pointer(in: object), of: object)
+        guard let handle = (collection as? any RawElements)?._managed,
+            let stored = field.access.rawElements([Any]())?(handle)
+        else { return Dynamic.elements(collection) }
+        return Dynamic.elements(stored)
     }
 
     /// Nested dictionaries that stand for objects become managed objects first.
