@@ -17,6 +17,23 @@ import Testing
         #expect(Decimal128(value: text).stringValue == printed)
     }
 
+    /// What has more digits than there are is rounded half to even, and what is out of range is infinite or zero, as
+    /// with the peer.
+    @Test(arguments: [
+        ("1234567890123456789012345678901234", "1234567890123456789012345678901234"),
+        ("12345678901234567890123456789012344", "1.234567890123456789012345678901234E34"),
+        ("12345678901234567890123456789012345", "1.234567890123456789012345678901234E34"),
+        ("12345678901234567890123456789012355", "1.234567890123456789012345678901236E34"),
+        ("123456789012345678901234567890123450000000000000000000000001", "1.234567890123456789012345678901235E59"),
+        ("99999999999999999999999999999999995", "1E35"),
+        ("1E6145", "Inf"), ("-1E6145", "-Inf"), ("1E-6177", "0E-6176"),
+    ])
+    func roundsTextAsThePeerDoes(_ text: String, _ printed: String) throws {
+        #expect(try Decimal128(string: text).stringValue == printed)
+        #expect(Decimal128(stringLiteral: text).stringValue == printed)
+        #expect(Decimal128(value: text).stringValue == printed)
+    }
+
     @Test func comesFromLiterals() {
         let float: Decimal128 = 3.14159
         let integer: Decimal128 = 123

@@ -23,7 +23,8 @@ public final class Decimal128: @unchecked Sendable {  // @unchecked: only `negat
     public init(number: NSNumber) { engine = Self.engine(of: number) ?? .nan }
 
     /// From digits with an optional sign, point and exponent, or the words NaN, Inf and Infinity in any case; NaN from
-    /// any other text.
+    /// any other text. Digits beyond the 34th are rounded half to even and what is out of range is infinite or zero, as
+    /// with the peer, whose initializer throws as little.
     public init(string: String) throws { engine = MotteValues.Decimal128(parsing: string) ?? .nan }
 
     /// The shortest decimal that reads back as the same double.
