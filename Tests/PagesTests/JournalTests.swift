@@ -70,8 +70,8 @@ import Testing
         }
     }
 
-    /// The header record lies in the journal's part of a version, which commits change in place when nobody shows it any
-    /// more: whoever reads the record shows it until then, also when another thread commits in between.
+    /// The header record lies in the journal's part of a version, which commits change in place when nobody shows it
+    /// any more: whoever reads the record shows it until then, also when another thread commits in between.
     @Test func theHeaderIsThatOfOneVersion() throws {
         let between = Between()
         var options = PageStoreOptions(location: .memory(identifier: nil))

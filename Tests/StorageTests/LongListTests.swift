@@ -402,7 +402,9 @@ import Testing
     /// The numbers of its nodes are given out again: what they meant before must not be counted twice, nor come back.
     @Test(arguments: [false, true]) func aClearedListKeepsAccountOfItsLongValues(goesBack: Bool) throws {
         let store = try Store("string", rowsPerCluster: 480)
-        func text(_ letter: String, _ number: Int) -> Value { .string(String(repeating: letter, count: 6_000 + number)) }
+        func text(_ letter: String, _ number: Int) -> Value {
+            .string(String(repeating: letter, count: 6_000 + number))
+        }
         func refill(_ write: WriteTransaction, _ key: ObjectKey, _ letter: String) throws {
             try write.listClear(store.table, store.items, key)
             try Self.withViews((0 ..< 12).map { text(letter, $0) }) {

@@ -292,7 +292,8 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         let status = posix_fallocate(descriptor, 0, off_t(SidecarLayout.byteCount))
         guard status == 0 else {
             // Made just now, or left by one that ended here: there is nothing in it, and nobody else is attached.
-            if facts.st_size == 0, let own = FileIdentity(of: descriptor), FileIdentity(at: path) == own { unlink(path) }
+            let isOwn = FileIdentity(of: descriptor).map { $0 == FileIdentity(at: path) } ?? false
+            if facts.st_size == 0, isOwn { unlink(path) }
             throw SystemError.error(status, "allocate", path)
         }
         return try map(descriptor, path)

@@ -205,8 +205,8 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
             largePagesEnd = lastReadEnd + PageImage.manyPages * 16
             useLargePages(PageRun(start: page, count: largePagesEnd - page))
         }
-        // What memory still holds of an earlier occupant could pass for what was asked for. Pages that do not arrive stay
-        // empty, so nobody looks at it.
+        // What memory still holds of an earlier occupant could pass for what was asked for. Pages that do not arrive
+        // stay empty, so nobody looks at it.
         let bytes = try disk.read(
             UnsafeMutableRawBufferPointer(start: address(page), count: total * pageBytes), at: page * pageBytes)
         guard bytes >= count * pageBytes else { throw PageImage.tooShort(page + count - 1) }
