@@ -61,7 +61,8 @@ import Testing
             try run(&random, &counts, comment)
         }
         print("note: \(counts.asked) commits shown to queries, \(counts.told) told, seed \(PropertyTest.firstSeed)")
-        #expect(counts.told > counts.asked / 8)
+        // Of a few rounds, as when one is repeated, it need not be so.
+        if TestScale.factor >= 1 { #expect(counts.told > counts.asked / 8) }
     }
 
     private func run(
