@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "c"))
-import header  # noqa: E402
+import header
 
 functions = header.functions()
 count = len(functions)

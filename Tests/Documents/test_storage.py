@@ -50,7 +50,7 @@ KINDS: dict[str, list[tuple[str, Callable[[int], object]]]] = {
 
 
 def lines() -> dict[str, dict[int, float]]:
-    table = PAGE.split("## Bytes a value")[1].split("## ")[0]
+    table = PAGE.split("## Bytes per value")[1].split("## ")[0]
     found = re.findall(r"(?m)^\| ([^|]+) \| ([0-9.]+) \| ([0-9.]+) \|$", table)
     return {name.strip(): {1_904: float(large), 480: float(small)} for name, large, small in found}
 
@@ -59,13 +59,12 @@ def test_the_table_has_these_lines() -> None:
     assert lines().keys() == KINDS.keys()
 
 
-@promises("docs/STORAGE.md", "Files of our own pages with 480,000 objects of one property, compacted, file size by "
-          "objects, in clusters of 1,904 rows as new files have them and of 480")
+@promises("docs/STORAGE.md", "480,000 objects of one property, compacted; file size divided by objects, in row groups "
+          "of 1,904 rows as new files have them, and of 480")
 @pytest.mark.parametrize("rows", [1_904, 480])
 @pytest.mark.parametrize("name", KINDS)
 def test_values_take_as_many_bytes_as_the_table_says(
-        name: str, rows: int, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
-    monkeypatch.setenv("MOTTE_PAGER", "own")
+        name: str, rows: int, tmp_path: pathlib.Path) -> None:
     for kind, value in KINDS[name]:
         path = tmp_path / f"{kind}.motte"
         with motte.open(path, durability="none", schema=f"Row {{ value: {kind} }}",
@@ -91,10 +90,9 @@ def written(path: pathlib.Path, commits: int, change: Callable[[motte.Database, 
         return (count() - before) / commits
 
 
-@promises("docs/STORAGE.md", "Own pages append a record with the chunks, tail and index blocks that changed, and every "
-          "so often take the records into the tree")
-def test_commits_write_as_much_as_the_table_says(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
-    monkeypatch.setenv("MOTTE_PAGER", "own")
+@promises("docs/STORAGE.md", "A small commit appends a log record with the chunks, open row group and index blocks that "
+          "changed; every so often one is a checkpoint that writes them into the tree.")
+def test_commits_write_as_much_as_the_table_says(tmp_path: pathlib.Path) -> None:
     said = dict(re.findall(r"(?m)^\| ([a-z ]+) \| ([0-9.]+) \|", PAGE.split("## What a commit writes")[1]))
     count, path = 300_000, tmp_path / "commits.motte"
     schema = "Row { id: int key, text: string, number: int, real: double, flag: bool, city: string indexed }"

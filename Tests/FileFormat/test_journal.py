@@ -15,7 +15,7 @@ import pytest
 import motte
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import reader  # noqa: E402
+import reader
 
 PAGE = 4096
 SALT = 0x0123_4567_89AB_CDEF

@@ -14,7 +14,7 @@ import pytest
 import motte
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import reader  # noqa: E402
+import reader
 
 KEY = bytes(range(64))
 SCHEMA = """

@@ -92,6 +92,7 @@ def counts(db: motte.Database, report: Report) -> None:
 
 def filtered(db: motte.Database, report: Report) -> None:
     title("Filtered, sorted, limited: the longest delays from LaGuardia in the first half of a month")
+
     def late() -> motte.Results[Flight]:
         return (db.objects(Flight)
                 .where((Flight.origin_code == "LGA") & Flight.day.between(1, 15) & (Flight.dep_delay >= 60))

@@ -1,7 +1,6 @@
 """Steps of the conformance cases that change objects and collections."""
 from __future__ import annotations
 
-import operator
 import uuid
 from decimal import Decimal
 from typing import Any, Optional

@@ -43,10 +43,10 @@ def test_all_ways_to_write_a_type() -> None:
         a: "int | None"
         b: Optional["Written"]
         c: Union[None, str]
-        d: typing.List[int]
+        d: typing.List[int]  # noqa: UP006  one way of several
         e: list["Written"]
         f: datetime.datetime
-        g: "list[Later]"
+        g: "list[Later]"  # noqa: F821  a class that comes later
         h: typing.Annotated[int, "a note"]
         seen: typing.ClassVar[int] = 3
         _private: int = 4

@@ -65,9 +65,9 @@ def test_python_words_are_refused() -> None:
 
 def test_a_mistyped_property_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nmae"):
-        Person.nmae  # noqa: B018
+        Person.nmae
     with pytest.raises(AttributeError, match="Person has no property 'nmae'; it has name, age"):
-        Dog.owner.nmae  # noqa: B018
+        Dog.owner.nmae
 
 
 def test_several_conditions_of_one_element_are_a_subquery() -> None:

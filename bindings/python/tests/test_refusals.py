@@ -332,7 +332,7 @@ def test_ctrl_c_in_a_section_that_is_observed_comes_out(db: motte.Database) -> N
     with pytest.raises(KeyboardInterrupt), db.write():
         db.add(Person(name="b"))
     assert not db.in_write
-    for look in (lambda: len(section), lambda: section[0], lambda: section.first()):
+    for look in (lambda: len(section), lambda: section[0], lambda: section.first()):  # noqa: F821  until it is deleted
         with pytest.raises(KeyboardInterrupt):
             look()
     interrupts = False

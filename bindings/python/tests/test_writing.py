@@ -45,7 +45,7 @@ def test_a_block_that_raises_is_cancelled(db: motte.Database) -> None:
     # The number of the lost row may be given again, the object stays lost.
     assert not lost.is_valid
     with pytest.raises(errors.ObjectDeletedError, match="cancelled"):
-        lost.name  # noqa: B018
+        lost.name
 
 
 def test_a_block_can_be_cancelled(db: motte.Database) -> None:

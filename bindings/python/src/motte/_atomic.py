@@ -67,7 +67,7 @@ class atomically:
 
 #: Types of values that neither are nor hold an object.
 SINGLE = frozenset({type(None), bool, int, float, str, bytes, bytearray, memoryview, datetime, Decimal, uuid.UUID,
-                    ObjectId, Link})
+                    ObjectId, Link, slice})
 
 
 def needs_others(value: Any, depth: int = 0) -> bool:
@@ -78,11 +78,14 @@ def needs_others(value: Any, depth: int = 0) -> bool:
         return False
     if isinstance(value, Model):
         return value._row is None
-    if kind is list or kind is tuple:
-        return depth > DEEPEST or any([needs_others(each, depth + 1) for each in value])
-    if kind is dict:
-        return depth > DEEPEST or any([needs_others(each, depth + 1) for each in value.values()])
-    return not isinstance(value, (enum.Enum, datetime))
+    if kind is not list and kind is not tuple and kind is not dict:
+        return not isinstance(value, (enum.Enum, datetime))
+    if depth > DEEPEST:
+        return True
+    for each in value.values() if kind is dict else value:
+        if type(each) not in SINGLE and needs_others(each, depth + 1):
+            return True
+    return False
 
 
 def atomic(method: F) -> F:

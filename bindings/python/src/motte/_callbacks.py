@@ -187,4 +187,3 @@ def dump_handles() -> list[tuple[int, int]]:
     userdata = passed(lambda handle, kind: found.append((int(kind), int(ffi.cast("intptr_t", handle)))))
     check_calling(lib.motte_handle_dump(lib.motte_python_visit, userdata, lib.motte_python_free))
     return found
-

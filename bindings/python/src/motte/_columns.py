@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Optional, Union
 from . import _decimals, errors
 from ._convert import (
     BINARY, BOOL, DECIMAL, DOUBLE, FLOAT, INT, LINK, MIXED, OBJECT_ID, PAIR, SIGN, STRING, TIMESTAMP, TYPE_NAMES, UUID,
-    WIDTHS, Values, one, real, seconds_of, wrong_type,
+    WIDTHS, Values, real, seconds_of, wrong_type,
 )
 from ._ffi import ffi, lib
 from .objectid import ObjectId
@@ -35,7 +35,7 @@ def bitmap(present: Sequence[Any]) -> bytes:
     """1 bit for each element, lowest first."""
     if not present:
         return b""
-    digits = bytes(49 if one else 48 for one in present)
+    digits = bytes(49 if each else 48 for each in present)
     return int(digits[::-1], 2).to_bytes((len(present) + 7) // 8, "little")
 
 

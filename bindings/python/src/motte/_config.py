@@ -40,7 +40,7 @@ class Config:
     def __init__(
         self, path: Optional[str | os.PathLike[str]], in_memory: Optional[str] = None, flags: int = 0,
         schema: Optional[Schema] = None, queue: Optional[Queue] = None, options: Optional[Mapping[str, Any]] = None,
-        steps: Steps = Steps(), encryption_key: Optional[bytes] = None,
+        steps: Optional[Steps] = None, encryption_key: Optional[bytes] = None,
     ) -> None:
         if (path is None) == (in_memory is None):
             raise TypeError("either a path or in_memory='name' is needed")
@@ -72,7 +72,8 @@ class Config:
             if value is not None:
                 key, values = utf8(name), one(value)
                 errors.check(lib.motte_config_set_option(config, key, len(key), values.pointer()))
-        self._set(steps)
+        if steps is not None:
+            self._set(steps)
 
     def _set(self, steps: Steps) -> None:
         if steps.compact is not None:

@@ -5,7 +5,7 @@ Exports read the version that is shown. Imports are made in the open write, or i
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple, Optional, Union
 
@@ -139,7 +139,7 @@ def imported(
 
 
 @contextmanager
-def _writing(database: AnyDatabase) -> Iterator[None]:
+def _writing(database: AnyDatabase) -> Generator[None, None, None]:
     """The open write, or one of its own."""
     if database.in_write:
         yield

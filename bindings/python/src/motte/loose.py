@@ -7,6 +7,7 @@ which makes them in their places.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Optional
 
 from . import errors
@@ -164,7 +165,7 @@ def connect(database: AnyDatabase, instance: Model, key: int, loose: Loose) -> N
             if known is not None and loose.policy == "modified":
                 update_embedded(database, value, known, loose)
             else:
-                embed(database, value, lambda: database._realm.row_embed(row.class_id, key, prop), loose)
+                embed(database, value, partial(database._realm.row_embed, row.class_id, key, prop), loose)
         elif any(each._row is None for each in models_in(instance._values.get(name))):
             database._realm.row_set(row.class_id, key, bound.props, row.encoded([bound], [value]))
 

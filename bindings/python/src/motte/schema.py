@@ -162,8 +162,6 @@ class NewRow:
         return columns
 
 
-
-
 class Row:
     """The rows of one class in one database."""
 
@@ -196,12 +194,11 @@ class Row:
                 f"{self.model.__name__} has no property '{name}'; it has {known}",
                 class_name=self.model.__name__, property_name=name) from None
 
-    def named(self, error: errors.Error, name: str) -> errors.Error:
-        """The error of a value, saying which property the value was for."""
+    def name_in(self, error: errors.Error, name: str) -> None:
+        """The error of a value says which property the value was for."""
         if error.property_name is None:
             error.class_name, error.property_name = self.model.__name__, name
             error.message = f"{self.model.__name__}.{name}: {error.message}"
-        return error
 
     def encoded(self, bounds: Sequence[Bound], values: Sequence[Any]) -> Values:
         """One value for each of these properties."""
@@ -215,7 +212,8 @@ class Row:
                 else:
                     encoded.add(value, bound.type)
             except errors.Error as error:
-                raise self.named(error, bound.info.name)
+                self.name_in(error, bound.info.name)
+                raise
         return encoded
 
     def get(self, instance: Model, name: str) -> Any:

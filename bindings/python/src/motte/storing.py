@@ -162,7 +162,8 @@ def _inserted(database: AnyDatabase, row: Row, columns: Mapping[str, Any], polic
             else:
                 made.append(column(values, bound.type, database._key_of))
         except errors.Error as error:
-            raise row.named(error, name)
+            row.name_in(error, name)
+            raise
         props.append(bound.info.id)
     return _insert(database, row, props, made, policy_flags(policy))
 
