@@ -138,8 +138,10 @@ public func motte_map_put_many(
             for (index, entry) in entries.enumerated() {
                 try atRow(index) { () throws(DatabaseError) in try checkMapKey(entry.key) }
             }
-            for (index, entry) in entries.enumerated() {
-                try atRow(index) { () throws(DatabaseError) in _ = try map.put(entry.key, entry.value) }
+            try map.collection.session.atomically { () throws(DatabaseError) in
+                for (index, entry) in entries.enumerated() {
+                    try atRow(index) { () throws(DatabaseError) in _ = try map.put(entry.key, entry.value) }
+                }
             }
         }
         return .ok
