@@ -317,7 +317,8 @@ def test_what_cannot_hold_an_object_stores_none(db: motte.Database) -> None:
         node, new = db.one(Node, 1), Node(id=60)
         for attempt in (lambda: setattr(node, "name", new), lambda: node.texts.append(new),  # type: ignore[arg-type]
                         lambda: node.texts.extend(["a", new]), lambda: node.some.add(new),  # type: ignore[list-item]
-                        lambda: db.update(node, name=new), lambda: db.add(Node(id=61, name=new)),  # type: ignore[arg-type]
+                        lambda: db.update(node, name=new),
+                        lambda: db.add(Node(id=61, name=new)),  # type: ignore[arg-type]
                         lambda: db.create_or_update(Node, id=61, name=new),
                         lambda: db.insert_columns(Node, {"id": [61], "name": [new]})):
             with pytest.raises(errors.Error):

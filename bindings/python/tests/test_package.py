@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import ast
+import enum
 import graphlib
 import os
 import pathlib
 import subprocess
 import sys
 import textwrap
+import types
+import typing
 from typing import Any
 
 import pytest
@@ -44,6 +47,52 @@ def test_the_example_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_library_is_in_the_package() -> None:
     assert (pathlib.Path(motte.__file__).parent / "libmotte.so.1").is_file()
+
+
+def documented() -> dict[str, Any]:
+    """Everything public by its name: what the package exports, the errors, and what their classes have of their own."""
+    found = {f"motte.{name}": getattr(motte, name) for name in motte.__all__ if not isinstance(
+        getattr(motte, name), types.ModuleType)}
+    found.update({f"motte.errors.{name}": each for name, each in vars(motte.errors).items()
+                  if isinstance(each, type) and each.__module__ == "motte.errors" and not name.startswith("_")})
+    for name, each in list(found.items()):
+        for base in each.__mro__ if isinstance(each, type) else ():
+            if base.__module__.partition(".")[0] == "motte" and not issubclass(base, enum.Enum):
+                found.update({f"{name}.{member}": value for member, value in vars(base).items()
+                              if not member.startswith("_") and is_documented_by_itself(value)})
+    return found
+
+
+def is_documented_by_itself(value: Any) -> bool:
+    return isinstance(value, (types.FunctionType, property, classmethod, staticmethod))
+
+
+def test_each_name_has_a_docstring() -> None:
+    names = documented()
+    # Annotations that stand for a type, and the fields of named tuples, have comments for Sphinx in the source.
+    missing = sorted(name for name, each in names.items()
+                     if not typing.get_origin(each) and not (each.__doc__ or "").strip()
+                     or isinstance(each, type) and (each.__doc__ or "").startswith(f"{each.__name__}("))
+    assert missing == [] and len(names) > 300
+
+
+def test_each_field_has_a_comment() -> None:
+    """Sphinx takes attributes from comments that begin with `#:`, or from the docstring of the class."""
+    missing = []
+    for name in ("maintenance", "exchange", "notifications"):
+        source = (PACKAGE / "src" / "motte" / f"{name}.py").read_text()
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "NamedTuple" for base in node.bases):
+                lines = source.splitlines()
+                missing += [f"{node.name}.{field.target.id}" for field in node.body
+                            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+                            and "#:" not in lines[field.lineno - 2] and "#:" not in lines[field.lineno - 1]]
+    assert missing == []
+
+
+def test_docstrings_say_what_threads_may_do() -> None:
+    for name in ("Database", "Model", "Collection", "List", "Map", "Set", "Observation", "Reference"):
+        assert "thread" in (getattr(motte, name).__doc__ or ""), name
 
 
 def imports(file: pathlib.Path, modules: set[str]) -> set[str]:
