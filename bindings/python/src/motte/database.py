@@ -59,6 +59,7 @@ class Database(Core):
 
     @property
     def is_frozen(self) -> bool:
+        """Whether it is what freeze() gave, which never changes and may be used on every thread."""
         return self._live is not None
 
     @property
@@ -88,6 +89,7 @@ class Database(Core):
 
     @property
     def models(self) -> list[type[Model]]:
+        """The classes it was opened with, or made from what is stored."""
         return list(self._by_model)
 
     def counters(self) -> dict[str, int]:

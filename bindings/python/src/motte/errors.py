@@ -268,7 +268,7 @@ class BusyError(StateError):
 
 
 class SchemaChangedError(StateError):
-    """Somebody else has changed the schema of the file; open it again."""
+    """Somebody else changed the schema of the file, of which the version shown before stays; open it again."""
 
     code = Code.SCHEMA_CHANGED
 
@@ -292,7 +292,7 @@ class DuplicatePrimaryKeyError(DataError):
 
 
 class ValueTooLargeError(DataError):
-    """A text, data or nested value of 16 MB or more."""
+    """A text or data of more than 16,777,199 bytes, or a list or dict of more than 1 GB."""
 
     code = Code.VALUE_TOO_LARGE
 
@@ -328,7 +328,7 @@ class SchemaInvalidError(SchemaError):
 
 
 class SchemaMismatchError(SchemaError):
-    """The file has other classes than those declared, and needs a migration: a higher `schema_version`."""
+    """The classes declared differ from those in the file: a higher `schema_version` migrates it."""
 
     code = Code.SCHEMA_MISMATCH
 
@@ -394,7 +394,7 @@ class InputOutputError(StorageError):
 
 
 class DiskFullError(StorageError):
-    """There is no room on the disk. The write was cancelled, the file is as it was."""
+    """There is no room on the disk; what was committed is whole."""
 
     code = Code.DISK_FULL
 
@@ -412,7 +412,7 @@ class SecondCopyError(StorageError):
 
 
 class LockFailedError(StorageError):
-    """The file system gives no locks; `lock_directory` can be on one that does."""
+    """A file that processes share beside the database cannot be locked or used; the message says why."""
 
     code = Code.LOCK_FAILED
 
@@ -448,7 +448,7 @@ class CallbackError(Error, RuntimeError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """The library was built without this."""
+    """This cannot be done here; the message says why, a file system without locks for one."""
 
     code = Code.UNSUPPORTED
 

@@ -27,7 +27,11 @@ Path = Union[str, os.PathLike[str]]
 
 
 class ImportCounts(NamedTuple):
+    """What an import did."""
+
+    #: Objects that are new.
     created: int
+    #: Objects that were there and were assigned to.
     updated: int
 
 

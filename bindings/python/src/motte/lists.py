@@ -17,7 +17,8 @@ class List(InPlace[T], MutableSequence[T]):
     """The values or objects of one list property, live. Changes need a write, as all changes do.
 
     Objects that are in no database yet are added when they are put into a list. Lists and dicts inside a list of mixed
-    values are live too."""
+    values are live too. Each call changes the list as a whole or raises and changes nothing: `NotInWriteError` outside
+    of a write, `WrongTypeError` and other errors of values. It belongs to the thread of its database."""
 
     def _embeds(self, values: Iterable[Any]) -> bool:
         """Whether these are new embedded objects, which are made in their places."""
@@ -79,6 +80,7 @@ class List(InPlace[T], MutableSequence[T]):
 
     @atomic_objects
     def insert(self, index: int, value: T) -> None:
+        """Puts an element before a position."""
         count = len(self)
         position = max(0, index + count) if index < 0 else min(index, count)
         if self._embeds([value]):
@@ -88,6 +90,7 @@ class List(InPlace[T], MutableSequence[T]):
 
     @atomic_objects
     def append(self, value: T) -> None:
+        """Puts an element at the end."""
         if self._embeds([value]):
             self.insert(len(self), value)
         else:
@@ -95,6 +98,7 @@ class List(InPlace[T], MutableSequence[T]):
 
     @atomic_objects
     def extend(self, values: Iterable[T]) -> None:
+        """Puts several elements at the end, all or none."""
         new = list(values)
         if self._embeds(new):
             for value in new:
@@ -133,6 +137,7 @@ class List(InPlace[T], MutableSequence[T]):
         return copied
 
     def clear(self) -> None:
+        """Removes all elements; objects stay in the database, unless they are embedded."""
         self._database._check_task()
         self._coll.clear()
 
@@ -143,9 +148,11 @@ class List(InPlace[T], MutableSequence[T]):
         self._coll.list_move(self._position(from_, count), self._position(to, count))
 
     def swap(self, index: int, other: int) -> None:
+        """Lets two elements change places."""
         self._database._check_task()
         count = len(self)
         self._coll.list_swap(self._position(index, count), self._position(other, count))
 
     def reverse(self) -> None:
+        """Turns the order round."""
         self[:] = self[::-1]

@@ -23,10 +23,15 @@ Path = Union[str, os.PathLike[str]]
 class Report(NamedTuple):
     """What a verification or a salvage found; a salvage counts objects only."""
 
+    #: Classes looked at.
     classes: int
+    #: Objects that are whole.
     objects: int
+    #: Blocks of values of one property.
     chunks: int
+    #: Entries of all indexes.
     index_entries: int
+    #: Records of the change log, which observers are served from.
     log_records: int
     #: How many problems there are; the first of them are in `problems`.
     problem_count: int
@@ -35,6 +40,7 @@ class Report(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
+        """Whether no problem was found."""
         return self.problem_count == 0
 
     @classmethod
@@ -50,37 +56,56 @@ class Report(NamedTuple):
 
 
 class Compaction(NamedTuple):
+    """How large a file was, and is."""
+
+    #: Bytes of the file before.
     bytes_before: int
+    #: Bytes of the file after.
     bytes_after: int
 
 
 class ClassSpace(NamedTuple):
     """The bytes of one class in a file."""
 
+    #: How many there are.
     objects: int
+    #: Bytes of their values.
     chunk_bytes: int
+    #: Bytes of lists that lie by themselves.
     long_list_bytes: int
+    #: Bytes of the indexes.
     index_bytes: int
+    #: Bytes of texts and data that lie by themselves.
     large_value_bytes: int
 
 
 class Space(NamedTuple):
     """Where the bytes of a file are."""
 
+    #: The size of the file.
     file_bytes: int
+    #: Free, or free as soon as nobody shows the version that needs it.
     free_bytes: int
+    #: Of the change log, which observers are served from.
     log_bytes: int
+    #: How many records that has.
     log_records: int
+    #: The schema, and what keeps the rest together.
     other_bytes: int
+    #: By class.
     classes: dict[str, ClassSpace]
 
 
 class Reader(NamedTuple):
     """A version that a process shows, which keeps its pages from being used again."""
 
+    #: Its process id.
     process: int
+    #: Whether that is this process.
     is_this_process: bool
+    #: The version it shows.
     version: int
+    #: How many newer ones there are.
     versions_behind: int
     #: Since when there has been a newer version; None for the newest, and where nobody knows.
     behind_seconds: Optional[float]
@@ -91,8 +116,11 @@ class Plan(NamedTuple):
 
     #: "nothing", "create", "add", "migrate" or "reset".
     action: str
+    #: The schema version of the file.
     stored_version: int
+    #: The one given.
     declared_version: int
+    #: What would change, in sentences.
     text: str
 
     def __str__(self) -> str:

@@ -22,7 +22,8 @@ class Map(MutableMapping[str, V]):
     """The values or objects under the keys of one dict property, live, in the order of the keys. Changes need a write.
 
     Keys have no "." and do not begin with "$". When an object in a map is deleted, its key stays with None. Lists and
-    dicts inside a map of mixed values are live too."""
+    dicts inside a map of mixed values are live too. Each call changes the map as a whole or raises and changes nothing.
+    It belongs to the thread of its database."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -69,6 +70,7 @@ class Map(MutableMapping[str, V]):
             raise KeyError(key)
 
     def clear(self) -> None:
+        """Removes all keys; objects stay in the database, unless they are embedded."""
         self._database._check_task()
         self._coll.clear()
 

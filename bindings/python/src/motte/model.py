@@ -67,7 +67,9 @@ class Property:
 class Model:
     """Base of the classes whose objects are stored.
 
-    Annotations are the schema; the constructor takes the properties by name."""
+    Annotations are the schema; the constructor takes the properties by name. An object that is in no database belongs
+    to nobody; a stored one to the thread of its database, which freeze() and `motte.Reference` lead out of. Using one
+    that is gone raises `ObjectDeletedError`, assigning outside of a write `NotInWriteError`."""
 
     __slots__ = ("_row", "_key", "_write", "_values", "__weakref__")
 

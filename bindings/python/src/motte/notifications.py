@@ -93,8 +93,11 @@ class SectionChanges:
 class PropertyChange(NamedTuple):
     """Values before and after. A collection, and an old text of more than 64 bytes, is None."""
 
+    #: The property.
     name: str
+    #: Before.
     old: Any
+    #: Now.
     new: Any
 
 
@@ -136,7 +139,10 @@ def _short(values: list[int]) -> str:
 
 class Observation:
     """A callback that is called, until stop(), until the `with` block ends, or until this is dropped: keep it. A write
-    whose changes you show already skips it: `with db.write(skipping=[observation])`."""
+    whose changes you show already skips it: `with db.write(skipping=[observation])`.
+
+    It is called on the thread of its database, by refresh(), dispatch() and the writes there; stop() may be called on
+    every thread. What the callback raises comes out of the call that delivered."""
 
     def __init__(self, token: Token) -> None:
         self._token = token

@@ -12,13 +12,16 @@ M = TypeVar("M", bound=Model)
 
 
 class PreparedQuery(Generic[M]):
-    """Query text compiled once, to be run often with other arguments. See `Database.query()`."""
+    """Query text compiled once, to be run often with other arguments. See `Database.query()`.
+
+    It belongs to the thread of its database; `motte.Reference` hands it to another."""
 
     def __init__(self, database: AnyDatabase, native: Query, model: type[M]) -> None:
         self._database, self._native, self._model = database, native, model
 
     @property
     def argument_count(self) -> int:
+        """How many of $0, $1, ... there are."""
         return self._native.argument_count()
 
     def bind(self, *arguments: Any) -> PreparedQuery[M]:
@@ -28,9 +31,11 @@ class PreparedQuery(Generic[M]):
         return self
 
     def count(self) -> int:
+        """How many objects match."""
         return self._native.count()
 
     def first(self) -> Optional[M]:
+        """The first that matches, None if none does."""
         found = self._native.first()
         return None if found is None else self._database._object(*found)
 

@@ -57,6 +57,7 @@ class Predicate:
 
     @property
     def arguments(self) -> list[Any]:
+        """The values for $0, $1, ..."""
         return self._parts()[1]
 
     def _parts(self) -> tuple[str, list[Any]]:

@@ -33,7 +33,10 @@ SectionKey = Union[str, Callable[[Any], Any]]
 
 
 class Collection(Sequence[T], Generic[T]):
-    """What results, lists and backlinks have in common."""
+    """What results, lists, sets and backlinks have in common.
+
+    It belongs to the thread of its database, which freeze() and `motte.Reference` lead out of. Using it raises
+    `ClosedError` once the database is closed, and `ObjectDeletedError` where the object that it belongs to is gone."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -82,6 +85,7 @@ class Collection(Sequence[T], Generic[T]):
         return self._find(value) is not None
 
     def index(self, value: Any, start: int = 0, stop: Optional[int] = None) -> int:
+        """The first position of a value or object; ValueError if it is not in it."""
         found = self._find(value)
         if found is not None and found < start or stop is not None:
             return self[:].index(value, start, len(self) if stop is None else stop)
@@ -153,9 +157,11 @@ class Collection(Sequence[T], Generic[T]):
         return self._coll.is_valid()
 
     def first(self) -> Optional[T]:
+        """The first element, None if there is none."""
         return next(iter(self._read(0, 1)), None)
 
     def last(self) -> Optional[T]:
+        """The last element, None if there is none."""
         count = len(self)
         return self[count - 1] if count else None
 
@@ -214,9 +220,11 @@ class Collection(Sequence[T], Generic[T]):
         return self._aggregate(_coll.SUM, property)
 
     def min(self, property: Any = None) -> Any:
+        """The least of the values that are not None; None if there are none."""
         return self._aggregate(_coll.MIN, property)
 
     def max(self, property: Any = None) -> Any:
+        """The greatest of the values that are not None; None if there are none."""
         return self._aggregate(_coll.MAX, property)
 
     def average(self, property: Any = None) -> Optional[float]:
@@ -351,6 +359,7 @@ def remake(thing: C) -> Callable[..., C]:
 class Section(Results[T]):
     """The elements with one key, live: empty while there are none, and there again when there are."""
 
+    #: What its elements have in common.
     key: Any
 
 

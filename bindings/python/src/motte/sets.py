@@ -17,7 +17,7 @@ class Set(InPlace[T], MutableSet[T]):
     """The values or objects of one set property, live, in their order. Changes need a write.
 
     Equal numbers are one element of a set of mixed values. Set operators give Python sets; `|=`, `&=`, `-=`, `^=` and
-    update() change the set in place."""
+    update() change the set in place, each as a whole or not at all. It belongs to the thread of its database."""
 
     @classmethod
     def _from_iterable(cls, values: Iterable[Any]) -> Any:
@@ -27,12 +27,15 @@ class Set(InPlace[T], MutableSet[T]):
 
     @atomic_objects
     def add(self, value: T) -> None:
+        """Puts an element in, if it is not there."""
         self._coll.set_insert(self._encode([value]))
 
     def discard(self, value: T) -> None:
+        """Takes an element out, if it is there."""
         self._discarded(value)
 
     def remove(self, value: T) -> None:
+        """Takes an element out; KeyError if it is not there."""
         if not self._discarded(value):
             raise KeyError(value)
 
@@ -53,6 +56,7 @@ class Set(InPlace[T], MutableSet[T]):
         return first
 
     def clear(self) -> None:
+        """Removes all elements; objects stay in the database."""
         self._database._check_task()
         self._coll.clear()
 
@@ -115,24 +119,31 @@ class Set(InPlace[T], MutableSet[T]):
         return relation | (_coll.INTERSECTS if mine & others else 0)
 
     def issubset(self, other: Iterable[Any]) -> bool:
+        """Whether all elements are in the other."""
         return bool(self._relation(other) & _coll.SUBSET)
 
     def issuperset(self, other: Iterable[Any]) -> bool:
+        """Whether all elements of the other are in this."""
         return bool(self._relation(other) & _coll.SUPERSET)
 
     def isdisjoint(self, other: Iterable[Any]) -> bool:
+        """Whether no element is in both."""
         return not self._relation(other) & _coll.INTERSECTS
 
     def union(self, *others: Iterable[Any]) -> set[Any]:
+        """The elements of any of them, as a Python set."""
         return set(self).union(*others)
 
     def intersection(self, *others: Iterable[Any]) -> set[Any]:
+        """The elements of all of them, as a Python set."""
         return set(self).intersection(*others)
 
     def difference(self, *others: Iterable[Any]) -> set[Any]:
+        """The elements that are in none of the others, as a Python set."""
         return set(self).difference(*others)
 
     def symmetric_difference(self, other: Iterable[Any]) -> set[Any]:
+        """The elements that are in one of the two, as a Python set."""
         return set(self).symmetric_difference(other)
 
     def __le__(self, other: Any) -> bool:
