@@ -218,6 +218,37 @@ static void maps_of_objects(void) {
     close_world(&w);
 }
 
+/* Several entries of a map inside a mixed value: how large a value is, is known when it is put in. */
+static void put_all_or_none(motte_coll *list) {
+    enum { LARGE = 16777200 };
+    char *text = malloc(LARGE);
+    motte_str keys[2] = {{"a", 1}, {"b", 1}};
+    motte_value values[2], value;
+    motte_coll *map;
+    motte_buf buffer;
+    size_t count;
+    CHECK(text != NULL);
+    if (text == NULL) return;
+    memset(text, 'x', LARGE);
+    values[0] = motte_int(1);
+    values[1] = motte_text_of(text, LARGE);
+    MUST(motte_nested_map(keys, values, 1, &buffer));
+    value = motte_nested(MOTTE_TYPE_MAP, &buffer);
+    STATUS(MOTTE_OK, motte_list_set(list, 1, &value));
+    STATUS(MOTTE_OK, motte_coll_get_coll(list, 1, &map));
+    values[0] = motte_int(2);
+    keys[0].data = "c";
+    STATUS(MOTTE_E_VALUE_TOO_LARGE, motte_map_put_many(map, keys, values, 2));
+    STATUS(MOTTE_OK, motte_coll_count(map, &count));
+    CHECK(count == 1);
+    STATUS(MOTTE_OK, motte_map_put_many(map, keys, values, 1));
+    STATUS(MOTTE_OK, motte_coll_count(map, &count));
+    CHECK(count == 2);
+    motte_buf_dispose(&buffer);
+    motte_coll_release(&map);
+    free(text);
+}
+
 static void nested(void) {
     world w = open_world("nested");
     motte_prop extra = motte_prop_named(w.realm, w.person, "extra");
@@ -250,6 +281,7 @@ static void nested(void) {
     STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_list_splice(inner, 0, 2, values, 1));
     STATUS(MOTTE_OK, motte_coll_count(inner, &count));
     CHECK(count == 1);
+    put_all_or_none(list);
     /* What the collection stood in is replaced. */
     STATUS(MOTTE_OK, motte_list_set(list, 2, &values[0]));
     STATUS(MOTTE_E_OBJECT_DELETED, motte_coll_count(inner, &count));
