@@ -149,313 +149,261 @@ class ObjectNotFoundError(Error, LookupError):
 
 class NullArgumentError(MisuseError, ValueError):
     """A pointer was missing in a call of the library: a fault of this package."""
-
     code = Code.NULL_ARGUMENT
 
 
 class BadHandleError(MisuseError):
     """What was handed to the library is nothing of its own: a fault of this package."""
-
     code = Code.BAD_HANDLE
 
 
 class StaleHandleError(MisuseError):
     """What the call is about was given up or has ended; get it anew from its database."""
-
     code = Code.STALE_HANDLE
 
 
 class WrongKindError(MisuseError, TypeError):
     """The call is about another kind of thing: a list where a map is wanted, for one."""
-
     code = Code.WRONG_KIND
 
 
 class WrongThreadError(MisuseError, RuntimeError):
     """A live database and what comes from it belong to the thread that opened it; freeze() what others should read."""
-
     code = Code.WRONG_THREAD
 
 
 class ClosedError(MisuseError, ValueError):
     """The database was closed."""
-
     code = Code.CLOSED
 
 
 class ReentrantError(MisuseError, RuntimeError):
     """A callback, or a write that is open on this thread, asked for what has to wait for its own end."""
-
     code = Code.REENTRANT
 
 
 class ForkedError(MisuseError, RuntimeError):
     """This process inherited the database from the one that forked it; open it again here."""
-
     code = Code.FORKED
 
 
 class InvalidUTF8Error(MisuseError, ValueError):
     """A text is not valid Unicode: it has a lone surrogate."""
-
     code = Code.INVALID_UTF8
 
 
 class BadStructSizeError(MisuseError):
     """This package and the library disagree on a struct: a fault of this package."""
-
     code = Code.BAD_STRUCT_SIZE
 
 
 class InvalidArgumentError(MisuseError, ValueError):
     """A value that no such call takes; the message says which ones it does."""
-
     code = Code.INVALID_ARGUMENT
 
 
 class UnknownFlagError(MisuseError, ValueError):
     """The library does not know a flag: a fault of this package."""
-
     code = Code.UNKNOWN_FLAG
 
 
 class OutOfBoundsError(MisuseError, IndexError):
     """There is nothing at this position."""
-
     code = Code.OUT_OF_BOUNDS
 
 
 class NotInWriteError(StateError):
     """Changes are made inside `with db.write():`."""
-
     code = Code.NOT_IN_WRITE
 
 
 class AlreadyInWriteError(StateError):
     """A write is open already, of this task or of another one."""
-
     code = Code.ALREADY_IN_WRITE
 
 
 class FrozenError(StateError):
     """What is frozen never changes."""
-
     code = Code.FROZEN
 
 
 class ReadOnlyError(StateError):
     """The database was opened for reading."""
-
     code = Code.READ_ONLY
 
 
 class ObjectDeletedError(StateError, LookupError):
     """The object, or the one that a collection belongs to, was deleted or lost with a cancelled write."""
-
     code = Code.OBJECT_DELETED
 
 
 class WriteTimeoutError(StateError, TimeoutError):
     """Somebody else was writing for longer than the call may wait."""
-
     code = Code.TIMEOUT
 
 
 class BusyError(StateError):
     """Others have the file open, or show too many versions of it."""
-
     code = Code.BUSY
 
 
 class SchemaChangedError(StateError):
     """Somebody else changed the schema of the file, of which the version shown before stays; open it again."""
-
     code = Code.SCHEMA_CHANGED
 
 
 class WrongTypeError(DataError, TypeError):
     """A value of another type than that of the property."""
-
     code = Code.WRONG_TYPE
 
 
 class NullNotAllowedError(DataError):
     """None for a property that is not declared to take it."""
-
     code = Code.NULL_NOT_ALLOWED
 
 
 class DuplicatePrimaryKeyError(DataError):
     """There is an object with this primary key; upsert() assigns to it."""
-
     code = Code.DUPLICATE_PRIMARY_KEY
 
 
 class ValueTooLargeError(DataError):
     """A text or data of more than 16,777,199 bytes, or a list or dict of more than 1 GB."""
-
     code = Code.VALUE_TOO_LARGE
 
 
 class PrimaryKeyIsFixedError(DataError):
     """The primary key of a stored object cannot be assigned."""
-
     code = Code.PRIMARY_KEY_IS_FIXED
 
 
 class NumberOverflowError(DataError, OverflowError):
     """A number or a time that the property cannot hold exactly."""
-
     code = Code.OVERFLOW
 
 
 class UnknownClassError(SchemaError, LookupError):
     """The database was not opened with this class."""
-
     code = Code.UNKNOWN_CLASS
 
 
 class UnknownPropertyError(SchemaError, LookupError):
     """The class has no property of this name."""
-
     code = Code.UNKNOWN_PROPERTY
 
 
 class SchemaInvalidError(SchemaError):
     """A class declares what cannot be; the message says what to write instead."""
-
     code = Code.SCHEMA_INVALID
 
 
 class SchemaMismatchError(SchemaError):
     """The classes declared differ from those in the file: a higher `schema_version` migrates it."""
-
     code = Code.SCHEMA_MISMATCH
 
 
 class NoPrimaryKeyError(SchemaError):
     """The class has no primary key to find objects by."""
-
     code = Code.NO_PRIMARY_KEY
 
 
 class QuerySyntaxError(QueryError):
     """The text is no query; `query_offset` is where it went wrong."""
-
     code = Code.QUERY_SYNTAX
 
 
 class QueryInvalidError(QueryError):
     """A query of properties, types or operations that do not go together."""
-
     code = Code.QUERY_INVALID
 
 
 class QueryArgumentError(QueryError):
     """The arguments of a query are too few, too many, or of a type that cannot be compared."""
-
     code = Code.QUERY_ARGUMENT
 
 
 class DatabaseNotFoundError(StorageError, FileNotFoundError):
     """There is no file at the path."""
-
     code = Code.FILE_NOT_FOUND
 
 
 class DatabasePermissionError(StorageError, PermissionError):
     """The file, or the folder it lies in, may not be read or written."""
-
     code = Code.PERMISSION_DENIED
 
 
 class NotAMotteFileError(StorageError):
     """The file is something else."""
-
     code = Code.NOT_A_MOTTE_FILE
 
 
 class CorruptedError(StorageError):
     """The file is damaged; `motte.salvage()` reads what can be read."""
-
     code = Code.CORRUPTED
 
 
 class UnsupportedFormatError(StorageError):
     """The file was written by a release that this one does not know."""
-
     code = Code.UNSUPPORTED_FORMAT
 
 
 class InputOutputError(StorageError):
     """The system failed at reading or writing; `system_error` is its number."""
-
     code = Code.INPUT_OUTPUT
 
 
 class DiskFullError(StorageError):
     """There is no room on the disk; what was committed is whole."""
-
     code = Code.DISK_FULL
 
 
 class MapFullError(StorageError):
     """The file would grow beyond its `map_size`."""
-
     code = Code.MAP_FULL
 
 
 class SecondCopyError(StorageError):
     """Another copy of the library in this process has the file open."""
-
     code = Code.SECOND_COPY
 
 
 class LockFailedError(StorageError):
     """A file that processes share beside the database cannot be locked or used; the message says why."""
-
     code = Code.LOCK_FAILED
 
 
 class WrongKeyError(StorageError):
     """The file is encrypted with another key, or is not encrypted."""
-
     code = Code.WRONG_KEY
 
 
 class FileMovedError(StorageError):
     """The file, or one that processes share beside it, was deleted, renamed or replaced while it was open."""
-
     code = Code.FILE_MOVED
 
 
 class OutOfHandlesError(ResourceError):
     """Too many things are held at once."""
-
     code = Code.OUT_OF_HANDLES
 
 
 class OutOfMemoryError(ResourceError, MemoryError):
     """There is no memory left."""
-
     code = Code.OUT_OF_MEMORY
 
 
 class CallbackError(Error, RuntimeError):
     """A callback failed in a way that left no exception of its own."""
-
     code = Code.CALLBACK
 
 
 class UnsupportedError(Error, NotImplementedError):
     """This cannot be done here; the message says why, a file system without locks for one."""
-
     code = Code.UNSUPPORTED
 
 
 class InternalError(Error, RuntimeError):
     """A fault of Motte itself; please report it."""
-
     code = Code.INTERNAL
 
 
