@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any, Optional
 
 from . import errors
-from ._atomic import atomically
+from ._atomic import SINGLE, atomically
 from ._convert import HOLDING, Link, Values
 from ._ffi import lib
 from ._protocols import AnyDatabase
 from ._realm import prop_array
 from .model import EmbeddedModel, Model, is_loose_embedded, store
-from .schema import Row, collection
+from .schema import Row, collection, is_empty
 
 #: What upsert() does with an object that has the primary key already.
 _POLICIES = {"error": lib.MOTTE_CREATE_NEW, "all": lib.MOTTE_CREATE_EXISTING, "modified": lib.MOTTE_CREATE_MODIFIED}
@@ -48,6 +48,8 @@ class Loose:
     def __init__(self, objects: Mapping[int, Model], policy: str) -> None:
         self.objects, self.policy = objects, policy
         self.keys: dict[int, int] = {}
+        #: Those whose rows hold nothing yet.
+        self.new: set[int] = set()
 
     def linked(self, database: AnyDatabase, value: Any) -> Any:
         """The value, with links in place of these objects."""
@@ -119,44 +121,49 @@ def add_loose(database: AnyDatabase, instances: Iterable[Any], policy: str = "er
     loose = Loose(found, policy)
     with atomically(database):
         for identity, instance in found.items():
-            loose.keys[identity] = create(database, instance, loose)
+            loose.keys[identity], is_new = create(database, instance, loose)
+            if is_new:
+                loose.new.add(identity)
         for identity, instance in found.items():
-            connect(database, instance, loose.keys[identity], loose)
+            connect(database, instance, loose.keys[identity], loose, identity in loose.new)
         for identity, instance in found.items():
             store(instance, database._row_of(type(instance)), loose.keys[identity], database._write)
 
 
-def create(database: AnyDatabase, instance: Model, loose: Loose) -> int:
+def create(database: AnyDatabase, instance: Model, loose: Loose) -> tuple[int, bool]:
+    """(key, whether it is new)"""
     row: Row = database._row_of(type(instance))
     props, values = plain_values(row, instance)
     flags = policy_flags(loose.policy) if row.primary_key is not None else _NEW
     key, is_new = database._realm.row_create(row.class_id, props, values, flags)
     if is_new and database._write is not None:
         database._write._made(row.class_id, key)
-    return key
+    return key, is_new
 
 
 def plain_values(row: Row, instance: Model) -> tuple[Any, Values]:
     """Properties of one value that need no object which has no key yet."""
     bounds, values = [], []
     for name, bound in row.properties.items():
-        if bound.declared.is_plain:
+        if bound.is_plain:
             value = instance._values.get(name)
-            if not any(each._row is None for each in models_in(value)):
+            if type(value) in SINGLE or not any(each._row is None for each in models_in(value)):
                 bounds.append(bound)
                 values.append(value)
     return prop_array([bound.info.id for bound in bounds]), row.encoded(bounds, values)
 
 
-def connect(database: AnyDatabase, instance: Model, key: int, loose: Loose) -> None:
-    """Links to objects that had no key before, collections, and embedded objects."""
+def connect(database: AnyDatabase, instance: Model, key: int, loose: Loose, is_new: bool) -> None:
+    """Links to objects that had no key before, collections, and embedded objects; into a row that is new or was there
+    before."""
     row: Row = database._row_of(type(instance))
     for name, bound in row.properties.items():
-        value = loose.linked(database, instance._values.get(name))
+        kept = instance._values.get(name)
         declared, prop = bound.declared, bound.info.id
-        if not declared.is_stored:
+        if not declared.is_stored or (type(kept) in SINGLE if bound.is_plain else is_new and is_empty(kept)):
             continue
-        if not declared.is_plain:
+        value = loose.linked(database, kept)
+        if not bound.is_plain:
             place = collection(database, database._realm.row_coll(row.class_id, key, prop), declared)
             if len(place) or value:
                 place.assign(value or declared.empty(), only_differences=loose.policy == "modified")
@@ -166,7 +173,7 @@ def connect(database: AnyDatabase, instance: Model, key: int, loose: Loose) -> N
                 update_embedded(database, value, known, loose)
             else:
                 embed(database, value, partial(database._realm.row_embed, row.class_id, key, prop), loose)
-        elif any(each._row is None for each in models_in(instance._values.get(name))):
+        elif any(each._row is None for each in models_in(kept)):
             database._realm.row_set(row.class_id, key, bound.props, row.encoded([bound], [value]))
 
 
@@ -183,7 +190,7 @@ def embed(database: AnyDatabase, instance: Any, place: Callable[[], int], loose:
         props, values = plain_values(row, instance)
         key = place()
         database._realm.row_set(row.class_id, key, props, values)
-        connect(database, instance, key, loose)
+        connect(database, instance, key, loose, True)
         store(instance, row, key, database._write)
 
 
@@ -198,5 +205,5 @@ def update_embedded(database: AnyDatabase, instance: Any, known: Link, loose: Lo
         after = database._plain(value)
         if type(before) is not type(after) or before != after:
             database._realm.row_set(row.class_id, known.key, bound.props, row.encoded([bound], [value]))
-    connect(database, instance, known.key, loose)
+    connect(database, instance, known.key, loose, False)
     store(instance, row, known.key, database._write)

@@ -121,6 +121,12 @@ class Bound:
             self.read = row.realm.row_reader(row.class_id, self.props, row.database._object, decoders)
 
 
+def is_empty(value: Any) -> bool:
+    """Whether this is a collection that a new object need not be given. Whatever else there may be, arrays of NumPy for
+    one, is looked at where it is assigned."""
+    return value is None or type(value) in (list, set, dict) and not value
+
+
 class NewRow:
     """What an object that is stored by one call of the library consists of."""
 
@@ -140,9 +146,7 @@ class NewRow:
         """One for each of `names`; None if storing the object takes more than one call."""
         kept = instance._values
         for name in self.collections:
-            value = kept.get(name)
-            # Whatever else there may be, arrays of NumPy for one, is looked at where it is assigned.
-            if value is not None and (type(value) not in (list, set, dict) or value):
+            if not is_empty(kept.get(name)):
                 return None
         values = [kept.get(name) for name in self.names]
         for position in self.holding:
