@@ -8,6 +8,8 @@
 #   make pins       newest versions of the tools that builds and tests take (scripts/pin.sh)
 #   make build      library, tool and Python package
 #   make install PREFIX=/usr/local
+#   make docs       all documents and the references of three languages as one site, build/docs (scripts/docs.sh)
+#   make release    source archive, library archive, wheel and .deb, each tested (docs/RELEASING.md)
 #   make bench      benchmarks beside SQLite and raw LMDB
 #   make fuzz       the fuzz targets (scripts/fuzz.sh)
 #   make soak       random, crash and damage tests as often as is promised, an hour (scripts/soak.sh lists them)
@@ -17,7 +19,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 STAGES ?=
 
-.PHONY: all setup build check test tidy lint format pins demo bench fuzz soak install clean
+.PHONY: all setup build check test tidy lint format pins demo bench fuzz soak docs release install clean
 
 all: build
 
@@ -58,6 +60,14 @@ fuzz: setup
 
 soak: setup
 	@scripts/soak.sh $(STAGES)
+
+docs:
+	@scripts/setup.sh docs
+	@scripts/docs.sh
+
+release:
+	@scripts/setup.sh release
+	@scripts/release.sh
 
 install: setup
 	@cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Release -DMOTTE_BUILD_TESTS=OFF \

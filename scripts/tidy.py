@@ -268,6 +268,43 @@ def prints_only_in_the_tool():
                 report(path, number, "a left-over print, remove it")
 
 
+MODIFIERS = "final|static|class|override|nonisolated|convenience|required|mutating|isolated|dynamic|lazy|weak"
+PUBLIC = re.compile(
+    rf"\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:{MODIFIERS})\s+)*(?:public|open)\s+(?!extension\b|import\b)"
+    r".*?\b(?:func|var|let|class|struct|enum|protocol|init|subscript|typealias|actor)\b\s*`?(\w*)")
+
+
+def undocumented(text):
+    """Numbers of the lines of public declarations without a comment; names that begin with _ are not for users."""
+    lines = text.splitlines()
+    for index, line in enumerate(lines):
+        found = PUBLIC.match(line)
+        if not found or found[1].startswith("_"):
+            continue
+        above = index - 1
+        while above >= 0 and re.match(r"\s*(@|#)", lines[above]):
+            above -= 1
+        if above < 0 or not re.match(r"\s*(///|\*/)", lines[above]):
+            yield index + 1
+
+
+@check
+def fewer_and_fewer_public_declarations_are_undocumented():
+    path = ROOT / "scripts" / "docs" / "undocumented.txt"
+    allowed, counted = int(text_of(path)), {}
+    for source in tracked(".swift"):
+        if source.relative_to(ROOT).parts[:2] == ("Sources", "Motte"):
+            counted[source] = len(list(undocumented(text_of(source))))
+    total = sum(counted.values())
+    most = sorted(counted.items(), key=lambda item: -item[1])[:3]
+    note(f"{total} public declarations of Motte have no comment, most in "
+         + ", ".join(f"{source.name} {count}" for source, count in most))
+    if total > allowed:
+        report(path, 1, f"{total} public declarations of Motte without a comment, at most {allowed}: say what is new")
+    if total < allowed:
+        report(path, 1, f"only {total} public declarations of Motte are without a comment now: write {total} here")
+
+
 # ------------------------------------------------------------------------------------------------ all files
 
 

@@ -30,6 +30,7 @@ LIBRARY = ROOT / "build" / "library"
 ELSEWHERE = {
     "make demo": "scripts/test.sh", "make test": "scripts/test.sh", "make tidy": "scripts/test.sh",
     "make check": "scripts/check.sh", "make lint": "scripts/style.sh", "make pins": "scripts/pin.sh",
+    "make docs": "scripts/docs.sh", "make release": "scripts/release.sh",
     "make install": "scripts/check-consumers.sh", "pip install ./bindings/python": "scripts/check-consumers.sh",
     "swift build --target": "Package.swift", "swift test --filter": "scripts/test.sh",
     "swiftc @motte/build/swift/flags": "scripts/build-swift-library.sh",
