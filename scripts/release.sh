@@ -1,0 +1,180 @@
+#!/usr/bin/env bash
+# Makes what a release consists of from the last commit, tries each part as its users will, and leaves all of it in
+# build/release: see docs/RELEASING.md.
+#
+#   scripts/release.sh               the source archive, and what is built from it (make release)
+#   scripts/release.sh --prebuilt    what is built is taken from build/library and build/tool: to try the packaging
+#
+#   motte-VERSION.tar.gz             sources
+#   libmotte-VERSION-SYSTEM.tar.gz   library, header, tool, CMake package and motte.pc, to be unpacked anywhere
+#   motte_VERSION_ARCH.deb           the same for Debian
+#   motte-VERSION-....whl            the Python package
+#   SHA256SUMS
+#
+# The last line is "N passed, N failed".
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+output=$root/build/release
+work=$root/build/release-work
+passed=0
+
+say() { passed=$((passed + 1)); echo "ok: $*"; }
+fail() { echo "release: $*" >&2; exit 1; }
+
+prebuilt=
+case ${1:-} in
+    "") ;;
+    --prebuilt) prebuilt=1 ;;
+    *) fail "no option '$1'; there is --prebuilt" ;;
+esac
+rm -rf "$output" "$work"
+mkdir -p "$output" "$work"
+
+# ------------------------------------------------------------------------------------------------ version
+version=$(sed -n 's/^project(motte VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+[ -n "$version" ] || fail "CMakeLists.txt has no version"
+while read -r file pattern; do
+    grep -qF -- "${pattern//VERSION/$version}" "$file" || fail "$file does not say ${pattern//VERSION/$version}"
+done <<'PLACES'
+Sources/CExports/Library+C.swift StaticString("VERSION")
+Sources/Tool/MotteCommand.swift version: "VERSION"
+bindings/python/pyproject.toml version = "VERSION"
+bindings/python/src/motte/__init__.py __version__ = "VERSION"
+CHANGELOG.md ## VERSION
+PLACES
+if [ -n "$(git status --porcelain)" ]; then
+    [ -n "$prebuilt" ] || fail "the tree has changes that are not committed, and a release is made from commits"
+    echo "note: the tree has changes that are not committed; they are in no archive"
+fi
+tag=$(git tag --points-at HEAD --list "$version" "v$version")
+[ -n "$tag" ] || echo "note: the last commit has no tag $version"
+say "version $version in all places"
+
+# ------------------------------------------------------------------------------------------------ sources
+source=$work/motte-$version
+git archive --format=tar --prefix="motte-$version/" HEAD | gzip -9n > "$output/motte-$version.tar.gz"
+tar -xzf "$output/motte-$version.tar.gz" -C "$work"
+diff <(git ls-tree -r --name-only HEAD | sort) <(cd "$source" && find . -type f -o -type l | sed 's#^\./##' | sort) ||
+    fail "the source archive has other files than the commit"
+if [ -n "$prebuilt" ]; then
+    mkdir -p "$source/build"
+    cp -a build/library build/tool "$source/build/"
+else
+    "$source/scripts/build-library.sh"
+    "$source/scripts/build-tool.sh"
+fi
+[ "$("$source/build/tool/motte" --version)" = "$version" ] || fail "the tool has another version"
+say "source archive, and a build of it"
+
+# ------------------------------------------------------------------------------------------------ library archive
+system=$(uname -s | tr '[:upper:]' '[:lower:]')-$(uname -m)
+name=libmotte-$version-$system
+# Archives do not depend on when and by whom they were made.
+pack() {
+    tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" -C "$work" -cf - "$1" |
+        gzip -9n > "$output/$1.tar.gz"
+}
+install_to() {
+    cmake -S "$source" -B "$work/cmake-$1" -DMOTTE_PREBUILT="$source/build/library" -DMOTTE_BUILD_TESTS=OFF \
+        -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$2" "${@:4}" > "$work/cmake-$1.log"
+    # The tool was built already; the target would build it anew.
+    DESTDIR=$3 cmake --install "$work/cmake-$1" >> "$work/cmake-$1.log"
+}
+install_to archive "$work/$name" "" -DCMAKE_INSTALL_LIBDIR=lib
+pack "$name"
+
+mkdir "$work/unpacked"
+tar -xzf "$output/$name.tar.gz" -C "$work/unpacked"
+prefix=$work/unpacked/$name
+cmake -S Tests/Consumers/cmake -B "$work/use-cmake" -DCMAKE_PREFIX_PATH="$prefix" > "$work/use-cmake.log"
+cmake --build "$work/use-cmake" >> "$work/use-cmake.log"
+"$work/use-cmake/consumer" "$work/cmake.motte"
+"$prefix/bin/motte" info "$work/cmake.motte" > /dev/null
+say "library archive, used with CMake"
+
+# ------------------------------------------------------------------------------------------------ Debian
+if ! command -v dpkg-deb > /dev/null; then
+    echo "skipped: the Debian package (dpkg-deb is not installed)"
+else
+    architecture=$(dpkg --print-architecture)
+    tree=$work/deb
+    install_to deb /usr "$tree" -DCMAKE_INSTALL_LIBDIR="lib/$(gcc -print-multiarch)"
+    documents=$tree/usr/share/doc/motte
+    maintainer=$(git log -1 --format='%an <%ae>')
+    rm "$documents/LICENSE"
+    cat > "$documents/copyright" <<COPYRIGHT
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: motte
+
+Files: *
+Copyright: the authors of Motte
+License: Apache-2.0
+ On Debian systems the text of the licence is in /usr/share/common-licenses/Apache-2.0. What is built in has notices of
+ its own, in THIRD-PARTY-NOTICES.md beside this file.
+COPYRIGHT
+    printf 'motte (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md of the sources.\n\n -- %s  %s\n' \
+        "$version" "$maintainer" "$(git log -1 --format=%cD)" | gzip -9n > "$documents/changelog.gz"
+    mkdir -p "$tree/DEBIAN" "$work/shlibs/debian"
+    echo "libmotte 1 motte (>= $version)" > "$tree/DEBIAN/shlibs"
+    printf 'Source: motte\n\nPackage: motte\nArchitecture: any\n' > "$work/shlibs/debian/control"
+    needs=libc6
+    if command -v dpkg-shlibdeps > /dev/null; then
+        needs=$(cd "$work/shlibs" && dpkg-shlibdeps -O --ignore-missing-info \
+            "$tree"/usr/lib/*/libmotte.so.1 "$tree/usr/bin/motte" 2> /dev/null | sed 's/^shlibs:Depends=//')
+    fi
+    cat > "$tree/DEBIAN/control" <<CONTROL
+Package: motte
+Version: $version
+Architecture: $architecture
+Maintainer: $maintainer
+Installed-Size: $(du -sk --exclude=DEBIAN "$tree" | cut -f1)
+Depends: $needs
+Section: libs
+Priority: optional
+Description: embedded object database with live results
+ Classes with properties, links and lists, objects and query results that stay
+ up to date, change notifications and transactions, in one file. This package
+ has the library, its C header, a CMake package, motte.pc and the command.
+CONTROL
+    printf 'activate-noawait ldconfig\n' > "$tree/DEBIAN/triggers"
+    (cd "$tree" && find usr -type f -print0 | sort -z | xargs -0 md5sum > DEBIAN/md5sums)
+    find "$tree" -type d -exec chmod 755 {} +
+    find "$tree" -type f -not -path '*/bin/*' -exec chmod 644 {} +
+    package=$output/motte_${version}_$architecture.deb
+    dpkg-deb --root-owner-group --build "$tree" "$package" > /dev/null
+
+    # Installed into a root of its own, used, and removed without a trace.
+    debian=$work/debian
+    mkdir -p "$debian"/var/lib/dpkg/{info,updates,triggers}
+    touch "$debian/var/lib/dpkg/status"
+    own=(dpkg "--root=$debian" --force-depends --force-not-root --force-bad-path "--log=$work/dpkg.log")
+    "${own[@]}" --install "$package" > "$work/dpkg.txt" 2>&1 || { cat "$work/dpkg.txt"; fail "it does not install"; }
+    "$debian/usr/bin/motte" info "$work/cmake.motte" > /dev/null
+    gcc -Wall -Wextra -Werror Tests/Consumers/consumer.c -o "$work/use-deb" -I"$debian/usr/include" \
+        -L"$(dirname "$debian"/usr/lib/*/libmotte.so)" -lmotte -Wl,-rpath,"$(dirname "$debian"/usr/lib/*/libmotte.so)"
+    "$work/use-deb" "$work/deb.motte"
+    "${own[@]}" --purge motte > "$work/dpkg.txt" 2>&1 || { cat "$work/dpkg.txt"; fail "it cannot be removed"; }
+    left=$(find "$debian" -path '*/var/*' -prune -o -type f -print)
+    [ -z "$left" ] || fail "the package leaves $left"
+    if command -v lintian > /dev/null; then
+        # The Swift runtime and what it consists of are inside; one package has the library and what builds take.
+        accepted=embedded-library,package-name-doesnt-match-sonames
+        lintian --allow-root --fail-on error --suppress-tags "$accepted" "$package" > "$work/lintian.txt" 2>&1 ||
+            { cat "$work/lintian.txt"; fail "lintian finds errors"; }
+        echo "note: lintian: no errors, $(grep -c '^W:' "$work/lintian.txt" || true) warnings"
+    fi
+    say "Debian package, installed and removed"
+fi
+
+# ------------------------------------------------------------------------------------------------ wheel
+MOTTE_LIBRARY=$source/build/library .venv/bin/python -m pip wheel --quiet --disable-pip-version-check \
+    --no-build-isolation --no-deps --wheel-dir "$output" "$source/bindings/python"
+python3 -m venv "$work/venv"
+"$work/venv/bin/pip" install --quiet --disable-pip-version-check "$output"/motte-*.whl
+(cd "$work" && env -i PATH=/usr/bin:/bin HOME="$work" "$work/venv/bin/python" "$root/Tests/Consumers/wheel.py" "$work")
+say "wheel, installed where nothing else is"
+
+(cd "$output" && sha256sum -- * > SHA256SUMS && sha256sum --quiet --check SHA256SUMS)
+ls -l "$output"
+echo "$passed passed, 0 failed"
