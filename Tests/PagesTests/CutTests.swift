@@ -292,7 +292,7 @@ final class CutRun {
         return nil
     }
 
-    /// In parts, so that they run beside each other; 100,000 together in `scripts/test.sh fuzz`.
+    /// In parts, so that they run beside each other; 30,000 together in `scripts/test.sh fuzz`, 200,000 in `make soak`.
     @Test(arguments: 0 ..< 4) func randomRunsSurviveRandomCuts(part: Int) throws {
         let start = try CutRun.newStore()
         try PropertyTest.run(rounds: 75, part: part) { random, comment in

@@ -10,7 +10,7 @@ import Testing
 @testable import MotteStorage
 
 @Suite struct EverythingTests {
-    /// `scripts/test.sh fuzz` runs this at a scale that makes a million operations.
+    /// `scripts/test.sh fuzz` runs this at a scale that makes 300,000 operations, `make soak` more than a million.
     @Test(arguments: [3, 480], [LongValues.standardLimit, 60, 4])
     func randomOperationsAgreeWithAModel(rowsPerCluster: Int, longest: Int) throws {
         var operations = 0
