@@ -35,12 +35,18 @@ public protocol RealmKeyedCollection: Sequence, ThreadConfined, CustomStringConv
 }
 
 extension Map {
+    /// The realm it belongs to; nil when it is unmanaged.
     public var realm: Realm? { _managed.map { Realm($0.session) } }
+    /// Whether its owner was deleted or its realm invalidated.
     public var isInvalidated: Bool { _managed.map { !$0.live.isValid } ?? false }
+    /// Whether it shows one version for ever, on all threads.
     public var isFrozen: Bool { _managed?.live.isFrozen ?? false }
+    /// Whether there is no entry.
     public var isEmpty: Bool { count == 0 }
+    /// The entries, for people to read.
     public var description: String { _text(depth: 0) }
 
+    /// The map as it is now, for ever and on all threads.
     public func freeze() -> sending Map { frozenForSending(frozen()) }
 
     private func frozen() -> Map {
@@ -56,6 +62,7 @@ extension Map {
         }
     }
 
+    /// The live map of a frozen one; nil when its owner was deleted meanwhile.
     public func thaw() -> Map? {
         guard let handle = _managed else {
             misuse("Unmanaged collections cannot be thawed.", .invalidInput)
@@ -78,18 +85,25 @@ extension Map {
         return results.map { Results._collection(_CollectionHandle($0, handle.session)) } ?? Results()
     }
 
+    /// The values that a predicate holds for.
     public func filter(_ predicate: NSPredicate) -> Results<Value> { _values.filter(predicate) }
+    /// The values that a query text with its arguments holds for.
     public func filter(_ format: String, _ args: Any...) -> Results<Value> { _values._filtered(format, args) }
+    /// The values that a typed query holds for.
     public func `where`(_ isIncluded: (Query<Value>) -> Query<Bool>) -> Results<Value> { _values.where(isIncluded) }
+    /// The values in their order.
     public func sorted(ascending: Bool = true) -> Results<Value> {
         _values._sorted([SortDescriptor(keyPath: "self", ascending: ascending)])
     }
+    /// The values in the order of a property.
     public func sorted(byKeyPath keyPath: String, ascending: Bool = true) -> Results<Value> {
         _values._sorted([SortDescriptor(keyPath: keyPath, ascending: ascending)])
     }
+    /// The values in the order of several properties.
     public func sorted<S: Sequence>(by descriptors: S) -> Results<Value> where S.Iterator.Element == SortDescriptor {
         _values._sorted(Array(descriptors))
     }
+    /// The values without those that equal an earlier one in all of these properties.
     public func distinct<S: Sequence>(by keyPaths: S) -> Results<Value> where S.Iterator.Element == String {
         _values.distinct(by: keyPaths)
     }
@@ -99,36 +113,45 @@ extension Map {
         _managed == nil ? name : _CollectionTotals.columnName(name, of: Value._shape)
     }
 
+    /// The smallest value of a property over all values; nil when there is none.
     public func min<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
         _CollectionTotals.value(of: _managed, values, .min, _columnName(property))
     }
+    /// The greatest value of a property over all values; nil when there is none.
     public func max<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
         _CollectionTotals.value(of: _managed, values, .max, _columnName(property))
     }
+    /// The sum of a property over all values.
     public func sum<T: _HasPersistedType>(ofProperty property: String) -> T where T.PersistedType: AddableType {
         _CollectionTotals.value(of: _managed, values, .sum, _columnName(property)) ?? T._default()
     }
+    /// The average of a property over all values; nil when there is none.
     public func average<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: AddableType {
         _CollectionTotals.value(of: _managed, values, .average, _columnName(property))
     }
 }
 
 extension RealmKeyedCollection where Value: OptionalProtocol, Value.Wrapped: ObjectBase {
+    /// The smallest value of a property over all values; nil when there is none.
     public func min<T: _HasPersistedType>(of keyPath: KeyPath<Value.Wrapped, T>) -> T?
     where T.PersistedType: MinMaxType {
         min(ofProperty: _name(for: keyPath))
     }
+    /// The greatest value of a property over all values; nil when there is none.
     public func max<T: _HasPersistedType>(of keyPath: KeyPath<Value.Wrapped, T>) -> T?
     where T.PersistedType: MinMaxType {
         max(ofProperty: _name(for: keyPath))
     }
+    /// The sum of a property over all values.
     public func sum<T: _HasPersistedType>(of keyPath: KeyPath<Value.Wrapped, T>) -> T
     where T.PersistedType: AddableType {
         sum(ofProperty: _name(for: keyPath))
     }
+    /// The average of a property over all values; nil when there is none.
     public func average<T: _HasPersistedType>(
         of keyPath: KeyPath<Value.Wrapped, T>
     ) -> T? where T.PersistedType: AddableType { average(ofProperty: _name(for: keyPath)) }
+    /// The values in the order of a property.
     public func sorted<T: _HasPersistedType>(
         by keyPath: KeyPath<Value.Wrapped, T>, ascending: Bool = true
     ) -> Results<Value> where T.PersistedType: SortableType {
@@ -137,12 +160,16 @@ extension RealmKeyedCollection where Value: OptionalProtocol, Value.Wrapped: Obj
 }
 
 extension RealmKeyedCollection where Value.PersistedType: MinMaxType {
+    /// The smallest value; nil when there is none.
     public func min() -> Value? { _CollectionTotals.value(of: _managed, values, .min, nil) }
+    /// The greatest value; nil when there is none.
     public func max() -> Value? { _CollectionTotals.value(of: _managed, values, .max, nil) }
 }
 
 extension RealmKeyedCollection where Value.PersistedType: AddableType {
+    /// The sum of the values.
     public func sum() -> Value { _CollectionTotals.value(of: _managed, values, .sum, nil) ?? Value._default() }
+    /// The average of the values; nil when there is none.
     public func average<T: _HasPersistedType>() -> T? where T.PersistedType: AddableType {
         _CollectionTotals.value(of: _managed, values, .average, nil)
     }

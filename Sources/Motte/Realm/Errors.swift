@@ -15,11 +15,15 @@ extension Realm {
             case incompatibleHistories, noSubscriptionForWrite
         }
 
+        /// What failed, as a stable number.
         public let code: Code
+        /// The message, the path and what else `NSError` has; see `NSError.userInfo`.
         public let userInfo: [String: Any]
+        /// The file that it is about, if it is about one.
         public let fileURL: URL?
         package let message: String
 
+        /// An error of the program's own making, with its message under `NSLocalizedDescriptionKey`.
         public init(_ code: Code, userInfo: [String: Any] = [:]) {
             self.code = code
             self.userInfo = userInfo
@@ -37,31 +41,55 @@ extension Realm {
             self.init(Self.code(error.code), ErrorTexts.message(error), path: error.details.path ?? path)
         }
 
+        /// The message, for `localizedDescription`.
         public var errorDescription: String? { message }
+        /// The message.
         public var description: String { message }
+        /// The domain that RealmSwift has.
         public static var errorDomain: String { "io.realm" }
+        /// The number of the code.
         public var errorCode: Int { code.rawValue }
+        /// The same as `userInfo`, for `NSError`.
         public var errorUserInfo: [String: Any] { userInfo }
 
+        /// A failure that has no code of its own.
         public static let callFailed = Error(.fail)
+        /// A failure that has no code of its own.
         public static let fail = Code.fail
+        /// Of RealmSwift, never thrown here.
         public static let fileAccess = Code.fileAccess
+        /// The system does not permit access to the file.
         public static let filePermissionDenied = Code.filePermissionDenied
+        /// There is a file where a new one was to be.
         public static let fileExists = Code.fileExists
+        /// There is no such file.
         public static let fileNotFound = Code.fileNotFound
+        /// Of RealmSwift, never thrown here.
         public static let fileFormatUpgradeRequired = Code.fileFormatUpgradeRequired
+        /// Another copy of the library has the file open.
         public static let incompatibleLockFile = Code.incompatibleLockFile
+        /// The file outgrew the address space that was reserved for it.
         public static let addressSpaceExhausted = Code.addressSpaceExhausted
+        /// The declared classes are impossible, or differ from those of the file without a migration.
         public static let schemaMismatch = Code.schemaMismatch
+        /// Somebody else has the file open, and what was asked for takes it alone.
         public static let alreadyOpen = Code.alreadyOpen
+        /// An argument, value or query text is not possible here.
         public static let invalidInput = Code.invalidInput
+        /// The disk is full.
         public static let outOfDiskSpace = Code.outOfDiskSpace
+        /// Of RealmSwift, never thrown here.
         public static let incompatibleSession = Code.incompatibleSession
+        /// The file has a format that this version does not know.
         public static let unsupportedFileFormatVersion = Code.unsupportedFileFormatVersion
+        /// Reading, writing or locking failed.
         public static let fileOperationFailed = Code.fileOperationFailed
+        /// The file is no database, is damaged, or the key is another one.
         public static let invalidDatabase = Code.invalidDatabase
+        /// Of RealmSwift, never thrown here.
         public static let incompatibleHistories = Code.incompatibleHistories
 
+        /// Errors are equal when code and file are.
         public static func == (left: Error, right: Error) -> Bool {
             left.code == right.code && left.fileURL == right.fileURL
         }

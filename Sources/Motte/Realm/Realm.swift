@@ -9,7 +9,9 @@ import MotteNotifications
 import MotteSchemaModel
 import MotteValues
 
+/// What names a write that was queued, to cancel it.
 public typealias AsyncTransactionId = UInt32
+/// What is called when a realm has changed.
 public typealias NotificationBlock = (_ notification: Realm.Notification, _ realm: Realm) -> Void
 
 /// What `objects(_:)` can fetch.
@@ -74,10 +76,12 @@ public struct Realm: Equatable {
         try self.init(configuration: .defaultConfiguration, queue: queue)
     }
 
+    /// A configuration's realm, for this thread or for a serial queue.
     public init(configuration: Configuration, queue: DispatchQueue? = nil) throws {
         self.init(try RealmOpening.open(configuration, queue.map { .queue($0) } ?? .thread))
     }
 
+    /// A file's realm for this thread, with the default configuration otherwise.
     public init(fileURL: URL) throws {
         var configuration = Configuration.defaultConfiguration
         configuration.fileURL = fileURL
@@ -88,13 +92,16 @@ public struct Realm: Equatable {
 
     /// The classes that the program declares for it; the file may have more.
     public var schema: Schema { core.declaredSchema }
+    /// What it was opened with.
     public var configuration: Configuration { core.configuration }
     /// Whether there is no object of any class in it.
     public var isEmpty: Bool {
         attempt(or: true) { () throws(DatabaseError) in try core.session.storedObjectCount() == 0 }
     }
+    /// Whether it shows one version for ever, on all threads.
     public var isFrozen: Bool { core.session.isFrozen }
 
+    /// Whether both are the same realm of the same thread or queue, or of one frozen version.
     public static func == (left: Realm, right: Realm) -> Bool {
         left.core === right.core || (left.isFrozen && right.isFrozen && left.core.session === right.core.session)
     }
@@ -133,9 +140,13 @@ public struct Realm: Equatable {
     /// The live realm of this thread for a frozen one.
     public func thaw() -> Realm { Realm(core.thawed() ?? core) }
 
+    /// The object as it is now, for ever and on all threads.
     public func freeze<T: ObjectBase>(_ object: T) -> sending T { frozenForSending(object._frozen()) }
+    /// The live object of a frozen one; nil when it was deleted meanwhile.
     public func thaw<T: ObjectBase>(_ object: T) -> T? { object._thawed() }
+    /// The collection as it is now, for ever and on all threads.
     public func freeze<C: RealmCollection>(_ collection: C) -> sending C { collection.freeze() }
+    /// The live collection of a frozen one; nil when its owner was deleted meanwhile.
     public func thaw<C: RealmCollection>(_ collection: C) -> C? { collection.thaw() }
 
     // MARK: Reading
@@ -162,6 +173,7 @@ public struct Realm: Equatable {
         return handle.map { Results._collection($0) } ?? Results()
     }
 
+    /// The object with that primary key, or nil.
     public func object<T: Object, KeyType>(ofType type: T.Type, forPrimaryKey key: KeyType) -> T? {
         attempt(or: nil) { () throws(DatabaseError) in
             let table = try core.requireBinding(for: type).table
@@ -170,6 +182,7 @@ public struct Realm: Equatable {
         }
     }
 
+    /// The object with that primary key, of a class by its name, or nil.
     public func dynamicObject(ofType typeName: String, forPrimaryKey key: Any) -> DynamicObject? {
         attempt(or: nil) { () throws(DatabaseError) in
             guard let live = try core.find(try core.session.tableKey(typeName), key) else { return nil }
@@ -213,7 +226,9 @@ func frozenForSending<T>(_ frozen: T) -> sending T {
 }
 
 extension ThreadConfined where Self: ObjectBase {
+    /// The object as it is now, for ever and on all threads.
     public func freeze() -> sending Self { frozenForSending(_frozen()) }
+    /// The live object of a frozen one; nil when it was deleted meanwhile.
     public func thaw() -> Self? { _thawed() }
 }
 

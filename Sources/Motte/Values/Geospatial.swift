@@ -11,10 +11,14 @@ public protocol RLMGeospatial {}
 
 /// A place by latitude (-90 to 90) and longitude (-180 to 180) in degrees, and its altitude, which queries ignore.
 public struct GeoPoint: Hashable, Sendable {
+    /// Degrees north of the equator; south of it they are negative.
     public let latitude: Double
+    /// Degrees east of Greenwich; west of it they are negative.
     public let longitude: Double
+    /// Metres; queries ignore it.
     public let altitude: Double
 
+    /// nil when one of the numbers is out of its range or not a number.
     public init?(latitude: Double, longitude: Double, altitude: Double = 0) {
         // NaN is in no range.
         guard (-90 ... 90).contains(latitude), (-180 ... 180).contains(longitude), altitude >= 0 else { return nil }
@@ -28,6 +32,7 @@ public struct GeoPoint: Hashable, Sendable {
 
 /// A distance on the earth's surface, taken to be a sphere of 6378.1 km radius.
 public struct Distance: Hashable, Sendable {
+    /// The angle at the centre of the earth.
     public let radians: Double
 
     private init?(checked radians: Double) {
@@ -40,22 +45,31 @@ public struct Distance: Hashable, Sendable {
 
     /// nil when negative or NaN, as with all of these.
     public static func kilometers(_ value: Double) -> Distance? { Distance(checked: value / kilometersPerRadian) }
+    /// nil when negative or NaN.
     public static func miles(_ value: Double) -> Distance? {
         Distance(checked: value * kilometersPerMile / kilometersPerRadian)
     }
+    /// An angle at the centre of the earth; nil when negative or NaN.
     public static func degrees(_ value: Double) -> Distance? { Distance(checked: value * .pi / 180) }
+    /// An angle at the centre of the earth; nil when negative or NaN.
     public static func radians(_ value: Double) -> Distance? { Distance(checked: value) }
 
+    /// The distance in kilometres.
     public func asKilometers() -> Double { radians * Self.kilometersPerRadian }
+    /// The distance in miles of 1.609344 km.
     public func asMiles() -> Double { radians * Self.kilometersPerRadian / Self.kilometersPerMile }
+    /// The angle at the centre of the earth in degrees.
     public func asDegrees() -> Double { radians * 180 / .pi }
 }
 
 /// All places within a distance of a point.
 public struct GeoCircle: RLMGeospatial, Hashable, Sendable {
+    /// The point in the middle.
     public let center: GeoPoint
+    /// The distance, as an angle at the centre of the earth.
     public let radiusInRadians: Double
 
+    /// A circle around a point.
     public init(center: GeoPoint, radius: Distance) {
         self.center = center
         radiusInRadians = radius.radians
@@ -74,6 +88,7 @@ public struct GeoCircle: RLMGeospatial, Hashable, Sendable {
         self.init(center: point, radiusInRadians: radiusInRadians)
     }
 
+    /// A circle around a latitude and longitude; nil when these are out of range.
     public init?(center: (Double, Double), radius: Distance) {
         guard let point = GeoPoint(center) else { return nil }
         self.init(center: point, radius: radius)
@@ -82,9 +97,12 @@ public struct GeoCircle: RLMGeospatial, Hashable, Sendable {
 
 /// All places between two latitudes and two longitudes.
 public struct GeoBox: RLMGeospatial, Hashable, Sendable {
+    /// The corner in the south-west.
     public let bottomLeft: GeoPoint
+    /// The corner in the north-east.
     public let topRight: GeoPoint
 
+    /// A box between two corners.
     public init(bottomLeft: GeoPoint, topRight: GeoPoint) {
         self.bottomLeft = bottomLeft
         self.topRight = topRight
@@ -101,16 +119,19 @@ public struct GeoBox: RLMGeospatial, Hashable, Sendable {
 ///
 /// A ring has at least three different corners and ends where it begins, so at least four points.
 public struct GeoPolygon: RLMGeospatial, Hashable, Sendable {
+    /// The corners, of which the last is the first again.
     public let outerRing: [GeoPoint]
     /// nil when there are none.
     public let holes: [[GeoPoint]]?
 
+    /// nil unless each ring has four points or more and ends where it begins.
     public init?(outerRing: [GeoPoint], holes: [[GeoPoint]] = []) {
         guard Self.isClosedRing(outerRing), holes.allSatisfy(Self.isClosedRing) else { return nil }
         self.outerRing = outerRing
         self.holes = holes.isEmpty ? nil : holes
     }
 
+    /// nil unless each ring has four points or more and ends where it begins.
     public init?(outerRing: [GeoPoint], holes: [GeoPoint]...) {
         self.init(outerRing: outerRing, holes: holes)
     }
@@ -123,6 +144,7 @@ public struct GeoPolygon: RLMGeospatial, Hashable, Sendable {
         self.init(outerRing: ring, holes: rings)
     }
 
+    /// nil unless each ring has four points or more, within their ranges, and ends where it begins.
     public init?(outerRing: [(Double, Double)], holes: [(Double, Double)]...) {
         self.init(outerRing: outerRing, holes: holes)
     }
@@ -137,5 +159,6 @@ public struct GeoPolygon: RLMGeospatial, Hashable, Sendable {
 }
 
 extension Distance: Comparable {
+    /// The order of lengths.
     public static func < (left: Distance, right: Distance) -> Bool { left.radians < right.radians }
 }
