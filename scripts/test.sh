@@ -140,7 +140,7 @@ stage_threads() {
         ValuesTests PagesTests ColumnsTests SchemaModelTests StorageTests QueryEngineTests LiveObjectsTests
         NotificationsTests ExchangeTests)
     export MOTTE_TEST_TARGETS="${names[*]}"
-    # Not optimised: that compiles in a third of the processors' minutes.
+    # Not optimised: that compiles in less than half of the time.
     swift build --build-tests --sanitize thread --scratch-path .build-thread -j "$jobs"
     # Random tests have one thread; those with more do not depend on the scale.
     MOTTE_TEST_SCALE=$(scaled 0.1) \
