@@ -225,14 +225,26 @@ package final class SessionObservers: SessionHook {
 /// Keeps the change log from this session's version on, for as long as it observes.
 final class HistoryClaim {
     private let moveTo: (Version) -> Void
-    private let letGo: () -> Void
+    private var letGo: (() -> Void)?
 
     init(_ session: Session) throws(DatabaseError) {
-        let slot = try session.database.pages.claimObserverSlot(at: try session.version)
+        let database = try session.database
+        let slot = try database.pages.claimObserverSlot(at: try session.version)
+        database.recentChanges.follow()
+        let recent = database.recentChanges
         moveTo = { slot.move(to: $0) }
-        letGo = { slot.release() }
+        letGo = {
+            slot.release()
+            recent.unfollow()
+        }
     }
 
+    deinit { release() }
+
     func move(to version: Version) { moveTo(version) }
-    func release() { letGo() }
+
+    func release() {
+        letGo?()
+        letGo = nil
+    }
 }

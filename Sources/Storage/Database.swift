@@ -12,9 +12,7 @@ package final class Database: Sendable {
     package let counters = Counters()
     private let rowsPerCluster: Int
     private let newestCatalog = Locked<Catalog>(.empty)
-    /// What was read from the change log last: every session asks for the same, to move on and to tell of it.
-    private let lastChanges = Locked<(checksum: UInt32, summary: ChangeSummary)?>(nil)
-    private static let mostKept = 40_000
+    package let recentChanges = RecentChanges()
     private let versionsAreLimited = Atomic<Bool>(false)
 
     private init(_ pages: PageStore, rowsPerCluster: Int) {
@@ -90,18 +88,13 @@ package final class Database: Sendable {
     }
 
     private func changes(from: Version, in newest: PageSnapshot) throws(DatabaseError) -> ChangeSummary? {
-        // The checksum goes over that of the record before: records that are alike in it are the same.
+        // It goes over the checksum of the record before: records that are alike in it are the same.
         let checksum = try HistoryLog.checksum(of: newest.version, in: newest)
-        if let known = lastChanges.withLock({ $0 }), known.checksum == checksum, known.summary.from == from,
-            known.summary.to == newest.version
-        {
-            return known.summary
-        }
-        let summary = try HistoryLog.changes(from: from, to: newest.version, snapshot: newest)
-        counters.add(logRecordsRead: Int(newest.version.rawValue - from.rawValue))
-        if let summary, summary.size <= Self.mostKept {
-            lastChanges.withLock { $0 = (checksum, summary) }
-        }
+        let to = newest.version
+        if let known = recentChanges.summary(from: from, to: to, checksum: checksum) { return known }
+        let summary = try HistoryLog.changes(from: from, to: to, snapshot: newest)
+        counters.add(logRecordsRead: Int(to.rawValue - from.rawValue))
+        if let summary { recentChanges.keep(summary, checksum: checksum) }
         return summary
     }
 

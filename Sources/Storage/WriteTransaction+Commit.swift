@@ -17,10 +17,11 @@ extension WriteTransaction {
         }
         try encodeIndexes(into: &batch)
         try deleteObsoletePages(&batch)
-        let recordSize = try HistoryLog.append(recorder, version: version, over: base.pages, into: &batch)
+        let changes = try HistoryLog.append(recorder, version: version, over: base.pages, into: &batch)
         try HistoryLog.trimIfDue(
-            through: try database.pages.oldestObservedVersion(), version: version, recordBytes: recordSize,
+            through: try database.pages.oldestObservedVersion(), version: version, recordBytes: changes.byteCount,
             over: base.pages, into: &batch)
+        recorded = changes
         return batch
     }
 

@@ -35,6 +35,8 @@ package final class WriteTransaction: RowSource {
     var manyObjects = 16
     /// While an embedded object is made through its parent; at other times none can be.
     var isCreatingEmbedded = false
+    /// The change record of the batch that was made last.
+    var recorded: ChangeRecord?
     /// Set when the schema has been changed in this write.
     private(set) var newCatalog: Catalog?
     /// Counts changes, so that what was computed from this source can tell that it is out of date.
@@ -218,6 +220,7 @@ package final class WriteTransaction: RowSource {
             // A version that changes the schema is known to all by its number, so it must never be taken back.
             show(try group.add(batch, version: next, alone: newCatalog != nil))
         }
+        if let recorded { database.recentChanges.note(recorded) }
         handOver(next)
         close()
         return next

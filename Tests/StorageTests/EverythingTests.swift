@@ -78,6 +78,10 @@ import Testing
                 operations += model.operations - before.operations
                 if let changes = try database.changes(from: version, to: snapshot) {
                     try EverythingModel.checkLog(changes, from: before, to: model, comment)
+                    // What was kept in memory is what the log has.
+                    let logged = try HistoryLog.changes(
+                        from: version, to: snapshot.version, snapshot: snapshot.pages)
+                    #expect(changes == logged, "\(comment)")
                 }
             }
             // What was touched after every commit, everything after some and at the end.

@@ -19,6 +19,79 @@ import Testing
 
     // MARK: One record
 
+    @Test func whatIsRecordedIsWhatIsReadBack() throws {
+        try PropertyTest.run(rounds: 60) { random, comment in
+            var model = HistoryModel()
+            for version in 1 ... UInt64(1 + random.below(5)) {
+                let recorder = model.transaction(&random, steps: random.below(60), keepingSchema: random.chance(80))
+                let (record, bytes) = recorder.record(
+                    version: Version(version), previous: 7, wallTimeNanoseconds: 5,
+                    origin: ChangeOrigin(high: 1, low: 2))
+                let readBack = try decode(bytes, version)
+                #expect(readBack == record, "\(comment)")
+                #expect(record.byteCount == bytes.count, "\(comment)")
+            }
+        }
+    }
+
+    @Test func recentChangesCountOnlyWhereTheyAreThoseOfTheFile() throws {
+        let recent = RecentChanges()
+        var last: UInt32 = 0
+        var records: [ChangeRecord] = []
+        for version in 1 ... 100 as ClosedRange<UInt64> {
+            let recorder = ChangeRecorder()
+            recorder.inserted(TableKey(1), ObjectKey(Int64(version)))
+            let record = recorder.record(
+                version: Version(version), previous: last, wallTimeNanoseconds: 5, origin: .unknown).record
+            // 50 is another process's.
+            if version != 50 { recent.note(record) }
+            records.append(record)
+            last = record.checksum
+        }
+        func keys(_ from: UInt64, _ to: UInt64, checksum: UInt32? = nil) -> [Int64]? {
+            recent.summary(
+                from: Version(from), to: Version(to), checksum: checksum ?? records[Int(to) - 1].checksum)?
+                .table(TableKey(1))?.inserted.keys
+        }
+        #expect(keys(99, 100) == [100])
+        #expect(keys(50, 100) == Array(51 ... 100))
+        #expect(keys(49, 100) == nil)
+        #expect(keys(48, 49) == [49])
+        #expect(keys(49, 50) == nil)
+        #expect(keys(98, 99, checksum: 1) == nil)
+        #expect(keys(99, 99) == nil)
+        #expect(keys(100, 99) == nil)
+        // No more than the last ones.
+        #expect(keys(10, 11) == nil)
+    }
+
+    @Test func largeRecordsAreKeptForTheFirstWhoAsks() throws {
+        let recent = RecentChanges()
+        func note(_ version: UInt64) -> ChangeRecord {
+            let recorder = ChangeRecorder()
+            for key in 0 ..< 50_000 {
+                recorder.modified(TableKey(1), ColumnKey(1), ObjectKey(Int64(key)), old: .int(1), new: .int(2))
+            }
+            let record = recorder.record(
+                version: Version(version), previous: 0, wallTimeNanoseconds: 5, origin: .unknown).record
+            recent.note(record)
+            return record
+        }
+        func isKnown(_ record: ChangeRecord) -> Bool {
+            recent.summary(
+                from: Version(record.version.rawValue - 1), to: record.version, checksum: record.checksum) != nil
+        }
+        let unobserved = note(1)
+        #expect(!isKnown(unobserved))
+        recent.follow()
+        let observed = note(2)
+        #expect(isKnown(observed))
+        #expect(!isKnown(observed))
+        recent.unfollow()
+        let later = note(3)
+        #expect(!isKnown(later))
+    }
+
     @Test func keepsTheNetEffect() throws {
         let recorder = ChangeRecorder()
         let table = TableKey(3), column = ColumnKey(4)
@@ -206,7 +279,8 @@ import Testing
             let recorder = ChangeRecorder()
             recorder.inserted(TableKey(1), ObjectKey(key * 2))
             try store.commit {
-                let size = try HistoryLog.append(recorder, version: store.nextVersion, over: store.pages, into: &$0)
+                let size = try HistoryLog.append(
+                    recorder, version: store.nextVersion, over: store.pages, into: &$0).byteCount
                 try HistoryLog.trimIfDue(
                     through: observed, version: store.nextVersion, recordBytes: large ? 1 << 20 : size,
                     over: store.pages, into: &$0)

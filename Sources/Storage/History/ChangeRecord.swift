@@ -1,10 +1,12 @@
-/// One commit as the change log tells it. Any bytes may be given: the result is an error or what a recorder wrote.
+/// One commit's changes, as a `ChangeRecorder` has collected them or as they are read back from the change log: both
+/// make the same record. Its bytes are made by `ChangeRecord+Encoding`; any bytes may be decoded, and the result is an
+/// error or what a recorder made.
 ///
 /// Sections of an unknown kind are passed over if they say that they may be.
 import MotteValues
 
-package struct ChangeRecord: Sendable {
-    package struct Table: Sendable {
+package struct ChangeRecord: Equatable, Sendable {
+    package struct Table: Equatable, Sendable {
         package let table: TableKey
         package var inserted = KeyRuns()
         package var deleted = KeyRuns()
@@ -12,6 +14,10 @@ package struct ChangeRecord: Sendable {
         package var lists: [List] = []
         package var maps: [Map] = []
         package var nested: [Nested] = []
+
+        var isEmpty: Bool {
+            inserted.isEmpty && deleted.isEmpty && columns.isEmpty && lists.isEmpty && maps.isEmpty && nested.isEmpty
+        }
 
         /// Rows that came or went are in every index, a change in those of its column.
         func mayChangeIndex(of column: ColumnKey) -> Bool {
@@ -22,12 +28,13 @@ package struct ChangeRecord: Sendable {
     }
 
     /// Objects of which one property was set; keys ascend.
-    package struct Column: Sendable {
+    package struct Column: Equatable, Sendable {
         package let column: ColumnKey
         package let keys: [Int64]
-        fileprivate let images: [UInt8]
+        /// Of each key the value before and the value after, as `LoggedValue` writes them.
+        let images: [UInt8]
         /// Where each key's values begin; empty if there are none.
-        fileprivate let starts: [Int]
+        let starts: [Int]
 
         package var hasImages: Bool { !starts.isEmpty }
 
@@ -42,21 +49,21 @@ package struct ChangeRecord: Sendable {
     }
 
     /// Edits of one list, in order.
-    package struct List: Sendable {
+    package struct List: Equatable, Sendable {
         package let column: ColumnKey
         package let owner: Int64
         package let operations: [ListOperation]
     }
 
     /// Changed keys of one map, ascending.
-    package struct Map: Sendable {
+    package struct Map: Equatable, Sendable {
         package let column: ColumnKey
         package let owner: Int64
         package let changes: [MapChange]
     }
 
     /// Edits within the mixed values of one property of one object, in order.
-    package struct Nested: Sendable {
+    package struct Nested: Equatable, Sendable {
         package let column: ColumnKey
         package let owner: Int64
         package let operations: [NestedOperation]
@@ -65,12 +72,42 @@ package struct ChangeRecord: Sendable {
     package let version: Version
     /// Checksum of the record before this one; 0 if there was none.
     package let previous: UInt32
-    package let checksum: UInt32
+    package private(set) var checksum: UInt32
+    /// How long its bytes are.
+    package private(set) var byteCount: Int
     package let wallTimeNanoseconds: Int64
     package let origin: ChangeOrigin
     package private(set) var schemaChanged = false
     /// Ascending.
     package private(set) var tables: [Table] = []
+
+    /// What a recorder has collected, and its bytes. `tables` ascend and none is empty.
+    static func encoding(
+        _ tables: [Table], schemaChanged: Bool, version: Version, previous: UInt32, wallTimeNanoseconds: Int64,
+        origin: ChangeOrigin
+    ) -> (record: ChangeRecord, bytes: [UInt8]) {
+        var record = ChangeRecord(
+            version: version, previous: previous, checksum: 0, byteCount: 0, wallTimeNanoseconds: wallTimeNanoseconds,
+            origin: origin, schemaChanged: schemaChanged, tables: tables)
+        let (bytes, checksum) = record.encoded()
+        record.checksum = checksum
+        record.byteCount = bytes.count
+        return (record, bytes)
+    }
+
+    private init(
+        version: Version, previous: UInt32, checksum: UInt32, byteCount: Int, wallTimeNanoseconds: Int64,
+        origin: ChangeOrigin, schemaChanged: Bool, tables: [Table]
+    ) {
+        self.version = version
+        self.previous = previous
+        self.checksum = checksum
+        self.byteCount = byteCount
+        self.wallTimeNanoseconds = wallTimeNanoseconds
+        self.origin = origin
+        self.schemaChanged = schemaChanged
+        self.tables = tables
+    }
 
     package init(decoding bytes: UnsafeRawBufferPointer, version: Version) throws(DatabaseError) {
         guard bytes.count >= ChangeRecordFormat.headerSize else { throw .corrupted("a change record is too short") }
@@ -89,6 +126,7 @@ package struct ChangeRecord: Sendable {
         wallTimeNanoseconds = Int64(bitPattern: try reader.u64())
         origin = ChangeOrigin(high: try reader.u64(), low: try reader.u64())
         self.version = version
+        byteCount = bytes.count
         let actual = ChangeRecordFormat.pageKey(version).withUnsafeBytes {
             ChangeRecordFormat.checksum(of: bytes, pageKey: $0)
         }

@@ -34,6 +34,7 @@ enum ChangeRecordFormat {
     static let headerSize = 48
     static let sectionHeaderSize = 8
     static let optionalSection: UInt16 = 1
+    static let sectionCountOffset = 4
     static let previousOffset = 16
     static let checksumOffset = 20
 

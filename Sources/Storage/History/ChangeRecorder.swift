@@ -145,49 +145,19 @@ package final class ChangeRecorder {
         for table in tables { try table.checkInvariants() }
     }
 
-    /// The record. `previous` is the checksum of the record before it, 0 if there is none.
+    /// The record and its bytes. `previous` is the checksum of the record before it, 0 if there is none.
+    func record(
+        version: Version, previous: UInt32, wallTimeNanoseconds: Int64, origin: ChangeOrigin
+    ) -> (record: ChangeRecord, bytes: [UInt8]) {
+        let changes = tables.count > 1 ? tables.sorted { $0.key < $1.key } : tables
+        return ChangeRecord.encoding(
+            changes.map(\.changes).filter { !$0.isEmpty }, schemaChanged: changesSchema, version: version,
+            previous: previous, wallTimeNanoseconds: wallTimeNanoseconds, origin: origin)
+    }
+
     package func encode(
         version: Version, previous: UInt32, wallTimeNanoseconds: Int64, origin: ChangeOrigin
     ) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.append(ChangeRecordFormat.kind)
-        bytes.append(ChangeRecordFormat.format)
-        bytes.append(u16: 0)
-        bytes.append(u32: 0)
-        bytes.append(u64: version.rawValue)
-        bytes.append(u32: previous)
-        bytes.append(u32: 0)
-        bytes.append(u64: UInt64(bitPattern: wallTimeNanoseconds))
-        bytes.append(u64: origin.high)
-        bytes.append(u64: origin.low)
-        assert(bytes.count == ChangeRecordFormat.headerSize)
-        var sections = SectionWriter(bytes)
-        if changesSchema { sections.add(.schema) { _ in } }
-        for table in tables.sorted(by: { $0.key < $1.key }) { table.write(to: &sections) }
-        var record = sections.bytes
-        record.store(u32: UInt32(sections.count), at: 4)
-        let checksum = ChangeRecordFormat.pageKey(version).withUnsafeBytes { key in
-            record.withUnsafeBytes { ChangeRecordFormat.checksum(of: $0, pageKey: key) }
-        }
-        record.store(u32: checksum, at: ChangeRecordFormat.checksumOffset)
-        return record
-    }
-}
-
-/// Appends sections and fills in their lengths.
-struct SectionWriter {
-    private(set) var bytes: [UInt8]
-    private(set) var count = 0
-
-    init(_ header: [UInt8]) { bytes = header }
-
-    mutating func add(_ section: ChangeRecordFormat.Section, _ body: (inout [UInt8]) -> Void) {
-        bytes.append(u16: section.rawValue)
-        bytes.append(u16: 0)
-        let lengthOffset = bytes.count
-        bytes.append(u32: 0)
-        body(&bytes)
-        bytes.store(u32: UInt32(truncatingIfNeeded: bytes.count - lengthOffset - 4), at: lengthOffset)
-        count += 1
+        record(version: version, previous: previous, wallTimeNanoseconds: wallTimeNanoseconds, origin: origin).bytes
     }
 }

@@ -6,8 +6,8 @@
 /// values.
 import MotteValues
 
-package struct ChangeSummary: Sendable {
-    package struct Table: Sendable {
+package struct ChangeSummary: Equatable, Sendable {
+    package struct Table: Equatable, Sendable {
         package let table: TableKey
         package let inserted: KeyRuns
         /// May name keys that no longer existed at `from`.
@@ -67,7 +67,7 @@ package struct ChangeSummary: Sendable {
         }
     }
 
-    package struct Column: Sendable {
+    package struct Column: Equatable, Sendable {
         package let column: ColumnKey
         /// Ascending.
         package let keys: [Int64]
@@ -75,20 +75,20 @@ package struct ChangeSummary: Sendable {
         package func contains(_ key: Int64) -> Bool { ChangeSummary.search(keys, key) != nil }
     }
 
-    package struct List: Sendable {
+    package struct List: Equatable, Sendable {
         package let column: ColumnKey
         package let owner: Int64
         package let operations: [ListOperation]
     }
 
-    package struct Map: Sendable {
+    package struct Map: Equatable, Sendable {
         package let column: ColumnKey
         package let owner: Int64
         /// One for each key, ascending; the net effect.
         package let changes: [MapChange]
     }
 
-    package struct Nested: Sendable {
+    package struct Nested: Equatable, Sendable {
         package let column: ColumnKey
         package let owner: Int64
         package let operations: [NestedOperation]

@@ -26,17 +26,17 @@ package enum HistoryLog {
 
     // MARK: Writing
 
-    /// Puts the record of the commit that follows `pages`. Returns its size.
+    /// Puts the record of the commit that follows `pages`. Returns it, for those in this process.
     @discardableResult
     package static func append(
         _ changes: ChangeRecorder, version: Version, over pages: PageSnapshot, into batch: inout PageBatch,
         origin: ChangeOrigin = .unknown
-    ) throws(DatabaseError) -> Int {
-        let record = changes.encode(
+    ) throws(DatabaseError) -> ChangeRecord {
+        let (record, bytes) = changes.record(
             version: version, previous: try checksum(of: pages.version, in: pages), wallTimeNanoseconds: wallTime(),
             origin: origin)
-        batch.put(ChangeRecordFormat.pageKey(version), record)
-        return record.count
+        batch.put(ChangeRecordFormat.pageKey(version), bytes)
+        return record
     }
 
     /// Deletes the records through `oldestObserved` when it is time for that: nobody will ask for changes since an

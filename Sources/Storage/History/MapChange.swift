@@ -74,27 +74,10 @@ final class RecordedMaps {
         if last.isNew { owners[last.owner] = nil } else { owners[last.owner]?[last.key] = last.kind }
     }
 
-    func write(_ table: TableKey, without gone: KeyRuns, to sections: inout SectionWriter) {
+    /// A map of which nothing is left to say is named all the same: its bytes have been rewritten.
+    func changes(without gone: KeyRuns) -> [ChangeRecord.Map] {
         let order = owners.keys.sorted().filter { !gone.contains($0) }
-        guard !order.isEmpty else { return }
-        sections.add(.maps) { bytes in
-            bytes.append(u32: table.rawValue)
-            bytes.append(u32: key.rawValue)
-            bytes.append(varint: order.count)
-            var next: Int64 = 0
-            for owner in order {
-                // A map of which nothing is left to tell is named all the same: its bytes have been rewritten.
-                let changes = owners[owner]?.sorted ?? []
-                bytes.append(varint: UInt64(owner - next))
-                next = owner + 1
-                bytes.append(varint: changes.count)
-                for change in changes {
-                    bytes.append(change.kind.rawValue)
-                    bytes.append(varint: change.key.count)
-                    bytes.append(contentsOf: change.key)
-                }
-            }
-        }
+        return order.map { ChangeRecord.Map(column: key, owner: $0, changes: owners[$0]?.sorted ?? []) }
     }
 }
 

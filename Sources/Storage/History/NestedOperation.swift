@@ -124,21 +124,8 @@ final class RecordedNested {
         if owners[owner]?.isEmpty == true { owners[owner] = nil }
     }
 
-    func write(_ table: TableKey, without gone: KeyRuns, to sections: inout SectionWriter) {
+    func changes(without gone: KeyRuns) -> [ChangeRecord.Nested] {
         let order = owners.keys.sorted().filter { !gone.contains($0) }
-        guard !order.isEmpty else { return }
-        sections.add(.nested) { bytes in
-            bytes.append(u32: table.rawValue)
-            bytes.append(u32: key.rawValue)
-            bytes.append(varint: order.count)
-            var next: Int64 = 0
-            for owner in order {
-                let operations = owners[owner] ?? []
-                bytes.append(varint: UInt64(owner - next))
-                next = owner + 1
-                bytes.append(varint: operations.count)
-                for operation in operations { operation.write(to: &bytes) }
-            }
-        }
+        return order.map { ChangeRecord.Nested(column: key, owner: $0, operations: owners[$0] ?? []) }
     }
 }

@@ -1,4 +1,4 @@
-/// The changes of one table that a `ChangeRecorder` has collected, and how they become sections of the record.
+/// The changes of one table that a `ChangeRecorder` has collected, and how they become those of the record.
 import MotteValues
 
 final class RecordedTable {
@@ -78,30 +78,21 @@ final class RecordedTable {
         for column in columns { try column.checkInvariants() }
     }
 
-    func write(to sections: inout SectionWriter) {
+    /// The net effect.
+    var changes: ChangeRecord.Table {
         var gone = KeyRuns(deleted)
         gone.formUnion(deletedRuns)
-        write(.inserted, inserted.subtracting(gone), to: &sections)
+        var changes = ChangeRecord.Table(table: key)
+        changes.inserted = inserted.subtracting(gone)
         // A cleared table may name new keys too.
-        write(.deleted, gone.subtracting(inserted), to: &sections)
-        for column in columns.sorted(by: { $0.key < $1.key }) { column.write(key, without: gone, to: &sections) }
-        for column in listColumns.sorted(by: { $0.key < $1.key }) { column.write(key, without: gone, to: &sections) }
-        for column in mapColumns.sorted(by: { $0.key < $1.key }) { column.write(key, without: gone, to: &sections) }
-        for column in nestedColumns.sorted(by: { $0.key < $1.key }) { column.write(key, without: gone, to: &sections) }
-    }
-
-    private func write(_ section: ChangeRecordFormat.Section, _ keys: KeyRuns, to sections: inout SectionWriter) {
-        guard !keys.isEmpty else { return }
-        sections.add(section) { bytes in
-            bytes.append(u32: key.rawValue)
-            bytes.append(varint: keys.runs.count)
-            var end: Int64 = 0
-            for run in keys.runs {
-                bytes.append(varint: UInt64(run.lowerBound - end))
-                bytes.append(varint: UInt64(run.upperBound - run.lowerBound))
-                end = run.upperBound
-            }
+        changes.deleted = gone.subtracting(inserted)
+        for column in columns.sorted(by: { $0.key < $1.key }) {
+            if let column = column.changes(without: gone) { changes.columns.append(column) }
         }
+        for column in listColumns.sorted(by: { $0.key < $1.key }) { changes.lists += column.changes(without: gone) }
+        for column in mapColumns.sorted(by: { $0.key < $1.key }) { changes.maps += column.changes(without: gone) }
+        for column in nestedColumns.sorted(by: { $0.key < $1.key }) { changes.nested += column.changes(without: gone) }
+        return changes
     }
 }
 
@@ -185,26 +176,27 @@ final class RecordedColumn {
         return folded
     }
 
-    func write(_ table: TableKey, without gone: KeyRuns, to sections: inout SectionWriter) {
+    /// Per key its value before all modifications and the one after them; nil where no object is left.
+    func changes(without gone: KeyRuns) -> ChangeRecord.Column? {
+        // Neighbours with the same key are one entry, so that ascending keys are there once: nothing to fold, to copy.
+        if ascends, gone.isEmpty, !keys.isEmpty {
+            return ChangeRecord.Column(column: key, keys: keys, images: hasImages ? images : [], starts: before)
+        }
         let changes = folded(without: gone)
-        guard !changes.isEmpty else { return }
-        sections.add(.modified) { bytes in
-            bytes.append(u32: table.rawValue)
-            bytes.append(u32: key.rawValue)
-            bytes.append(hasImages ? 1 : 0)
-            bytes.append(varint: changes.count)
-            var next: Int64 = 0
+        guard !changes.isEmpty else { return nil }
+        var kept: [UInt8] = []
+        var starts: [Int] = []
+        if hasImages {
+            kept.reserveCapacity(images.count)
+            starts.reserveCapacity(changes.count)
             for change in changes {
-                bytes.append(varint: UInt64(change.key - next))
-                next = change.key + 1
-            }
-            guard hasImages else { return }
-            for change in changes {
-                bytes.append(contentsOf: images[before[change.first] ..< after[change.first]])
+                starts.append(kept.count)
+                kept.append(contentsOf: images[before[change.first] ..< after[change.first]])
                 let end = change.last + 1 < before.count ? before[change.last + 1] : images.count
-                bytes.append(contentsOf: images[after[change.last] ..< end])
+                kept.append(contentsOf: images[after[change.last] ..< end])
             }
         }
+        return ChangeRecord.Column(column: key, keys: changes.map(\.key), images: kept, starts: starts)
     }
 }
 
@@ -261,24 +253,8 @@ final class RecordedLists {
         if let operation = last.operation, count > 0 { operations[slot][count - 1] = operation }
     }
 
-    func write(_ table: TableKey, without gone: KeyRuns, to sections: inout SectionWriter) {
+    func changes(without gone: KeyRuns) -> [ChangeRecord.List] {
         let order = owners.indices.sorted { owners[$0] < owners[$1] }.filter { !gone.contains(owners[$0]) }
-        guard !order.isEmpty else { return }
-        sections.add(.lists) { bytes in
-            bytes.append(u32: table.rawValue)
-            bytes.append(u32: key.rawValue)
-            bytes.append(varint: order.count)
-            var next: Int64 = 0
-            for slot in order {
-                bytes.append(varint: UInt64(owners[slot] - next))
-                next = owners[slot] + 1
-                bytes.append(varint: operations[slot].count)
-                for operation in operations[slot] {
-                    bytes.append(operation.kind.rawValue)
-                    bytes.append(varint: operation.index)
-                    bytes.append(varint: operation.kind == .move ? operation.destination : operation.count)
-                }
-            }
-        }
+        return order.map { ChangeRecord.List(column: key, owner: owners[$0], operations: operations[$0]) }
     }
 }
