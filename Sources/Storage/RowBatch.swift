@@ -171,7 +171,6 @@ struct RowBatch {
     private func checkEach(
         _ source: BatchColumn, _ column: StoredColumn, from first: Int, _ transaction: WriteTransaction
     ) throws(DatabaseError) {
-        let mayLink = column.isLink || column.type == .mixed
         var row = first
         while row < rowCount {
             let view = source.view(row, column.type)
@@ -179,8 +178,7 @@ struct RowBatch {
                 if case .texts(_, let offsets) = source, offsets[row + 1] < offsets[row] {
                     throw DatabaseError(.invalidArgument, "the offsets of a column descend")
                 }
-                let fitted = try ValueCheck.fitted(view, column, layout.stored)
-                if mayLink { try transaction.requireTargets(fitted, column, layout.stored) }
+                _ = try transaction.checked(view, column, layout.stored)
             } catch { throw rowCount > 1 ? error.at(rowIndex: row) : error }
             row += 1
             if case .cells = source { row = firstToLookAt(source, column, from: row) }

@@ -1,33 +1,68 @@
-/// Asking whether values could be stored, without storing them: for whatever is to happen all or nothing.
+/// The one check of what is stored. Whatever a caller assigns, from Swift's properties, C's setters, dynamic objects,
+/// lists, sets, maps, imports or migrations, goes through `checked`, which knows type, range, nullability, size, text
+/// and the targets of links; a property of an object goes through `assignment` before, which knows primary keys,
+/// collections and embedded objects too. Only whole columns are looked at in another way first (`RowBatch`, `RowPlan`),
+/// and in doubt come here.
 import MotteSchemaModel
 import MotteValues
 
+/// A property that may be assigned, and the value as it will hold it. Made by `WriteTransaction.assignment` alone.
+package struct Assignment {
+    let slot: Int
+    package let value: ValueView
+
+    fileprivate init(slot: Int, value: ValueView) {
+        self.slot = slot
+        self.value = value
+    }
+}
+
 extension WriteTransaction {
-    /// The value as the column would hold it (ints widened for a double column, say); throws what setting it would. For
-    /// collections, of an element.
+    /// The value as the column holds it (ints widened for a double column, say). For collections, of an element.
+    @inline(__always)
+    func checked(
+        _ value: ValueView, _ column: StoredColumn, _ table: StoredTable
+    ) throws(DatabaseError) -> ValueView {
+        let fitted = try ValueCheck.fitted(value, column, table)
+        if column.isLink || column.type == .mixed { try requireTargets(fitted, column, table) }
+        return fitted
+    }
+
+    /// The same for a column by its key.
     package func fitted(
         _ table: TableKey, _ column: ColumnKey, _ value: ValueView
     ) throws(DatabaseError) -> ValueView {
         let layout = try self.table(table).layout
-        let stored = layout.columns[try layout.slot(column)]
-        let fitted = try ValueCheck.fitted(value, stored, layout.stored)
-        try requireTargets(fitted, stored, layout.stored)
-        return fitted
+        return try checked(value, layout.columns[try layout.slot(column)], layout.stored)
     }
 
-    /// Whether `set` would accept the value for an object that exists.
-    package func checkSet(_ table: TableKey, _ column: ColumnKey, _ value: ValueView) throws(DatabaseError) {
+    /// What `set` puts into an object that exists.
+    package func assignment(
+        _ table: TableKey, _ column: ColumnKey, _ value: ValueView
+    ) throws(DatabaseError) -> Assignment {
         try requireOpen()
         let layout = try self.table(table).layout
-        let stored = layout.columns[try layout.slot(column)]
+        return try assignment(layout, try layout.slot(column), value)
+    }
+
+    func assignment(
+        _ layout: TableLayout, _ slot: Int, _ value: ValueView
+    ) throws(DatabaseError) -> Assignment {
+        let stored = layout.columns[slot]
         // In a migration keys may move; they are looked at together when it ends.
-        if stored.isPrimaryKey, migration == nil { throw primaryKeyIsFixed(layout.stored, stored) }
+        if stored.isPrimaryKey, migration == nil {
+            throw DatabaseError(
+                .primaryKeyIsFixed,
+                "the primary key \(layout.stored.name).\(stored.name) can't be changed after an object is inserted",
+                className: layout.stored.name, propertyName: stored.name)
+        }
         if stored.isList {
             throw DatabaseError(
                 .wrongType, "\(layout.stored.name).\(stored.name) is a collection; assign its elements",
                 className: layout.stored.name, propertyName: stored.name)
         }
-        _ = try fitted(table, column, value)
+        if value.kind == .link, isOwner(stored) { throw managedEmbedded(stored, layout.stored) }
+        return Assignment(slot: slot, value: try checked(value, stored, layout.stored))
     }
 
     /// Whether `mapPut` would accept key and value.
@@ -37,13 +72,6 @@ extension WriteTransaction {
         let layout = try self.table(table).layout
         try ValueCheck.checkMapKey(mapKey, layout.columns[try layout.slot(column)], layout.stored)
         _ = try fitted(table, column, value)
-    }
-
-    func primaryKeyIsFixed(_ table: StoredTable, _ column: StoredColumn) -> DatabaseError {
-        DatabaseError(
-            .primaryKeyIsFixed,
-            "the primary key \(table.name).\(column.name) can't be changed after an object is inserted",
-            className: table.name, propertyName: column.name)
     }
 }
 

@@ -167,21 +167,6 @@ extension WriteTransaction {
         try deleteAll(former)
         return inserted
     }
-
-    func setEmbedded(
-        _ view: TableView, _ slot: Int, _ place: RowLocation, _ key: ObjectKey, _ value: ValueView
-    ) throws(DatabaseError) {
-        let old = try view.value(slot: slot, at: place)
-        let former = old.isNull ? nil : old.linkValue
-        guard value.isNull else {
-            guard value.kind == .link, former == value.linkValue else {
-                throw managedEmbedded(view.layout.columns[slot], view.layout.stored)
-            }
-            return
-        }
-        try replaceValue(view, slot, place, key, old: old, new: .null)
-        if let former { try deleteAll([former]) }
-    }
 }
 
 extension TableView {

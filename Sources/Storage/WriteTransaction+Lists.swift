@@ -160,9 +160,8 @@ extension WriteTransaction {
     }
 
     func fittedElement(_ value: ValueView, _ edit: ListEdit) throws(DatabaseError) -> ValueView {
-        let fitted = try ValueCheck.fitted(value, edit.column, edit.stored)
+        let fitted = try checked(value, edit.column, edit.stored)
         try makeRoom(for: fitted)
-        try requireTargets(fitted, edit.column, edit.stored)
         return fitted
     }
 

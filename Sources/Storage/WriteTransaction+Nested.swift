@@ -79,6 +79,7 @@ extension WriteTransaction {
         var changes: [NestedOperation.Change] = []
         try value.edit(rest, edit, path, rules, &changes)
         try value.withView { new throws(DatabaseError) in
+            // As `checked`, but that only what is new may link to what is not there.
             _ = try ValueCheck.fitted(new, rules.column, rules.table)
         }
         if let added = edit.added {

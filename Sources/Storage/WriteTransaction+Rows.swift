@@ -29,23 +29,35 @@ extension WriteTransaction {
     ) throws(DatabaseError) {
         try requireOpen()
         let view = try self.table(table)
-        let layout = view.layout
-        let slot = try layout.slot(column)
-        let stored = layout.columns[slot]
+        let slot = try view.layout.slot(column)
         let place = try view.requireLocation(key)
-        if stored.isPrimaryKey, let migration {
-            migration.changedPrimaryKeys.insert(SchemaMigration.ColumnPlace(table: table, column: column))
-        } else if stored.isPrimaryKey {
-            throw DatabaseError(
-                .primaryKeyIsFixed,
-                "the primary key \(layout.stored.name).\(stored.name) can't be changed after an object is inserted",
-                className: layout.stored.name, propertyName: stored.name)
+        // An object's own embedded object may be assigned to it again.
+        if value.kind == .link, !view.layout.columns[slot].isList, isOwner(view.layout.columns[slot]) {
+            let old = try view.value(slot: slot, at: place)
+            if !old.isNull, old.linkValue == value.linkValue { return }
         }
-        if isOwner(stored) { return try setEmbedded(view, slot, place, key, value) }
+        try put(try assignment(view.layout, slot, value), view, place, key)
+    }
+
+    /// The same, of what was checked before.
+    package func set(_ table: TableKey, _ key: ObjectKey, _ assignment: Assignment) throws(DatabaseError) {
+        try requireOpen()
+        let view = try self.table(table)
+        try put(assignment, view, try view.requireLocation(key), key)
+    }
+
+    private func put(
+        _ assignment: Assignment, _ view: TableView, _ place: RowLocation, _ key: ObjectKey
+    ) throws(DatabaseError) {
+        let slot = assignment.slot
+        let stored = view.layout.columns[slot]
+        if stored.isPrimaryKey, let migration {
+            migration.changedPrimaryKeys.insert(SchemaMigration.ColumnPlace(table: view.key, column: stored.key))
+        }
         let old = try view.value(slot: slot, at: place)
-        let new = try ValueCheck.fitted(value, stored, layout.stored)
-        try requireTargets(new, stored, layout.stored)
-        try replaceValue(view, slot, place, key, old: old, new: new)
+        let former = isOwner(stored) && !old.isNull ? old.linkValue : nil
+        try replaceValue(view, slot, place, key, old: old, new: assignment.value)
+        if let former { try deleteAll([former]) }
     }
 
     /// Puts a value that fits in place of another. `isWhole`: not merely something nested in it has changed.

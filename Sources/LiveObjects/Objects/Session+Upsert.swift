@@ -126,7 +126,7 @@ private struct UpsertBatch {
         for (index, column) in columns.enumerated() where index != position {
             for row in others {
                 do throws(DatabaseError) {
-                    try write.checkSet(view.key, column, value(row, index))
+                    _ = try write.assignment(view.key, column, value(row, index))
                 } catch { throw rowCount > 1 ? error.at(rowIndex: row) : error }
             }
         }
@@ -166,12 +166,9 @@ private struct UpsertBatch {
         for (index, column) in columns.enumerated() where index != position {
             for row in others {
                 let key = ObjectKey(keys[row])
-                let value = value(row, index)
-                if onlyDifferences {
-                    let fitted = try write.fitted(view.key, column, value)
-                    guard try view.value(column, key).differs(from: fitted) else { continue }
-                }
-                try write.set(view.key, column, key, to: value)
+                let assignment = try write.assignment(view.key, column, value(row, index))
+                if onlyDifferences, try !view.value(column, key).differs(from: assignment.value) { continue }
+                try write.set(view.key, key, assignment)
             }
         }
     }

@@ -125,14 +125,16 @@ extension Session {
     ) throws(DatabaseError) {
         let write = try requireWrite()
         try checkPairs(columns, values)
-        for (index, column) in columns.enumerated() {
-            do throws(DatabaseError) { try write.checkSet(table, column, values[index]) } catch {
-                throw error.at(propertyIndex: index)
+        try write.withOwned(Array(values)) { values throws(DatabaseError) in
+            var assignments: [Assignment] = []
+            assignments.reserveCapacity(columns.count)
+            for (index, column) in columns.enumerated() {
+                do throws(DatabaseError) {
+                    assignments.append(try write.assignment(table, column, values[index]))
+                } catch { throw error.at(propertyIndex: index) }
             }
-        }
-        try atomically { () throws(DatabaseError) in
-            try write.withOwned(Array(values)) { values throws(DatabaseError) in
-                for (index, column) in columns.enumerated() { try write.set(table, column, key, to: values[index]) }
+            try atomically { () throws(DatabaseError) in
+                for assignment in assignments { try write.set(table, key, assignment) }
             }
         }
     }
