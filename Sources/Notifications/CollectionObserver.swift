@@ -61,11 +61,11 @@ class ElementsObserver: CollectionObserver {
         try super.init(elements, filter)
     }
 
-    override var memory: any Sendable { oldCount }
+    override var memory: ObserverMemory { .count(oldCount) }
 
-    override func remember(_ memory: any Sendable, at version: Version) {
-        super.remember(memory, at: version)
-        oldCount = memory as? Int ?? oldCount
+    override func take(_ memory: ObserverMemory, at version: Version) throws(DatabaseError) {
+        guard case .count(let count) = memory else { throw memory.isOfAnother }
+        oldCount = count
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
@@ -122,11 +122,11 @@ final class BacklinksObserver: CollectionObserver {
         try super.init(backlinks, filter)
     }
 
-    override var memory: any Sendable { oldKeys }
+    override var memory: ObserverMemory { .objectKeys(oldKeys) }
 
-    override func remember(_ memory: any Sendable, at version: Version) {
-        super.remember(memory, at: version)
-        oldKeys = memory as? [Int64] ?? oldKeys
+    override func take(_ memory: ObserverMemory, at version: Version) throws(DatabaseError) {
+        guard case .objectKeys(let keys) = memory else { throw memory.isOfAnother }
+        oldKeys = keys
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {

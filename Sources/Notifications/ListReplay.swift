@@ -2,6 +2,8 @@
 ///
 /// The list is kept as runs: neighbouring elements that were neighbours before, or that are all new. An edit costs as
 /// many steps as there are runs.
+import MotteLiveObjects
+
 struct ListReplay {
     private struct Run {
         /// Old position of the first; -1: new elements.

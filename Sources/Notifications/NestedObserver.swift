@@ -6,7 +6,7 @@ import MotteStorage
 import MotteValues
 
 final class NestedObserver: CollectionObserver {
-    private struct Remembered: Sendable {
+    struct Remembered: Sendable {
         var place: NestedPlace
         var count = 0
         /// Of a map.
@@ -22,11 +22,11 @@ final class NestedObserver: CollectionObserver {
         try super.init(nested, filter)
     }
 
-    override var memory: any Sendable { old }
+    override var memory: ObserverMemory { .nested(old) }
 
-    override func remember(_ memory: any Sendable, at version: Version) {
-        super.remember(memory, at: version)
-        old = memory as? Remembered ?? old
+    override func take(_ memory: ObserverMemory, at version: Version) throws(DatabaseError) {
+        guard case .nested(let remembered) = memory else { throw memory.isOfAnother }
+        old = remembered
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {

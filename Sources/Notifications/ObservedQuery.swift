@@ -64,19 +64,14 @@ final class ObservedQuery: Sendable {
         isPatchable && stage?.isSorted != true ? .ascending(KeySet(keys)) : .ordered(OrderedKeys(keys))
     }
 
-    /// Nothing that matters has changed.
-    private struct Nothing: Sendable {}
-
-    /// From `keys`, which are those at the context's first version. `told` is a `SequenceDifference` or nothing. nil
-    /// when the log no longer reaches back that far.
+    /// From `keys`, which are those at the context's first version. nil when the log no longer reaches back that far.
     func move(_ keys: KeyBlocks, _ context: DeliveryContext) throws(DatabaseError) -> SharedKeys.Move? {
         let start = motte_shim_monotonic_ns()
         guard let summary = try context.summary() else { return nil }
         let patch = try patch(keys, context, summary)
-        let told: any Sendable = if let patch { patch.difference } else { Nothing() }
         return SharedKeys.Move(
-            from: context.from, to: context.to, filter: filterIdentity, keys: patch?.keys ?? keys, told: told,
-            nanoseconds: motte_shim_monotonic_ns() &- start)
+            from: context.from, to: context.to, filter: filterIdentity, keys: patch?.keys ?? keys,
+            difference: patch?.difference, nanoseconds: motte_shim_monotonic_ns() &- start)
     }
 
     /// nil when nothing that matters has changed.

@@ -30,10 +30,18 @@ class Observer {
     var thing: ObservedThing? { get throws(DatabaseError) { nil } }
 
     /// What is remembered, as a value of no session.
-    var memory: any Sendable { NoMemory() }
+    var memory: ObserverMemory { .nothing }
 
     /// Remembers what another observer of the same thing remembers at a version.
-    func remember(_ memory: any Sendable, at version: Version) { self.version = version }
+    final func remember(_ memory: ObserverMemory, at version: Version) throws(DatabaseError) {
+        try take(memory, at: version)
+        self.version = version
+    }
+
+    /// For subclasses: each takes its own case.
+    func take(_ memory: ObserverMemory, at version: Version) throws(DatabaseError) {
+        guard case .nothing = memory else { throw memory.isOfAnother }
+    }
 
     /// Puts what is known by now into the collection itself, which need not find it out again.
     func show() {}
@@ -57,7 +65,7 @@ class Observer {
         guard isWatched, context.moved else { return try advance(context) }
         if let ready = slot.take(from: context.from, to: context.to), version == context.from {
             session.counters.add(movesTaken: 1)
-            remember(ready.memory, at: ready.to)
+            try remember(ready.memory, at: ready.to)
             show()
             return ready.changes
         }
@@ -78,4 +86,21 @@ class Observer {
     }
 }
 
-struct NoMemory: Sendable {}
+/// What an observer remembers of what it has notified of, as a value that belongs to no session. Each kind of observer
+/// has its case.
+enum ObserverMemory: Sendable {
+    case nothing
+    /// Of what the change log has the edits of.
+    case count(Int)
+    /// Of backlinks.
+    case objectKeys([Int64])
+    case results(KeyBlocks)
+    case values([Value])
+    case nested(NestedObserver.Remembered)
+    indirect case sections(SectionsObserver.Remembered)
+
+    /// Observers of the same thing are of one kind: anything else is a defect of this library.
+    var isOfAnother: DatabaseError {
+        DatabaseError(.internal, "an observer was given what one of another kind remembers; report this")
+    }
+}

@@ -29,11 +29,11 @@ final class ResultsObserver: CollectionObserver {
         try super.init(results, filter)
     }
 
-    override var memory: any Sendable { keys }
+    override var memory: ObserverMemory { .results(keys) }
 
-    override func remember(_ memory: any Sendable, at version: Version) {
-        super.remember(memory, at: version)
-        keys = memory as? KeyBlocks ?? keys
+    override func take(_ memory: ObserverMemory, at version: Version) throws(DatabaseError) {
+        guard case .results(let keys) = memory else { throw memory.isOfAnother }
+        self.keys = keys
     }
 
     /// Those over a class are the query's.
@@ -68,6 +68,7 @@ final class ResultsObserver: CollectionObserver {
     }
 
     override var watchedQuery: WatchedQuery? {
+        // Of a session that cannot be asked nothing is worked out ahead.
         guard let query, let shared, (try? session.version) == version else { return nil }
         return WatchedQuery(query: query, shared: shared, keys: keys)
     }
@@ -88,7 +89,7 @@ final class ResultsObserver: CollectionObserver {
         if let query {
             guard let move = try move(query, context) else { return try restart() }
             keys = move.keys
-            difference = move.told as? SequenceDifference
+            difference = move.difference
         } else {
             guard let summary = try context.summary() else { return try restart() }
             difference = try comparison(context, summary)
@@ -140,11 +141,11 @@ final class ResultsObserver: CollectionObserver {
 final class ValuesObserver: CollectionObserver {
     private var values: [Value] = []
 
-    override var memory: any Sendable { values }
+    override var memory: ObserverMemory { .values(values) }
 
-    override func remember(_ memory: any Sendable, at version: Version) {
-        super.remember(memory, at: version)
-        values = memory as? [Value] ?? values
+    override func take(_ memory: ObserverMemory, at version: Version) throws(DatabaseError) {
+        guard case .values(let values) = memory else { throw memory.isOfAnother }
+        self.values = values
     }
 
     override func initialState() throws(DatabaseError) -> ChangeSet {

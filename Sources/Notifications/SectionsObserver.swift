@@ -18,15 +18,15 @@ final class SectionsObserver: CollectionObserver {
     /// They are part of the next change set, because positions moved with them.
     private var untold: Untold?
 
-    private struct Untold: Sendable {
+    struct Untold: Sendable {
         let base: ChangeSet
         let from: SectionLayout
     }
 
-    private struct Remembered: Sendable {
+    struct Remembered: Sendable {
         let layout: SectionLayout
         let untold: Untold?
-        let elements: any Sendable
+        let elements: ObserverMemory
     }
 
     init(_ sections: LiveSections, only: SectionLayout.Key?, _ filter: KeyPathFilter?) throws(DatabaseError) {
@@ -54,14 +54,15 @@ final class SectionsObserver: CollectionObserver {
         }
     }
 
-    override var memory: any Sendable { Remembered(layout: layout, untold: untold, elements: elements.memory) }
+    override var memory: ObserverMemory {
+        .sections(Remembered(layout: layout, untold: untold, elements: elements.memory))
+    }
 
-    override func remember(_ memory: any Sendable, at version: Version) {
-        super.remember(memory, at: version)
-        guard let memory = memory as? Remembered else { return }
+    override func take(_ memory: ObserverMemory, at version: Version) throws(DatabaseError) {
+        guard case .sections(let memory) = memory else { throw memory.isOfAnother }
+        try elements.remember(memory.elements, at: version)
         layout = memory.layout
         untold = memory.untold
-        elements.remember(memory.elements, at: version)
     }
 
     override func show() {

@@ -2,6 +2,8 @@
 ///
 /// Its cost grows with the square of the number of edits, so beyond `editLimit` the middle is reported as gone and
 /// come.
+import MotteLiveObjects
+
 extension SequenceDifference {
     package static let editLimit = 2_000
 

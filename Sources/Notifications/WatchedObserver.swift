@@ -42,14 +42,14 @@ struct ObservedThing: @unchecked Sendable {  // @unchecked: everything is consta
 struct WatchedObserver: Sendable {
     let thing: ObservedThing
     let filter: KeyPathFilter?
-    let memory: any Sendable
+    let memory: ObserverMemory
     let slot: PreparedSlot
 
     /// What the context's move means for it, in a session that shows the context's second version. nil where the thing
     /// is gone, which its session finds out as fast.
     func move(_ context: DeliveryContext, in session: Session) throws(DatabaseError) -> PreparedMove? {
         guard let twin = try thing.observer(in: session, since: context.from, filter) else { return nil }
-        twin.remember(memory, at: context.from)
+        try twin.remember(memory, at: context.from)
         let changes = try twin.advance(context)
         return PreparedMove(from: context.from, to: context.to, memory: twin.memory, changes: changes)
     }
@@ -59,7 +59,7 @@ struct WatchedObserver: Sendable {
 struct PreparedMove: Sendable {
     let from: Version
     let to: Version
-    let memory: any Sendable
+    let memory: ObserverMemory
     let changes: ChangeSet?
 }
 

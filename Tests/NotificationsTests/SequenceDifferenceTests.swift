@@ -1,4 +1,5 @@
 // Every difference turns the old sequence into the new one; change sets combine to the change set of both steps.
+import MotteLiveObjects
 import MotteNotifications
 import MotteValues
 import TestSupport

@@ -19,19 +19,20 @@ package final class SharedKeys: Sendable {
         package let filter: String?
         /// After it.
         package let keys: KeyBlocks
-        /// What observers are told of it, which is the floor above's to know.
-        package let told: any Sendable
+        /// What came, went and changed; nil where nothing that matters has changed.
+        package let difference: SequenceDifference?
         /// What it took to work out.
         package let nanoseconds: Int64
 
         package init(
-            from: Version, to: Version, filter: String?, keys: KeyBlocks, told: any Sendable, nanoseconds: Int64
+            from: Version, to: Version, filter: String?, keys: KeyBlocks, difference: SequenceDifference?,
+            nanoseconds: Int64
         ) {
             self.from = from
             self.to = to
             self.filter = filter
             self.keys = keys
-            self.told = told
+            self.difference = difference
             self.nanoseconds = nanoseconds
         }
 
@@ -140,7 +141,7 @@ package final class SharedKeys: Sendable {
             if let there = known.moves.last(where: { $0.isFor(move.from, move.to, move.filter) }) { return there }
             let shared = Move(
                 from: move.from, to: move.to, filter: move.filter, keys: known.keys(at: move.to) ?? move.keys,
-                told: move.told, nanoseconds: move.nanoseconds)
+                difference: move.difference, nanoseconds: move.nanoseconds)
             known.note(shared.keys, at: move.to)
             if known.moves.count(where: { $0.filter == move.filter }) == Self.mostMoves,
                 let oldest = known.moves.firstIndex(where: { $0.filter == move.filter })

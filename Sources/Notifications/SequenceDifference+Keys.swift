@@ -4,23 +4,10 @@
 ///   ascending   results in key order, backlinks (which may repeat): one walk over both
 ///   ordered     sorted results, each key at most once: keys that did not change kept their order
 ///   arbitrary   lists: any element anywhere, any number of times
+import MotteLiveObjects
 import MotteValues
 
-package struct SequenceDifference: Equatable, Sendable {
-    package var deletions: [Int] = []
-    package var insertions: [Int] = []
-    package var modificationsOld: [Int] = []
-    package var modificationsNew: [Int] = []
-
-    package init() {}
-
-    package var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && modificationsOld.isEmpty }
-
-    package mutating func noteModified(old: Int, new: Int) {
-        modificationsOld.append(old)
-        modificationsNew.append(new)
-    }
-
+extension SequenceDifference {
     /// With elements at these new positions, ascending, as modified too if they stayed.
     package func adding(modified: [Int]) -> SequenceDifference {
         if modified.isEmpty { return self }
