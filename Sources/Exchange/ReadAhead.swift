@@ -6,12 +6,6 @@
 /// ended when `run` returns or throws.
 import MotteValues
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Turns text into rows. Knows nothing of the store where it reads ahead.
 protocol RowReader: AnyObject {
     /// Appends the rows that follow to a batch without rows; false when there are no more.
@@ -59,32 +53,23 @@ enum ReadAhead {
         }
     }
 
-    /// @unchecked: the lists are touched holding the mutex only; a batch belongs to the thread that took it out of one,
-    /// the reader to the thread that was started.
+    /// @unchecked: a batch belongs to the thread that took it out of a list, the reader to the thread that was started.
     private final class Handover: @unchecked Sendable {
         private typealias Filled = (rows: PendingRows, failure: DatabaseError?, isLast: Bool)
 
+        private struct Batches {
+            var empty: [PendingRows]
+            var filled: [Filled] = []
+            var isAbandoned = false
+        }
+
         private let reader: any RowReader
-        private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-        private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-        private var empty: [PendingRows]
-        private var filled: [Filled] = []
-        private var isAbandoned = false
+        /// There is one thread on each side, and never do both find nothing.
+        private let batches: LockedSignal<Batches>
 
         init(_ reader: any RowReader, _ batches: [PendingRows]) {
             self.reader = reader
-            empty = batches
-            mutex.initialize(to: pthread_mutex_t())
-            changed.initialize(to: pthread_cond_t())
-            pthread_mutex_init(mutex, nil)
-            pthread_cond_init(changed, nil)
-        }
-
-        deinit {
-            pthread_cond_destroy(changed)
-            pthread_mutex_destroy(mutex)
-            changed.deallocate()
-            mutex.deallocate()
+            self.batches = LockedSignal(Batches(empty: batches))
         }
 
         /// nil where the system has no thread to give.
@@ -95,39 +80,24 @@ enum ReadAhead {
                 var failure: DatabaseError?
                 var goesOn = false
                 do throws(DatabaseError) { goesOn = try reader.fill(rows) } catch { failure = error }
-                locked { filled.append((rows, failure, !goesOn)) }
+                batches.change { $0.filled.append((rows, failure, !goesOn)) }
                 if !goesOn { return }
             }
         }
 
         private func takeEmpty() -> PendingRows? {
-            waiting { isAbandoned || !empty.isEmpty }
-            defer { pthread_mutex_unlock(mutex) }
-            return isAbandoned ? nil : empty.removeLast()
+            batches.wait(until: { $0.isAbandoned || !$0.empty.isEmpty }) { batches in
+                batches.isAbandoned ? nil : batches.empty.removeLast()
+            }
         }
 
         func takeFilled() -> (rows: PendingRows, failure: DatabaseError?, isLast: Bool)? {
-            waiting { !filled.isEmpty }
-            defer { pthread_mutex_unlock(mutex) }
-            return filled.removeFirst()
+            batches.wait(until: { !$0.filled.isEmpty }) { $0.filled.removeFirst() }
         }
 
-        func giveBack(_ rows: PendingRows) { locked { empty.append(rows) } }
+        func giveBack(_ rows: PendingRows) { batches.change { $0.empty.append(rows) } }
 
         /// The thread ends when it has filled what it is filling.
-        func abandon() { locked { isAbandoned = true } }
-
-        private func locked(_ change: () -> Void) {
-            pthread_mutex_lock(mutex)
-            change()
-            pthread_cond_signal(changed)
-            pthread_mutex_unlock(mutex)
-        }
-
-        /// Returns holding the mutex. There is one thread on each side, so that a signal reaches who waits.
-        private func waiting(until isSo: () -> Bool) {
-            pthread_mutex_lock(mutex)
-            while !isSo() { pthread_cond_wait(changed, mutex) }
-        }
+        func abandon() { batches.change { $0.isAbandoned = true } }
     }
 }

@@ -12,7 +12,7 @@ package final class LiveBacklinks: LiveCollection {
     package let column: ColumnKey
     /// Whether the property that links here is a list, set or map.
     package let isOfCollection: Bool
-    private let cachedKeys = EpochCache<[Int64]>()
+    private let cachedKeys: EpochCache<[Int64]>
 
     init(owner: LiveObject, origin: TableKey, column: ColumnKey) throws(DatabaseError) {
         let schema = try owner.session.schema
@@ -31,6 +31,7 @@ package final class LiveBacklinks: LiveCollection {
                 propertyName: property.name)
         }
         self.owner = owner
+        cachedKeys = EpochCache(owner.session)
         self.origin = origin
         self.column = column
         isOfCollection = property.isCollection

@@ -12,7 +12,7 @@ package class LiveElements: LiveCollection {
     package let column: ColumnKey
     /// Class and property.
     let name: String
-    private let cachedKeys = EpochCache<[Int64]>()
+    private let cachedKeys: EpochCache<[Int64]>
 
     /// `kind` is that of a property with this collection.
     init(
@@ -30,6 +30,7 @@ package class LiveElements: LiveCollection {
         }
         self.owner = owner
         self.column = column
+        cachedKeys = EpochCache(owner.session)
         name = "\(type.name).\(property.name)"
         let schema = try owner.session.schema
         super.init(
@@ -42,6 +43,7 @@ package class LiveElements: LiveCollection {
         owner = map.owner
         self.column = column
         name = map.name
+        cachedKeys = EpochCache(map.session)
         super.init(map.session, .results, elementType: .string, isElementNullable: false, target: nil)
     }
 

@@ -12,12 +12,12 @@ package final class LiveResults: LiveCollection {
     package let source: ResultsSource
     package let stages: [ResultsStage]
     private let valueStages: [ValueStage]
-    private let cachedKeys = EpochCache<[Int64]>()
+    private let cachedKeys: EpochCache<[Int64]>
     /// The keys as an observer keeps them.
-    private let cachedBlocks = EpochCache<KeyBlocks>()
-    private let cachedOrder = EpochCache<[Int]>()
-    private let cachedPositions = EpochCache<TablePositions>()
-    private let cachedCount = EpochCache<Int>()
+    private let cachedBlocks: EpochCache<KeyBlocks>
+    private let cachedOrder: EpochCache<[Int]>
+    private let cachedPositions: EpochCache<TablePositions>
+    private let cachedCount: EpochCache<Int>
 
     convenience init(_ session: Session, source: ResultsSource, stages: [ResultsStage]) {
         self.init(session, source: source, stages: stages, valueStages: [])
@@ -27,6 +27,11 @@ package final class LiveResults: LiveCollection {
         self.source = source
         self.stages = stages
         self.valueStages = valueStages
+        cachedKeys = EpochCache(session)
+        cachedBlocks = EpochCache(session)
+        cachedOrder = EpochCache(session)
+        cachedPositions = EpochCache(session)
+        cachedCount = EpochCache(session)
         if case .table(let table) = source, stages.isEmpty { allOfTable = table } else { allOfTable = nil }
         super.init(
             session, .results, elementType: source.elementType, isElementNullable: source.isElementNullable,
@@ -141,7 +146,7 @@ package final class LiveResults: LiveCollection {
     package func install(_ keys: KeyBlocks) {
         cachedBlocks.put(keys, session)
         // The same once more, for as long as they are observed.
-        cachedKeys.forget(session)
+        cachedKeys.forget()
     }
 
     package override func key(at index: Int) throws(DatabaseError) -> ObjectKey {

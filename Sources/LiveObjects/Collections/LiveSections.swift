@@ -11,13 +11,14 @@ import MotteValues
 package final class LiveSections {
     package let base: LiveCollection
     package let key: SectionKey
-    private let cached = EpochCache<SectionLayout>()
+    private let cached: EpochCache<SectionLayout>
     /// Threads that compute keys just now.
     private let computing = Locked<Set<UInt64>>([])
 
     package init(_ base: LiveCollection, by key: SectionKey) {
         self.base = base
         self.key = key
+        cached = EpochCache(base.session)
     }
 
     package var session: Session { base.session }
@@ -162,6 +163,7 @@ package final class LiveSection {
     /// Where it is now.
     package func index() throws(DatabaseError) -> Int? { try sections.layout().find(key) }
 
+    // A yes or no; reading says why.
     package var isValid: Bool { ((try? index()) ?? nil) != nil }
 
     /// Positions of its elements in the collection.
