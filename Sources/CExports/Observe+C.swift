@@ -27,19 +27,38 @@ final class TokenBox: RealmMemberBox {
     }
 }
 
+/// Who wants to be notified: what all functions that observe are given besides what is observed.
+struct Listener {
+    let flags: UInt32
+    let callback: motte_changes_fn?
+    let userdata: UnsafeMutableRawPointer?
+    let free: motte_free_fn?
+    /// For the token.
+    let out: UnsafeMutablePointer<OpaquePointer?>?
+
+    init(
+        _ flags: UInt32, _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?, _ free: motte_free_fn?,
+        _ out: UnsafeMutablePointer<OpaquePointer?>?
+    ) {
+        self.flags = flags
+        self.callback = callback
+        self.userdata = userdata
+        self.free = free
+        self.out = out
+    }
+}
+
 /// Registers an observation and publishes its token. The userdata is freed here if that fails.
 func observe(
-    _ core: () throws(DatabaseError) -> (core: RealmCore, table: TableKey?), _ flags: UInt32,
-    _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?, _ free: motte_free_fn?,
-    _ out: UnsafeMutablePointer<OpaquePointer?>?, allowed: UInt32 = 0,
-    _ register: (Observation.Callback?) throws(DatabaseError) -> Observation
+    _ core: () throws(DatabaseError) -> (core: RealmCore, table: TableKey?), by listener: Listener,
+    allowed: UInt32 = 0, _ register: (Observation.Callback?) throws(DatabaseError) -> Observation
 ) -> motte_status {
-    boundary(keeping: userdata, free) { (bridge) throws(DatabaseError) in
-        let out = try required(out)
+    boundary(keeping: listener.userdata, listener.free) { (bridge) throws(DatabaseError) in
+        let out = try required(listener.out)
         let (core, table) = try core()
-        try checkFlags(flags, allowed: allowed)
+        try checkFlags(listener.flags, allowed: allowed)
         var deliver: Observation.Callback?
-        if let callback {
+        if let callback = listener.callback {
             deliver = { (changes) throws(DatabaseError) in
                 try lend(ChangesBox(changes, table)) { (changes) throws(DatabaseError) in
                     try bridge.call { callback($0, changes) }
@@ -63,8 +82,8 @@ public func motte_observe_realm(
     _ free_userdata: motte_free_fn?, _ out_token: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
     observe(
-        { () throws(DatabaseError) in (try Handles.realm(realm).box.core, nil) }, flags, callback, userdata,
-        free_userdata, out_token
+        { () throws(DatabaseError) in (try Handles.realm(realm).box.core, nil) },
+        by: Listener(flags, callback, userdata, free_userdata, out_token)
     ) { (deliver) throws(DatabaseError) in
         try Handles.realm(realm).box.session.observe(deliver)
     }
@@ -73,15 +92,12 @@ public func motte_observe_realm(
 /// Key paths as they come from C; absent where a function takes none.
 private typealias Paths = () throws(DatabaseError) -> [String]
 
-private func observe(
-    object: OpaquePointer?, _ paths: Paths?, _ flags: UInt32, _ callback: motte_changes_fn?,
-    _ userdata: UnsafeMutableRawPointer?, _ free: motte_free_fn?, _ out: UnsafeMutablePointer<OpaquePointer?>?
-) -> motte_status {
+private func observe(object: OpaquePointer?, _ paths: Paths?, by listener: Listener) -> motte_status {
     observe(
         { () throws(DatabaseError) in
             let object = try Handles.object(object)
             return (object.box.core, object.box.object.table)
-        }, flags, callback, userdata, free, out
+        }, by: listener
     ) { (deliver) throws(DatabaseError) in
         let object = try Handles.object(object)
         guard let paths else { return try object.box.object.observe(deliver) }
@@ -89,13 +105,9 @@ private func observe(
     }
 }
 
-private func observe(
-    collection: OpaquePointer?, _ paths: Paths?, _ flags: UInt32, _ callback: motte_changes_fn?,
-    _ userdata: UnsafeMutableRawPointer?, _ free: motte_free_fn?, _ out: UnsafeMutablePointer<OpaquePointer?>?
-) -> motte_status {
+private func observe(collection: OpaquePointer?, _ paths: Paths?, by listener: Listener) -> motte_status {
     observe(
-        { () throws(DatabaseError) in (try Handles.collection(collection).box.core, nil) }, flags, callback, userdata,
-        free, out
+        { () throws(DatabaseError) in (try Handles.collection(collection).box.core, nil) }, by: listener
     ) { (deliver) throws(DatabaseError) in
         let collection = try Handles.collection(collection)
         guard let paths else { return try collection.box.collection.observe(deliver) }
@@ -108,7 +120,7 @@ public func motte_observe_object(
     _ object: OpaquePointer?, _ flags: UInt32, _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?,
     _ free_userdata: motte_free_fn?, _ out_token: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
-    observe(object: object, nil, flags, callback, userdata, free_userdata, out_token)
+    observe(object: object, nil, by: Listener(flags, callback, userdata, free_userdata, out_token))
 }
 
 @_cdecl("motte_observe_coll") @implementation
@@ -116,7 +128,7 @@ public func motte_observe_coll(
     _ coll: OpaquePointer?, _ flags: UInt32, _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?,
     _ free_userdata: motte_free_fn?, _ out_token: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
-    observe(collection: coll, nil, flags, callback, userdata, free_userdata, out_token)
+    observe(collection: coll, nil, by: Listener(flags, callback, userdata, free_userdata, out_token))
 }
 
 @_cdecl("motte_observe_object_paths") @implementation
@@ -126,7 +138,7 @@ public func motte_observe_object_paths(
     _ out_token: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
     let given = { () throws(DatabaseError) in try texts(paths, path_count, "a key path") }
-    return observe(object: object, given, flags, callback, userdata, free_userdata, out_token)
+    return observe(object: object, given, by: Listener(flags, callback, userdata, free_userdata, out_token))
 }
 
 @_cdecl("motte_observe_coll_paths") @implementation
@@ -136,7 +148,7 @@ public func motte_observe_coll_paths(
     _ out_token: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
     let given = { () throws(DatabaseError) in try texts(paths, path_count, "a key path") }
-    return observe(collection: coll, given, flags, callback, userdata, free_userdata, out_token)
+    return observe(collection: coll, given, by: Listener(flags, callback, userdata, free_userdata, out_token))
 }
 
 @_cdecl("motte_token_next") @implementation

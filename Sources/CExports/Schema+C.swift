@@ -102,8 +102,8 @@ private func declaredProperty(_ spec: motte_prop_spec) throws(DatabaseError) -> 
             || (type == .link && (collection == .none || collection == .map)),
         isPrimaryKey: spec.flags & PropertyFlags.primaryKey != 0,
         isIndexed: spec.flags & PropertyFlags.indexed != 0,
-        target: try optionalText(spec.target, spec.target_size),
-        origin: try optionalText(spec.origin, spec.origin_size))
+        target: try optionalText(spec.target, spec.target_size)
+    ).listing(origin: try optionalText(spec.origin, spec.origin_size))
 }
 
 enum PropertyFlags {

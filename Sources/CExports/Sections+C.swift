@@ -173,7 +173,10 @@ public func motte_observe_sections(
     _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?, _ free_userdata: motte_free_fn?,
     _ out_token: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
-    observe(sections, paths, path_count, flags, callback, userdata, free_userdata, out_token) {
+    observe(
+        sections, GivenPaths(paths: paths, count: path_count),
+        by: Listener(flags, callback, userdata, free_userdata, out_token)
+    ) {
         (sections, paths, deliver) throws(DatabaseError) in
         try sections.observe(keyPaths: paths, deliver)
     }
@@ -185,23 +188,32 @@ public func motte_observe_section(
     _ path_count: Int, _ flags: UInt32, _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?,
     _ free_userdata: motte_free_fn?, _ out_token: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
-    observe(sections, paths, path_count, flags, callback, userdata, free_userdata, out_token) {
+    observe(
+        sections, GivenPaths(paths: paths, count: path_count),
+        by: Listener(flags, callback, userdata, free_userdata, out_token)
+    ) {
         (sections, paths, deliver) throws(DatabaseError) in
         try sections.section(for: try checkedValue(key).owned).observe(keyPaths: paths, deliver)
     }
 }
 
+/// Key paths as they come from C.
+private struct GivenPaths {
+    let paths: UnsafePointer<motte_str>?
+    let count: Int
+}
+
 private func observe(
-    _ sections: OpaquePointer?, _ paths: UnsafePointer<motte_str>?, _ path_count: Int, _ flags: UInt32,
-    _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?, _ free: motte_free_fn?,
-    _ out: UnsafeMutablePointer<OpaquePointer?>?,
+    _ sections: OpaquePointer?, _ given: GivenPaths, by listener: Listener,
     _ register: (LiveSections, [String]?, Observation.Callback?) throws(DatabaseError) -> Observation
 ) -> motte_status {
     observe(
-        { () throws(DatabaseError) in (try Handles.sections(sections).box.core, nil) }, flags, callback, userdata,
-        free, out, allowed: UInt32(MOTTE_OBSERVE_PATHS)
+        { () throws(DatabaseError) in (try Handles.sections(sections).box.core, nil) }, by: listener,
+        allowed: UInt32(MOTTE_OBSERVE_PATHS)
     ) { (deliver) throws(DatabaseError) in
-        let paths = flags & UInt32(MOTTE_OBSERVE_PATHS) != 0 ? try texts(paths, path_count, "a key path") : nil
+        let paths =
+            listener.flags & UInt32(MOTTE_OBSERVE_PATHS) != 0
+            ? try texts(given.paths, given.count, "a key path") : nil
         return try register(try Handles.sections(sections).box.sections, paths, deliver)
     }
 }

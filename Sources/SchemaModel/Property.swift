@@ -22,8 +22,7 @@ package struct Property: Sendable {
 
     package init(
         name: String, type: PropertyType, width: IntWidth = .bits64, collection: CollectionKind = .none,
-        isNullable: Bool = false, isPrimaryKey: Bool = false, isIndexed: Bool = false, target: String? = nil,
-        origin: String? = nil, columnKey: ColumnKey? = nil, keyColumn: ColumnKey? = nil
+        isNullable: Bool = false, isPrimaryKey: Bool = false, isIndexed: Bool = false, target: String? = nil
     ) {
         self.name = name
         self.type = type
@@ -33,9 +32,21 @@ package struct Property: Sendable {
         self.isPrimaryKey = isPrimaryKey
         self.isIndexed = isIndexed
         self.target = target
-        self.origin = origin
-        self.columnKey = columnKey
-        self.keyColumn = keyColumn
+    }
+
+    /// The same as an inverse of that property of its target.
+    package func listing(origin: String?) -> Property {
+        var property = self
+        property.origin = origin
+        return property
+    }
+
+    /// The same where the file holds it, in these columns.
+    package func stored(in column: ColumnKey, keys: ColumnKey?) -> Property {
+        var property = self
+        property.columnKey = column
+        property.keyColumn = keys
+        return property
     }
 
     package var isList: Bool { collection == .list }

@@ -117,7 +117,7 @@ struct SchemaParser {
         try expect(".")
         let origin = try name("a property name")
         try expect(">")
-        return Property(name: propertyName, type: .linkingObjects, target: target, origin: origin)
+        return Property(name: propertyName, type: .linkingObjects, target: target).listing(origin: origin)
     }
 
     private static func primitive(_ word: String) -> (type: PropertyType, width: IntWidth)? {

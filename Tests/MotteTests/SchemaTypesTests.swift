@@ -15,7 +15,7 @@ import Testing
             MotteSchemaModel.Property(name: "anything", type: .mixed, isNullable: true),
             MotteSchemaModel.Property(name: "scores", type: .double, collection: .map, isNullable: true),
             MotteSchemaModel.Property(name: "tags", type: .string, collection: .set),
-            MotteSchemaModel.Property(name: "liked", type: .linkingObjects, target: "Dog", origin: "likes"),
+            MotteSchemaModel.Property(name: "liked", type: .linkingObjects, target: "Dog").listing(origin: "likes"),
         ])
 
     var schema: Motte.ObjectSchema {

@@ -63,9 +63,12 @@ import Testing
                 Property(name: "x", type: .linkingObjects, target: "A"),
                 "A.x is an inverse and must name the property that it inverts"
             ),
-            (Property(name: "x", type: .int, origin: "y"), "A.x has an origin property, which only inverses have"),
             (
-                Property(name: "x", type: .linkingObjects, collection: .list, target: "A", origin: "a"),
+                Property(name: "x", type: .int).listing(origin: "y"),
+                "A.x has an origin property, which only inverses have"
+            ),
+            (
+                Property(name: "x", type: .linkingObjects, collection: .list, target: "A").listing(origin: "a"),
                 "A.x is an inverse, which is neither declared as a list nor nullable"
             ),
         ]

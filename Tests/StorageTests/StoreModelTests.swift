@@ -21,7 +21,7 @@ import Testing
             Property(name: "friend", type: .link, isNullable: true, target: "Person"),
             Property(name: "tags", type: .string, collection: .list),
             Property(name: "friends", type: .link, collection: .list, target: "Person"),
-            Property(name: "admirers", type: .linkingObjects, target: "Person", origin: "friend"),
+            Property(name: "admirers", type: .linkingObjects, target: "Person").listing(origin: "friend"),
         ]),
     ])
 

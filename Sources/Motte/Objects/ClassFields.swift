@@ -103,7 +103,8 @@ package struct ClassFields: Sendable {
                     name: field.columnName, type: field.shape.type, width: field.shape.width,
                     collection: field.shape.collection, isNullable: field.shape.isNullable,
                     isPrimaryKey: field.isPrimaryKey, isIndexed: field.isIndexed && !field.isPrimaryKey,
-                    target: field.shape.target?.className(), origin: origin)
+                    target: field.shape.target?.className()
+                ).listing(origin: origin)
             }, isEmbedded: type is EmbeddedObject.Type)
     }
 }

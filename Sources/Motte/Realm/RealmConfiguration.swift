@@ -46,6 +46,7 @@ extension Realm {
         /// 480 where this is more.
         public var rowsPerCluster: Int?
 
+        // RealmSwift's, whose programs name these.
         public init(
             fileURL: URL? = Configuration.defaultFileURL, inMemoryIdentifier: String? = nil,
             encryptionKey: Data? = nil, readOnly: Bool = false, schemaVersion: UInt64 = 0,

@@ -59,7 +59,8 @@ extension PageStore {
         var copy = try PageCopy(
             of: try pages.snapshot(), at: place.path, try pages.header, encryptionKey: options.encryptionKey,
             entries: statistics.entryCount, bytes: statistics.fileBytes,
-            batchBytes: batchBytes ?? PageCopy.batchBytes, isAlone: true, progress: progress)
+            batchBytes: batchBytes ?? PageCopy.batchBytes, progress: progress)
+        copy.isAlone = true
         try copy.write(to: temporary, options.faults)
         pages.endUse()
         isOpen = false

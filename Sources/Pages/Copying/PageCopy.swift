@@ -48,15 +48,14 @@ struct PageCopy {
     private let byteCount: Int
     private let batchBytes: Int
     /// Nobody else reads the source, so that what was read of it need not stay in memory.
-    private let isAlone: Bool
+    var isAlone = false
     private let progress: PageProgressHandler?
 
     /// `header` is that of the source.
     init(
         of source: PageSnapshot, at path: String, _ header: FileHeader, encryptionKey: [UInt8]?, entries: Int,
-        bytes: Int, batchBytes: Int, isAlone: Bool = false, progress: PageProgressHandler?
+        bytes: Int, batchBytes: Int, progress: PageProgressHandler?
     ) throws(DatabaseError) {
-        self.isAlone = isAlone
         self.source = source
         sourcePath = path
         self.header = header

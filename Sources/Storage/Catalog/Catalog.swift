@@ -146,13 +146,13 @@ package final class Catalog: Sendable {
                         name: column.name, type: column.type, width: column.width, collection: column.collection,
                         isNullable: column.isNullable,
                         isPrimaryKey: column.isPrimaryKey, isIndexed: column.isIndexed,
-                        target: column.target.flatMap { names[$0] }, columnKey: column.key,
-                        keyColumn: column.keyColumn)
+                        target: column.target.flatMap { names[$0] }
+                    ).stored(in: column.key, keys: column.keyColumn)
                 }
                 properties += table.inverses.map { inverse in
                     Property(
-                        name: inverse.name, type: .linkingObjects, target: names[inverse.originTable],
-                        origin: inverse.originProperty)
+                        name: inverse.name, type: .linkingObjects, target: names[inverse.originTable]
+                    ).listing(origin: inverse.originProperty)
                 }
                 return ObjectType(
                     name: table.name, properties: properties, tableKey: table.key, isEmbedded: table.isEmbedded,
