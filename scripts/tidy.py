@@ -230,6 +230,77 @@ def locks_are_known_to_the_thread_sanitizer():
 
 
 @check
+def errors_are_not_passed_over():
+    """Each `try?` has a comment why the cause does not matter; one covers the lines of the same kind that follow."""
+    for path in tracked(".swift"):
+        if path.relative_to(ROOT).parts[0] != "Sources":
+            continue
+        explained = 0
+        for number, code, line, above in swift_code(path):
+            if not re.search(r"\btry\?", code):
+                continue
+            if has_reason(line, above) or explained == number - 1:
+                explained = number
+            else:
+                report(path, number, "try? hides a cause: handle the error, pass it on, or say why it does not matter")
+
+
+@check
+def locks_are_locked():
+    """One way to lock: `Locked` and `LockedSignal`. `Lock` of Pages stands for it until its users have gone over."""
+    allowed = {"Sources/Values/Locked.swift", "Sources/Pages/Sharing/Lock.swift"}
+    for path in tracked(".swift"):
+        if path.relative_to(ROOT).parts[0] != "Sources" or str(path.relative_to(ROOT)) in allowed:
+            continue
+        for number, code, _, _ in swift_code(path):
+            if re.search(r"\bpthread_(mutex|rwlock|cond|spin)_|\bos_unfair_lock|\b(NSLock|DispatchSemaphore)\b", code):
+                report(path, number, "a lock by hand, use Locked, or LockedSignal where threads wait")
+            if not str(path.relative_to(ROOT)).startswith("Sources/Pages/") and re.search(r"\bLock\(\)", code):
+                report(path, number, "Lock is of Pages, use Locked")
+
+
+def parameter_count(text, start):
+    """Of the list that opens at `start`, commas of its own level; 0 for an empty one."""
+    depth, commas, angles, filled = 0, 0, 0, False
+    for index in range(start, len(text)):
+        character = text[index]
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+            if depth == 0:
+                return commas + 1 if filled else 0
+        elif character == "<":
+            angles += 1
+        elif character == ">" and text[index - 1] != "-":
+            angles -= 1
+        elif character == "," and depth == 1 and angles <= 0:
+            commas += 1
+        filled = filled or (depth > 0 and index > start and not character.isspace())
+    return 0
+
+
+MOST_PARAMETERS = 8
+
+
+@check
+def functions_take_few_parameters():
+    """Beyond that they are grouped. C's functions have those of the header; others say why on the line above."""
+    for path in tracked(".swift"):
+        if path.relative_to(ROOT).parts[0] != "Sources":
+            continue
+        lines = list(swift_code(path))
+        text = "\n".join(code for _, code, _, _ in lines)
+        for found in re.finditer(r"\b(?:func\s+[^\s(<]+|init[?!]?)\s*(?:<[^(]*?>)?\s*\(", text):
+            count = parameter_count(text, found.end() - 1)
+            if count <= MOST_PARAMETERS:
+                continue
+            number, _, line, above = lines[text.count("\n", 0, found.start())]
+            if not above.startswith("@_cdecl") and not above.strip().startswith("// "):
+                report(path, number, f"{count} parameters, at most {MOST_PARAMETERS}: group those of one concept")
+
+
+@check
 def locks_of_the_process_survive_forks():
     for path in tracked(".swift"):
         if path.relative_to(ROOT).parts[0] != "Sources":

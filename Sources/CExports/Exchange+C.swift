@@ -207,6 +207,7 @@ private struct ImportSettings {
         case .file(let file, let path, let size):
             defer { withExtendedLifetime(file) {} }
             do throws(DatabaseError) { return try body(file.bytes) } catch {
+                // The mistake itself is the cause, with or without the name.
                 guard error.code != .callback, let name = try? optionalText(path, size) else { throw error }
                 throw ExchangeError.named(name, error)
             }

@@ -150,6 +150,7 @@ final class CollectionBox: RealmMemberBox {
     }
 
     private func isSamePlace(_ left: LiveNested, _ right: LiveNested) -> Bool {
+        // What is gone is at no place.
         guard let path = try? left.path(), let other = try? right.path() else { return false }
         return path == other
     }

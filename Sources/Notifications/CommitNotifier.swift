@@ -99,7 +99,8 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         ended.run.ending.cancel()
         // In a forked child there is no such thread.
         guard ended.run.forkGeneration == motte_shim_fork_generation() else { return }
-        // One wake can come just before the thread goes to sleep, hence several.
+        // One wake can come just before the thread goes to sleep, hence several. The signal is there for as long as the
+        // file is open, which this keeps it.
         while let signal = try? database.signal(), !ended.run.hasEnded.load(ordering: .acquiring) {
             signal.wake()
             usleep(200)
@@ -111,19 +112,27 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         guard let argument else { return }
         let run = Unmanaged<Run>.fromOpaque(argument).takeRetainedValue()
         defer { run.hasEnded.store(true, ordering: .releasing) }
-        guard var seen = try? run.database.latestVersion(), let signal = try? run.database.signal() else { return }
         let preparation = MovePreparation(run.database, ending: run.ending)
-        var isBehind = preparation.tell(run.sessions(), seen, isCalm: true)
+        // nil until the file could be read.
+        var seen: Version?
+        var isBehind = false
         while !run.ending.isCancelled {
             do throws(DatabaseError) {
-                let newest = try signal.wait(
-                    after: seen, timeoutMilliseconds: isBehind ? MovePreparation.calmMilliseconds : -1,
+                guard let last = seen else {
+                    let first = try run.database.latestVersion()
+                    seen = first
+                    isBehind = preparation.tell(run.sessions(), first, isCalm: true)
+                    continue
+                }
+                let newest = try run.database.signal().wait(
+                    after: last, timeoutMilliseconds: isBehind ? MovePreparation.calmMilliseconds : -1,
                     cancellation: run.ending, cancellerWakes: true)
                 guard newest != nil || isBehind, !run.ending.isCancelled else { continue }
-                seen = newest ?? seen
-                isBehind = preparation.tell(run.sessions(), seen, isCalm: newest == nil)
+                let version = newest ?? last
+                seen = version
+                isBehind = preparation.tell(run.sessions(), version, isCalm: newest == nil)
             } catch {
-                // The file cannot be read just now; whoever refreshes will hear why.
+                // The file cannot be read just now; whoever refreshes is told why.
                 usleep(100_000)
             }
         }

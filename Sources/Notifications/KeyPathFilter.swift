@@ -119,6 +119,7 @@ private struct KeyPathResolver {
     private mutating func passes(_ table: TableKey, _ position: Int) -> Bool {
         let place = Place(table: table, position: position)
         if let known = known[place] { return known }
+        // A yes or no for one class; where no class passes, the path is refused with its name.
         let passes = (try? check(table, position)) != nil
         known[place] = passes
         return passes

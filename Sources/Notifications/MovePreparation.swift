@@ -89,7 +89,9 @@ final class MovePreparation {
     }
 
     private func prepare(_ late: [(followed: FollowedSession, session: WatchedSession)], _ version: Version) {
+        // Without one, sessions find out by themselves, and what keeps them from it.
         let newest = (try? database.snapshot()).map { Session.frozen($0, of: database) }
+        // Frozen: closing it has nothing to fail at.
         defer { _ = try? newest?.close() }
         var contexts: [Version: DeliveryContext] = [:]
         // Who takes little does not wait for who takes long.
@@ -108,6 +110,7 @@ final class MovePreparation {
 
     /// nil when the session has moved meanwhile.
     private func context(of session: WatchedSession, _ newest: Session) -> DeliveryContext? {
+        // As above: then the session finds out by itself.
         guard let to = try? newest.committedSnapshot(), to.version > session.place.version,
             session.place.catalog === to.catalog, let shown = session.place.snapshot
         else {

@@ -117,12 +117,14 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
             do throws(DatabaseError) {
                 try session.beginWrite()
             } catch {
-                // A callback failed that was told of the version before: the write itself is fine and stays first.
+                // A callback failed that was told of the version before: the write itself is fine and stays first. That
+                // is the cause; a session that was closed has no write left to cancel.
                 if session.isInWrite { try? session.cancel() }
                 failure = error
                 continue
             }
             guard let write = next() else {
+                // Nothing was done in it, so nothing is lost; the group ends as ever.
                 try? session.cancel()
                 break
             }
@@ -163,6 +165,7 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
             try write.work(session)
             return .success(session.isInWrite ? try session.commit() : try session.version)
         } catch {
+            // What failed before is the cause.
             if session.isInWrite { try? session.cancel() }
             return .failure(error)
         }

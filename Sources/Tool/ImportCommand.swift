@@ -96,16 +96,22 @@ struct ImportCommand: ParsableCommand {
 
     /// This command may have committed some, and so may others who opened the file when it had been made.
     private var hasObjects: Bool {
-        guard let session = try? openFile(file, opening) else { return false }
-        defer { _ = try? session.close() }
-        guard let schema = try? session.schema else { return false }
-        return schema.objectTypes.contains { type in
-            type.tableKey.map { ((try? session.objects($0).count()) ?? 0) > 0 } ?? false
+        do {
+            let session = try openFile(file, opening)
+            // Only read from.
+            defer { _ = try? session.close() }
+            for type in try session.schema.objectTypes {
+                if let table = type.tableKey, try session.objects(table).count() > 0 { return true }
+            }
+            return false
+        } catch {
+            // What cannot be looked at is kept: the file may hold what others have put in.
+            return true
         }
     }
 
     private func removeFile() {
-        // Not while somebody has it open.
+        // Not while somebody has it open; what failed before is what is reported.
         _ = try? Session.deleteFile(opening.options(file))
     }
 
@@ -133,6 +139,7 @@ struct ImportCommand: ParsableCommand {
         }
         if fileExists(file) {
             let session = try openFile(file, opening)
+            // Only read from.
             defer { _ = try? session.close() }
             if try session.schema[className] != nil {
                 try checkKey(try session.schema)
@@ -181,6 +188,7 @@ struct ImportCommand: ParsableCommand {
             }
         }
         let session = try Session.open(options)
+        // What is committed is there; an open write is to be undone.
         defer { _ = try? session.close() }
         if let outcome = work.outcome { return outcome }
         try session.beginWrite()

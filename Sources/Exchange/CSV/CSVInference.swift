@@ -115,6 +115,7 @@ package struct CSVInference {
         for index in 0 ... last {
             let column = columns[index]
             if !column.hasValues || !isQuick(&reader, column.known) {
+                // The record is then read as a whole, which finds the mistake again, with its line.
                 guard let field = try? reader.field() else { return false }
                 if CSVImport.isNull(field, null) {
                     columns[index].hasNulls = true

@@ -125,7 +125,9 @@ final class CSVRows: RowReader {
                 values[position] = value
                 position &+= 1
             } else {
+                // The record is then read as a whole, which finds the mistake again, with its line.
                 guard let field = try? reader.field(),
+                    // As above.
                     (try? put(field, index, rows, &position, line: reader.line)) != nil
                 else { return false }
             }
@@ -201,6 +203,7 @@ final class CSVRows: RowReader {
         let text = cell.text(arena)
         if let target = field.target {
             var reader = JSONReader(cellText(text, field, arena))
+            // It is looked at again when the object has its key, with the line.
             guard case .link(let link)? = try? links.reference(&reader, target, isLast: false) else { return nil }
             return .link(link)
         }

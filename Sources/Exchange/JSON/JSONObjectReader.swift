@@ -84,6 +84,7 @@ struct JSONObjectReader {
         var reader = JSONReader(text)
         if field.property.type == .mixed {
             let mixed = JSONMixedReader(importer: links, arena: scratch.arena, isLast: false)
+            // Mistakes are found again, with their place, when the cell is assigned.
             return try? mixed.read(&reader)
         }
         guard let target = field.target, !field.ownsTarget, text.first != UInt8(ascii: "{") else { return nil }

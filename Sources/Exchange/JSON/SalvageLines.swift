@@ -21,6 +21,7 @@ package enum SalvageLines {
     private static func run(
         _ file: DamagedFile, progress: MaintenanceProgressHandler?, to sink: inout ByteSink
     ) throws(DatabaseError) -> SalvageReport {
+        // A damaged file may have none to be read; names then are what salvage guesses.
         let schema = (try? file.database.snapshot())?.schema
         let report = try file.salvage(progress: progress) { (object) throws(DatabaseError) in
             line(object, schema, &sink)

@@ -165,6 +165,7 @@ package final class LiveNested: LiveCollection {
         return NestedDocument(trusted: value.bytes)
     }
 
+    // A yes or no; reading says why.
     package override var isValid: Bool { (try? document()) != nil }
 
     package override func count() throws(DatabaseError) -> Int { try document().count }

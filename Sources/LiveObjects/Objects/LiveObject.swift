@@ -24,6 +24,7 @@ package struct LiveObject {
 
     /// False once the object was deleted, its write cancelled or its session closed.
     package var isValid: Bool {
+        // A yes or no; whoever needs the cause asks `exists`.
         guard let exists = try? exists() else { return false }
         return exists
     }

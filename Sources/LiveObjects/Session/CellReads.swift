@@ -113,6 +113,7 @@ extension Session {
     package func cellReads(of table: TableKey) -> UnsafeMutablePointer<CellReads>? {
         let index = Int(table.rawValue)
         if index < cellReads.count, let known = cellReads[index] { return known }
+        // Without it values are read the common way, which says why.
         guard !isFrozen, let view = try? self.table(table) else { return nil }
         let made = UnsafeMutablePointer<CellReads>.allocate(capacity: 1)
         made.initialize(to: CellReads(gate, columnLimit: view.layout.columnLimit))

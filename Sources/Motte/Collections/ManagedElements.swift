@@ -14,6 +14,7 @@ struct ManagedList {
     private func requireWrite() throws(DatabaseError) { _ = try live.session.requireWrite() }
 
     var isEmbedded: Bool {
+        // Of a session that cannot be asked; changing the collection says why.
         guard let target = live.target, let schema = try? live.session.schema else { return false }
         return schema[target]?.isEmbedded ?? false
     }

@@ -327,6 +327,7 @@ extension LiveCollection {
         }
         if let mine = self as? LiveNested, let theirs = other as? LiveNested {
             guard mine.owner.link == theirs.owner.link, mine.column == theirs.column,
+                // What is gone is no collection to be the same as.
                 let here = try? mine.path(), let there = try? theirs.path()
             else { return false }
             return here == there

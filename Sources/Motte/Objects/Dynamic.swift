@@ -33,6 +33,7 @@ package enum Dynamic {
             if stored is any _CollectionValue { return nil }
             let encoder = _Encoder(nil)
             stored._encode(encoder)
+            // What does not encode is no stored value: whoever asks says so, with the property.
             return try? encoder.withView { view throws(DatabaseError) in view.owned }
         }
         switch value {

@@ -17,6 +17,7 @@ public final class DynamicObject: Object {
     public override class func shouldIncludeInDefaultSchema() -> Bool { false }
 
     func property(named name: String) -> MotteSchemaModel.Property? {
+        // No property is found on what was deleted or closed; reading or setting it says why.
         guard let live, let type = try? live.type else { return nil }
         return type.property(named: name)
             ?? session?.swiftType(of: live.table).flatMap { ClassFields.of($0).field(named: name) }

@@ -49,6 +49,7 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     public final var isInvalidated: Bool { live.map { !$0.isValid } ?? false }
     public final var isFrozen: Bool { session?.session.isFrozen ?? false }
     public final var objectSchema: ObjectSchema {
+        // Of one that was deleted or closed, what is declared is all there is.
         if self is DynamicObject, let live, let type = try? live.type { return ObjectSchema(type, in: session) }
         return ObjectSchema(declaredBy: type(of: self))
     }

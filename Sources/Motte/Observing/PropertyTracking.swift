@@ -147,6 +147,7 @@ package final class PropertyTracking {
 
     private func compare() {
         for (key, property) in properties {
+            // What cannot be read any more has changed.
             let now = try? property.object.get(property.column)
             if let now, now.owned == property.value { continue }
             properties[key] = nil

@@ -92,6 +92,7 @@ public struct RealmHandover<Output>: @unchecked Sendable {
         }
         let reference = ThreadSafeReference(to: confined)
         opened = {
+            // These publishers cannot fail: what cannot be opened there is left out, as what was deleted meanwhile.
             guard let realm = try? Realm(configuration: configuration), let resolved = realm.resolve(reference) else {
                 return nil
             }

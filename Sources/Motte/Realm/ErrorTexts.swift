@@ -7,6 +7,7 @@ enum ErrorTexts {
     static func unknown(_ name: String, of object: ObjectBase) -> String {
         let names: [String]
         let className: String
+        // Texts of errors do not fail; of what was deleted they name what is declared.
         if object is DynamicObject, let type = try? object.live?.type {
             (names, className) = (type.properties.map(\.name), type.name)
         } else {

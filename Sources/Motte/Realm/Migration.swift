@@ -39,6 +39,7 @@ public final class Migration {
         }
     }
 
+    // A property cannot throw; the engine is open for as long as the migration block runs.
     public var oldSchema: Schema { Schema(of: (try? engine.old.schema) ?? .empty, in: old) }
     /// What the program declares; the file may have more classes, which stay as they are.
     public var newSchema: Schema { new.declaredSchema }

@@ -152,6 +152,7 @@ extension Realm {
         downloadBeforeOpen: OpenBehavior = .never
     ) async throws -> Realm {
         let prepared = try await Task.detached { try RealmOpening.prepare(configuration) }.value
+        // It has no write open that closing could lose.
         defer { _ = try? prepared.close() }
         return Realm(try RealmOpening.open(configuration, .actor(actor)))
     }
@@ -161,6 +162,7 @@ extension Realm {
         configuration: Configuration = .defaultConfiguration, downloadBeforeOpen: OpenBehavior = .never
     ) async throws {
         let prepared = try await Task.detached { try RealmOpening.prepare(configuration) }.value
+        // It has no write open that closing could lose.
         defer { _ = try? prepared.close() }
         self.init(try RealmOpening.open(configuration, .main))
     }
@@ -176,6 +178,7 @@ extension Realm {
         -> RealmSession
     {
         let prepared = try await Task.detached { try RealmOpening.prepare(configuration) }.value
+        // It has no write open that closing could lose.
         defer { _ = try? prepared.close() }
         return try RealmOpening.open(configuration, .actor(actor))
     }
@@ -217,6 +220,7 @@ extension Realm {
                 if task.isCancelled.withLock({ $0 }) { return }
                 callback(
                     prepared.flatMap { prepared in
+                        // It has no write open that closing could lose.
                         defer { _ = try? prepared.close() }
                         return Result { Realm(try RealmOpening.open(configuration, .queue(callbackQueue))) }
                     })
@@ -345,6 +349,7 @@ extension RealmSession {
         } catch {
             failure = error
         }
+        // What the block failed with is the cause; a session that it closed has no write left.
         if session.isInWrite { _ = try? session.cancel() }
         guard let onComplete = write.onComplete else { return nil }
         if let failure { return { onComplete(failure) } }
@@ -355,11 +360,13 @@ extension RealmSession {
     }
 
     fileprivate func group(_ onComplete: @escaping (Swift.Error?) -> Void) {
+        // The session is open and here: it is in a group.
         asyncWrites.grouped.append(((try? session.version) ?? Version(0), onComplete))
     }
 
     /// Completions of the group that has ended, with what each of them is told.
     private func takeGrouped(_ failure: Swift.Error?) -> [(call: (Swift.Error?) -> Void, failure: Swift.Error?)] {
+        // Of a session that was closed nothing is shown: each completion gets the failure.
         let shown = (try? session.version) ?? Version(0)
         defer { asyncWrites.grouped = [] }
         // Large writes may have been flushed before the others.

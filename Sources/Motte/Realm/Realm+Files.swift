@@ -52,6 +52,7 @@ public func schemaVersionAtURL(_ fileURL: URL, encryptionKey: Data? = nil) throw
         options.noCreate = true
         options.encryptionKey = encryptionKey.map { [UInt8]($0) }
         let session = try Session.open(options)
+        // It has no write open that closing could lose.
         defer { _ = try? session.close() }
         return try session.schemaVersion
     }

@@ -206,6 +206,7 @@ package enum RealmOpening {
     /// Nobody else makes the folder for application data.
     private static func makeDefaultFolder(_ configuration: Realm.Configuration) {
         guard let url = configuration.fileURL, url == Realm.Configuration.defaultFileURL else { return }
+        // Where there is none and none can be made, opening the file says why.
         try? FileManager.default.createDirectory(
             at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
     }

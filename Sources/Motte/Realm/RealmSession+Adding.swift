@@ -176,6 +176,7 @@ extension RealmSession {
     }
 
     func isEmbedded(_ className: String?) -> Bool {
+        // Of a session that cannot be asked; adding to it says why.
         guard let className, let schema = try? session.schema else { return false }
         return schema[className]?.isEmbedded ?? false
     }
@@ -311,6 +312,7 @@ extension RealmSession {
         }
         // As it is stored, which may be no value of the property's type.
         guard field.shape.type != .link, let new = field.access.storedValue(value),
+            // What cannot be compared is assigned, which says why.
             let old = try? object.live?.get(field.columnName)
         else { return false }
         return new == old

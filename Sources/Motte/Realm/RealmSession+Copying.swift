@@ -75,6 +75,7 @@ extension RealmSession {
     /// The embedded object that a property has, also behind a type of the program's own.
     func embedded(_ field: ClassFields.Field, of object: ObjectBase) -> EmbeddedObject? {
         guard let target = field.shape.target, target is EmbeddedObject.Type, let live = object.live,
+            // Without one to be changed in place, a new one is assigned, which fails with the cause.
             let column = try? live.type.property(named: field.columnName)?.columnKey,
             let own = try? live.object(column)
         else { return nil }
@@ -84,10 +85,12 @@ extension RealmSession {
     /// nil for what is no list of embedded objects.
     func embeddedElements(_ field: ClassFields.Field, of object: ObjectBase) -> [EmbeddedObject]? {
         guard let target = field.shape.target, target is EmbeddedObject.Type, let live = object.live,
+            // As above.
             let column = try? live.type.property(named: field.columnName)?.columnKey,
             let list = try? live.list(column), let count = try? list.count()
         else { return nil }
         return (0 ..< count).compactMap { index in
+            // As above: what cannot be read is not changed in place.
             guard let link = try? list.value(at: index).linkValue else { return nil }
             return self.object(link, as: target) as? EmbeddedObject
         }

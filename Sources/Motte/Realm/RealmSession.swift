@@ -173,6 +173,7 @@ package final class RealmSession: @unchecked Sendable {
     }
 
     private func makeBinding(_ type: ObjectBase.Type) -> ClassBinding? {
+        // `requireBinding` says what the session refused.
         guard let schema = try? session.schema, let stored = schema[type.className()], let table = stored.tableKey
         else {
             return nil
@@ -199,16 +200,20 @@ package final class RealmSession: @unchecked Sendable {
     }
 
     func hasPrimaryKey(_ table: TableKey) -> Bool {
-        if session.isFrozen { return (try? session.schema[table]?.primaryKey) != nil }
-        if tablesWithPrimaryKeys == nil {
-            let types = (try? session.schema.objectTypes) ?? []
-            tablesWithPrimaryKeys = Set(types.compactMap { $0.primaryKey != nil ? $0.tableKey : nil })
+        if let known = tablesWithPrimaryKeys { return known.contains(table) }
+        // Of a session that is closed or another thread's, nothing is equal by its key, and nothing is kept of that.
+        guard !session.isFrozen, let types = try? session.schema.objectTypes else {
+            // As above; several threads may ask a frozen one, so that nothing is kept there.
+            return (try? session.schema[table]?.primaryKey) != nil
         }
-        return tablesWithPrimaryKeys?.contains(table) ?? false
+        let found = Set(types.compactMap { $0.primaryKey != nil ? $0.tableKey : nil })
+        tablesWithPrimaryKeys = found
+        return found.contains(table)
     }
 
     /// The program's class for a table, if it has one.
     func swiftType(of table: TableKey) -> ObjectBase.Type? {
+        // Without a schema to look in, the stored class stands for itself.
         guard let name = try? session.schema[table]?.name else { return nil }
         return swiftType(named: name)
     }
@@ -228,8 +233,10 @@ package final class RealmSession: @unchecked Sendable {
     func isSameVersion(as other: RealmSession) -> Bool {
         if self === other { return true }
         guard session.isFrozen, other.session.isFrozen, session.path == other.session.path,
+            // What is closed is equal to nothing.
             let version = try? session.version
         else { return false }
+        // As above.
         return version == (try? other.session.version)
     }
 

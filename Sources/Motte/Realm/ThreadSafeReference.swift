@@ -154,6 +154,7 @@ public final class ThreadSafe<T: ThreadConfined>: @unchecked Sendable {
 
     /// Whoever reads next is to see at least what was seen here.
     private func follow(_ value: T, _ core: RealmSession, _ reference: ThreadSafeReference<T>) {
+        // Of a closed session nobody sees anything newer.
         guard let version = try? core.session.version else { return }
         let isInWrite = core.session.isInWrite
         if !isInWrite, let known = reference.version, known >= version { return }

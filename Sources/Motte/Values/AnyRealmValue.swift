@@ -48,6 +48,7 @@ public enum AnyRealmValue: _Persistable, RealmCollectionValue, _ObjcBridgeable, 
     public func object<T: Object>(_ type: T.Type) -> T? {
         guard case .object(let object) = self else { return nil }
         if let exact = object as? T { return exact }
+        // What was deleted is no object of that class any more.
         guard let live = object.live, let session = object.session, let stored = try? live.type,
             stored.name == T.className()
         else { return nil }

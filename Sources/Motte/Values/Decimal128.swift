@@ -165,8 +165,10 @@ extension Decimal128: Codable {
     /// From text, which keeps every digit, or from a number.
     public convenience init(from decoder: Decoder) throws {
         let container = try decoder.singleValueContainer()
+        // Asks which type is there; of none of them the last one tells the cause.
         if let text = try? container.decode(String.self) {
             self.init(MotteValues.Decimal128(parsing: text) ?? .nan)
+        // As above.
         } else if let number = try? container.decode(Int64.self) {
             self.init(MotteValues.Decimal128(number))
         } else {

@@ -43,6 +43,7 @@ extension Database {
     }
 
     private static func chunkColumns(_ record: [UInt8]) -> [ChunkColumn]? {
+        // A damaged catalog names no columns; pages are then told by their contents.
         guard let catalog = record.withUnsafeBytes({ try? Catalog.decode($0) }) else { return nil }
         return catalog.tables.flatMap { table in
             table.columns.map { column in

@@ -197,6 +197,7 @@ private struct SalvageWalk {
 
     /// With the bitmap of this cluster alone: a damaged one must not bring back what others say is deleted.
     private func liveKeys(_ view: TableView, _ cluster: Int) throws(DatabaseError) -> [Int64] {
+        // A damaged cluster is what salvage is for: the other way to its rows follows.
         if let rows = try? view.cluster(cluster) { return rows.liveKeys }
         let first = view.directory.firstKey(cluster)
         let count = view.directory.rowCount(cluster)
@@ -232,6 +233,7 @@ private struct SalvageWalk {
     private mutating func elements(_ view: TableView, _ slot: Int, _ cluster: Int, _ key: Int64) -> SalvagedContent? {
         let column = view.layout.columns[slot]
         guard let values = self.values(view, slot, cluster, key) else { return nil }
+        // A map whose column of keys is lost has elements at most.
         guard let keys = column.keyColumn, let keySlot = try? view.layout.slot(keys) else { return .elements(values) }
         guard let names = self.values(view, keySlot, cluster, key) else { return nil }
         // Where some are lost, the others still pair up from the beginning.
@@ -275,8 +277,10 @@ extension Snapshot {
         var texts: LongTexts?
         if isList {
             return
+                // Whether it can be decoded is the question here; damaged chunks have no rows.
                 (try? ListChunk(validating: bytes, elementKind: kind, key: key, long: source, keeping: &texts))?.count
         }
+        // As above.
         return (try? ColumnChunk(validating: bytes, kind: kind, key: key, long: source, keeping: &texts))?.count
     }
 
@@ -316,6 +320,7 @@ extension Snapshot {
         }
         state.tailFirstKey = state.nextKey
         let key = PageKeys.tail(table.key)
+        // A damaged tail has no rows to be counted.
         if let tail = try pages.get(key), let directory = try? Tail.decode(tail.bytes, pageKey: key) {
             let end = directory.firstKey + Int64(directory.rowCount)
             // An older one may have been folded into chunks since.
@@ -349,6 +354,7 @@ extension Catalog {
                 add(number(cursor.key, 1), number(cursor.key, 5), cursor.value.bytes)
             } else if space == KeySpace.tails, cursor.key.count == 5 {
                 let table = number(cursor.key, 1)
+                // A damaged tail names no columns.
                 let directory = try? Tail.decode(cursor.value.bytes, pageKey: [UInt8](cursor.key))
                 for column in directory?.columns ?? [] {
                     add(table, column.key.rawValue, UnsafeRawBufferPointer(rebasing: cursor.value.bytes[column.bytes]))

@@ -47,6 +47,7 @@ final class RowPlan {
     init?(_ layout: TableLayout, _ columns: [ColumnKey]) {
         var sources = [Int](repeating: -1, count: layout.columns.count)
         for (index, column) in columns.enumerated() {
+            // Unknown columns go the way of batches, which refuses them by name.
             guard let slot = try? layout.slot(column), sources[slot] < 0, !layout.columns[slot].isList else {
                 return nil
             }
