@@ -99,7 +99,7 @@ public func motte_object_get_timestamp(
 
 /// What a property of values of one width holds.
 func fixedKind(_ property: Property, _ width: Int) throws(DatabaseError) -> ValueKind {
-    guard let kind = property.type.valueKind, let needed = kind.fixedWidth else {
+    guard let kind = property.type.valueKind, let needed = kind.byteCount else {
         throw notThatType(property, "a decimal, UUID or object id")
     }
     guard width == needed else {
@@ -109,29 +109,6 @@ func fixedKind(_ property: Property, _ width: Int) throws(DatabaseError) -> Valu
             propertyName: property.name)
     }
     return kind
-}
-
-extension ValueKind {
-    /// Bytes of the kinds that C knows as arrays of bytes.
-    var fixedWidth: Int? {
-        switch self {
-        case .decimal, .uuid: 16
-        case .objectID: 12
-        default: nil
-        }
-    }
-}
-
-extension ValueView {
-    /// A decimal, UUID or object id from its bytes in memory.
-    @inline(__always)
-    static func fixed(_ kind: ValueKind, _ bytes: UnsafeRawPointer, _ width: Int) -> ValueView {
-        let rest =
-            width == 16
-            ? bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
-            : UInt64(bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
-        return ValueView(kindNumber: kind.rawValue, low: bytes.loadUnaligned(as: UInt64.self), high: rest)
-    }
 }
 
 @_cdecl("motte_object_get_fixed") @implementation
@@ -146,7 +123,7 @@ public func motte_object_get_fixed(
         out_bytes.initializeMemory(as: UInt8.self, repeating: 0, count: width)
         let handle = try Handles.object(object)
         let view = try handle.box.object.get(try PropertyID(prop).column(in: handle.box.object.table))
-        if view.kind?.fixedWidth != width {
+        if view.kind?.byteCount != width {
             let property = try PropertyID(prop).property(in: try handle.box.session.schema).property
             if property.type == .mixed, !view.isNull { throw notThatType(property, "a value of \(width) bytes") }
             if property.type != .mixed { _ = try fixedKind(property, width) }
@@ -243,7 +220,7 @@ public func motte_object_set_fixed(
         let property = try PropertyID(prop).single(of: handle.box.object.table, in: try handle.box.session.schema)
         let kind = try fixedKind(property, width)
         guard let bytes else { throw DatabaseError(.nullArgument, "the bytes are NULL") }
-        let view = ValueView.fixed(kind, bytes, width)
+        let view = ValueView(kind, bytes: bytes)
         try handle.box.object.set(try PropertyID(prop).column(in: handle.box.object.table), to: view)
         return .ok
     }

@@ -266,7 +266,7 @@ private struct ColumnReader {
     }
 
     private func value(_ row: Int, _ unit: TimeUnit?) throws(DatabaseError) -> ValueView {
-        switch kind {
+        switch kind.form {
         case .null:
             let start = row * MemoryLayout<motte_value>.stride
             return try ValueView.checked(values.loadUnaligned(fromByteOffset: start, as: motte_value.self))
@@ -286,8 +286,7 @@ private struct ColumnReader {
             guard key >= 0 else { throw DatabaseError(.invalidArgument, "\(key) is no object key") }
             return ValueView(kindNumber: kind.rawValue, aux: target, low: UInt64(bitPattern: key))
         case .string, .data: return try bytes(row)
-        case .decimal, .uuid: return .fixed(kind, values + row * 16, 16)
-        case .objectID: return .fixed(kind, values + row * 12, 12)
+        case .decimal, .identifier: return ValueView(kind, bytes: values + row * (kind.byteCount ?? 0))
         // Not types of a column.
         case .list, .map: return .null
         }

@@ -153,7 +153,7 @@ private func elementType(
 }
 
 private func requireWidth(_ width: Int, of type: PropertyType) throws(DatabaseError) {
-    guard let needed = type.valueKind?.fixedWidth else {
+    guard let needed = type.valueKind?.byteCount else {
         throw DatabaseError(.wrongType, "the values are of type \(type.name), not decimals, UUIDs or object ids")
     }
     guard width == needed else {

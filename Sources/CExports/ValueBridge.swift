@@ -16,15 +16,15 @@ extension ValueView {
     /// What `checked()` would not refuse, but for UTF-8. For bulk calls.
     @inline(__always)
     var isWellFormed: Bool {
-        switch kind {
-        case .null, .int, .float, .double, .decimal, .uuid: true
+        switch form {
+        case .null, .int, .float, .double, .decimal: true
+        case .identifier: kind?.byteCount == 16 || high >> 32 == 0
         case .bool: low <= 1
         case .string, .data:
             isAddressable(UnsafeRawPointer(bitPattern: UInt(low)), Int(truncatingIfNeeded: high), stride: 1)
                 && (low != 0 || high == 0)
         case .timestamp: aux < 1_000_000_000
         case .link: intValue >= 0
-        case .objectID: high >> 32 == 0
         // Documents are looked through by `checked()`.
         case .list, .map, nil: false
         }
@@ -35,7 +35,7 @@ extension ValueView {
         guard let kind else {
             throw DatabaseError(.invalidArgument, "\(kindNumber) is no type of a value")
         }
-        switch kind {
+        switch kind.form {
         case .null: return .null
         case .int: return ValueView(kindNumber: kindNumber, low: low)
         case .double: return ValueView(kindNumber: kindNumber, low: low)
@@ -56,9 +56,9 @@ extension ValueView {
         case .link:
             guard intValue >= 0 else { throw DatabaseError(.invalidArgument, "\(intValue) is no object key") }
             return ValueView(kindNumber: kindNumber, aux: aux, low: low)
-        case .decimal, .uuid: return ValueView(kindNumber: kindNumber, low: low, high: high)
-        case .objectID:
-            guard high >> 32 == 0 else {
+        case .decimal: return ValueView(kindNumber: kindNumber, low: low, high: high)
+        case .identifier:
+            guard kind.byteCount == 16 || high >> 32 == 0 else {
                 throw DatabaseError(.invalidArgument, "an object id has 12 bytes; the rest of the value must be zero")
             }
             return ValueView(kindNumber: kindNumber, low: low, high: high)

@@ -177,12 +177,10 @@ public func motte_bytes_format(
     boundary { () throws(DatabaseError) in
         _ = try required(out_count, zero: 0)
         guard let bytes else { throw DatabaseError(.nullArgument, "the bytes are NULL") }
-        let text: String
-        switch ValueKind(rawValue: type) {
-        case .objectID: text = ObjectID(UnsafeRawBufferPointer(start: bytes, count: 12)).text
-        case .uuid: text = UUIDBytes(UnsafeRawBufferPointer(start: bytes, count: 16)).text
-        default: throw DatabaseError(.wrongType, "type \(type) is neither an object id nor a UUID")
+        guard let kind = ValueKind(rawValue: type), let identifier = kind.identifier else {
+            throw DatabaseError(.wrongType, "type \(type) is neither an object id nor a UUID")
         }
+        let text = identifier.text(ValueView(kind, bytes: bytes))
         return try write(text, out_text, capacity, out_count)
     }
 }

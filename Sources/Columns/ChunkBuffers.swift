@@ -252,15 +252,15 @@ struct ChunkBuffers {
         reserve(rows.count)
         let first = count
         let output = words + first
-        switch kind {
-        case .int, .link, .timestamp:
+        switch kind.layout {
+        case .ints:
             output.withMemoryRebound(to: Int64.self, capacity: rows.count) { chunk.decodeInts(rows, into: $0) }
             if hasSizes { for (index, row) in rows.enumerated() { sizes[first + index] = chunk.nanoseconds(row) } }
-        case .double:
+        case .doubles:
             output.withMemoryRebound(to: Double.self, capacity: rows.count) { chunk.decodeDoubles(rows, into: $0) }
-        case .bool: for (index, row) in rows.enumerated() { output[index] = chunk.bool(row) ? 1 : 0 }
-        case .float: for (index, row) in rows.enumerated() { output[index] = UInt64(chunk.float(row).bitPattern) }
-        case .string, .data, .decimal, .objectID, .uuid, .mixed:
+        case .bits: for (index, row) in rows.enumerated() { output[index] = chunk.bool(row) ? 1 : 0 }
+        case .floats: for (index, row) in rows.enumerated() { output[index] = UInt64(chunk.float(row).bitPattern) }
+        case .bytes:
             for row in rows {
                 if chunk.isNull(row) {
                     append(.null)

@@ -19,18 +19,18 @@ package struct ChunkEncoder {
             header.flags |= ChunkHeader.hasValidity
             payload += (count + 63) / 64 * 8
         }
-        switch buffers.kind {
-        case .bool: payload += (count + 63) / 64 * 8
-        case .float: payload += count * 4
-        case .double: payload += count * 8
-        case .int, .link, .timestamp:
+        switch buffers.kind.layout {
+        case .bits: payload += (count + 63) / 64 * 8
+        case .floats: payload += count * 4
+        case .doubles: payload += count * 8
+        case .ints:
             (reference, header.width) = Self.frame(buffers)
             payload += 8 + count * Int(header.width)
             if buffers.kind == .timestamp, Self.hasNanoseconds(buffers) {
                 header.flags |= ChunkHeader.hasNanoseconds
                 payload += count * 4
             }
-        case .string, .data, .decimal, .objectID, .uuid, .mixed:
+        case .bytes:
             if buffers.hasLongTexts {
                 header.flags |= ChunkHeader.hasLongTexts
                 payload += (count + 63) / 64 * 8
@@ -83,19 +83,19 @@ package struct ChunkEncoder {
         var output = base + ChunkHeader.size
         if buffers.nullCount > 0 { Self.writeBits(buffers.present, buffers.count, &output) }
         if header.flags & ChunkHeader.hasLongTexts != 0 { writeLongMarks(&output) }
-        switch buffers.kind {
-        case .bool: Self.writeBits(buffers.words, buffers.count, &output)
-        case .double: Self.copy(buffers.words, buffers.count * 8, &output)
-        case .float:
+        switch buffers.kind.layout {
+        case .bits: Self.writeBits(buffers.words, buffers.count, &output)
+        case .doubles: Self.copy(buffers.words, buffers.count * 8, &output)
+        case .floats:
             for row in 0 ..< buffers.count {
                 let bits = UInt32(truncatingIfNeeded: buffers.words[row])
                 output.storeBytes(of: bits, toByteOffset: row &* 4, as: UInt32.self)
             }
             output += buffers.count * 4
-        case .int, .link, .timestamp:
+        case .ints:
             writePacked(&output)
             if header.flags & ChunkHeader.hasNanoseconds != 0 { Self.copy(buffers.sizes, buffers.count * 4, &output) }
-        case .string, .data, .decimal, .objectID, .uuid, .mixed: texts?.write(buffers, &output)
+        case .bytes: texts?.write(buffers, &output)
         }
         while output < base + size {
             output.storeBytes(of: 0, as: UInt8.self)

@@ -84,11 +84,11 @@ package struct ColumnChunk {
         var offsetWidth: UInt8 = 0
         var distinct = -1
         var hashes: UnsafeRawPointer?
-        switch kind {
-        case .bool: values = try layout.take((count + 63) / 64 * 8)
-        case .float: values = try layout.take(count * 4)
-        case .double: values = try layout.take(count * 8)
-        case .int, .link, .timestamp:
+        switch kind.layout {
+        case .bits: values = try layout.take((count + 63) / 64 * 8)
+        case .floats: values = try layout.take(count * 4)
+        case .doubles: values = try layout.take(count * 8)
+        case .ints:
             try layout.require([0, 1, 2, 4, 8].contains(width), "an integer width")
             reference = try layout.take(8).loadUnaligned(as: Int64.self)
             values = try layout.take(count * Int(width))
@@ -96,7 +96,7 @@ package struct ColumnChunk {
                 extra = try layout.take(count * 4)
                 try Self.checkNanoseconds(extra, count, layout)
             }
-        case .string, .data, .decimal, .objectID, .uuid, .mixed:
+        case .bytes:
             let text: ChunkLayout.Text
             if header.encoding == 1 {
                 try layout.require(width == 1 || width == 2, "a code width")
@@ -241,7 +241,7 @@ package struct ColumnChunk {
         case .data: return .data(bytes(row))
         case .timestamp: return .timestamp(timestamp(row))
         case .link: return .link(ObjectLink(table: TableKey(0), key: ObjectKey(int(row))))
-        case .decimal, .objectID, .uuid, .mixed: return kind.view(bytes(row))
+        default: return kind.view(bytes(row))
         }
     }
 }

@@ -18,13 +18,32 @@ package enum ColumnKind: UInt8, Sendable, CaseIterable {
     case uuid = 11
     case mixed = 14
 
-    /// Whether values have bytes in a chunk's heap.
-    package var hasBytes: Bool {
-        switch self {
-        case .string, .data, .decimal, .objectID, .uuid, .mixed: true
-        case .bool, .int, .float, .double, .timestamp, .link: false
+    /// How a chunk keeps its values.
+    package enum Layout: Sendable {
+        case bits, ints, floats, doubles
+        /// In a heap of bytes, with the place of each.
+        case bytes
+    }
+
+    package var layout: Layout {
+        guard let kind else { return .bytes }
+        switch kind.form {
+        case .bool: return .bits
+        case .int, .link, .timestamp: return .ints
+        case .float: return .floats
+        case .double: return .doubles
+        case .string, .data, .decimal, .identifier: return .bytes
+        // Of no column.
+        case .null, .list, .map: return .bytes
         }
     }
+
+    /// nil for mixed values.
+    @inline(__always)
+    var kind: ValueKind? { ValueKind(rawValue: UInt32(rawValue)) }
+
+    /// Whether values have bytes in a chunk's heap.
+    package var hasBytes: Bool { layout == .bytes }
 
     /// Whether values may be too long for a chunk.
     package var mayBeLong: Bool { self == .string || self == .data || self == .mixed }
@@ -40,12 +59,8 @@ package enum ColumnKind: UInt8, Sendable, CaseIterable {
 
     @inline(never)
     private func withEncoded(_ view: ValueView, _ body: (UnsafeRawBufferPointer) -> Void) {
-        switch self {
-        case .decimal, .uuid: withUnsafeBytes(of: (view.low, view.high), body)
-        case .objectID:
-            withUnsafeBytes(of: (view.low, view.high)) { body(UnsafeRawBufferPointer(rebasing: $0[..<12])) }
-        default: NestedDocument.encodeEntry(view).withUnsafeBytes(body)
-        }
+        guard self == .mixed else { return view.withOwnBytes(body) }
+        NestedDocument.encodeEntry(view).withUnsafeBytes(body)
     }
 
     /// The value behind bytes that `check` has seen or `withBytes` made; borrows them.
@@ -60,39 +75,21 @@ package enum ColumnKind: UInt8, Sendable, CaseIterable {
 
     @inline(never)
     private func decoded(_ bytes: UnsafeRawBufferPointer) -> ValueView {
-        switch self {
-        case .decimal:
-            .decimal(
-                Decimal128(
-                    low: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self),
-                    high: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
-        case .uuid: .uuid(UUIDBytes(bytes))
-        case .objectID: .objectID(ObjectID(bytes))
-        default: NestedDocument.entry(bytes)
-        }
+        guard let kind else { return NestedDocument.entry(bytes) }
+        guard let base = bytes.baseAddress, kind.byteCount == bytes.count else { return .null }
+        return ValueView(kind, bytes: base)
     }
 
     /// What stands in for null where null is not allowed and no bytes are no value.
     var zero: ValueView? {
-        switch self {
-        case .decimal: .decimal(.zero)
-        case .objectID: .objectID(.zero)
-        case .uuid: .uuid(UUIDBytes(low: 0, high: 0))
-        case .mixed: .null
-        default: nil
-        }
+        guard let kind else { return .null }
+        return kind.byteCount == nil ? nil : kind.zero
     }
 
     func check(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) {
-        switch self {
-        case .decimal, .uuid: try require(bytes.count == 16)
-        case .objectID: try require(bytes.count == 12)
-        case .mixed: try NestedDocument.validate(entry: bytes)
-        default: break
+        guard let kind else { return try NestedDocument.validate(entry: bytes) }
+        guard kind.byteCount == nil || kind.byteCount == bytes.count else {
+            throw .corrupted("a chunk has a value of a wrong size")
         }
-    }
-
-    private func require(_ condition: Bool) throws(DatabaseError) {
-        guard condition else { throw .corrupted("a chunk has a value of a wrong size") }
     }
 }

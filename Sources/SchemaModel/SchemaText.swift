@@ -70,9 +70,7 @@ package enum SchemaText {
     }
 
     static let primitives: [(name: String, type: PropertyType, width: IntWidth)] =
-        [
-            PropertyType.bool, .int, .float, .double, .string, .data, .timestamp, .decimal, .objectID, .uuid, .mixed,
-        ].map { ($0.name, $0, .bits64) }
+        (PropertyType.scalars + [.mixed]).map { ($0.name, $0, .bits64) }
         + IntWidth.allCases.map { ("int\($0.bits)", .int, $0) }
 
     private static func quotedClass(_ name: String) -> String {

@@ -48,7 +48,8 @@ enum ValueCheck {
                     className: table.name, propertyName: column.name)
             }
             return view
-        case (.decimal, .decimal), (.objectID, .objectID), (.uuid, .uuid): return view
+        case (.decimal, .decimal): return view
+        case _ where kind.form == .identifier && column.type.valueKind == kind: return view
         case (.int, .decimal): return .decimal(Decimal128(view.intValue))
         case (.float, .decimal): return .decimal(Decimal128(Double(view.floatValue)))
         case (.double, .decimal): return .decimal(Decimal128(view.doubleValue))

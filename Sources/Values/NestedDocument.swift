@@ -74,7 +74,8 @@ package struct NestedDocument {
         func half(_ offset: Int = 0) -> UInt32 {
             payload.loadUnaligned(fromByteOffset: offset, as: UInt32.self).littleEndian
         }
-        switch ValueKind(rawValue: UInt32(kind)) {
+        let type = ValueKind(rawValue: UInt32(kind))
+        switch type?.form {
         case .bool: return .bool(payload[0] != 0)
         case .int: return .int(Int64(bitPattern: word()))
         case .float: return .float(Float(bitPattern: half()))
@@ -86,8 +87,9 @@ package struct NestedDocument {
         case .link:
             return .link(ObjectLink(table: TableKey(half()), key: ObjectKey(Int64(bitPattern: word(4)))))
         case .decimal: return .decimal(Decimal128(low: word(), high: word(8)))
-        case .objectID: return .objectID(ObjectID(payload))
-        case .uuid: return .uuid(UUIDBytes(payload))
+        case .identifier:
+            guard let type, let base = payload.baseAddress else { return .null }
+            return ValueView(type, bytes: base)
         case .list: return .list(payload)
         case .map: return .map(payload)
         case .null, nil: return .null
@@ -134,7 +136,8 @@ package struct NestedDocument {
     package static func validate(entry: UnsafeRawBufferPointer, depth: Int = 0) throws(DatabaseError) {
         guard let kind = entry.first else { throw broken() }
         let payload = UnsafeRawBufferPointer(rebasing: entry[1...])
-        switch ValueKind(rawValue: UInt32(kind)) {
+        let type = ValueKind(rawValue: UInt32(kind))
+        switch type?.form {
         case .null: try Self.require(payload.count == 0)
         case .bool: try Self.require(payload.count == 1 && payload[0] <= 1)
         case .float: try Self.require(payload.count == 4)
@@ -143,8 +146,8 @@ package struct NestedDocument {
             try Self.require(payload.count == 12)
             try Self.require(
                 payload.loadUnaligned(fromByteOffset: 8, as: UInt32.self).littleEndian < 1_000_000_000)
-        case .link, .objectID: try Self.require(payload.count == 12)
-        case .decimal, .uuid: try Self.require(payload.count == 16)
+        case .link: try Self.require(payload.count == 12)
+        case .decimal, .identifier: try Self.require(payload.count == type?.byteCount)
         case .string: try Self.require(UTF8Validation.isValid(payload))
         case .data: break
         case .list, .map:

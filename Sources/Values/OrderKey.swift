@@ -17,7 +17,7 @@ package enum OrderKey {
     /// where they are not at hand.
     package static func prefix(of view: ValueView) -> UInt64? {
         let family = UInt64(truncatingIfNeeded: ValueOrdering.family(view) + 1) << 56
-        switch view.kind {
+        switch view.form {
         case .int: return family | code(Double(view.intValue)) >> 8
         case .float: return family | code(Double(view.floatValue)) >> 8
         case .double: return family | code(view.doubleValue) >> 8
@@ -33,13 +33,13 @@ package enum OrderKey {
                 code = code << 8 | UInt64(bytes[index])
             }
             return family | code
-        case .bool, .objectID, .uuid, .link, .list, .map, .null, nil: return nil
+        case .bool, .identifier, .link, .list, .map, .null, nil: return nil
         }
     }
 
     private static func append(_ view: ValueView, to output: inout [UInt8]) {
         output.append(UInt8(truncatingIfNeeded: ValueOrdering.family(view) + 1))
-        switch view.kind {
+        switch view.form {
         case .null, nil: break
         case .bool: output.append(view.boolValue ? 1 : 0)
         case .int, .float, .double, .decimal: appendNumber(view, to: &output)
@@ -47,8 +47,7 @@ package enum OrderKey {
         case .timestamp:
             append(UInt64(bitPattern: view.intValue) ^ (1 << 63), to: &output)
             append(view.aux, to: &output)
-        case .objectID: view.objectIDValue.withBytes { output.append(contentsOf: $0) }
-        case .uuid: view.uuidValue.withBytes { output.append(contentsOf: $0) }
+        case .identifier: view.withOwnBytes { output.append(contentsOf: $0) }
         case .link:
             append(view.aux, to: &output)
             append(UInt64(bitPattern: view.intValue) ^ (1 << 63), to: &output)

@@ -1,4 +1,5 @@
 /// What a value is, with the numbers used in the file, in `motte_value` and in `motte.h`. Never renumbered.
+/// What else there is to know of each stands in `TypeTable.swift`.
 package enum ValueKind: UInt32, Sendable, CaseIterable {
     case null = 0
     case bool = 1
@@ -15,26 +16,4 @@ package enum ValueKind: UInt32, Sendable, CaseIterable {
     /// Nested in a mixed value, as `map` is.
     case list = 12
     case map = 13
-
-    package var isNumeric: Bool { self == .int || self == .float || self == .double || self == .decimal }
-
-    /// As it is written in messages.
-    package var name: String {
-        switch self {
-        case .null: "null"
-        case .bool: "bool"
-        case .int: "int"
-        case .float: "float"
-        case .double: "double"
-        case .string: "string"
-        case .data: "data"
-        case .timestamp: "timestamp"
-        case .link: "link"
-        case .decimal: "decimal"
-        case .objectID: "objectId"
-        case .uuid: "uuid"
-        case .list: "list"
-        case .map: "map"
-        }
-    }
 }

@@ -5,7 +5,7 @@ import MotteValues
 enum CSVCell {
     /// nil where the text is no value of that type; links, collections and mixed values are read elsewhere.
     static func value(_ text: UnsafeRawBufferPointer, _ type: PropertyType, _ arena: ByteArena) -> ValueView? {
-        switch type {
+        switch type.form {
         case .bool: return bool(text).map(ValueView.bool)
         case .int:
             guard let number = JSONNumber(exactly: text), number.isInteger else { return nil }
@@ -19,9 +19,8 @@ enum CSVCell {
             return .data(UnsafeRawBufferPointer(start: place, count: count))
         case .timestamp: return TimeText.parse(text).map(ValueView.timestamp)
         case .decimal: return DecimalText.parse(text).map(ValueView.decimal)
-        case .objectID: return ObjectID(parsing: String(decoding: text, as: UTF8.self)).map(ValueView.objectID)
-        case .uuid: return UUIDBytes(parsing: String(decoding: text, as: UTF8.self)).map(ValueView.uuid)
-        case .link, .mixed, .linkingObjects: return nil
+        case .identifier: return type.valueKind?.identifier?.value(String(decoding: text, as: UTF8.self))
+        case .link, .null, .list, .map, nil: return nil
         }
     }
 

@@ -50,7 +50,7 @@ extension JSONImport {
         case .object:
             guard let mark = try soleMark(reader) else { return .object }
             guard mark == .key || mark == .link else {
-                throw DatabaseError(.wrongType, "expected a link to \(plan.type.name), found \"\(mark.rawValue)\"")
+                throw DatabaseError(.wrongType, "expected a link to \(plan.type.name), found \"\(mark.name)\"")
             }
             if mark == .link {
                 let link = try markedLink(&reader, isLast: isLast)
@@ -131,7 +131,7 @@ extension JSONImport {
         var ahead = reader
         try ahead.beginObject()
         guard let key = try ahead.nextKey(), key.raw.first == UInt8(ascii: "$") else { return nil }
-        guard let mark = JSONMark(rawValue: String(decoding: key.raw, as: UTF8.self)) else { return nil }
+        guard let mark = JSONMark(String(decoding: key.raw, as: UTF8.self)) else { return nil }
         _ = try ahead.skip()
         return try ahead.nextKey() == nil ? mark : nil
     }
@@ -188,26 +188,46 @@ extension JSONImport {
 }
 
 /// The names that begin with '$' in a value.
-enum JSONMark: String {
-    case key = "$key"
-    case link = "$link"
-    case float = "$float"
-    case double = "$double"
-    case decimal = "$decimal"
-    case binary = "$binary"
-    case date = "$date"
-    case objectID = "$oid"
-    case uuid = "$uuid"
+enum JSONMark: Equatable {
+    case key, link
+    /// A value of a type that JSON has not.
+    case value(ValueKind)
+
+    private static let named: [(name: String, mark: JSONMark)] =
+        [("$key", .key), ("$link", .link)]
+        + ValueKind.allCases.compactMap { kind in kind.jsonMark.map { ($0, .value(kind)) } }
+
+    init?(_ name: String) {
+        guard let mark = Self.named.first(where: { $0.name == name })?.mark else { return nil }
+        self = mark
+    }
+
+    var name: String { Self.named.first { $0.mark == self }?.name ?? "" }
+
+    /// What it marks; nil for those that name objects.
+    var type: PropertyType? {
+        if case .value(let kind) = self { PropertyType(rawValue: kind.rawValue) } else { nil }
+    }
+}
+
+extension ValueKind {
+    /// The name in front of a value of a mixed property that would read as another type without it.
+    var jsonMark: String? {
+        switch form {
+        case .float: "$float"
+        case .double: "$double"
+        case .decimal: "$decimal"
+        case .data: "$binary"
+        case .timestamp: "$date"
+        case .identifier: identifier.map { "$" + $0.word }
+        case .null, .bool, .int, .string, .link, .list, .map: nil
+        }
+    }
 }
 
 extension PropertyType {
     /// Read without looking at anything but the value.
-    var isPlainJSON: Bool {
-        switch self {
-        case .link, .linkingObjects, .mixed: false
-        case .bool, .int, .float, .double, .string, .data, .timestamp, .decimal, .objectID, .uuid: true
-        }
-    }
+    var isPlainJSON: Bool { Self.scalars.contains(self) }
 }
 
 extension Array where Element == ValueView {

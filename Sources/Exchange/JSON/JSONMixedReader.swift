@@ -62,12 +62,12 @@ struct JSONMixedReader {
             return .link(link)
         }
         guard let type = mark.type else {
-            throw reader.failure("\"\(mark.rawValue)\" names an object of a class; here, \"$link\" says which")
+            throw reader.failure("\"\(mark.name)\" names an object of a class; here, \"$link\" says which")
         }
         try reader.beginObject()
         _ = try reader.nextKey()
         let value = try JSONScalarReader(arena: arena).read(type, &reader)
-        guard !value.isNull else { throw reader.failure("\"\(mark.rawValue)\" has a value") }
+        guard !value.isNull else { throw reader.failure("\"\(mark.name)\" has a value") }
         _ = try reader.nextKey()
         return value
     }
@@ -118,22 +118,6 @@ enum MapKeys {
         let sorted = keys.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
         for (key, next) in zip(sorted, sorted.dropFirst()) where key == next {
             throw reader.failure("the key \"\(String(decoding: key, as: UTF8.self))\" is given twice")
-        }
-    }
-}
-
-extension JSONMark {
-    /// What it marks; nil for those that name objects.
-    var type: PropertyType? {
-        switch self {
-        case .key, .link: nil
-        case .float: .float
-        case .double: .double
-        case .decimal: .decimal
-        case .binary: .data
-        case .date: .timestamp
-        case .objectID: .objectID
-        case .uuid: .uuid
         }
     }
 }

@@ -37,8 +37,9 @@ struct JSONScalarReader {
         case (.timestamp, .string): return .timestamp(try timestamp(try text(&reader)))
         case (.decimal, .string): return .decimal(try decimal(try text(&reader)))
         case (.decimal, .number): return .decimal(try decimal(try reader.number().text))
-        case (.objectID, .string): return .objectID(try objectID(try text(&reader)))
-        case (.uuid, .string): return .uuid(try uuid(try text(&reader)))
+        case (_, .string):
+            guard let identifier = type.valueKind?.identifier else { throw wrong("expected \(type.name), found a string") }
+            return try value(try text(&reader), identifier)
         default: throw wrong("expected \(type.name), found \(kind.name)")
         }
     }
@@ -85,16 +86,11 @@ struct JSONScalarReader {
         return value
     }
 
-    func objectID(_ text: UnsafeRawBufferPointer) throws(DatabaseError) -> ObjectID {
-        guard let value = ObjectID(parsing: String(decoding: text, as: UTF8.self)) else {
-            throw wrong("\(Self.shown(text)) is not an objectId, which has 24 hexadecimal digits")
-        }
-        return value
-    }
-
-    func uuid(_ text: UnsafeRawBufferPointer) throws(DatabaseError) -> UUIDBytes {
-        guard let value = UUIDBytes(parsing: String(decoding: text, as: UTF8.self)) else {
-            throw wrong("\(Self.shown(text)) is not a uuid, as 01234567-89ab-cdef-0123-456789abcdef")
+    private func value(
+        _ text: UnsafeRawBufferPointer, _ identifier: IdentifierType
+    ) throws(DatabaseError) -> ValueView {
+        guard let value = identifier.value(String(decoding: text, as: UTF8.self)) else {
+            throw wrong("\(Self.shown(text)) is not \(identifier.description)")
         }
         return value
     }

@@ -40,7 +40,7 @@ enum JSONValueWriter {
 
     /// Everything but links, which need to know their target.
     static func plain(_ view: ValueView, to sink: inout ByteSink) {
-        switch view.kind {
+        switch view.form {
         case .bool: view.boolValue ? sink.append("true") : sink.append("false")
         case .int: sink.append(view.intValue)
         case .float: number(view.floatValue, to: &sink)
@@ -49,8 +49,7 @@ enum JSONValueWriter {
         case .data: quoted(&sink) { Base64.encode(view.bytes, to: &$0) }
         case .timestamp: quoted(&sink) { TimeText.write(view.timestampValue, to: &$0) }
         case .decimal: quoted(&sink) { $0.append(text: DecimalText.text(view.decimalValue)) }
-        case .objectID: quoted(&sink) { sink in view.objectIDValue.withBytes { Hexadecimal.write($0, to: &sink) } }
-        case .uuid: quoted(&sink) { $0.append(text: view.uuidValue.text) }
+        case .identifier: quoted(&sink) { $0.append(text: view.kind?.identifier?.text(view) ?? "") }
         case .link, .list, .map, .null, nil: sink.append("null")
         }
     }
@@ -80,22 +79,15 @@ enum JSONValueWriter {
     static func mixed(_ view: ValueView, to sink: inout ByteSink) {
         guard let name = mark(view) else { return plain(view, to: &sink) }
         sink.append("{\"")
-        sink.append(name)
+        sink.append(text: name)
         sink.append("\":")
         plain(view, to: &sink)
         sink.append("}")
     }
 
-    private static func mark(_ view: ValueView) -> StaticString? {
-        switch view.kind {
-        case .float: "$float"
-        case .double: view.doubleValue.isFinite ? nil : "$double"
-        case .data: "$binary"
-        case .timestamp: "$date"
-        case .decimal: "$decimal"
-        case .objectID: "$oid"
-        case .uuid: "$uuid"
-        case .null, .bool, .int, .string, .link, .list, .map, nil: nil
-        }
+    private static func mark(_ view: ValueView) -> String? {
+        // As it is written it is no int.
+        if view.form == .double, view.doubleValue.isFinite { return nil }
+        return view.kind?.jsonMark
     }
 }

@@ -8,9 +8,7 @@ import MotteSchemaModel
 import MotteValues
 
 package enum TypedText {
-    private static let types: [PropertyType] = [
-        .bool, .int, .float, .double, .string, .data, .timestamp, .decimal, .objectID, .uuid,
-    ]
+    private static let types = PropertyType.scalars
 
     /// Links in `json:` are looked up in the session.
     package static func value(_ text: String, in session: Session) throws(DatabaseError) -> Value {

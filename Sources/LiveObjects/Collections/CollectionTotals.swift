@@ -105,7 +105,7 @@ extension LiveCollection {
                     } else if operation != .count {
                         count -= 1
                     }
-                case .bool, .string, .data, .link, .objectID, .uuid, .linkingObjects: break
+                default: break
                 }
             }
         }
@@ -165,7 +165,7 @@ extension LiveCollection {
             case .double: .double(isLeast ? doubleLeast : doubleMost)
             case .timestamp: (isLeast ? timeLeast : timeMost).map(Value.timestamp) ?? .null
             case .decimal, .mixed: (isLeast ? anyLeast : anyMost) ?? .null
-            case .bool, .string, .data, .link, .objectID, .uuid, .linkingObjects: .null
+            default: .null
             }
         }
     }

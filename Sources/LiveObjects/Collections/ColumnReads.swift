@@ -123,8 +123,8 @@ extension LiveCollection {
         _ column: ColumnKey?, width: Int, first: Int, count: Int, into output: UnsafeMutableRawPointer,
         validity: UnsafeMutablePointer<UInt8>?
     ) throws(DatabaseError) -> Int {
-        let types: [PropertyType] = width == 12 ? [.objectID] : [.decimal, .uuid]
-        guard width == 12 || width == 16 else {
+        let types = PropertyType.scalars.filter { $0.valueKind?.byteCount == width }
+        guard !types.isEmpty else {
             throw DatabaseError(.invalidArgument, "values of fixed width have 12 or 16 bytes, not \(width)")
         }
         return try read(column, types, first, count, validity) { chunk, rows, base in

@@ -256,7 +256,7 @@ package final class LiveResults: LiveCollection {
         switch elementType {
         case .string, .data, .link, .linkingObjects:
             throw DatabaseError(.unsupported, "read sorted or fixed collections of \(elementType.name) one by one")
-        case .bool, .int, .float, .double, .timestamp, .decimal, .objectID, .uuid, .mixed: break
+        default: break
         }
         let kind = ColumnKind(rawValue: UInt8(truncatingIfNeeded: elementType.rawValue)) ?? .int
         let copy = ChunkBuilder(kind: kind, nullable: true, capacity: end - first)

@@ -194,7 +194,7 @@ struct PathResolver {
             return PathStep(
                 kind: .inverse(isList: back.isCollection), origin: origin, target: target,
                 column: try column(back, of: linking), name: property.name)
-        case .bool, .int, .float, .double, .string, .data, .timestamp, .decimal, .objectID, .uuid, .mixed:
+        default:
             throw source.error(
                 .queryInvalid, "\(type.name).\(property.name) is \(property.type.name) and has no properties",
                 at: name?.position ?? .none, className: type.name, propertyName: property.name)

@@ -81,8 +81,9 @@ package indirect enum ColumnTest: Sendable {
         case (.decimal, .int(let value)): return .value(op, .decimal(Decimal128(value)))
         case (.decimal, _): return ConstantFit.double(value).map { .value(op, .decimal(Decimal128($0))) }
         // Their order is that of their bytes.
-        case (.objectID, .objectID(let value)): return .text(op, value.withBytes { Array($0) })
-        case (.uuid, .uuid(let value)): return .text(op, value.withBytes { Array($0) })
+        case _ where type.form == .identifier:
+            guard type.valueKind == value.kind else { return nil }
+            return .text(op, value.withView { $0.withOwnBytes { Array($0) } })
         case (.mixed, _): return .value(op, value)
         case (.float, _): return ConstantFit.double(value).map { .double(op, Double(Float($0))) }
         case (.double, _): return ConstantFit.double(value).map { .double(op, $0) }
@@ -165,10 +166,10 @@ package indirect enum ColumnTest: Sendable {
 
     private static func text(_ bytes: [UInt8], _ type: PropertyType) -> Value? {
         switch type {
-        case .string: .string(String(decoding: bytes, as: UTF8.self))
-        case .objectID: .objectID(bytes.withUnsafeBytes { ObjectID($0) })
-        case .uuid: .uuid(bytes.withUnsafeBytes { UUIDBytes($0) })
-        default: nil
+        case .string: return .string(String(decoding: bytes, as: UTF8.self))
+        default:
+            guard let kind = type.valueKind, kind.identifier != nil, kind.byteCount == bytes.count else { return nil }
+            return bytes.withUnsafeBytes { $0.baseAddress.map { ValueView(kind, bytes: $0).owned } }
         }
     }
 }

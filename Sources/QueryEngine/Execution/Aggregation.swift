@@ -65,7 +65,7 @@ final class Aggregation {
             AggregateKernels.addTimestamps(chunk, selection, lowest: &bounds.lowest, highest: &bounds.highest)
             times = bounds
         case .decimal, .mixed: addOneByOne(chunk, rows.rowCount, selection)
-        case .bool, .string, .data, .link, .objectID, .uuid, .linkingObjects: break
+        default: break
         }
     }
 

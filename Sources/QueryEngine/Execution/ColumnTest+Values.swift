@@ -36,11 +36,7 @@ extension ColumnTest {
 
     /// What columns keep as bytes.
     private static func withText(_ view: ValueView, _ body: (UnsafeRawBufferPointer) -> Bool) -> Bool {
-        switch view.kind {
-        case .objectID: view.objectIDValue.withBytes(body)
-        case .uuid: view.uuidValue.withBytes(body)
-        default: body(view.bytes)
-        }
+        view.form == .identifier ? view.withOwnBytes(body) : body(view.bytes)
     }
 
     /// Of ascending members; `order` is negative for those below the wanted one.

@@ -177,7 +177,7 @@ final class SortLevel {
 
     @inline(__always)
     private static func piece(_ view: ValueView, _ depth: Int) -> (code: UInt64, tail: UInt8) {
-        switch view.kind {
+        switch view.form {
         case .int: return (UInt64(bitPattern: view.intValue) ^ (1 << 63), 0)
         case .bool: return (view.low, 0)
         case .float: return (doubleCode(Double(view.floatValue)), 0)
@@ -186,8 +186,7 @@ final class SortLevel {
             if depth == 0 { return (UInt64(bitPattern: view.intValue) ^ (1 << 63), continues) }
             return (UInt64(view.aux), 0)
         case .string, .data: return textPiece(view.bytes, depth)
-        case .objectID: return pairPiece(view.low.bigEndian, view.high.bigEndian, depth)
-        case .uuid: return pairPiece(view.low.bigEndian, view.high.bigEndian, depth)
+        case .identifier: return pairPiece(view.low.bigEndian, view.high.bigEndian, depth)
         case .decimal:
             let key = view.decimalValue.orderKey
             return pairPiece(key.0, key.1, depth)

@@ -151,13 +151,10 @@ struct Lexer {
         case "decimal":
             make = { text in Decimal128.reading(text).flatMap { $0.isExact ? Value.decimal($0.value) : nil } }
             form = "a decimal is written decimal(1.50)"
-        case "oid":
-            make = { ObjectID(parsing: $0).map(Value.objectID) }
-            form = "an object id is written oid(507f1f77bcf86cd799439011), with 24 hexadecimal digits"
-        case "uuid":
-            make = { UUIDBytes(parsing: $0).map(Value.uuid) }
-            form = "a UUID is written uuid(123e4567-e89b-12d3-a456-426614174000)"
-        default: return nil
+        case let word:
+            guard let identifier = IdentifierType.all.first(where: { $0.word == word }) else { return nil }
+            make = { identifier.value($0)?.owned }
+            form = "\(identifier.kind.name) is written \(identifier.word)(\(identifier.example))"
         }
         position += 1
         let content = position

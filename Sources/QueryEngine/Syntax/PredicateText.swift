@@ -157,8 +157,10 @@ package struct PredicateText {
         case .timestamp(let value): "T\(value.seconds):\(value.nanoseconds)"
         case .link(let value): "O\(value.table.rawValue):\(value.key.rawValue)"
         case .decimal(let value): "decimal(\(value.text))"
-        case .objectID(let value): "oid(\(value.text))"
-        case .uuid(let value): "uuid(\(value.text))"
+        case .objectID, .uuid: value.withView { view in
+                let identifier = view.kind?.identifier
+                return "\(identifier?.word ?? "")(\(identifier?.text(view) ?? ""))"
+            }
         case .list(let elements): "[" + elements.map { text($0) }.joined(separator: ", ") + "]"
         case .map(let entries):
             "{" + entries.map { Self.quoted($0.key, "\"") + ": " + text($0.value) }.joined(separator: ", ") + "}"

@@ -15,7 +15,7 @@ package enum LoggedValue: Hashable, Sendable {
 
     static func append(_ view: ValueView, longest: Int, to bytes: inout [UInt8]) {
         let kind = UInt8(truncatingIfNeeded: view.kindNumber)
-        switch view.kind {
+        switch view.form {
         case .null, nil: bytes.append(0)
         case .bool:
             bytes.append(kind)
@@ -37,12 +37,9 @@ package enum LoggedValue: Hashable, Sendable {
             bytes.append(kind)
             bytes.append(varint: UInt64(view.linkValue.table.rawValue))
             bytes.append(zigzag: view.linkValue.key.rawValue)
-        case .decimal, .uuid:
+        case .decimal, .identifier:
             bytes.append(kind)
-            withUnsafeBytes(of: (view.low, view.high)) { bytes.append(contentsOf: $0) }
-        case .objectID:
-            bytes.append(kind)
-            view.objectIDValue.withBytes { bytes.append(contentsOf: $0) }
+            view.withOwnBytes { bytes.append(contentsOf: $0) }
         case .string, .data, .list, .map:
             let content = view.bytes
             guard content.count > longest else {
@@ -65,7 +62,7 @@ package enum LoggedValue: Hashable, Sendable {
             let count = try reader.position()
             return .abbreviated(kind: kind, byteCount: Int(count), hash: try reader.u64())
         }
-        switch kind {
+        switch kind.form {
         case .null: return .whole(.null)
         case .bool: return .whole(.bool(try reader.byte() != 0))
         case .int: return .whole(.int(try reader.zigzag()))
@@ -73,10 +70,9 @@ package enum LoggedValue: Hashable, Sendable {
         case .double: return .whole(.double(Double(bitPattern: try reader.u64())))
         case .timestamp: return .whole(.timestamp(try readTimestamp(&reader)))
         case .link: return .whole(.link(try readLink(&reader)))
-        case .decimal:
-            return .whole(.decimal(Decimal128(low: try reader.u64(), high: try reader.u64())))
-        case .uuid: return .whole(.uuid(UUIDBytes(try reader.run(16))))
-        case .objectID: return .whole(.objectID(ObjectID(try reader.run(12))))
+        case .decimal, .identifier:
+            guard let count = kind.byteCount, let bytes = try reader.run(count).baseAddress else { throw unknownKind() }
+            return .whole(ValueView(kind, bytes: bytes).owned)
         case .list, .map:
             let document = try readContent(&reader)
             try NestedDocument.validate(document)

@@ -92,14 +92,14 @@ final class RowPlan {
     private static func fits(_ view: ValueView, _ field: Field) -> Bool {
         if view.isNull { return field.isNullable }
         guard view.kindNumber == field.type.rawValue else { return false }
-        switch field.type {
+        switch field.type.form {
         case .int: return field.bounds.contains(view.intValue)
         case .string:
             return view.high <= UInt64(ValueCheck.stringLimit) && UTF8Validation.isValid(view.bytes)
         case .data: return view.high <= UInt64(ValueCheck.dataLimit)
         case .timestamp: return view.aux < 1_000_000_000
-        case .bool, .float, .double, .decimal, .objectID, .uuid: return true
-        case .link, .mixed, .linkingObjects: return false
+        case .bool, .float, .double, .decimal, .identifier: return true
+        case .link, .null, .list, .map, nil: return false
         }
     }
 

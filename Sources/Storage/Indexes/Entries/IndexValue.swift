@@ -66,7 +66,7 @@ package struct IndexValue: Hashable, Sendable {
     }
 
     package init(_ view: ValueView) {
-        switch view.kind {
+        switch view.form {
         case .null, nil: self = .null
         case .bool: self = .bool(view.boolValue)
         case .int: self = .int(view.intValue)
@@ -76,8 +76,7 @@ package struct IndexValue: Hashable, Sendable {
         case .timestamp: self = .timestamp(view.timestampValue)
         case .link: self = .link(to: view.linkValue.key)
         case .decimal: self = IndexValue(IndexValue.double(view.decimalValue.doubleValue).raw, isExact: false)
-        case .objectID: self = view.objectIDValue.withBytes { .hashed($0, salt: 0) }
-        case .uuid: self = view.uuidValue.withBytes { .hashed($0, salt: 0) }
+        case .identifier: self = view.withOwnBytes { .hashed($0, salt: 0) }
         case .list, .map: self = .hashed(view.bytes, salt: view.kindNumber)
         }
     }
