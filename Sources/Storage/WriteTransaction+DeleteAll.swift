@@ -80,8 +80,8 @@ extension TableWriter {
         let tail = tailRowCount > 0 ? regularCount : -1
         for cluster in 0 ..< clusterCount {
             let overlay: DirtyCluster
-            // One that rows were appended to in this write is not open any more after going back to a savepoint, and takes
-            // more rows all the same; the file does not have those it has by now.
+            // One that rows were appended to in this write is not open any more after going back to a savepoint, and
+            // takes more rows all the same; the file does not have those it has by now.
             let takesMore = isOpen(cluster) || self.overlay(cluster).map { $0.rowCount < rowsPerCluster } ?? false
             if cluster == tail || takesMore {
                 overlay = try dirtyCluster(cluster)

@@ -34,11 +34,11 @@ extension WriteTransaction {
             // What is put in may be borrowed from what is taken out.
             if !fitted.isEmpty {
                 try edit.insert(fitted, at: index + count)
-                for value in fitted { self.index(value, edit.column, key) }
+                self.index(fitted, edit.column, key)
             }
             try removeElements(index ..< index + count, &edit)
         } else if !fitted.isEmpty {
-            for value in fitted { self.index(value, edit.column, key) }
+            self.index(fitted, edit.column, key)
             try edit.insert(fitted, at: index)
         }
         recorder.listInserted(table, column, key, at: index, count: fitted.count)

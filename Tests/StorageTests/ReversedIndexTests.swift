@@ -155,6 +155,13 @@ import Testing
                 guard let key else { return }
                 let count = try write.table(table).listCount(words, ObjectKey(key))
                 try insertWord(write, key, at: random.below(count + 1), random.pick(["ab", "b", "ba", ""]))
+                if random.chance(30) {
+                    let removed = random.below(2)
+                    try withViews([.string("b"), .string("bb")]) { both in
+                        try write.listSplice(
+                            table, words, ObjectKey(key), at: 0, removing: removed, inserting: both)
+                    }
+                }
             case 9:
                 guard let key else { return }
                 let count = try write.table(table).listCount(words, ObjectKey(key))

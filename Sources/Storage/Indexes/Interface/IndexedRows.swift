@@ -36,6 +36,11 @@ package struct IndexedRows {
         self.init(range.count, key.rawValue, step: 0, live: nil, .elements(elements, first: range.lowerBound))
     }
 
+    /// Elements of one object.
+    init(elements: UnsafePointer<ValueView>, count: Int, of key: ObjectKey) {
+        self.init(count, key.rawValue, step: 0, live: nil, .cells(elements, places: [0], stride: 1))
+    }
+
     /// One row.
     init(_ cells: UnsafePointer<ValueView>, places: [Int], of key: ObjectKey) {
         self.init(1, key.rawValue, step: 1, live: nil, .cells(cells, places: places, stride: 0))

@@ -90,6 +90,23 @@ extension WriteTransaction {
     }
 
     func index(_ value: ValueView, _ column: StoredColumn, _ key: ObjectKey) {
+        addOwnEntries(value, column, key)
+        for index in column.elementIndexes { pendingElements(index)?.add(value, key) }
+    }
+
+    /// Elements that come together.
+    func index(_ elements: [ValueView], _ column: StoredColumn, _ key: ObjectKey) {
+        for value in elements { addOwnEntries(value, column, key) }
+        guard !column.elementIndexes.isEmpty else { return }
+        elements.withUnsafeBufferPointer { elements in
+            guard let start = elements.baseAddress else { return }
+            let rows = IndexedRows(elements: start, count: elements.count, of: key)
+            for index in column.elementIndexes { pendingElements(index)?.add(rows) }
+        }
+    }
+
+    @inline(__always)
+    private func addOwnEntries(_ value: ValueView, _ column: StoredColumn, _ key: ObjectKey) {
         if let index = column.index {
             let form = column.entryForm
             let delta = delta(index, form)
@@ -99,7 +116,6 @@ extension WriteTransaction {
             let delta = delta(links, StoredColumn.linkForm)
             MixedLinks.forEach(value) { delta.add(IndexValue.mixedLink(to: $0), key) }
         }
-        for index in column.elementIndexes { pendingElements(index)?.add(value, key) }
     }
 
     @inline(__always)
