@@ -10,7 +10,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "c"))
-import header  # noqa: E402
+import header
 
 header.HEADER = pathlib.Path(os.environ.get("MOTTE_HEADER_FOLDER", header.HEADER.parent)) / "motte.h"
 

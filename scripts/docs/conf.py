@@ -43,4 +43,3 @@ def setup(app):
     app.connect("source-read", plain_examples)
     app.connect("autodoc-process-docstring", written_like_guides)
     return {"parallel_read_safe": True}
-
