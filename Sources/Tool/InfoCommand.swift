@@ -1,6 +1,7 @@
 /// `motte info`: what a file is and what is in it.
 import ArgumentParser
 import MotteLiveObjects
+import MottePages
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
