@@ -117,10 +117,10 @@ import Testing
             }
             try store.commit { try IndexMerge.apply(delta, to: index, over: store.pages, into: &$0) }
         }
-        // Four bytes an entry, 1,010 in a full block.
+        // Four bytes an entry, some 1,006 in a full block.
         let blocks = try store.dump(0x07)
         #expect(blocks.count == 6)
-        #expect(blocks.dropLast().allSatisfy { $0.value.count > 4_070 })
+        #expect(blocks.dropLast().allSatisfy { $0.value.count > 4_054 })
     }
 
     @Test func everyFlippedBitIsFound() throws {
