@@ -119,6 +119,9 @@ enum ValueFields {
             text("name bytes")
             _ = number("next column")
             _ = number("flags")
+            // Of which the first word is read; 16 bytes are reserved.
+            _ = number("identity", 8)
+            _ = number("identity", 8)
             for _ in 0 ..< number("columns") where place < value.count {
                 _ = number("column")
                 text("column name bytes")
@@ -131,6 +134,7 @@ enum ValueFields {
                 _ = number("origin")
                 text("origin name bytes")
             }
+            _ = number("other indexes")
         }
     }
 
