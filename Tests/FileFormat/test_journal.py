@@ -142,7 +142,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 @pytest.fixture(scope="module")
 def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    os.environ |= {"MOTTE_PAGER": "own", "MOTTE_JOURNAL_PAGES": "0"}
+    os.environ |= {"MOTTE_JOURNAL_PAGES": "0"}
     return Course(tmp_path_factory.mktemp("encrypted"), bytes(range(64)))
 
 

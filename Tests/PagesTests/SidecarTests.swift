@@ -149,7 +149,7 @@ import Testing
             unlink(scratch.path())
             #expect(names(scratch) == ["test.motte-shared"])
         }
-        let helper = try HelperProcess("make-without-space", scratch.path(), environment: ["MOTTE_PAGER=own"])
+        let helper = try HelperProcess("make-without-space", scratch.path())
         let answer = try #require(helper.line())
         helper.join()
         #expect(answer.hasPrefix("error "), "\(answer)")
@@ -162,7 +162,6 @@ import Testing
 
     private func options(_ path: String, _ change: (inout PageStoreOptions) -> Void = { _ in }) -> PageStoreOptions {
         var options = PageStoreOptions(path: path)
-        options.pager = .own
         // What no file can be made with.
         options.pageBytes = 1_000
         change(&options)

@@ -99,7 +99,7 @@ import Testing
 
     @Test func theEndOfTheFileIsGivenBack() throws {
         let scratch = try Scratch()
-        var options = PageStoreOptions(path: scratch.path())
+        let options = PageStoreOptions(path: scratch.path())
         let store = try PageStore.open(options)
         for batch in 0 ..< 8 { try store.commitNext((0 ..< 100).map { ("k\(batch)-\($0)", value(9000, $0)) }) }
         let large = try store.statistics().fileBytes
@@ -135,7 +135,7 @@ import Testing
 
     @Test func theEndThatAnotherProcessLeftIsGivenBack() throws {
         let scratch = try Scratch()
-        var options = PageStoreOptions(path: scratch.path())
+        let options = PageStoreOptions(path: scratch.path())
         let store = try PageStore.open(options)
         try store.commitNext([("a", [1])])
         let helper = try HelperProcess("fill-and-empty", scratch.path())
@@ -222,7 +222,7 @@ import Testing
 
     @Test func aSmallCommitIsFewPagesAndOneFlush() throws {
         let scratch = try Scratch()
-        var options = PageStoreOptions(path: scratch.path())
+        let options = PageStoreOptions(path: scratch.path())
         let store = try PageStore.open(options)
         try store.commitNext((0 ..< 3000).map { ("k\($0)", value(40, $0)) })
         try store.commitNext([("k7", [1])])
