@@ -3,9 +3,9 @@
 import CMotteShim
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 private let chosen: FuzzTarget = {

@@ -10,9 +10,9 @@ import MotteValues
 @testable import MottePages
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 extension FuzzTarget {

@@ -14,9 +14,9 @@ import MotteValues
 @testable import MotteStorage
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 extension FuzzTarget {
@@ -102,24 +102,25 @@ package enum StoreFieldsFuzz {
         let bits = UInt64(field.count * 8)
         let most = UInt64.max >> (64 - bits)
         let other = map.fields[more % map.fields.count]
-        let value: UInt64 = switch kind % 14 {
-        case 0: 0
-        case 1: 1
-        case 2: most
-        case 3: most >> 1
-        case 4: old &+ 1
-        case 5: old &- 1
-        case 6: old &* 2
-        case 7: 1 << (UInt64(more) % bits)
-        case 8: UInt64(more) & 0xFF
-        case 9: UInt64(more)
-        case 10: old ^ 1 << (UInt64(more) % bits)
-        // Anything, the same for the same input.
-        case 11: UInt64(more &+ 1) &* 0x9E37_79B9_7F4A_7C15
-        // What another field says.
-        case 12: FieldMap.number(file, other.place, other.count)
-        default: old
-        }
+        let value: UInt64 =
+            switch kind % 14 {
+            case 0: 0
+            case 1: 1
+            case 2: most
+            case 3: most >> 1
+            case 4: old &+ 1
+            case 5: old &- 1
+            case 6: old &* 2
+            case 7: 1 << (UInt64(more) % bits)
+            case 8: UInt64(more) & 0xFF
+            case 9: UInt64(more)
+            case 10: old ^ 1 << (UInt64(more) % bits)
+            // Anything, the same for the same input.
+            case 11: UInt64(more &+ 1) &* 0x9E37_79B9_7F4A_7C15
+            // What another field says.
+            case 12: FieldMap.number(file, other.place, other.count)
+            default: old
+            }
         let to = map.references.last { (0 ..< PageRef.encodedCount).contains(field.place - $0) }
         if kind % 14 == 13, let to {
             // A whole reference in the place of another one.

@@ -370,7 +370,7 @@ typedef struct motte_error_details {
     int64_t row_index;         /* element of a batch, or -1 */
     int32_t user_code;         /* what the callback returned, with MOTTE_E_CALLBACK */
     uint32_t reserved;
-    void *user_pointer;        /* from motte_callback_fail(), or NULL */
+    void *user_pointer; /* from motte_callback_fail(), or NULL */
 } motte_error_details;
 
 /** Symbolic name of a status: "MOTTE_E_WRONG_THREAD"; of an unknown number "MOTTE_UNKNOWN_STATUS".
@@ -474,8 +474,8 @@ motte_status motte_config_set_in_memory(motte_config *config, const char *identi
 
 /** Encrypts a new file with AES-256, or opens one that is encrypted. `key` is 64 bytes, which are copied;
  *  size 0: none. A key is changed by copying the file. Needs libcrypto of OpenSSL 3 or 1.1 on the system, else opening
- *  is UNSUPPORTED. Opening with another key than the file's, an encrypted file without a key, or a plain file with one, is
- *  WRONG_KEY.
+ *  is UNSUPPORTED. Opening with another key than the file's, an encrypted file without a key, or a plain file with one,
+ *  is WRONG_KEY.
  *  Thread: any. Result: -. */
 motte_status motte_config_set_encryption_key(motte_config *config, const uint8_t *key, size_t key_size);
 
@@ -595,7 +595,7 @@ typedef struct motte_prop_spec {
     uint32_t struct_size;
     motte_type type;
     motte_collection collection;
-    uint32_t flags;     /* MOTTE_PROP_* */
+    uint32_t flags; /* MOTTE_PROP_* */
     const char *name;
     size_t name_size;
     const char *target; /* link and inverse: name of the other class */
@@ -624,12 +624,12 @@ typedef struct motte_prop_details {
     motte_prop id;
     const char *name;
     motte_collection collection;
-    uint32_t flags;           /* MOTTE_PROP_* */
-    motte_class owner;        /* class it belongs to */
-    motte_class target;       /* link, inverse: the other class */
-    const char *target_name;  /* or NULL */
-    motte_prop origin;        /* inverse: the linking property, else 0 */
-    const char *origin_name;  /* or NULL */
+    uint32_t flags;          /* MOTTE_PROP_* */
+    motte_class owner;       /* class it belongs to */
+    motte_class target;      /* link, inverse: the other class */
+    const char *target_name; /* or NULL */
+    motte_prop origin;       /* inverse: the linking property, else 0 */
+    const char *origin_name; /* or NULL */
 } motte_prop_details;
 
 /** An empty schema.
@@ -884,7 +884,7 @@ enum {
 /* What a verification or a salvage found; a salvage counts objects only. */
 typedef struct motte_report_details {
     uint32_t struct_size;
-    uint32_t flags;         /* MOTTE_REPORT_* */
+    uint32_t flags; /* MOTTE_REPORT_* */
     uint64_t class_count;
     uint64_t object_count;
     uint64_t chunk_count;
@@ -898,10 +898,10 @@ typedef struct motte_space_details {
     uint32_t struct_size;
     uint32_t reserved;
     uint64_t file_bytes;
-    uint64_t free_bytes;     /* of these, for later commits */
-    uint64_t log_bytes;      /* of the change log */
+    uint64_t free_bytes; /* of these, for later commits */
+    uint64_t log_bytes;  /* of the change log */
     uint64_t log_records;
-    uint64_t other_bytes;    /* schema, header */
+    uint64_t other_bytes; /* schema, header */
 } motte_space_details;
 
 /* Those of one class. */
@@ -909,7 +909,7 @@ typedef struct motte_class_space {
     motte_class cls;
     uint32_t reserved;
     uint64_t object_count;
-    uint64_t chunk_bytes;       /* values, also those of short lists */
+    uint64_t chunk_bytes; /* values, also those of short lists */
     uint64_t long_list_bytes;
     uint64_t index_bytes;
     uint64_t large_value_bytes;
@@ -923,7 +923,7 @@ enum {
 /* A version that a process shows, which keeps its pages from being reused. */
 typedef struct motte_reader {
     int32_t process;
-    uint32_t flags;           /* MOTTE_READER_* */
+    uint32_t flags; /* MOTTE_READER_* */
     uint64_t version;
     uint64_t versions_behind; /* commits since */
     int64_t behind_ns;        /* since when there has been a newer one, in nanoseconds; -1: unknown */
@@ -1262,11 +1262,11 @@ enum {
 typedef struct motte_coll_details {
     uint32_t struct_size;
     motte_coll_kind kind;
-    motte_type type;    /* of the elements */
+    motte_type type; /* of the elements */
     uint32_t flags;
     motte_class target; /* class of the elements if they are links, else 0 */
     uint32_t reserved;
-    motte_prop prop;    /* list, set, map: where it is stored; backlinks: the linking property; else 0 */
+    motte_prop prop; /* list, set, map: where it is stored; backlinks: the linking property; else 0 */
 } motte_coll_details;
 
 typedef uint32_t motte_aggregate;
@@ -1287,7 +1287,7 @@ enum {
 typedef struct motte_sort_key {
     const char *path; /* a property, or a dotted path through links; "self" for values */
     size_t path_size;
-    uint32_t flags;   /* MOTTE_SORT_* */
+    uint32_t flags; /* MOTTE_SORT_* */
     uint32_t reserved;
 } motte_sort_key;
 
@@ -1666,39 +1666,39 @@ enum {
 
 /* Bits of motte_export_options.flags and motte_import_options.flags. */
 enum {
-    MOTTE_EXPORT_NESTED_LINKS = 0x1, /* JSON: linked objects in place, not as references */
+    MOTTE_EXPORT_NESTED_LINKS = 0x1,  /* JSON: linked objects in place, not as references */
     MOTTE_IMPORT_IGNORE_UNKNOWN = 0x1 /* JSON: names that the class does not have are ignored */
 };
 
 typedef struct motte_export_options {
     uint32_t struct_size;
     motte_format format;
-    uint32_t flags;          /* MOTTE_EXPORT_* */
-    uint32_t depth;          /* levels of nested objects with NESTED_LINKS; 0: 16 */
-    const char *path;        /* the file to write; NULL: the text goes to out_text */
+    uint32_t flags;   /* MOTTE_EXPORT_* */
+    uint32_t depth;   /* levels of nested objects with NESTED_LINKS; 0: 16 */
+    const char *path; /* the file to write; NULL: the text goes to out_text */
     size_t path_size;
-    const char *columns;     /* properties, also behind links, separated by commas; NULL: all that are stored */
+    const char *columns; /* properties, also behind links, separated by commas; NULL: all that are stored */
     size_t columns_size;
-    const char *null_text;   /* CSV: text that imports read as null, which is therefore quoted; NULL: "NA" */
+    const char *null_text; /* CSV: text that imports read as null, which is therefore quoted; NULL: "NA" */
     size_t null_text_size;
-    uint32_t delimiter;      /* CSV: one ASCII character; 0: a comma */
+    uint32_t delimiter; /* CSV: one ASCII character; 0: a comma */
     uint32_t reserved;
 } motte_export_options;
 
 typedef struct motte_import_options {
     uint32_t struct_size;
     motte_format format;
-    uint32_t flags;          /* MOTTE_IMPORT_* */
-    uint32_t policy;         /* one of MOTTE_CREATE_* */
-    const char *path;        /* the file to read; NULL: the text follows */
+    uint32_t flags;   /* MOTTE_IMPORT_* */
+    uint32_t policy;  /* one of MOTTE_CREATE_* */
+    const char *path; /* the file to read; NULL: the text follows */
     size_t path_size;
     const char *text;
     size_t text_size;
-    const char *null_text;   /* CSV: text that stands for null beside the empty field; NULL: "NA" */
+    const char *null_text; /* CSV: text that stands for null beside the empty field; NULL: "NA" */
     size_t null_text_size;
-    uint32_t delimiter;      /* CSV: one ASCII character; 0: a comma */
-    uint32_t batch_rows;     /* rows that are inserted together; 0: 1000 */
-    uint64_t commit_every;   /* commit, and begin another write, after the batch that reaches so many rows; 0: never */
+    uint32_t delimiter;    /* CSV: one ASCII character; 0: a comma */
+    uint32_t batch_rows;   /* rows that are inserted together; 0: 1000 */
+    uint64_t commit_every; /* commit, and begin another write, after the batch that reaches so many rows; 0: never */
 } motte_import_options;
 
 typedef struct motte_import_counts {
@@ -1867,8 +1867,8 @@ motte_status motte_observe_realm(const motte_realm *realm, uint32_t flags, motte
 
 /** Notifies of changed properties and of the deletion of an object. `flags` is 0.
  *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
-motte_status motte_observe_object(const motte_object *object, uint32_t flags, motte_changes_fn callback,
-                                  void *userdata, motte_free_fn free_userdata, motte_token **out_token);
+motte_status motte_observe_object(const motte_object *object, uint32_t flags, motte_changes_fn callback, void *userdata,
+                                  motte_free_fn free_userdata, motte_token **out_token);
 
 /** Notifies of changes to a collection; the first change set is an initial one. `flags` is 0.
  *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
@@ -1891,9 +1891,9 @@ motte_status motte_observe_object_paths(const motte_object *object, const motte_
 
 /** As motte_observe_coll(), for the changes that key paths name. `flags` is 0.
  *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
-motte_status motte_observe_coll_paths(const motte_coll *coll, const motte_str *paths, size_t path_count,
-                                      uint32_t flags, motte_changes_fn callback, void *userdata,
-                                      motte_free_fn free_userdata, motte_token **out_token);
+motte_status motte_observe_coll_paths(const motte_coll *coll, const motte_str *paths, size_t path_count, uint32_t flags,
+                                      motte_changes_fn callback, void *userdata, motte_free_fn free_userdata,
+                                      motte_token **out_token);
 
 /* Flags of motte_observe_sections() and motte_observe_section(). */
 enum {
@@ -1971,8 +1971,8 @@ motte_status motte_changes_insertions(const motte_changes *changes, size_t *out_
 
 /** Modified elements: old and new position, paired.
  *  Thread: any. Result: -. Optional: out_old_indexes, out_new_indexes. */
-motte_status motte_changes_modifications(const motte_changes *changes, size_t *out_old_indexes,
-                                         size_t *out_new_indexes, size_t capacity, size_t *out_count);
+motte_status motte_changes_modifications(const motte_changes *changes, size_t *out_old_indexes, size_t *out_new_indexes,
+                                         size_t capacity, size_t *out_count);
 
 typedef uint32_t motte_changes_part;
 enum {
@@ -2060,8 +2060,7 @@ motte_status motte_uuid_parse(const char *text, size_t text_size, motte_uuid *ou
 
 /** The text of a motte_oid or motte_uuid, by its MOTTE_TYPE_*.
  *  Thread: any. Result: -. Optional: out_text. Errors: WRONG_TYPE. */
-motte_status motte_bytes_format(motte_type type, const void *bytes, char *out_text, size_t capacity,
-                                size_t *out_count);
+motte_status motte_bytes_format(motte_type type, const void *bytes, char *out_text, size_t capacity, size_t *out_count);
 
 /** A timestamp from RFC 3339 text with its zone, "2013-01-01T10:00:00.25+02:00", or from a date, its midnight in UTC.
  *  Years outside 0000 to 9999 have a sign and at least five digits; what is below a nanosecond is refused.

@@ -17,4 +17,4 @@ swift build -c release --product motte-tool --scratch-path "$scratch" -j "$jobs"
 strip -o "$output/motte.new" "$scratch/release/motte-tool"
 needed=$(scripts/check-needed.sh "$output/motte.new")
 mv "$output/motte.new" "$output/motte"
-echo "built $output/motte: $(stat -c %s "$output/motte") bytes, needs" $needed
+echo "built $output/motte: $(stat -c %s "$output/motte") bytes, needs ${needed//$'\n'/ }"

@@ -73,7 +73,9 @@ let package = Package(
     ],
     swiftLanguageModes: [.v5])
 PACKAGE
-    swift run --package-path "$work" --scratch-path .build-static -j "$jobs" --static-swift-stdlib StaticRuntime
+    local build=(swift build --package-path "$work" --scratch-path .build-static --static-swift-stdlib)
+    "${build[@]}" -j "$jobs"
+    "$("${build[@]}" --show-bin-path)/StaticRuntime"
 }
 # Of 40 slow and 200 quick cycles, without and with a journal.
 soak_kills() { MOTTE_TEST_SCALE=12.5 python3 Tests/Crash/run.py; }

@@ -23,7 +23,7 @@ plan=(
     "library:6::self-contained libmotte.so and the motte command, release"
     "c:2:library:header gates, C tests, C example, conformance in C (CTest)"
     "python:3:library:pip install, Python tests, conformance in Python"
-    "memory:3:c,python:C and Python tests under valgrind: what the library lends, handed back to it; what Python lends it"
+    "memory:3:c,python:C and Python tests under valgrind: what the library lends and what it borrows"
     "tidy:1:c:floors, names, exports, error numbers, documents, promises"
     "interfaces:6::the C interface and the Swift products beside what was released"
     "crash:2:library:kill -9 with two processes, order of writes and flushes, with and without a journal"

@@ -75,7 +75,8 @@ struct CommitPairs {
         ratios[name, default: []].append(ratio)
         var calls = ""
         if let before, let after = try engines[0].writeCounts() {
-            calls = "  \(MotteBench.short(Double(after.calls - before.calls) / Double(commits))) writes,"
+            calls =
+                "  \(MotteBench.short(Double(after.calls - before.calls) / Double(commits))) writes,"
                 + " \(MotteBench.short(Double(after.bytes - before.bytes) / Double(commits) / 1e3)) KB"
         }
         print("round \(round) \(name)  \(cells.joined(separator: "  "))  \(MotteBench.short(ratio))x\(calls)")

@@ -7,9 +7,9 @@ import MotteStorage
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 enum FileGrowth {

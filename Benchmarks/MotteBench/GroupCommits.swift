@@ -7,9 +7,9 @@ import MotteStorage
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 enum GroupCommits {
@@ -30,7 +30,8 @@ enum GroupCommits {
             }
             let (group, single) = (median(together), median(alone))
             let cells = ["\(queued)", "\(Int(group))", "\(Int(single))", MotteBench.short(group / single) + "x"]
-            print(zip(cells, [9, 17, 17, 8]).map { $0 + String(repeating: " ", count: max(1, $1 - $0.count)) }.joined())
+            print(
+                zip(cells, [9, 17, 17, 8]).map { $0 + String(repeating: " ", count: max(1, $1 - $0.count)) }.joined())
         }
     }
 

@@ -34,23 +34,31 @@ struct MemoryBench {
             try each(session, 0 ..< rows) { table, columns, values, count in
                 _ = try session.insertBatch(table, columns: columns, rows: values, rowCount: count)
             }
-        } commit: { _ = try session.commit() }
+        } commit: {
+            _ = try session.commit()
+        }
         try measure("upsert \(updated) that exist, changed") {
             try session.beginWrite()
             try each(session, 0 ..< updated, salt: 1) { table, columns, values, count in
                 try session.upsertBatch(table, columns: columns, rows: values, rowCount: count, policy: .modified)
             }
-        } commit: { _ = try session.commit() }
+        } commit: {
+            _ = try session.commit()
+        }
         try measure("upsert \(updated) that exist, the same") {
             try session.beginWrite()
             try each(session, 0 ..< updated, salt: 1) { table, columns, values, count in
                 try session.upsertBatch(table, columns: columns, rows: values, rowCount: count, policy: .modified)
             }
-        } commit: { _ = try session.commit() }
+        } commit: {
+            _ = try session.commit()
+        }
         try measure("delete all") {
             try session.beginWrite()
             _ = try session.deleteAll(try session.tableKey("Row"))
-        } commit: { _ = try session.commit() }
+        } commit: {
+            _ = try session.commit()
+        }
         try session.close()
     }
 

@@ -59,11 +59,10 @@ static long resident(void) {
 
 /* ------------------------------------------------------------------------------------------------ the store */
 
-static const char schema_text[] =
-    "Item { id: int key, rank: int, name: string, group: link<Group> }\n"
-    "Group { id: int key, label: string }\n"
-    "Holder { all: list<Item>, some: set<Item>, named: map<Item>, parts: list<Part> }\n"
-    "Part { of: link<Holder>, rank: int }\n";
+static const char schema_text[] = "Item { id: int key, rank: int, name: string, group: link<Group> }\n"
+                                  "Group { id: int key, label: string }\n"
+                                  "Holder { all: list<Item>, some: set<Item>, named: map<Item>, parts: list<Part> }\n"
+                                  "Part { of: link<Holder>, rank: int }\n";
 
 typedef struct store {
     motte_realm *realm;
@@ -159,8 +158,18 @@ static motte_coll *query(store *s, const char *text) {
 typedef struct watched {
     const char *name, *text;
     motte_str path;
-    enum { CHANGES_ITEMS, CHANGES_GROUPS, CHANGES_PARTS } changes;
-    enum { WATCHED_QUERY, WATCHED_PROPERTY, WATCHED_BACKLINKS, WATCHED_OBJECT, WATCHED_SECTIONS } kind;
+    enum {
+        CHANGES_ITEMS,
+        CHANGES_GROUPS,
+        CHANGES_PARTS
+    } changes;
+    enum {
+        WATCHED_QUERY,
+        WATCHED_PROPERTY,
+        WATCHED_BACKLINKS,
+        WATCHED_OBJECT,
+        WATCHED_SECTIONS
+    } kind;
 } watched;
 
 static const watched all_watched[] = {
@@ -177,7 +186,9 @@ static void change(store *s, const watched *w, motte_key key, const motte_value 
 
 /* The time that the writer's realm takes to hear of a commit of one object by another, and to run the query instead. */
 static void deliver(store *s, const watched *w, size_t rows) {
-    enum { ROUNDS = 60 };
+    enum {
+        ROUNDS = 60
+    };
     double told[ROUNDS], bare[ROUNDS], again[7];
     motte_coll *results = query(s, w->text);
     motte_token *token;
@@ -279,7 +290,9 @@ static size_t compare(const motte_key *old, size_t old_count, const motte_key *n
 
 /* Told of 10,000 changes: beside moving on and running the query, and beside comparing its outcome with the last. */
 static void tell_of_many(store *s, const watched *w, size_t rows) {
-    enum { ROUNDS = 7 };
+    enum {
+        ROUNDS = 7
+    };
     double told[ROUNDS], again[ROUNDS], compared[ROUNDS], start;
     store other = open_store(NULL, "full", NULL);
     motte_token *token;
@@ -343,7 +356,9 @@ static void bulk(size_t most) {
 
 /* The time that `count` observers take to hear of one commit, as part of the millisecond that 1,000 a second leave. */
 static void hear(store *s, const char *name, const char *format, int count, bool same, size_t rows) {
-    enum { ROUNDS = 200 };
+    enum {
+        ROUNDS = 200
+    };
     double told[ROUNDS];
     motte_coll *results[100];
     motte_token *tokens[100];
@@ -399,7 +414,9 @@ static void many(size_t rows) {
 
 /* ------------------------------------------------------------------------------------------------ handed */
 
-enum { HANDED_ROUNDS = 41 };
+enum {
+    HANDED_ROUNDS = 41
+};
 
 typedef struct handing {
     const watched *w;
@@ -446,7 +463,9 @@ static void fill_holder(store *s, size_t rows) {
     motte_class holder = motte_class_named(s->realm, "Holder"), part = motte_class_named(s->realm, "Part");
     motte_prop of = motte_prop_named(s->realm, part, "of");
     static const char *const names[] = {"all", "some", "named"};
-    enum { STEP = 1000 };
+    enum {
+        STEP = 1000
+    };
     static motte_value values[STEP];
     static char texts[STEP][16];
     motte_str keys[STEP];

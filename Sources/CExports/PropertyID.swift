@@ -52,7 +52,8 @@ struct PropertyID {
         guard let type = schema[table] else {
             throw DatabaseError(.unknownProperty, "0x\(String(bits, radix: 16)) is no property id of this file")
         }
-        let found = isInverse
+        let found =
+            isInverse
             ? type.properties.first { !$0.isStored && Self.inverseBit | Self.hash($0.name) == low }
             : type.property(ColumnKey(low))
         guard let found else {

@@ -15,7 +15,11 @@ typedef struct evp_md evp_md;
 typedef struct evp_md_ctx evp_md_ctx;
 
 /* EVP_CTRL_AEAD_GET_TAG and EVP_CTRL_AEAD_SET_TAG. */
-enum { GET_TAG = 0x10, SET_TAG = 0x11, BLOCK = 16 };
+enum {
+    GET_TAG = 0x10,
+    SET_TAG = 0x11,
+    BLOCK = 16
+};
 
 static struct {
     const evp_cipher *(*aes_256_gcm)(void);
@@ -41,22 +45,14 @@ static const struct {
     const char *name;
     void *target;
 } functions[] = {
-    {"EVP_aes_256_gcm", &crypto.aes_256_gcm},
-    {"EVP_aes_256_ecb", &crypto.aes_256_ecb},
-    {"EVP_CIPHER_CTX_new", &crypto.cipher_ctx_new},
-    {"EVP_CIPHER_CTX_free", &crypto.cipher_ctx_free},
-    {"EVP_CIPHER_CTX_ctrl", &crypto.cipher_ctx_ctrl},
-    {"EVP_CIPHER_CTX_set_padding", &crypto.cipher_ctx_set_padding},
-    {"EVP_CipherInit_ex", &crypto.cipher_init},
-    {"EVP_CipherUpdate", &crypto.cipher_update},
-    {"EVP_CipherFinal_ex", &crypto.cipher_final},
-    {"EVP_sha256", &crypto.sha256},
-    {"EVP_MD_CTX_new", &crypto.md_ctx_new},
-    {"EVP_MD_CTX_free", &crypto.md_ctx_free},
-    {"EVP_MD_CTX_copy_ex", &crypto.md_ctx_copy},
-    {"EVP_DigestInit_ex", &crypto.digest_init},
-    {"EVP_DigestUpdate", &crypto.digest_update},
-    {"EVP_DigestFinal_ex", &crypto.digest_final},
+    {"EVP_aes_256_gcm", &crypto.aes_256_gcm},         {"EVP_aes_256_ecb", &crypto.aes_256_ecb},
+    {"EVP_CIPHER_CTX_new", &crypto.cipher_ctx_new},   {"EVP_CIPHER_CTX_free", &crypto.cipher_ctx_free},
+    {"EVP_CIPHER_CTX_ctrl", &crypto.cipher_ctx_ctrl}, {"EVP_CIPHER_CTX_set_padding", &crypto.cipher_ctx_set_padding},
+    {"EVP_CipherInit_ex", &crypto.cipher_init},       {"EVP_CipherUpdate", &crypto.cipher_update},
+    {"EVP_CipherFinal_ex", &crypto.cipher_final},     {"EVP_sha256", &crypto.sha256},
+    {"EVP_MD_CTX_new", &crypto.md_ctx_new},           {"EVP_MD_CTX_free", &crypto.md_ctx_free},
+    {"EVP_MD_CTX_copy_ex", &crypto.md_ctx_copy},      {"EVP_DigestInit_ex", &crypto.digest_init},
+    {"EVP_DigestUpdate", &crypto.digest_update},      {"EVP_DigestFinal_ex", &crypto.digest_final},
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -126,8 +122,7 @@ static int mac_make(struct mac *mac, const void *key, size_t key_size) {
     if (ok && key_size > sizeof block)
         ok = crypto.digest_init(mac->work, crypto.sha256(), NULL) && crypto.digest_update(mac->work, key, key_size) &&
              crypto.digest_final(mac->work, block, &size);
-    else if (ok && key_size > 0)
-        memcpy(block, key, key_size);
+    else if (ok && key_size > 0) memcpy(block, key, key_size);
     for (size_t i = 0; i < sizeof block; i++) block[i] ^= 0x36;
     ok = ok && crypto.digest_init(mac->inner, crypto.sha256(), NULL) &&
          crypto.digest_update(mac->inner, block, sizeof block);

@@ -35,7 +35,7 @@ static int64_t now_ms(void) {
 }
 
 int motte_shim_event_wait(int descriptor, int64_t timeout_ms) {
-    struct pollfd entry = { descriptor, POLLIN, 0 };
+    struct pollfd entry = {descriptor, POLLIN, 0};
     int64_t end = timeout_ms < 0 ? 0 : now_ms() + timeout_ms;
     for (;;) {
         int64_t left = timeout_ms < 0 ? -1 : end - now_ms();

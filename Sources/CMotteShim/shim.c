@@ -78,7 +78,7 @@ static void before_fork(void) {
         if (take_kept_mutexes(attempt == MOST_FORK_ATTEMPTS)) return;
         /* Whoever holds one may be waiting for the lock around opening. */
         pthread_mutex_unlock(&open_files);
-        struct timespec pause = { 0, 50000 };
+        struct timespec pause = {0, 50000};
         nanosleep(&pause, NULL);
     }
 }
@@ -119,21 +119,19 @@ void motte_shim_forget_descriptor(int descriptor) {
     for (int i = 0; i < close_in_child_count; i++) {
         if (close_in_child[i] != descriptor) continue;
         close_in_child[i] = close_in_child[--close_in_child_count];
-        struct flock everything = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+        struct flock everything = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
         fcntl(descriptor, F_OFD_SETLK, &everything);
         return;
     }
 }
 
 int motte_shim_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout_ms) {
-    struct timespec limit = { timeout_ms / 1000, (timeout_ms % 1000) * 1000000 };
+    struct timespec limit = {timeout_ms / 1000, (timeout_ms % 1000) * 1000000};
     long result = syscall(SYS_futex, word, FUTEX_WAIT, expected, timeout_ms < 0 ? NULL : &limit, NULL, 0);
     return result == -1 && errno == ETIMEDOUT ? 1 : 0;
 }
 
-void motte_shim_futex_wake_all(uint32_t *word) {
-    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
+void motte_shim_futex_wake_all(uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); }
 
 static int64_t read_clock(clockid_t clock, int64_t per_second, int64_t divisor) {
     struct timespec now;
@@ -154,23 +152,24 @@ int64_t motte_shim_wall_time_ns(void) {
 }
 
 int motte_shim_lock_byte(int descriptor, int64_t offset, int kind) {
-    struct flock lock = { .l_whence = SEEK_SET, .l_start = offset, .l_len = 1 };
+    struct flock lock = {.l_whence = SEEK_SET, .l_start = offset, .l_len = 1};
     lock.l_type = kind == MOTTE_SHIM_EXCLUSIVE ? F_WRLCK : kind == MOTTE_SHIM_SHARED ? F_RDLCK : F_UNLCK;
     int result;
-    do result = fcntl(descriptor, F_OFD_SETLK, &lock); while (result == -1 && errno == EINTR);
+    do result = fcntl(descriptor, F_OFD_SETLK, &lock);
+    while (result == -1 && errno == EINTR);
     if (result == 0) return 0;
     return errno == EACCES ? EAGAIN : errno;
 }
 
 int motte_shim_test_byte(int descriptor, int64_t offset) {
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1 };
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1};
     if (fcntl(descriptor, F_OFD_GETLK, &lock) == -1) return errno;
     return lock.l_type == F_UNLCK ? 0 : EAGAIN;
 }
 
 int motte_shim_test_bytes_except(int descriptor, int64_t first, int64_t count, int64_t but) {
-    struct flock below = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = but - first };
-    struct flock above = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = but + 1 };
+    struct flock below = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = but - first};
+    struct flock above = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = but + 1};
     above.l_len = first + count - but - 1;
     /* A length of 0 would mean the rest of the file. */
     if (below.l_len > 0 && fcntl(descriptor, F_OFD_GETLK, &below) == -1) return errno;
@@ -282,8 +281,8 @@ static uint32_t crc32c_portable(uint32_t crc, const unsigned char *bytes, size_t
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 #include <string.h>
-__attribute__((target("sse4.2")))
-static uint32_t crc32c_hardware(uint32_t crc, const unsigned char *bytes, size_t count) {
+__attribute__((target("sse4.2"))) static uint32_t crc32c_hardware(uint32_t crc, const unsigned char *bytes,
+                                                                  size_t count) {
     uint64_t wide = crc;
     while (count >= 8) {
         uint64_t word;

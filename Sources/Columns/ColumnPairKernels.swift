@@ -11,13 +11,14 @@ package enum ColumnPairKernels {
         let isPacked = (left.kind == .int && right.kind == .int) || (left.kind == .link && right.kind == .link)
         for row in 0 ..< rows {
             let leftIsNull = left.isNull(row), rightIsNull = right.isNull(row)
-            let holds: Bool = if leftIsNull || rightIsNull {
-                leftIsNull == rightIsNull ? op.holds(0) : op == .notEqual
-            } else if isPacked {
-                op.holds(Self.order(left.int(row), right.int(row)))
-            } else {
-                Self.holds(left.view(row), op, right.view(row))
-            }
+            let holds: Bool =
+                if leftIsNull || rightIsNull {
+                    leftIsNull == rightIsNull ? op.holds(0) : op == .notEqual
+                } else if isPacked {
+                    op.holds(Self.order(left.int(row), right.int(row)))
+                } else {
+                    Self.holds(left.view(row), op, right.view(row))
+                }
             if holds { Selection.insert(words, row) }
         }
     }

@@ -84,7 +84,9 @@ package enum ComparisonKernels {
     ) {
         if let exact = Int64(exactly: constant) { return selectInts(chunk, op, exact, into: words) }
         // No int equals it; the ints below it end at its floor.
-        let below: Int64? = constant.isNaN || constant < -0x1p63 ? nil
+        let below: Int64? =
+            constant.isNaN || constant < -0x1p63
+            ? nil
             : constant >= 0x1p63 ? .max : Int64(constant.rounded(.down))
         switch op {
         case .equal: Selection.clear(words, rows: chunk.count)
@@ -112,12 +114,13 @@ package enum ComparisonKernels {
     ) {
         for index in 0 ..< Selection.wordCount(chunk.count) {
             let bits = chunk.values.loadUnaligned(fromByteOffset: index &* 8, as: UInt64.self)
-            words[index] = switch (op, constant) {
-            case (.equal, true), (.notEqual, false), (.greater, false), (.greaterOrEqual, true): bits
-            case (.equal, false), (.notEqual, true), (.less, true), (.lessOrEqual, false): ~bits
-            case (.less, false), (.greater, true): 0
-            case (.lessOrEqual, true), (.greaterOrEqual, false): ~0
-            }
+            words[index] =
+                switch (op, constant) {
+                case (.equal, true), (.notEqual, false), (.greater, false), (.greaterOrEqual, true): bits
+                case (.equal, false), (.notEqual, true), (.less, true), (.lessOrEqual, false): ~bits
+                case (.less, false), (.greater, true): 0
+                case (.lessOrEqual, true), (.greaterOrEqual, false): ~0
+                }
         }
         Selection.trim(words, rows: chunk.count)
         settleNulls(chunk, op, words)

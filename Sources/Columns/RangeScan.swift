@@ -41,7 +41,8 @@ enum RangeScan {
         while row &+ 16 <= rows {
             let one = values.loadUnaligned(fromByteOffset: row &* 2, as: SIMD8<UInt16>.self) &- lows
             let two = values.loadUnaligned(fromByteOffset: row &* 2 &+ 16, as: SIMD8<UInt16>.self) &- lows
-            let kept = unsafeBitCast(one .<= spans, to: SIMD8<UInt16>.self) & lowWeights
+            let kept =
+                unsafeBitCast(one .<= spans, to: SIMD8<UInt16>.self) & lowWeights
                 | unsafeBitCast(two .<= spans, to: SIMD8<UInt16>.self) & highWeights
             let halves = unsafeBitCast(kept, to: SIMD2<UInt64>.self)
             let sum = ((halves[0] | halves[1]) &* 0x0001_0001_0001_0001) &>> 48
@@ -109,7 +110,8 @@ enum RangeScan {
             var kept = SIMD2<UInt64>(), weights = SIMD2<UInt64>(1, 2)
             for part in 0 ..< 4 {
                 let batch = values.loadUnaligned(fromByteOffset: row &* 8 &+ part &* 16, as: SIMD2<Double>.self)
-                kept |= unsafeBitCast(batch .>= lows, to: SIMD2<UInt64>.self)
+                kept |=
+                    unsafeBitCast(batch .>= lows, to: SIMD2<UInt64>.self)
                     & unsafeBitCast(batch .<= highs, to: SIMD2<UInt64>.self) & weights
                 weights = weights &<< 2
             }
@@ -133,7 +135,8 @@ enum RangeScan {
             var kept = SIMD4<UInt32>(), weights = SIMD4<UInt32>(1, 2, 4, 8)
             for part in 0 ..< 4 {
                 let batch = values.loadUnaligned(fromByteOffset: row &* 4 &+ part &* 16, as: SIMD4<Float>.self)
-                kept |= unsafeBitCast(batch .>= lows, to: SIMD4<UInt32>.self)
+                kept |=
+                    unsafeBitCast(batch .>= lows, to: SIMD4<UInt32>.self)
                     & unsafeBitCast(batch .<= highs, to: SIMD4<UInt32>.self) & weights
                 weights = weights &<< 4
             }

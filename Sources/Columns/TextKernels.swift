@@ -125,11 +125,13 @@ extension ColumnChunk {
             return false
         }
         let last = count &- 8
-        var difference = left.loadUnaligned(fromByteOffset: last, as: UInt64.self)
+        var difference =
+            left.loadUnaligned(fromByteOffset: last, as: UInt64.self)
             ^ right.loadUnaligned(fromByteOffset: last, as: UInt64.self)
         var offset = 0
         while offset < last {
-            difference |= left.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            difference |=
+                left.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
                 ^ right.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
             offset &+= 8
         }

@@ -1,8 +1,8 @@
 /// A thread for one piece of work, which whoever began it waits for.
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 struct WorkThread {
@@ -29,10 +29,12 @@ struct WorkThread {
         sigfillset(&every)
         pthread_sigmask(SIG_BLOCK, &every, &kept)
         defer { pthread_sigmask(SIG_SETMASK, &kept, nil) }
-        let failure = pthread_create(&thread, &attributes, { argument in
-            if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run() }
-            return nil
-        }, work.toOpaque())
+        let failure = pthread_create(
+            &thread, &attributes,
+            { argument in
+                if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run() }
+                return nil
+            }, work.toOpaque())
         guard failure == 0 else {
             work.release()
             return nil

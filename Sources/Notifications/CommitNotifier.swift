@@ -69,10 +69,12 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
             sigfillset(&every)
             pthread_sigmask(SIG_BLOCK, &every, &kept)
             defer { pthread_sigmask(SIG_SETMASK, &kept, nil) }
-            let failure = pthread_create(&thread, nil, { argument in
-                CommitNotifier.loop(argument)
-                return nil
-            }, Unmanaged.passRetained(run).toOpaque())
+            let failure = pthread_create(
+                &thread, nil,
+                { argument in
+                    CommitNotifier.loop(argument)
+                    return nil
+                }, Unmanaged.passRetained(run).toOpaque())
             if failure == 0 {
                 state.thread = thread
                 state.run = run

@@ -110,7 +110,8 @@ private struct KeyPathResolver {
         guard !found.isEmpty else {
             throw DatabaseError(
                 .unknownProperty,
-                "no class has what the key path '\(text)' asks for from '\(names[position])' on", propertyName:
+                "no class has what the key path '\(text)' asks for from '\(names[position])' on",
+                propertyName:
                     names[position])
         }
         return found

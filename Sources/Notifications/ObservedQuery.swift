@@ -80,7 +80,8 @@ final class ObservedQuery: Sendable {
     ) throws(DatabaseError) -> ResultsPatch? {
         let modified = try context.modified(target, filter)
         guard isPatchable else {
-            let isTouched = !modified.isEmpty || summary.table(target) != nil
+            let isTouched =
+                !modified.isEmpty || summary.table(target) != nil
                 || sharedSteps.contains { $0.isTouchedElsewhere(summary) }
             return isTouched ? try evaluatedAnew(keys, modified, context) : nil
         }

@@ -66,10 +66,12 @@ extension SequenceDifference {
         for index in prefix ..< old.count - suffix {
             if let other = newIndexOf[old[index]] { shared.append((index, other)) }
         }
-        let kept = keepers(shared.map(\.new), isFixed: { index in
-            let key = old[shared[index].old]
-            return !(mayMove?(key) ?? isModified(key))
-        })
+        let kept = keepers(
+            shared.map(\.new),
+            isFixed: { index in
+                let key = old[shared[index].old]
+                return !(mayMove?(key) ?? isModified(key))
+            })
 
         var difference = SequenceDifference()
         var staysOld = [Bool](repeating: false, count: old.count - suffix - prefix)

@@ -22,7 +22,8 @@ package enum NearestName {
                 let same = lowered(left[row]) == lowered(right[column])
                 var distance = min(previous[column + 1] + 1, current[column] + 1, previous[column] + (same ? 0 : 1))
                 if row > 0, column > 0, lowered(left[row]) == lowered(right[column - 1]),
-                   lowered(left[row - 1]) == lowered(right[column]) {
+                    lowered(left[row - 1]) == lowered(right[column])
+                {
                     distance = min(distance, beforePrevious[column - 1] + 1)
                 }
                 current[column + 1] = distance

@@ -29,6 +29,9 @@ package final class Database: Sendable {
     /// Databases by their page store, which is one per file and process.
     private static let open = Locked<[ObjectIdentifier: WeakDatabase]>(ofProcess: [:])
 
+    /// That this release reads and writes.
+    package static var fileFormat: String { FileHeader.format }
+
     package static func open(_ options: PageStoreOptions) throws(DatabaseError) -> Database {
         try joined(try PageStore.open(options))
     }

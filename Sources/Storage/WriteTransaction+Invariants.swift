@@ -19,7 +19,7 @@ extension WriteTransaction {
     @inline(__always)
     func lookAfter() {
         #if DEBUG
-            if changeCount & (changeCount &- 1) == 0, changeCount > 0 { assertInvariants() }
+        if changeCount & (changeCount &- 1) == 0, changeCount > 0 { assertInvariants() }
         #endif
     }
 
@@ -27,10 +27,10 @@ extension WriteTransaction {
     /// ours.
     func assertInvariants() {
         #if DEBUG
-            guard undo.failure == nil, migration == nil else { return }
-            do throws(DatabaseError) { try checkInvariants(counting: false) } catch {
-                if error.code == .internal { assertionFailure(error.message) }
-            }
+        guard undo.failure == nil, migration == nil else { return }
+        do throws(DatabaseError) { try checkInvariants(counting: false) } catch {
+            if error.code == .internal { assertionFailure(error.message) }
+        }
         #endif
     }
 }

@@ -7,9 +7,9 @@ import MotteSchemaModel
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// Runs a command's work on a file; an engine error ends the command with exit code 1 and names the file.

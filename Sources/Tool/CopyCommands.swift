@@ -5,9 +5,9 @@ import MotteStorage
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 struct CopyCommand: ParsableCommand {

@@ -6,9 +6,9 @@ import MotteSchemaModel
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 enum ImportFormat: String, ExpressibleByArgument, CaseIterable {

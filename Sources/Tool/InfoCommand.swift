@@ -1,7 +1,6 @@
 /// `motte info`: what a file is and what is in it.
 import ArgumentParser
 import MotteLiveObjects
-import MottePages
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
@@ -23,7 +22,7 @@ struct InfoCommand: ParsableCommand {
             let sizes = try pages.statistics()
             printLine("file      \(file)")
             printLine("uuid      \(header.fileUUID)")
-            printLine("format    \(FileHeader.format), \(header.rowsPerCluster) rows a cluster")
+            printLine("format    \(Database.fileFormat), \(header.rowsPerCluster) rows a cluster")
             printLine(
                 "size      \(sizes.fileBytes) bytes, \(sizes.usedBytes) in use, \(sizes.freeBytes) free; "
                     + "pages of \(sizes.pageBytes)")

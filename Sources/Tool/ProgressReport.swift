@@ -1,8 +1,8 @@
 /// How far long work is, on stderr: a bar on a terminal, else a line every few seconds.
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 final class ProgressReport {

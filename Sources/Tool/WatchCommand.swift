@@ -7,9 +7,9 @@ import MotteSchemaModel
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 struct WatchCommand: ParsableCommand {

@@ -6,9 +6,9 @@
 import CMotteShim
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 package final class Locked<Value>: @unchecked Sendable {  // @unchecked: the value is only touched holding the lock

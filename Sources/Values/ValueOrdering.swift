@@ -3,11 +3,11 @@
 /// Numbers of all kinds are one family and compare exactly, without rounding large ints to doubles; NaN is below every
 /// other number and equals itself; -0.0 equals 0.0. Strings and data compare by unsigned bytes.
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #else
-    import Darwin
+import Darwin
 #endif
 
 package enum ValueOrdering {

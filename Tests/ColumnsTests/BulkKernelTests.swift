@@ -51,9 +51,11 @@ import Testing
     func membersOfTexts(kind: ColumnKind) throws {
         try PropertyTest.run(rounds: 40) { random, comment in
             let rows = values(kind, &random, random.below(300))
-            let members = rows.prefix(3) + (0 ..< 5).map { _ in
-                KernelTests.randomValue(kind, &random, spread: random.below(5))
-            }
+            let members =
+                rows.prefix(3)
+                + (0 ..< 5).map { _ in
+                    KernelTests.randomValue(kind, &random, spread: random.below(5))
+                }
             let set = TextSet(members.filter { !$0.isNull }.map { $0.withView { [UInt8]($0.bytes) } })
             try KernelTests.makeChunk(kind, rows) { chunk in
                 let found = selected(chunk) { MembershipKernels.selectTexts(chunk, among: set, into: $0) }

@@ -88,8 +88,11 @@ import Testing
         do {
             try bytes.withUnsafeBytes { bytes in
                 try TestKey.use { key in
-                    if isList { _ = try ListChunk(validating: bytes, elementKind: kind, key: key) }
-                    else { _ = try ColumnChunk(validating: bytes, kind: kind, key: key) }
+                    if isList {
+                        _ = try ListChunk(validating: bytes, elementKind: kind, key: key)
+                    } else {
+                        _ = try ColumnChunk(validating: bytes, kind: kind, key: key)
+                    }
                 }
             }
             return true

@@ -27,7 +27,8 @@ import Testing
             return .timestamp(Timestamp(seconds: Int64(random.below(500)) - 250, nanoseconds: nanoseconds))
         case .link: return .link(ObjectLink(table: TableKey(0), key: ObjectKey(Int64(random.below(1_000)))))
         case .decimal:
-            return .decimal(Decimal128(parsing: random.pick(["NaN", "0", "-0", "1.50", "15E-1", "1E40", "-3"])) ?? .nan)
+            return .decimal(
+                Decimal128(parsing: random.pick(["NaN", "0", "-0", "1.50", "15E-1", "1E40", "-3"])) ?? .nan)
         case .objectID: return .objectID(ObjectID(low: UInt64(random.below(90)) << 40, high: UInt64(random.below(3))))
         case .uuid: return .uuid(UUIDBytes(low: UInt64(random.below(90)) << 32, high: UInt64(random.below(2))))
         case .mixed:
@@ -54,7 +55,8 @@ import Testing
                 nulls && random.below(4) == 0 ? Value.null : Self.randomValue(kind, &random, spread: spread)
             }
             // Often a value of the chunk or one beside it, so that bounds are met exactly.
-            let constant = values.last.flatMap { $0.isNull || random.chance(40) ? nil : $0 }
+            let constant =
+                values.last.flatMap { $0.isNull || random.chance(40) ? nil : $0 }
                 ?? Self.randomValue(kind, &random, spread: random.below(5))
             try Self.makeChunk(kind, values) { chunk in
                 #expect(chunk.count == values.count)

@@ -31,8 +31,11 @@ enum EditedList {
     func insert(_ values: [ValueView], at index: Int) throws {
         switch self {
         case .stored(let list):
-            if values.count == 1 { try list.insert(values[0], at: index) }
-            else { try list.splice(at: index, removing: 0, inserting: values) }
+            if values.count == 1 {
+                try list.insert(values[0], at: index)
+            } else {
+                try list.splice(at: index, removing: 0, inserting: values)
+            }
         case .nested(let list):
             for (offset, value) in values.enumerated() { try list.insert(value.owned, at: index + offset) }
         }
@@ -80,24 +83,36 @@ enum EditedList {
 
 extension CaseRunner {
     func stepOfCollections(_ input: inout CaseCursor) throws -> Bool {
-        if input.accept("add") { try add(&input) }
-        else if input.accept("discard") {
+        if input.accept("add") {
+            try add(&input)
+        } else if input.accept("discard") {
             let set = try needSet(&input)
             try expectOutcome(&input, try set.remove(try input.needValue(resolve)))
-        } else if input.accept("unite") { try combine(&input) { try $0.formUnion($1) } }
-        else if input.accept("intersect") { try combine(&input) { try $0.formIntersection($1) } }
-        else if input.accept("subtract") { try combine(&input) { try $0.subtract($1) } }
-        else if input.accept("differ") { try combine(&input) { try $0.formSymmetricDifference($1) } }
-        else if input.accept("assign") {
+        } else if input.accept("unite") {
+            try combine(&input) { try $0.formUnion($1) }
+        } else if input.accept("intersect") {
+            try combine(&input) { try $0.formIntersection($1) }
+        } else if input.accept("subtract") {
+            try combine(&input) { try $0.subtract($1) }
+        } else if input.accept("differ") {
+            try combine(&input) { try $0.formSymmetricDifference($1) }
+        } else if input.accept("assign") {
             let collection = try needCollection(&input)
             guard case .list(let values) = try input.needLiteral(resolve) else { throw CaseFailure("expected a list") }
-            if let list = collection as? LiveList { try list.assign(values) }
-            else if let set = collection as? LiveSet { try set.assign(values) }
-            else { throw CaseFailure("this is neither list nor set") }
-        } else if input.accept("put") { try put(&input) }
-        else if input.accept("drop") { try drop(&input) }
-        else if input.accept("embed") { try embed(&input) }
-        else if input.accept("clear") {
+            if let list = collection as? LiveList {
+                try list.assign(values)
+            } else if let set = collection as? LiveSet {
+                try set.assign(values)
+            } else {
+                throw CaseFailure("this is neither list nor set")
+            }
+        } else if input.accept("put") {
+            try put(&input)
+        } else if input.accept("drop") {
+            try drop(&input)
+        } else if input.accept("embed") {
+            try embed(&input)
+        } else if input.accept("clear") {
             switch try needCollection(&input) {
             case let list as LiveList: try list.clear()
             case let set as LiveSet: try set.clear()
@@ -105,7 +120,9 @@ extension CaseRunner {
             case let nested as LiveNested: try nested.clear()
             default: throw CaseFailure("this collection is computed")
             }
-        } else { return false }
+        } else {
+            return false
+        }
         return true
     }
 

@@ -56,27 +56,43 @@ extension CaseRunner {
             try input.need("of")
             let collection = try needCollection(&input)
             try expectEqual(&input, try values(name, of: collection))
-        } else { return false }
+        } else {
+            return false
+        }
         return true
     }
 
     private func expectStates(_ input: inout CaseCursor) throws -> Bool {
-        if input.accept("changes") { try expectChanges(&input) }
-        else if input.accept("query") { try expectQuery(&input) }
-        else if input.accept("queued") { try expectQueued(&input) }
-        else if input.accept("schema") { try expectSchema(&input) }
-        else if input.accept("in-write") { try expectFlag(&input, try session.isInWrite) }
-        else if input.accept("subset") { try expectRelation(&input, .isSubset) }
-        else if input.accept("superset") { try expectRelation(&input, .isSuperset) }
-        else if input.accept("intersects") { try expectRelation(&input, .intersects) }
-        else if input.accept("key") { try expectKey(&input) }
-        else if input.accept("parent") { try expectParent(&input) }
-        else if input.accept("missing") { try expectPresence(&input, isPresent: false) }
-        else if input.accept("exists") { try expectPresence(&input, isPresent: true) }
-        else if input.accept("same") {
+        if input.accept("changes") {
+            try expectChanges(&input)
+        } else if input.accept("query") {
+            try expectQuery(&input)
+        } else if input.accept("queued") {
+            try expectQueued(&input)
+        } else if input.accept("schema") {
+            try expectSchema(&input)
+        } else if input.accept("in-write") {
+            try expectFlag(&input, try session.isInWrite)
+        } else if input.accept("subset") {
+            try expectRelation(&input, .isSubset)
+        } else if input.accept("superset") {
+            try expectRelation(&input, .isSuperset)
+        } else if input.accept("intersects") {
+            try expectRelation(&input, .intersects)
+        } else if input.accept("key") {
+            try expectKey(&input)
+        } else if input.accept("parent") {
+            try expectParent(&input)
+        } else if input.accept("missing") {
+            try expectPresence(&input, isPresent: false)
+        } else if input.accept("exists") {
+            try expectPresence(&input, isPresent: true)
+        } else if input.accept("same") {
             let left = try needObject(&input), right = try needObject(&input)
             try expectFlag(&input, left.isSame(as: right))
-        } else { return false }
+        } else {
+            return false
+        }
         return true
     }
 

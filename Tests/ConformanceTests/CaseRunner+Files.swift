@@ -11,26 +11,43 @@ extension CaseRunner {
 
     /// One word of how to open; false if it is none.
     func option(_ input: inout CaseCursor, _ options: inout SessionOptions) throws -> Bool {
-        if input.accept("path") { options.location = .file(try filePath(&input)) }
-        else if input.accept("readonly") { options.isReadOnly = true }
-        else if input.accept("nocreate") { options.noCreate = true }
-        else if input.accept("immutable") { options.isImmutable = true }
-        else if input.accept("version") { options.schemaVersion = UInt64(try input.needInteger()) }
-        else if input.accept("reset") { options.migration.deletesInsteadOfMigrating = true }
-        else if input.accept("live") { options.maximumLiveVersions = Int(try input.needInteger()) }
-        else if input.accept("patience") { options.openTimeoutMilliseconds = try input.needInteger() }
-        else if input.accept("seed") { options.seedPath = try filePath(&input) }
-        else if input.accept("locks") { options.lockDirectory = try filePath(&input) }
-        else if input.accept("durability") {
+        if input.accept("path") {
+            options.location = .file(try filePath(&input))
+        } else if input.accept("readonly") {
+            options.isReadOnly = true
+        } else if input.accept("nocreate") {
+            options.noCreate = true
+        } else if input.accept("immutable") {
+            options.isImmutable = true
+        } else if input.accept("version") {
+            options.schemaVersion = UInt64(try input.needInteger())
+        } else if input.accept("reset") {
+            options.migration.deletesInsteadOfMigrating = true
+        } else if input.accept("live") {
+            options.maximumLiveVersions = Int(try input.needInteger())
+        } else if input.accept("patience") {
+            options.openTimeoutMilliseconds = try input.needInteger()
+        } else if input.accept("seed") {
+            options.seedPath = try filePath(&input)
+        } else if input.accept("locks") {
+            options.lockDirectory = try filePath(&input)
+        } else if input.accept("durability") {
             let name = try input.needName()
             options.durability = name == "full" ? .full : name == "relaxed" ? .relaxed : .none
-        } else if input.accept("compacting") { options.compactOnLaunch = { total, used in total >= used } }
-        else if input.accept("rename") {
+        } else if input.accept("compacting") {
+            options.compactOnLaunch = { total, used in total >= used }
+        } else if input.accept("rename") {
             let (type, from, to) = try renaming(&input)
-            if let from { options.migration.renames.renameProperty(of: type, from: from, to: to) }
-            else { options.migration.renames.renameType(type, to: to) }
-        } else if input.accept("drop") { options.migration.deletedTypes.append(try input.needName()) }
-        else { return false }
+            if let from {
+                options.migration.renames.renameProperty(of: type, from: from, to: to)
+            } else {
+                options.migration.renames.renameType(type, to: to)
+            }
+        } else if input.accept("drop") {
+            options.migration.deletedTypes.append(try input.needName())
+        } else {
+            return false
+        }
         return true
     }
 
@@ -88,17 +105,24 @@ extension CaseRunner {
 
     private func stepOfMigration(_ input: inout CaseCursor) throws -> Bool {
         guard let migration else { return false }
-        if input.accept("each") { try each(&input, migration) }
-        else if input.accept("rename") {
+        if input.accept("each") {
+            try each(&input, migration)
+        } else if input.accept("rename") {
             let (type, from, to) = try renaming(&input)
-            if let from { try migration.renameProperty(of: type, from: from, to: to) }
-            else { try migration.renameType(type, to: to) }
-        } else if input.accept("drop") { _ = try migration.deleteData(ofType: try input.needName()) }
-        else if input.accept("old") {
+            if let from {
+                try migration.renameProperty(of: type, from: from, to: to)
+            } else {
+                try migration.renameType(type, to: to)
+            }
+        } else if input.accept("drop") {
+            _ = try migration.deleteData(ofType: try input.needName())
+        } else if input.accept("old") {
             current = migration.old
             defer { current = migration.new }
             try step(&input)
-        } else { return false }
+        } else {
+            return false
+        }
         return true
     }
 
@@ -136,25 +160,35 @@ extension CaseRunner {
 
     func stepOfWholeFiles(_ input: inout CaseCursor) throws -> Bool {
         if try stepOfMigration(&input) { return true }
-        if input.accept("migrating") { migrating.append(input.takeRest()) }
-        else if input.accept("filling") { filling.append(input.takeRest()) }
-        else if input.accept("erase") {
+        if input.accept("migrating") {
+            migrating.append(input.takeRest())
+        } else if input.accept("filling") {
+            filling.append(input.takeRest())
+        } else if input.accept("erase") {
             let erased = try Session.deleteFile(options(try fileName(&input)))
             if !input.isAtEnd() { try expectFlag(&input, erased) }
-        } else if input.accept("salvage") { try salvage(&input) }
-        else if input.accept("compact") {
-            if input.isAtEnd() { _ = try session.compact() }
-            else { _ = try Session.compact(options(try fileName(&input))) }
+        } else if input.accept("salvage") {
+            try salvage(&input)
+        } else if input.accept("compact") {
+            if input.isAtEnd() {
+                _ = try session.compact()
+            } else {
+                _ = try Session.compact(options(try fileName(&input)))
+            }
         } else if input.accept("copy") {
             let path = try filePath(&input)
             var encryption = CopyEncryption.same
             if input.accept("encrypt") { encryption = try readEncryptionKey(&input).map { .key($0) } ?? .plain }
             try session.copy(to: path, encryption: encryption)
+        } else if input.accept("export") {
+            try export(&input)
+        } else if input.accept("import") {
+            try importText(&input)
+        } else if input.accept("delete everything") {
+            try session.deleteAll()
+        } else {
+            return false
         }
-        else if input.accept("export") { try export(&input) }
-        else if input.accept("import") { try importText(&input) }
-        else if input.accept("delete everything") { try session.deleteAll() }
-        else { return false }
         return true
     }
 
@@ -173,12 +207,19 @@ extension CaseRunner {
         let path = try filePath(&input)
         var format = "json", columns: String?, json = JSONExport.Options()
         while true {
-            if input.accept("json") { format = "json" }
-            else if input.accept("lines") { format = "lines" }
-            else if input.accept("csv") { format = "csv" }
-            else if input.accept("nested") { json.links = .nested }
-            else if input.accept("columns") { columns = try fileName(&input) }
-            else { break }
+            if input.accept("json") {
+                format = "json"
+            } else if input.accept("lines") {
+                format = "lines"
+            } else if input.accept("csv") {
+                format = "csv"
+            } else if input.accept("nested") {
+                json.links = .nested
+            } else if input.accept("columns") {
+                columns = try fileName(&input)
+            } else {
+                break
+            }
         }
         let session = try session
         var writer = try JSONExport(session, json)
@@ -211,11 +252,17 @@ extension CaseRunner {
         defer { withExtendedLifetime(file) {} }
         var isCSV = false, policy = UpdatePolicy.error, ignoresUnknown = false
         while true {
-            if input.accept("csv") { isCSV = true }
-            else if input.accept("modified") { policy = .modified }
-            else if input.accept("all") { policy = .all }
-            else if input.accept("unknown") { ignoresUnknown = true }
-            else { break }
+            if input.accept("csv") {
+                isCSV = true
+            } else if input.accept("modified") {
+                policy = .modified
+            } else if input.accept("all") {
+                policy = .all
+            } else if input.accept("unknown") {
+                ignoresUnknown = true
+            } else {
+                break
+            }
         }
         let session = try session
         let table = input.isAtEnd() ? nil : try self.table(try type(try input.needName()))
@@ -234,19 +281,25 @@ extension CaseRunner {
     // MARK: Expectations
 
     func expectOfFiles(_ input: inout CaseCursor) throws -> Bool {
-        if input.accept("sound") { try expectSound(&input) }
-        else if input.accept("file") { try expectFlag(&input, try Session.exists(options(try fileName(&input)))) }
-        else if input.accept("text") {
+        if input.accept("sound") {
+            try expectSound(&input)
+        } else if input.accept("file") {
+            try expectFlag(&input, try Session.exists(options(try fileName(&input))))
+        } else if input.accept("text") {
             let text = try String(contentsOfFile: try filePath(&input), encoding: .utf8)
             try expectEqual(&input, .string(text))
-        } else if input.accept("plan") { try expectPlan(&input) }
-        else if input.accept("version-of") {
+        } else if input.accept("plan") {
+            try expectPlan(&input)
+        } else if input.accept("version-of") {
             let version = try Session.storedSchemaVersion(options(try fileName(&input)))
             try expectEqual(&input, version.map { .int(Int64(clamping: $0)) } ?? .null)
         } else if input.accept("schema-version") {
             try expectEqual(&input, .int(Int64(clamping: try session.schemaVersion)))
-        } else if input.accept("schema-of") { try expectSchemaOf(&input) }
-        else { return false }
+        } else if input.accept("schema-of") {
+            try expectSchemaOf(&input)
+        } else {
+            return false
+        }
         return true
     }
 

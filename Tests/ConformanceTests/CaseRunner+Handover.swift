@@ -11,15 +11,20 @@ final class QueuedStep {
 
 extension CaseRunner {
     func stepOfHandover(_ input: inout CaseCursor) throws -> Bool {
-        if input.accept("refer") { try refer(&input) }
-        else if input.accept("resolve") { try resolveReference(&input) }
-        else if input.accept("queue") { try queueWrite(&input) }
-        else if input.accept("unqueue") {
+        if input.accept("refer") {
+            try refer(&input)
+        } else if input.accept("resolve") {
+            try resolveReference(&input)
+        } else if input.accept("queue") {
+            try queueWrite(&input)
+        } else if input.accept("unqueue") {
             let write = try queued(try input.needName())
             let wasWaiting = try writesOfSession().cancel(write.id)
             if wasWaiting { write.state = "cancelled" }
             try expectFlag(&input, wasWaiting)
-        } else { return false }
+        } else {
+            return false
+        }
         return true
     }
 

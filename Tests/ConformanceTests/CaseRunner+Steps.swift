@@ -21,21 +21,29 @@ extension CaseRunner {
     }
 
     private func stepOfFiles(_ input: inout CaseCursor) throws -> Bool {
-        if input.accept("session") { try openSession(&input) }
-        else if input.accept("file") { try writeFile(&input) }
-        else if input.accept("truncate") { try truncateFile(&input) }
-        else if input.accept("unlink") {
+        if input.accept("session") {
+            try openSession(&input)
+        } else if input.accept("file") {
+            try writeFile(&input)
+        } else if input.accept("truncate") {
+            try truncateFile(&input)
+        } else if input.accept("unlink") {
             try FileManager.default.removeItem(at: folder.appendingPathComponent(try fileName(&input)))
         } else if input.accept("folder") {
             let path = folder.appendingPathComponent(try fileName(&input))
             try FileManager.default.createDirectory(at: path, withIntermediateDirectories: false)
-        } else if input.accept("fails") { try fails(&input) }
-        else if input.accept("encrypt") { encryptionKey = try readEncryptionKey(&input) }
-        else if input.accept("shut") { closeAll() }
-        else if input.accept("reopen") {
+        } else if input.accept("fails") {
+            try fails(&input)
+        } else if input.accept("encrypt") {
+            encryptionKey = try readEncryptionKey(&input)
+        } else if input.accept("shut") {
+            closeAll()
+        } else if input.accept("reopen") {
             closeAll()
             try openMain()
-        } else { return false }
+        } else {
+            return false
+        }
         return true
     }
 
@@ -46,8 +54,9 @@ extension CaseRunner {
     }
 
     private func stepOfSessions(_ input: inout CaseCursor) throws -> Bool {
-        if input.accept("elsewhere") { try elsewhere(&input) }
-        else if input.accept("write") {
+        if input.accept("elsewhere") {
+            try elsewhere(&input)
+        } else if input.accept("write") {
             let limit = input.accept("timeout") ? try input.needInteger() : 10_000
             try session.beginWrite(timeoutMilliseconds: limit)
         } else if input.accept("commit") {
@@ -57,60 +66,82 @@ extension CaseRunner {
             }
             let version = try skipped.isEmpty ? session.commit() : session.commit(skipping: skipped)
             if try session.version != version { throw CaseFailure("the commit's version is not the session's") }
-        } else if input.accept("cancel") { try session.cancel() }
-        else if input.accept("savepoint") {
+        } else if input.accept("cancel") {
+            try session.cancel()
+        } else if input.accept("savepoint") {
             let name = try input.needName()
             savepoints[name] = try session.savepoint()
-        }
-        else if input.accept("release") { try session.release(try savepoint(&input)) }
-        else if input.accept("rollback") { try session.rollBack(to: try savepoint(&input)) }
-        else if input.accept("refresh") {
+        } else if input.accept("release") {
+            try session.release(try savepoint(&input))
+        } else if input.accept("rollback") {
+            try session.rollBack(to: try savepoint(&input))
+        } else if input.accept("refresh") {
             let moved = try session.refresh()
             if !input.isAtEnd() { try expectFlag(&input, moved) }
         } else if input.accept("wait") {
             if try !session.waitForChange(timeoutMilliseconds: 2_000) { throw CaseFailure("nothing came") }
-        } else if input.accept("dispatch") { try dispatch() }
-        else if input.accept("close") { try session.close() }
-        else if input.accept("use") {
+        } else if input.accept("dispatch") {
+            try dispatch()
+        } else if input.accept("close") {
+            try session.close()
+        } else if input.accept("use") {
             let name = try input.needName()
             guard let known = sessions[name] else { throw CaseFailure("there is no session '\(name)'") }
             current = known
         } else if input.accept("freeze") {
             let name = try input.needName()
             sessions[name] = try session.freeze()
-        } else if input.accept("mark") { mark = try session.counters.read() }
-        else if try stepOfHandover(&input) { return true }
-        else if input.accept("observe") { try observe(&input) }
-        else if input.accept("sections") {
+        } else if input.accept("mark") {
+            mark = try session.counters.read()
+        } else if try stepOfHandover(&input) {
+            return true
+        } else if input.accept("observe") {
+            try observe(&input)
+        } else if input.accept("sections") {
             let name = try input.needName()
             try input.need("=")
             let collection = try needCollection(&input)
             try input.need("by")
             let path = try input.needText()
             sections[name] = try collection.sectioned(by: path, part: input.accept("letters") ? .firstLetter : .whole)
+        } else if input.accept("stop") {
+            try token(try input.needName()).stop()
+        } else if input.accept("expect") {
+            try expect(&input)
+        } else {
+            return false
         }
-        else if input.accept("stop") { try token(try input.needName()).stop() }
-        else if input.accept("expect") { try expect(&input) }
-        else { return false }
         return true
     }
 
     private func stepOfObjects(_ input: inout CaseCursor) throws -> Bool {
-        if input.accept("create") { try create(&input, .error) }
-        else if input.accept("upsert") { try create(&input, input.accept("modified") ? .modified : .all) }
-        else if input.accept("insert") { try insert(&input, .error) }
-        else if input.accept("merge") { try insert(&input, input.accept("modified") ? .modified : .all) }
-        else if input.accept("set") { try set(&input) }
-        else if input.accept("delete") {
-            if startsCollection(input) { try needCollection(&input).deleteObjects() }
-            else { try needObject(&input).delete() }
-        } else if input.accept("let") { try letName(&input) }
-        else if input.accept("prepare") { try prepare(&input) }
-        else if input.accept("bind") {
+        if input.accept("create") {
+            try create(&input, .error)
+        } else if input.accept("upsert") {
+            try create(&input, input.accept("modified") ? .modified : .all)
+        } else if input.accept("insert") {
+            try insert(&input, .error)
+        } else if input.accept("merge") {
+            try insert(&input, input.accept("modified") ? .modified : .all)
+        } else if input.accept("set") {
+            try set(&input)
+        } else if input.accept("delete") {
+            if startsCollection(input) {
+                try needCollection(&input).deleteObjects()
+            } else {
+                try needObject(&input).delete()
+            }
+        } else if input.accept("let") {
+            try letName(&input)
+        } else if input.accept("prepare") {
+            try prepare(&input)
+        } else if input.accept("bind") {
             let query = try query(try input.needName())
             let position = Int(try input.needInteger())
             try query.bind(position, to: try input.needValue(resolve).owned)
-        } else { return false }
+        } else {
+            return false
+        }
         return true
     }
 
@@ -140,7 +171,9 @@ extension CaseRunner {
             let index = Int(try input.needInteger()), count = Int(try input.needInteger())
             guard case .list(let values) = try input.needLiteral(resolve) else { throw CaseFailure("expected a list") }
             try list.splice(at: index, removing: count, inserting: values)
-        } else { return false }
+        } else {
+            return false
+        }
         return true
     }
 
@@ -151,8 +184,11 @@ extension CaseRunner {
         var options = options()
         let path = options.name
         while !input.isAtEnd() {
-            if input.accept("schema") { options.schema = try SchemaText.parse(try input.needText()) }
-            else if try !option(&input, &options) { throw CaseFailure("unknown word at '\(input.rest)'") }
+            if input.accept("schema") {
+                options.schema = try SchemaText.parse(try input.needText())
+            } else if try !option(&input, &options) {
+                throw CaseFailure("unknown word at '\(input.rest)'")
+            }
         }
         // The case's own schema belongs to `main`; it exists before another session opens the file.
         if name != "main", sessions.isEmpty, options.name == path, options.schema == nil { try openMain() }
@@ -216,7 +252,8 @@ extension CaseRunner {
         var name = "", previous: Character = "_"
         let letters = Array("\(code)")
         for (index, letter) in letters.enumerated() {
-            let startsWord = letter.isUppercase
+            let startsWord =
+                letter.isUppercase
                 && (!previous.isUppercase || (index + 1 < letters.count && letters[index + 1].isLowercase))
             if startsWord, previous != "_" { name += "_" }
             name += letter.uppercased()

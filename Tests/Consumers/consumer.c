@@ -4,7 +4,10 @@
 #include <motte.h>
 #include <stdio.h>
 
-#define CHECK(call) do { if ((call) < 0) return fail(#call); } while (0)
+#define CHECK(call)                                                                                                    \
+    do {                                                                                                               \
+        if ((call) < 0) return fail(#call);                                                                            \
+    } while (0)
 
 static int fail(const char *call) {
     motte_error_details details = {.struct_size = sizeof details};

@@ -18,7 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 7, KEPT = 5 };
+enum {
+    ROWS = 7,
+    KEPT = 5
+};
 
 static const char schema_text[] =
     "Journal { id: int key, round: int, rounds: list<int>, last: link<Entry> }\n"
@@ -50,8 +53,8 @@ static inline motte_prop prop_of(store *in, motte_class cls, const char *name) {
 }
 
 /* `queue` may be NULL; `timeout` is in milliseconds, -1: for ever. What opening answers is the result. */
-static inline motte_status try_open_store(
-    const char *path, const char *durability, motte_queue *queue, int64_t timeout, store *out) {
+static inline motte_status try_open_store(const char *path, const char *durability, motte_queue *queue, int64_t timeout,
+                                          store *out) {
     store opened;
     motte_config *config;
     motte_schema *schema;
@@ -92,9 +95,7 @@ static inline store open_store(const char *path, const char *durability) {
     return open_store_on(path, durability, NULL);
 }
 
-static inline motte_value int_value(int64_t number) {
-    return (motte_value){MOTTE_TYPE_INT, 0, {.integer = number}};
-}
+static inline motte_value int_value(int64_t number) { return (motte_value){MOTTE_TYPE_INT, 0, {.integer = number}}; }
 
 static inline motte_value link_value(motte_class cls, motte_key key) {
     return (motte_value){MOTTE_TYPE_LINK, cls, {.key = key}};

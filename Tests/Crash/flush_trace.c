@@ -86,20 +86,20 @@ static void die_if_told(const char *operation) {
 }
 
 /* `work` is the call; it runs under the lock, so that the order of the log is the order of the calls. */
-#define LOGGED_WRITE(descriptor, size, work)                                     \
-    do {                                                                         \
-        if (!is_database(descriptor)) return (work);                             \
-        const char *operation = flushes_itself(descriptor) ? "syncwrite" : "write"; \
-        ssize_t result = -1;                                                     \
-        pthread_mutex_lock(&lock);                                               \
-        if (fails(operation)) errno = EIO;                                       \
-        else result = (work);                                                    \
-        int kept = errno;                                                        \
-        note("%s %zu %zd\n", operation, (size_t)(size), result);                 \
-        die_if_told(operation);                                                  \
-        pthread_mutex_unlock(&lock);                                             \
-        errno = kept;                                                            \
-        return result;                                                           \
+#define LOGGED_WRITE(descriptor, size, work)                                                                           \
+    do {                                                                                                               \
+        if (!is_database(descriptor)) return (work);                                                                   \
+        const char *operation = flushes_itself(descriptor) ? "syncwrite" : "write";                                    \
+        ssize_t result = -1;                                                                                           \
+        pthread_mutex_lock(&lock);                                                                                     \
+        if (fails(operation)) errno = EIO;                                                                             \
+        else result = (work);                                                                                          \
+        int kept = errno;                                                                                              \
+        note("%s %zu %zd\n", operation, (size_t)(size), result);                                                       \
+        die_if_told(operation);                                                                                        \
+        pthread_mutex_unlock(&lock);                                                                                   \
+        errno = kept;                                                                                                  \
+        return result;                                                                                                 \
     } while (0)
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -175,22 +175,22 @@ int link(const char *from, const char *to) {
     return result;
 }
 
-#define LOGGED_FLUSH(descriptor, work)              \
-    do {                                            \
-        if (!is_database(descriptor)) {              \
-            note_flush_beside(descriptor);           \
-            return (work);                           \
-        }                                            \
-        int result = -1;                            \
-        pthread_mutex_lock(&lock);                  \
-        if (fails("flush")) errno = EIO;            \
-        else result = (work);                       \
-        int kept = errno;                           \
-        note("flush %d\n", result);                 \
-        die_if_told("flush");                       \
-        pthread_mutex_unlock(&lock);                \
-        errno = kept;                               \
-        return result;                              \
+#define LOGGED_FLUSH(descriptor, work)                                                                                 \
+    do {                                                                                                               \
+        if (!is_database(descriptor)) {                                                                                \
+            note_flush_beside(descriptor);                                                                             \
+            return (work);                                                                                             \
+        }                                                                                                              \
+        int result = -1;                                                                                               \
+        pthread_mutex_lock(&lock);                                                                                     \
+        if (fails("flush")) errno = EIO;                                                                               \
+        else result = (work);                                                                                          \
+        int kept = errno;                                                                                              \
+        note("flush %d\n", result);                                                                                    \
+        die_if_told("flush");                                                                                          \
+        pthread_mutex_unlock(&lock);                                                                                   \
+        errno = kept;                                                                                                  \
+        return result;                                                                                                 \
     } while (0)
 
 int fsync(int descriptor) { LOGGED_FLUSH(descriptor, NEXT(fsync)(descriptor)); }

@@ -17,7 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 3, SECONDS = 20, MOST_CHILDREN = 1 << 16 };
+enum {
+    THREADS = 3,
+    SECONDS = 20,
+    MOST_CHILDREN = 1 << 16
+};
 
 static const char counter_schema[] = "Counter { id: objectId key, owner: int indexed, count: int }\n";
 static char shared[4096];

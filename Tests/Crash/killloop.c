@@ -27,7 +27,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WRITERS = 2, OBSERVERS = 2, CHILDREN = WRITERS + OBSERVERS, MOST_ROUNDS = 1 << 20, MOST_DELAYS = 1 << 20 };
+enum {
+    WRITERS = 2,
+    OBSERVERS = 2,
+    CHILDREN = WRITERS + OBSERVERS,
+    MOST_ROUNDS = 1 << 20,
+    MOST_DELAYS = 1 << 20
+};
 
 /* Shared with the children. */
 static struct words {
@@ -54,7 +60,9 @@ static unsigned chance(unsigned bound) {
 
 /* ---------------------------------------------------------------------------------------------------- children */
 
-enum { BALLAST = 256 };
+enum {
+    BALLAST = 256
+};
 
 /* So many rows that they are the notifier's. */
 static void change_many(store *in) {

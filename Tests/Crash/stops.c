@@ -18,7 +18,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE = 100, LONG = 20000, SECONDS = 60, PEER_SECONDS = 20 };
+enum {
+    PATIENCE = 100,
+    LONG = 20000,
+    SECONDS = 60,
+    PEER_SECONDS = 20
+};
 
 /* Shared with the children. */
 static struct words {
@@ -91,7 +96,12 @@ static int ends_well(pid_t process, const char *who, unsigned cycle, long stop) 
     return 0;
 }
 
-typedef enum { VICTIM, PEER, PATIENT_PEER, VERIFIER } role;
+typedef enum {
+    VICTIM,
+    PEER,
+    PATIENT_PEER,
+    VERIFIER
+} role;
 
 static pid_t start(role as, const char *path, int compacts) {
     fflush(stderr);
@@ -165,11 +175,13 @@ int main(int count, char **arguments) {
             ptrace(PTRACE_DETACH, victim, NULL, NULL);
             if (!ends_well(victim, "stopped one", cycle, stop)) return 1;
         }
-        if ((is_new || cycle % 4 == 0 || cycle + 1 == cycles)
-            && !ends_well(start(VERIFIER, path, 0), "verifier", cycle, stop)) return 1;
+        if ((is_new || cycle % 4 == 0 || cycle + 1 == cycles) &&
+            !ends_well(start(VERIFIER, path, 0), "verifier", cycle, stop))
+            return 1;
         if (is_new) words->acknowledged = of_common;
     }
     printf("%u killed and %u stopped at one of %ld stops, of a new file %ld; %d rounds written, %d refusals, "
-           "%d compactions\n", killed, stopped, stops[0], stops[1], words->finished, words->refused, words->compacted);
+           "%d compactions\n",
+           killed, stopped, stops[0], stops[1], words->finished, words->refused, words->compacted);
     return killed > 0 && stopped > 0 && words->finished > 0 ? 0 : 1;
 }

@@ -105,12 +105,10 @@ class Course:
         first = len(file) // PAGE
         file += pages + bytes(room * PAGE - len(pages))
         slots = [page for page in (1, 2, 3) if file[page * PAGE + 8:page * PAGE + 12] == b"MTRT"]
-        newest = max(slots, key=lambda page: struct.unpack_from("<Q", file, page * PAGE + 16)
-                     + struct.unpack_from("<Q", file, page * PAGE + 144)) * PAGE
-        slot = bytes(file[newest:newest + PAGE])
-        number = newest // PAGE
-        if self.cipher:
-            slot = slot[:32] + self.cipher.open(1, number, 0, 0, slot[32:-64] + slot[-32:], slot[8:32]) + bytes(32)
+        opened = {page: self.plain_slot(bytes(file[page * PAGE:(page + 1) * PAGE]), page) for page in slots}
+        number = max(slots, key=lambda page: (struct.unpack_from("<Q", opened[page], 16),
+                                              struct.unpack_from("<Q", opened[page], 144)))
+        newest, slot = number * PAGE, opened[number]
         slot = bytearray(slot)
         log_bytes, = struct.unpack_from("<H", slot, 14)
         assert struct.unpack_from("<I", slot, 156)[0] == 0, "the library has given it a journal of its own"
@@ -126,6 +124,11 @@ class Course:
         file[newest:newest + PAGE] = slot
         self.path.write_bytes(file)
         return reader.Pages(str(self.path), self.key)
+
+    def plain_slot(self, slot: bytes, number: int) -> bytes:
+        if not self.cipher:
+            return slot
+        return slot[:32] + self.cipher.open(1, number, 0, 0, slot[32:-64] + slot[-32:], slot[8:32]) + bytes(32)
 
     def expect(self, found: reader.Pages, count: int) -> None:
         assert found.version == self.version + count

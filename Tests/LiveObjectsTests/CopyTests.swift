@@ -59,8 +59,11 @@ import Testing
             id += 1
             let long = [UInt8](repeating: UInt8(truncatingIfNeeded: id), count: random.chance(20) ? 9_000 : 3)
             let made = try session.add(
-                "Item", ["id": .int(id), "text": .string("text \(id % 5)"), "note": .string("some words \(id)"),
-                    "long": .data(long), "any": .double(Double(id))])
+                "Item",
+                [
+                    "id": .int(id), "text": .string("text \(id % 5)"), "note": .string("some words \(id)"),
+                    "long": .data(long), "any": .double(Double(id)),
+                ])
             let list = try #require(try made.collection("list") as? LiveList)
             for number in 0 ..< random.below(random.chance(10) ? 1_500 : 4) {
                 try list.append(.string("element \(number)"))

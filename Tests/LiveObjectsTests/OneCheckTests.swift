@@ -35,19 +35,29 @@ import Testing
             return [
                 ("set", refusal { try value.withView { view in try item.set(column, to: view) } }),
                 ("by name", refusal { try item.set(name, to: value) }),
-                ("of a session", refusal {
-                    try value.withView { view in try session.set(table, column, item.key, to: view) }
-                }),
+                (
+                    "of a session",
+                    refusal {
+                        try value.withView { view in try session.set(table, column, item.key, to: view) }
+                    }
+                ),
                 ("many", refusal { try withViews([value]) { try item.setMany([column], values: $0) } }),
                 ("updated", refusal { _ = try session.upsert("Item", [("id", .int(1)), (name, value)], .all) }),
-                ("if modified", refusal {
-                    _ = try session.upsert("Item", [("id", .int(1)), (name, value)], .modified)
-                }),
-                ("inserted", refusal {
-                    try withViews([.int(77), value]) {
-                        _ = try session.insertBatch(table, columns: [id, column], rows: $0.baseAddress, rowCount: 1)
+                (
+                    "if modified",
+                    refusal {
+                        _ = try session.upsert("Item", [("id", .int(1)), (name, value)], .modified)
                     }
-                }),
+                ),
+                (
+                    "inserted",
+                    refusal {
+                        try withViews([.int(77), value]) {
+                            _ = try session.insertBatch(
+                                table, columns: [id, column], rows: $0.baseAddress, rowCount: 1)
+                        }
+                    }
+                ),
             ]
         }
 

@@ -142,10 +142,12 @@ let boxSchema = """
     }
 
     @Test func mapsOfObjectsAreReadInBulkWithTheirNulls() throws {
-        let session = try TestStore(schema: """
-            Box { id: int key, best: map<Thing> }
-            Thing { rank: int, name: string, code: uuid, other: link<Thing>, any: mixed }
-            """).open()
+        let session = try TestStore(
+            schema: """
+                Box { id: int key, best: map<Thing> }
+                Thing { rank: int, name: string, code: uuid, other: link<Thing>, any: mixed }
+                """
+        ).open()
         let best = try map(box(session), "best")
         let type = try session.schema.type(named: "Thing")
         func column(_ name: String) -> ColumnKey? { type.property(named: name)?.columnKey }

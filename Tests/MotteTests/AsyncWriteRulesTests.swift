@@ -115,7 +115,9 @@ private final class Desk: @unchecked Sendable {
         try desk.here { realm in
             #expect(!realm.isPerformingAsynchronousWriteOperations)
             let never = realm.beginAsyncWrite { desk.tell("cancelled") }
-            realm.writeAsync { add(realm, 1) } onComplete: { _ in
+            realm.writeAsync {
+                add(realm, 1)
+            } onComplete: { _ in
                 desk.tell("done")
                 #expect(realm.isPerformingAsynchronousWriteOperations, "until the last has been told")
             }

@@ -26,7 +26,8 @@ class Probe: Object {
         ]
         try realm.write {
             for (id, value) in values.enumerated() {
-                let probe = realm.create(Probe.self, value: ["id": id, "int": id, "text": "\(id)", "flag": id % 2 == 1])
+                let probe = realm.create(
+                    Probe.self, value: ["id": id, "int": id, "text": "\(id)", "flag": id % 2 == 1])
                 probe.any = value
                 if id == 1 { (probe.prices["a"], probe.names["b"]) = (5, "x") }
                 if id == 2 { (probe.prices["ab"], probe.names["key"]) = (7, "y") }

@@ -90,31 +90,32 @@ class Skipper: Object {
 }
 
 @Suite struct DeclarationRulesTests {
-    @Test(arguments: [
-        (
-            RequiredLink.self,
-            "Object property 'harbour' must be marked as optional. Write 'Anchorage?' for RequiredLink.harbour"
-        ),
-        (
-            RequiredEmbedded.self,
-            "Object property 'mark' must be marked as optional. Write 'AnchorageMark?' for RequiredEmbedded.mark"
-        ),
-        (
-            RequiredInMap.self,
-            "Map<String, Anchorage> property 'harbours' must be marked as optional. "
-                + "Write 'Map<String, Anchorage?>' for RequiredInMap.harbours"
-        ),
-        (
-            OptionalInList.self,
-            "List<Anchorage> property 'harbours' must not be marked as optional. "
-                + "Write 'List<Anchorage>' for OptionalInList.harbours"
-        ),
-        (
-            OptionalInSet.self,
-            "MutableSet<Anchorage> property 'harbours' must not be marked as optional. "
-                + "Write 'MutableSet<Anchorage>' for OptionalInSet.harbours"
-        ),
-    ] as [(ObjectBase.Type, String)])
+    @Test(
+        arguments: [
+            (
+                RequiredLink.self,
+                "Object property 'harbour' must be marked as optional. Write 'Anchorage?' for RequiredLink.harbour"
+            ),
+            (
+                RequiredEmbedded.self,
+                "Object property 'mark' must be marked as optional. Write 'AnchorageMark?' for RequiredEmbedded.mark"
+            ),
+            (
+                RequiredInMap.self,
+                "Map<String, Anchorage> property 'harbours' must be marked as optional. "
+                    + "Write 'Map<String, Anchorage?>' for RequiredInMap.harbours"
+            ),
+            (
+                OptionalInList.self,
+                "List<Anchorage> property 'harbours' must not be marked as optional. "
+                    + "Write 'List<Anchorage>' for OptionalInList.harbours"
+            ),
+            (
+                OptionalInSet.self,
+                "MutableSet<Anchorage> property 'harbours' must not be marked as optional. "
+                    + "Write 'MutableSet<Anchorage>' for OptionalInSet.harbours"
+            ),
+        ] as [(ObjectBase.Type, String)])
     func linksThatCannotBe(_ type: ObjectBase.Type, _ message: String) throws {
         let error = #expect(throws: Realm.Error.self) { try makeRealm([Anchorage.self, AnchorageMark.self, type]) }
         #expect(error?.localizedDescription == message && error?.code == .schemaMismatch)

@@ -109,7 +109,7 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         func bytes(_ rows: Int?) throws -> Int {
             let url = temporaryURL()
             let realm = try makeRealm(trains, url: url) { $0.rowsPerCluster = rows }
-            try realm.write { for number in 0..<1_000 { realm.create(Train.self, value: ["number": number]) } }
+            try realm.write { for number in 0 ..< 1_000 { realm.create(Train.self, value: ["number": number]) } }
             #expect(realm.objects(Train.self).sum(of: \.number) == 499_500)
             return try #require(url.resourceValues(forKeys: [.fileSizeKey]).fileSize)
         }

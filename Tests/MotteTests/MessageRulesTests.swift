@@ -176,7 +176,8 @@ class LighthousePlace: EmbeddedObject {
         #expect(
             error.code == .fileNotFound
                 && error.localizedDescription.hasPrefix(
-                    "Failed to open Realm file at path '\(missing.path)': No such file or directory"), "\(error)")
+                    "Failed to open Realm file at path '\(missing.path)': No such file or directory"),
+            "\(error)")
         #expect(error.fileURL?.path == missing.path)
 
         let noRealm = temporaryURL()

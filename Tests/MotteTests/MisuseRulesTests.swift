@@ -192,7 +192,9 @@ struct ParcelWeight: FailableCustomPersistable, Encodable, Hashable {
             #expect(realm.freeze().objects(Parcel.self).first?.text == "t" && parcel.text == "not yet")
             realm.cancelWrite()
         }
-        says("not managed by the Realm") { realm.beginWrite(); realm.add(Note()); realm.cancelWrite() }
+        says("not managed by the Realm") {
+            realm.beginWrite(); realm.add(Note()); realm.cancelWrite()
+        }
         try realm.write { realm.delete(parcel) }
         says("deleted or invalidated") { _ = parcel.text }
         try realm.write { says("deleted or invalidated") { parcel.text = "u" } }

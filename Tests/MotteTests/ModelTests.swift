@@ -234,7 +234,8 @@ private let everything: [ObjectBase.Type] = [Everything.self, Place.self, Spot.s
         let realm = try makeRealm(everything)
         let object = try realm.write {
             realm.create(
-                Everything.self, value: ["_id": ObjectId.generate(), "friend": ["_id": ObjectId.generate(), "int": 77]])
+                Everything.self,
+                value: ["_id": ObjectId.generate(), "friend": ["_id": ObjectId.generate(), "int": 77]])
         }
         #expect(object["int"] as? Int == 1 && object["optionalInt"] == nil && object["mood"] as? Mood == .calm)
         #expect(object.value(forKeyPath: "friend.int") as? Int == 77)

@@ -83,8 +83,9 @@ final class PeerRenamedView: Projection<PeerRenamed> {
         #expect(all.value(forKeyPath: "@sum.second") as? Int == 34)
         #expect(all[0].all.value(forKeyPath: "@max.first").first as? Int == 3)
         #expect((all.value(forKeyPath: "home.street") as? [Any])?.count == 4)
-        #expect(Query<PeerRenamed>._constructForTesting().next.label.starts(with: "L")._constructPredicate().0
-            == "(next.label BEGINSWITH %@)")
+        #expect(
+            Query<PeerRenamed>._constructForTesting().next.label.starts(with: "L")._constructPredicate().0
+                == "(next.label BEGINSWITH %@)")
     }
 
     @Test func observersUseThem() throws {

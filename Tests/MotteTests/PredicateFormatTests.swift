@@ -20,18 +20,20 @@ import Testing
         #expect(try text(NSPredicate(format: "age > 3 SORT(name ASC)")) == "age > 3 SORT(name ASC)")
     }
 
-    @Test(arguments: [
-        ("%K == %@", ["age", 4], "age == 4"), ("%@ == %K", [4, "age"], "4 == age"),
-        ("ANY %K.%K > %d && name != '%K'", ["dogs", "age", 1], "ANY dogs.age > 1 AND name != \"%K\""),
-        ("name == '\\'%K' OR %K = $0", ["a", 1], "name == \"'%K\" OR a == 1"),
-    ] as [(String, [any Sendable], String)])
+    @Test(
+        arguments: [
+            ("%K == %@", ["age", 4], "age == 4"), ("%@ == %K", [4, "age"], "4 == age"),
+            ("ANY %K.%K > %d && name != '%K'", ["dogs", "age", 1], "ANY dogs.age > 1 AND name != \"%K\""),
+            ("name == '\\'%K' OR %K = $0", ["a", 1], "name == \"'%K\" OR a == 1"),
+        ] as [(String, [any Sendable], String)])
     func keyPathsAreArguments(_ format: String, _ arguments: [any Sendable], _ expected: String) throws {
         #expect(try text(NSPredicate(format: format, argumentArray: arguments)) == expected)
     }
 
-    @Test(arguments: [
-        ("age > %@", []), ("age > 3", [1]), ("age > $1", [1]), ("%K > 3", [1]), ("%K > 3", []), ("age > %y", [1]),
-    ] as [(String, [any Sendable])])
+    @Test(
+        arguments: [
+            ("age > %@", []), ("age > 3", [1]), ("age > $1", [1]), ("%K > 3", [1]), ("%K > 3", []), ("age > %y", [1]),
+        ] as [(String, [any Sendable])])
     func argumentsMustFit(_ format: String, _ arguments: [any Sendable]) {
         #expect(throws: DatabaseError.self) { try text(NSPredicate(format: format, argumentArray: arguments)) }
     }

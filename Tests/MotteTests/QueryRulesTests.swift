@@ -30,22 +30,31 @@ class Sample: Object {
             }
             let day = Date(timeIntervalSince1970: 0)
             let none = add(0, ["decimal": Decimal128("NaN"), "any": AnyRealmValue.none])
-            let one = add(1, [
-                "name": "", "n": 0, "m": 0, "date": day, "data": Data(), "any": AnyRealmValue.int(1),
-                "map": ["ab": "x"],
-            ])
-            let two = add(2, [
-                "name": "\u{DC}n\u{FC}", "n": 1, "m": 2, "data": Data([0xFF]), "any": AnyRealmValue.double(1),
-                "flag": true, "tags": ["red"], "map": ["k": "v"],
-            ])
-            let three = add(3, [
-                "name": "unu", "other": "U", "n": 2, "m": 1, "data": Data([0x01, 0xFF]), "decimal": Decimal128("-5"),
-                "any": AnyRealmValue.bool(true), "tags": ["red", "blue"],
-            ])
-            let four = add(4, [
-                "name": "e\u{301}", "other": "e\u{301}", "n": 3, "m": 3, "any": AnyRealmValue.string("1"),
-                "spot": ["x": 1, "y": 2],
-            ])
+            let one = add(
+                1,
+                [
+                    "name": "", "n": 0, "m": 0, "date": day, "data": Data(), "any": AnyRealmValue.int(1),
+                    "map": ["ab": "x"],
+                ])
+            let two = add(
+                2,
+                [
+                    "name": "\u{DC}n\u{FC}", "n": 1, "m": 2, "data": Data([0xFF]), "any": AnyRealmValue.double(1),
+                    "flag": true, "tags": ["red"], "map": ["k": "v"],
+                ])
+            let three = add(
+                3,
+                [
+                    "name": "unu", "other": "U", "n": 2, "m": 1, "data": Data([0x01, 0xFF]),
+                    "decimal": Decimal128("-5"),
+                    "any": AnyRealmValue.bool(true), "tags": ["red", "blue"],
+                ])
+            let four = add(
+                4,
+                [
+                    "name": "e\u{301}", "other": "e\u{301}", "n": 3, "m": 3, "any": AnyRealmValue.string("1"),
+                    "spot": ["x": 1, "y": 2],
+                ])
             one.friend = none
             two.friend = three
             two.friends.append(objectsIn: [two, three])

@@ -268,7 +268,9 @@ enum VersionTwo {
                     done.withLock { $0.append("durable \(kept.objects(Counter.self).count)") }
                 }
                 kept.beginAsyncWrite { kept.create(Counter.self, value: ["id": 102]) }
-                kept.writeAsync { kept.create(Counter.self, value: ["id": 103]) } onComplete: { _ in
+                kept.writeAsync {
+                    kept.create(Counter.self, value: ["id": 103])
+                } onComplete: { _ in
                     done.withLock { $0.append("last \(kept.objects(Counter.self).count)") }
                 }
             }

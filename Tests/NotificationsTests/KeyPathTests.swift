@@ -178,7 +178,9 @@ import Testing
         for property in naive.after.schema[object.table]?.properties ?? [] {
             let mine = paths?.filter { $0.split(separator: ".").first.map(String.init) == property.name }
             let own = naive.touched.contains(LinkState.Place(link: object.link, property: property.name))
-            if let mine { if naive.counts(object.link, mine) { expected.append(property.name) } } else if own {
+            if let mine {
+                if naive.counts(object.link, mine) { expected.append(property.name) }
+            } else if own {
                 expected.append(property.name)
             }
         }
@@ -402,8 +404,14 @@ import Testing
             for id in 0 ..< 5_000 { try session.add("Person", ["id": .int(Int64(id))]) }
             let people = try session.objects("Person")
             let last = try #require(try people.object(at: 4_999))
-            for index in 0 ..< 4_999 { try people.object(at: index)?.set("friend", to: .link(ObjectLink(table: table,
-                key: ObjectKey(Int64(index + 1))))) }
+            for index in 0 ..< 4_999 {
+                try people.object(at: index)?.set(
+                    "friend",
+                    to: .link(
+                        ObjectLink(
+                            table: table,
+                            key: ObjectKey(Int64(index + 1)))))
+            }
             return last
         }
         let token = try session.objects("Person").observe(keyPaths: ["friend.friend.friend.friend.friend.friend.name"])

@@ -143,19 +143,33 @@ import Testing
         let writes = try queue.bind(session)
         var held: Held? = Held()
         weak let seen = held
-        let first = try writes.add(.init { [held] (_) in withExtendedLifetime(held) {} } done: { _ in })
+        let first = try writes.add(
+            .init { [held] (_) in
+                withExtendedLifetime(held) {}
+            } done: { _ in
+            })
         held = nil
         #expect(seen != nil)
         #expect(try writes.cancel(first) && seen == nil)
         #expect(try !writes.cancel(first))
         held = Held()
         weak let again = held
-        try writes.add(.init { [held] (_) in withExtendedLifetime(held) {} } done: { _ in })
+        try writes.add(
+            .init { [held] (_) in
+                withExtendedLifetime(held) {}
+            } done: { _ in
+            })
         held = nil
         #expect(again != nil)
         try session.close()
         #expect(again == nil)
-        #expect(errorCode { try writes.add(.init { _ in } done: { _ in }) } == .closed)
+        #expect(
+            errorCode {
+                try writes.add(
+                    .init { _ in
+                    } done: { _ in
+                    })
+            } == .closed)
         #expect(errorCode { _ = try writes.cancel(first) } == .closed)
     }
 }

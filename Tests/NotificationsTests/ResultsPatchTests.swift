@@ -44,9 +44,12 @@ import Testing
             let old = ordered(members)
             var now = members
             let movable = Set((0 ..< random.below(12)).map { _ in Int64(random.below(40)) }).sorted()
-            let modified = Set((0 ..< random.below(12)).map { _ in Int64(random.below(40)) } + movable.filter { _ in
-                random.chance(50)
-            }).sorted()
+            let modified = Set(
+                (0 ..< random.below(12)).map { _ in Int64(random.below(40)) }
+                    + movable.filter { _ in
+                        random.chance(50)
+                    }
+            ).sorted()
             for key in movable {
                 if random.chance(70) { ranks[key] = random.below(20) }
                 if random.chance(70) { now.insert(key) } else { now.remove(key) }
@@ -83,9 +86,11 @@ import Testing
             var blocks = OrderedKeys(keys)
             for _ in 0 ..< 12 {
                 let before = (keys, blocks)
-                let removed = Set((0 ..< random.below(random.chance(20) ? keys.count + 1 : 9)).map { _ in
-                    random.below(max(1, keys.count))
-                }).filter { $0 < keys.count }.sorted()
+                let removed = Set(
+                    (0 ..< random.below(random.chance(20) ? keys.count + 1 : 9)).map { _ in
+                        random.below(max(1, keys.count))
+                    }
+                ).filter { $0 < keys.count }.sorted()
                 for position in removed.reversed() { keys.remove(at: position) }
                 var insertions: [(position: Int, key: Int64)] = []
                 let added = random.below(random.chance(20) ? 5_000 : 9)
@@ -146,9 +151,10 @@ import Testing
                 let before = (members, set)
                 let size = random.pick([3, 40, 3_000])
                 let start = random.below(span)
-                let touched = Set((0 ..< size).map { index in
-                    Int64(random.chance(50) ? random.below(span) : (start + index) % span)
-                })
+                let touched = Set(
+                    (0 ..< size).map { index in
+                        Int64(random.chance(50) ? random.below(span) : (start + index) % span)
+                    })
                 let removed = touched.filter { members.contains($0) && random.chance(70) }.sorted()
                 let inserted = touched.filter { !members.contains($0) && random.chance(70) }.sorted()
                 members.subtract(removed)

@@ -78,9 +78,10 @@ extension LiveSections {
         #expect(errorCode { _ = try items.sectioned(by: "group.items") } == .wrongType)
         #expect(errorCode { _ = try items.sectioned(by: "rank", part: .firstLetter) } == .wrongType)
         var inner: LiveSections?
-        let endless = items.sectioned(by: SectionKey { _, _ throws(DatabaseError) in
-            .int(Int64(try inner?.count() ?? 0))
-        })
+        let endless = items.sectioned(
+            by: SectionKey { _, _ throws(DatabaseError) in
+                .int(Int64(try inner?.count() ?? 0))
+            })
         inner = endless
         #expect(errorCode { _ = try endless.count() } == .reentrant)
         inner = nil
@@ -317,8 +318,11 @@ extension LiveSections {
         default:
             let scores = try first.list(first.column(named: "scores"))
             let length = try scores.count()
-            if length > 0, random.chance(40) { try scores.remove(at: random.below(length)) }
-            else { try rank.withView { view throws(DatabaseError) in try scores.insert(view, at: 0) } }
+            if length > 0, random.chance(40) {
+                try scores.remove(at: random.below(length))
+            } else {
+                try rank.withView { view throws(DatabaseError) in try scores.insert(view, at: 0) }
+            }
         }
     }
 }

@@ -13,17 +13,20 @@ import Testing
     }
 
     /// Entries of `XSUM_XXH3_testdata` (xxHash 0.8.3) without a seed, of every class of lengths.
-    @Test(arguments: [
-        (0, 0x2D06_8005_38D3_94C2), (1, 0xC44B_DFF4_074E_ECDB), (2, 0x7A99_7804_4CB8_A8BB), (3, 0x5424_7382_A8D6_B94D),
-        (4, 0xE5DC_74BC_5184_8A51), (6, 0x27B5_6A84_CD2D_7325), (8, 0x24CC_C9AC_AA9F_65E4), (9, 0x14D5_001C_15DD_3F2B),
-        (12, 0xA713_DAF0_DFBB_77E7), (16, 0x981B_17D3_6C74_98C9), (17, 0x796F_5ACD_3A60_F862),
-        (24, 0xA3FE_70BF_9D35_10EB), (48, 0x397D_A259_ECBA_1F11), (64, 0x9CB4_8487_720E_C49D),
-        (80, 0xBCDE_FBBB_2C47_C90A), (128, 0xFCFF_2412_6754_D861), (129, 0x98F1_B0A6_79A2_CA29),
-        (195, 0xCD94_217E_E362_EC3A), (222, 0xB916_3B55_8664_D356), (240, 0x81C3_C2B6_7F56_8CCF),
-        (241, 0xC5A6_39EC_D203_0E5E), (403, 0xCDEB_804D_65C6_DEA4), (512, 0x617E_4959_9013_CB6B),
-        (2048, 0xDD59_E2C3_A5F0_38E0), (2099, 0xC6B9_D9B3_FC9A_C765), (2240, 0x6E73_A905_39CF_2948),
-        (2367, 0xCB37_AEB9_E5D3_61ED),
-    ] as [(Int, UInt64)])
+    @Test(
+        arguments: [
+            (0, 0x2D06_8005_38D3_94C2), (1, 0xC44B_DFF4_074E_ECDB), (2, 0x7A99_7804_4CB8_A8BB),
+            (3, 0x5424_7382_A8D6_B94D),
+            (4, 0xE5DC_74BC_5184_8A51), (6, 0x27B5_6A84_CD2D_7325), (8, 0x24CC_C9AC_AA9F_65E4),
+            (9, 0x14D5_001C_15DD_3F2B),
+            (12, 0xA713_DAF0_DFBB_77E7), (16, 0x981B_17D3_6C74_98C9), (17, 0x796F_5ACD_3A60_F862),
+            (24, 0xA3FE_70BF_9D35_10EB), (48, 0x397D_A259_ECBA_1F11), (64, 0x9CB4_8487_720E_C49D),
+            (80, 0xBCDE_FBBB_2C47_C90A), (128, 0xFCFF_2412_6754_D861), (129, 0x98F1_B0A6_79A2_CA29),
+            (195, 0xCD94_217E_E362_EC3A), (222, 0xB916_3B55_8664_D356), (240, 0x81C3_C2B6_7F56_8CCF),
+            (241, 0xC5A6_39EC_D203_0E5E), (403, 0xCDEB_804D_65C6_DEA4), (512, 0x617E_4959_9013_CB6B),
+            (2048, 0xDD59_E2C3_A5F0_38E0), (2099, 0xC6B9_D9B3_FC9A_C765), (2240, 0x6E73_A905_39CF_2948),
+            (2367, 0xCB37_AEB9_E5D3_61ED),
+        ] as [(Int, UInt64)])
     func publishedVectorsOfXXH3(count: Int, expected: UInt64) {
         #expect(motte_shim_xxh3(Self.sanityBuffer(count), count) == expected)
     }
@@ -44,10 +47,11 @@ import Testing
     }
 
     /// The vectors of c2sp.org/XAES-256-GCM: one for each top bit of what CMAC's subkey is made of.
-    @Test(arguments: [
-        (1, "", "ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271"),
-        (3, "c2sp.org/XAES-256-GCM", "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d"),
-    ] as [(UInt8, String, String)])
+    @Test(
+        arguments: [
+            (1, "", "ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271"),
+            (3, "c2sp.org/XAES-256-GCM", "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d"),
+        ] as [(UInt8, String, String)])
     func publishedVectorsOfXAES(byte: UInt8, data: String, expected: String) throws {
         try #require(motte_shim_cipher_load() == 0)
         let cipher = try #require(motte_shim_cipher_make([UInt8](repeating: byte, count: 32)))

@@ -6,9 +6,9 @@ import TestSupport
 import Testing
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// A file with a tree and records behind it, by commits that change, add and delete.
@@ -96,7 +96,8 @@ struct JournaledFile {
     /// encrypted file, which takes longer to open.
     private func places(_ file: JournaledFile, sealed: Bool) -> [(position: Int, mask: UInt8)] {
         let step = (TestScale.factor >= 10 ? 1 : 41) * (sealed ? 5 : 1)
-        let pages = [4096, 8192, 12288].map { $0 ..< $0 + 4096 }
+        let pages =
+            [4096, 8192, 12288].map { $0 ..< $0 + 4096 }
             + file.records.map { $0 ..< $0 + 4096 * JournaledFile.pages(file.bytes, $0) }
         return pages.flatMap { page in
             page.filter { ($0 + Int(PropertyTest.firstSeed)) % step == 0 || ($0 - page.lowerBound) < 64 }

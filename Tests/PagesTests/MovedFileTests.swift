@@ -8,9 +8,9 @@ import Testing
 @testable import MottePages
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 @Suite(.serialized) struct MovedFileTests {

@@ -31,9 +31,10 @@ import Testing
         var random = SeededRandom(seed: 1)
         try test.commit((0 ..< 400).map { ("k\($0)", value(4000, $0)) })
         func commit(_ round: Int) throws {
-            try test.commit([("a", value(3000, round)), ("b", value(2500, round))] + [
-                ("k\(random.below(400))", value(4000, round))
-            ])
+            try test.commit(
+                [("a", value(3000, round)), ("b", value(2500, round))] + [
+                    ("k\(random.below(400))", value(4000, round))
+                ])
         }
         for round in 0 ..< 600 { try commit(round) }
         let before = try test.store.statistics()

@@ -6,9 +6,9 @@ import TestSupport
 import Testing
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 @Suite struct TemporaryFileTests {
@@ -111,8 +111,10 @@ import Testing
         let left = ["copying", "compacting", "making", "salvaging"].map { "test.motte.\($0)-0123456789abcdef" }
         for name in left { try scratch.write([1], name) }
         // Not ours: other digits, another target, a folder, a link.
-        let others = ["test.motte.compacting-0123456789abcdeg", "test.motte.compacting", "test.motte.copying-1",
-            "other.motte.copying-0123456789abcdef"]
+        let others = [
+            "test.motte.compacting-0123456789abcdeg", "test.motte.compacting", "test.motte.copying-1",
+            "other.motte.copying-0123456789abcdef",
+        ]
         for name in others { try scratch.write([1], name) }
         #expect(symlink(scratch.path("other.motte"), scratch.path("test.motte.copying-aaaaaaaaaaaaaaaa")) == 0)
         // One that is being written.

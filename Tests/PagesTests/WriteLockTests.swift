@@ -39,11 +39,12 @@ import Musl
 
         var threads: [Thread] = []
         for number in 0 ..< 4 {
-            threads.append(Thread {
-                guard let mine = try? store.lockForWriting(timeoutMilliseconds: 10_000) else { return }
-                order.withLock { $0.append(number) }
-                mine.release()
-            })
+            threads.append(
+                Thread {
+                    guard let mine = try? store.lockForWriting(timeoutMilliseconds: 10_000) else { return }
+                    order.withLock { $0.append(number) }
+                    mine.release()
+                })
             while try store.statistics().waitingWriterCount <= number { usleep(1000) }
         }
         lock.release()

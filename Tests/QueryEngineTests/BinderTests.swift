@@ -128,10 +128,11 @@ import Testing
             let steps = dependency.steps.map(\.name).joined(separator: ".")
             return "\(steps)/\(type?.name ?? "?").\(column)\(dependency.isForOrder ? " order" : "")"
         }
-        #expect(Set(names) == [
-            "/Person.age", "/Person.friends", "friends/Person.city", "/Person.friend", "friend/Person.name",
-            "dogs/Dog.owner", "dogs/Dog.name", "friend/Person.age order",
-        ])
+        #expect(
+            Set(names) == [
+                "/Person.age", "/Person.friends", "friends/Person.city", "/Person.friend", "friend/Person.name",
+                "dogs/Dog.owner", "dogs/Dog.name", "friend/Person.age order",
+            ])
         for (index, name) in names.enumerated() {
             let roots = try query.dependencies[index].roots(of: [0, 1], in: world.source)
             switch name {

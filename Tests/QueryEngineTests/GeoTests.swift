@@ -7,9 +7,9 @@ import TestSupport
 import Testing
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #else
-    import Darwin
+import Darwin
 #endif
 
 @Suite struct GeoTests {
@@ -26,7 +26,8 @@ import Testing
         let radians = Double.pi / 180
         let latitude = sin((other.latitude - one.latitude) * radians / 2)
         let longitude = sin((other.longitude - one.longitude) * radians / 2)
-        let half = latitude * latitude
+        let half =
+            latitude * latitude
             + cos(one.latitude * radians) * cos(other.latitude * radians) * longitude * longitude
         return 2 * asin(min(1, half.squareRoot()))
     }
@@ -93,7 +94,9 @@ import Testing
                 return
             }
             for _ in 0 ..< 40 {
-                let place = random.chance(50) ? Self.anywhere(&random)
+                let place =
+                    random.chance(50)
+                    ? Self.anywhere(&random)
                     : Self.away(center, Double(random.below(1_300)) / 1_000, Double(random.below(7_000)) / 1_000)
                 // Near a corner the angles are too coarse to say.
                 guard ring.allSatisfy({ Self.distance($0, place) > 1e-3 }) else { continue }
@@ -184,7 +187,8 @@ import Testing
     // MARK: Queries
 
     private static func world() throws -> QueryWorld {
-        try QueryWorld("""
+        try QueryWorld(
+            """
             Shop { id: int key, place: link<Place>, other: list<Place>, tag: link<Tag>, name: string }
             embedded Place { type: string, coordinates: list<double> }
             embedded Tag { type: string }

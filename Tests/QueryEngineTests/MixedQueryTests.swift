@@ -107,9 +107,17 @@ import Testing
         #expect(try world.keys("Item", "any[$0] == $1", [.string("k"), .int(7)]) == [6])
         #expect(try world.keys("Item", "any[$0] == $1", [.int(0), .int(1)]) == [5])
         #expect(try world.keys("Item", "names[$0] == $1", [.string("en"), .string("one")]) == [2])
-        #expect(try world.keys("Item", "any == $0", [.list([.double(1), .map([
-            MapEntry(key: "k", value: .string("deep"))
-        ])])]) == [5])
+        #expect(
+            try world.keys(
+                "Item", "any == $0",
+                [
+                    .list([
+                        .double(1),
+                        .map([
+                            MapEntry(key: "k", value: .string("deep"))
+                        ]),
+                    ])
+                ]) == [5])
         #expect(try world.keys("Item", "parts['left'] == $0", [try world.link("Item", 1)]) == [3])
     }
 

@@ -150,7 +150,9 @@ struct NaiveEvaluator {
         let isEither = left.isNull || right.isNull
         switch sign {
         case .equal, .notEqual:
-            let areEqual = isEither ? bothNull
+            let areEqual =
+                isEither
+                ? bothNull
                 : left.kind == right.kind && left.kind == .string && fold(left, options) == fold(right, options)
             return areEqual == (sign == .equal)
         case .like: return isEither ? bothNull : textHolds(sign, left, right, options)
@@ -475,7 +477,9 @@ struct NaiveEvaluator {
     func compare(_ left: Int64, _ right: Int64, _ name: String, _ key: Ordering.SortKey) -> Int {
         let (leftRank, leftValue) = ranked(left, name, key.path)
         let (rightRank, rightValue) = ranked(right, name, key.path)
-        let order = leftRank != rightRank ? leftRank - rightRank
+        let order =
+            leftRank != rightRank
+            ? leftRank - rightRank
             : leftValue < rightValue ? -1 : leftValue == rightValue ? 0 : 1
         return key.isAscending ? order : -order
     }

@@ -32,13 +32,19 @@ import Testing
         ("a == 1 SORT(b ASC, c.d desc, e) LIMIT(3)", "a == 1 SORT(b ASC, c.d DESC, e ASC) LIMIT(3)"),
         ("sort(b)", "SORT(b ASC)"), ("LIMIT($0)", "LIMIT($0)"),
         ("a DISTINCT(b, c.d) SORT(b) LIMIT(2)", "a == true DISTINCT(b, c.d) SORT(b ASC) LIMIT(2)"),
-        ("limit(3) sort(b) sort(c) distinct(SELF) limit($1)",
-            "LIMIT(3) SORT(b ASC) SORT(c ASC) DISTINCT(SELF) LIMIT($1)"),
-        ("a ==[D] 'x' AND b LIKE[dc] 'y' AND c IN[cd] {'z'}",
-            "a ==[d] \"x\" AND b LIKE[cd] \"y\" AND c IN[cd] {\"z\"}"),
+        (
+            "limit(3) sort(b) sort(c) distinct(SELF) limit($1)",
+            "LIMIT(3) SORT(b ASC) SORT(c ASC) DISTINCT(SELF) LIMIT($1)"
+        ),
+        (
+            "a ==[D] 'x' AND b LIKE[dc] 'y' AND c IN[cd] {'z'}",
+            "a ==[d] \"x\" AND b LIKE[cd] \"y\" AND c IN[cd] {\"z\"}"
+        ),
         ("subquery(a.b, $x, $x.c > 1 and $x == $0).@size >= 2", "SUBQUERY(a.b, $x, $x.c > 1 AND $x == $0).@count >= 2"),
-        ("3 < SUBQUERY(a, $x, SUBQUERY($x.b, $y, $y.c).@count == 0).@count",
-            "3 < SUBQUERY(a, $x, SUBQUERY($x.b, $y, $y.c == true).@count == 0).@count"),
+        (
+            "3 < SUBQUERY(a, $x, SUBQUERY($x.b, $y, $y.c).@count == 0).@count",
+            "3 < SUBQUERY(a, $x, SUBQUERY($x.b, $y, $y.c == true).@count == 0).@count"
+        ),
         ("subquery == 1", "`subquery` == 1"), ("a == %d AND b < %lu AND c == %f", "a == $0 AND b < $1 AND c == $2"),
         ("limit == 3 AND sort", "`limit` == 3 AND `sort` == true"),
         ("any['k'] == 1", "`any`[\"k\"] == 1"), ("ANY a[0][*].@count > 1", "ANY a[0][*].@count > 1"),
@@ -127,7 +133,8 @@ import Testing
         let query = try ParsedQuery.parse("a == $0 AND b IN $1 AND c == $2 LIMIT($3)")
         let time = Value.timestamp(Timestamp(seconds: -1, nanoseconds: 5))
         let arguments = Arguments([.value(.string("x'\"")), .list([.int(1), .null]), .value(time)])
-        #expect(PredicateText.describe(query, arguments: arguments)
-            == "a == \"x'\\\"\" AND b IN {1, NULL} AND c == T-1:5 LIMIT($3)")
+        #expect(
+            PredicateText.describe(query, arguments: arguments)
+                == "a == \"x'\\\"\" AND b IN {1, NULL} AND c == T-1:5 LIMIT($3)")
     }
 }

@@ -9,7 +9,8 @@ import Testing
 @Suite struct PlanTests {
     /// 2,000 people of 20 cities, the first thousand friends of number 0.
     static func world() throws -> QueryWorld {
-        let world = try QueryWorld("""
+        let world = try QueryWorld(
+            """
             Person { id: int key, city: string indexed, age: int, name: string, friend: link<Person>,
                      admirers: inverse<Person.friend> }
             """)
@@ -43,8 +44,10 @@ import Testing
             ("", "Person: scan(2000 rows)"),
             ("age > 50", "Person: scan(2000 rows) filter(age > 50)"),
             ("name CONTAINS '7' AND age > 50", "Person: scan(2000 rows) filter(age > 50 AND name CONTAINS \"7\")"),
-            ("age > 50 AND city == 'City 3' SORT(name DESC) LIMIT(3)",
-             "Person: index(city == \"City 3\", 100 rows) filter(age > 50) sort(name DESC) limit(3)"),
+            (
+                "age > 50 AND city == 'City 3' SORT(name DESC) LIMIT(3)",
+                "Person: index(city == \"City 3\", 100 rows) filter(age > 50) sort(name DESC) limit(3)"
+            ),
             ("city IN {'City 3', 'City 4'}", "Person: index(city IN {\"City 3\", \"City 4\"}, 200 rows)"),
             ("id == 7 AND city == 'City 7'", "Person: index(id == 7, 1 rows) filter(city == \"City 7\")"),
             ("id == 7 OR age == 7", "Person: scan(2000 rows) filter(id == 7 OR age == 7)"),
@@ -62,19 +65,27 @@ import Testing
         let world = try Self.world()
         let expected = [
             ("id < 20", "Person: index(id < 20, 20 rows)"), ("id >= 1990", "Person: index(id >= 1990, 10 rows)"),
-            ("id > 1990 AND age < 95 AND id <= 1995",
-             "Person: index(id > 1990 AND id <= 1995, 5 rows) filter(age < 95)"),
+            (
+                "id > 1990 AND age < 95 AND id <= 1995",
+                "Person: index(id > 1990 AND id <= 1995, 5 rows) filter(age < 95)"
+            ),
             ("id BETWEEN {5, 7}", "Person: index(id BETWEEN {5, 7}, 3 rows)"),
             ("id > 5 AND id < 5", "Person: index(id > 5 AND id < 5, 0 rows)"),
             ("id > 100", "Person: scan(2000 rows) filter(id > 100)"),
-            ("city BEGINSWITH 'City 3' AND id < 40",
-             "Person: index(id < 40, 40 rows) filter(city BEGINSWITH \"City 3\")"),
+            (
+                "city BEGINSWITH 'City 3' AND id < 40",
+                "Person: index(id < 40, 40 rows) filter(city BEGINSWITH \"City 3\")"
+            ),
             ("city BEGINSWITH 'X'", "Person: index(city BEGINSWITH \"X\", 0 rows) filter(city BEGINSWITH \"X\")"),
-            ("city > 'City 9' AND city < 'Citya'",
-             "Person: index(city > \"City 9\" AND city < \"Citya\", 0 rows) "
-                + "filter(city > \"City 9\" AND city < \"Citya\")"),
-            ("city == 'City 3' AND id < 20",
-             "Person: index(id < 20, 20 rows) filter(city == \"City 3\")"),
+            (
+                "city > 'City 9' AND city < 'Citya'",
+                "Person: index(city > \"City 9\" AND city < \"Citya\", 0 rows) "
+                    + "filter(city > \"City 9\" AND city < \"Citya\")"
+            ),
+            (
+                "city == 'City 3' AND id < 20",
+                "Person: index(id < 20, 20 rows) filter(city == \"City 3\")"
+            ),
         ]
         for (text, plan) in expected {
             #expect(try Plan.make(try world.bind("Person", text), world.source).text == plan)

@@ -67,13 +67,17 @@ enum RandomPredicate {
             if random.chance(30) { options = random.pick(RandomQueries.options) }
         default: break
         }
-        let right: Predicate.Operand = switch sign {
-        case .geoWithin: random.chance(50) ? operand(&random)
-            : .shape(.circle(center: .init(longitude: Double(random.below(180)), latitude: -1.5), radians: 0.25))
-        case .between: random.chance(20) ? .argument(random.below(5)) : .list([value(&random), value(&random)])
-        case .in: random.chance(50) ? .list((0 ..< random.below(4)).map { _ in value(&random) }) : operand(&random)
-        default: operand(&random)
-        }
+        let right: Predicate.Operand =
+            switch sign {
+            case .geoWithin:
+                random.chance(50)
+                    ? operand(&random)
+                    : .shape(
+                        .circle(center: .init(longitude: Double(random.below(180)), latitude: -1.5), radians: 0.25))
+            case .between: random.chance(20) ? .argument(random.below(5)) : .list([value(&random), value(&random)])
+            case .in: random.chance(50) ? .list((0 ..< random.below(4)).map { _ in value(&random) }) : operand(&random)
+            default: operand(&random)
+            }
         return .comparison(.init(operand(&random), sign, right, options: options))
     }
 

@@ -24,20 +24,32 @@ import Testing
         }
         try set(0, ["city": .string("")])
         try set(1, ["name": .string(""), "age": .int(1), "score": .double(.nan), "city": .string("Rome")])
-        try set(2, ["name": .string("Über"), "age": .int(2), "score": .double(-0.0), "active": .bool(true),
-                    "photo": .data([1, 2, 3]), "born": .timestamp(Timestamp(seconds: 5, nanoseconds: 7)),
-                    "city": .string("Rome"), "friend": try world.link("Person", 1)])
-        try set(3, ["name": .string("zoë"), "age": .int(3), "score": .double(2.5),
-                    "friend": try world.link("Person", 0), "city": .string("Paris"),
-                    "born": .timestamp(Timestamp(seconds: -5, nanoseconds: 7))])
+        try set(
+            2,
+            [
+                "name": .string("Über"), "age": .int(2), "score": .double(-0.0), "active": .bool(true),
+                "photo": .data([1, 2, 3]), "born": .timestamp(Timestamp(seconds: 5, nanoseconds: 7)),
+                "city": .string("Rome"), "friend": try world.link("Person", 1),
+            ])
+        try set(
+            3,
+            [
+                "name": .string("zoë"), "age": .int(3), "score": .double(2.5),
+                "friend": try world.link("Person", 0), "city": .string("Paris"),
+                "born": .timestamp(Timestamp(seconds: -5, nanoseconds: 7)),
+            ])
         try world.set("Person", 2, "friends", .list([try world.link("Person", 1), try world.link("Person", 3)]))
         try world.set("Person", 3, "friends", .list([try world.link("Person", 1), try world.link("Person", 1)]))
         try world.set("Person", 1, "tags", .list([.string("red"), .null]))
         try world.set("Person", 2, "tags", .list([.string("red"), .string("blue")]))
         try world.set("Person", 3, "marks", .list([.int(5), .int(.max)]))
         for (name, owner) in [("Rex", 2), ("Ash", 2), ("Sam", 3)] as [(String, Int64)] {
-            try world.create("Dog", ["name": .value(.string(name)), "owner": .value(try world.link("Person", owner)),
-                                     "weight": .value(.float(0.1))])
+            try world.create(
+                "Dog",
+                [
+                    "name": .value(.string(name)), "owner": .value(try world.link("Person", owner)),
+                    "weight": .value(.float(0.1)),
+                ])
         }
         try world.create("Dog", ["name": .value(.string("Stray")), "weight": .value(.float(7))])
         try world.commit()

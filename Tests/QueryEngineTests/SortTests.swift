@@ -18,7 +18,8 @@ import Testing
 
     @Test(arguments: [3, 480]) func manyObjectsSortAsTheirValuesDo(rowsPerCluster: Int) throws {
         try PropertyTest.run(rounds: 2) { random, comment in
-            let world = try QueryWorld("""
+            let world = try QueryWorld(
+                """
                 Item { s: string?, i: int?, d: double?, t: timestamp?, b: bool, x: data?, next: link<Item> }
                 """, rowsPerCluster: rowsPerCluster)
             try world.begin()

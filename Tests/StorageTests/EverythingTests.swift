@@ -46,7 +46,8 @@ import Testing
             if group == nil, random.chance(25) {
                 group = (try database.beginGroup(on: snapshot), snapshot.copy(), model)
             }
-            let write = try group.map { database.beginWrite(on: snapshot, in: $0.pages) }
+            let write =
+                try group.map { database.beginWrite(on: snapshot, in: $0.pages) }
                 ?? database.beginWrite(on: snapshot)
             write.listShape = LongListTests.small
             model.touched = []

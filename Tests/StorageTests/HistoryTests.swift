@@ -42,7 +42,8 @@ import Testing
             let recorder = ChangeRecorder()
             recorder.inserted(TableKey(1), ObjectKey(Int64(version)))
             let record = recorder.record(
-                version: Version(version), previous: last, wallTimeNanoseconds: 5, origin: .unknown).record
+                version: Version(version), previous: last, wallTimeNanoseconds: 5, origin: .unknown
+            ).record
             // 50 is another process's.
             if version != 50 { recent.note(record) }
             records.append(record)
@@ -73,7 +74,8 @@ import Testing
                 recorder.modified(TableKey(1), ColumnKey(1), ObjectKey(Int64(key)), old: .int(1), new: .int(2))
             }
             let record = recorder.record(
-                version: Version(version), previous: 0, wallTimeNanoseconds: 5, origin: .unknown).record
+                version: Version(version), previous: 0, wallTimeNanoseconds: 5, origin: .unknown
+            ).record
             recent.note(record)
             return record
         }
@@ -280,7 +282,8 @@ import Testing
             recorder.inserted(TableKey(1), ObjectKey(key * 2))
             try store.commit {
                 let size = try HistoryLog.append(
-                    recorder, version: store.nextVersion, over: store.pages, into: &$0).byteCount
+                    recorder, version: store.nextVersion, over: store.pages, into: &$0
+                ).byteCount
                 try HistoryLog.trimIfDue(
                     through: observed, version: store.nextVersion, recordBytes: large ? 1 << 20 : size,
                     over: store.pages, into: &$0)
@@ -305,7 +308,9 @@ import Testing
             let recorder = ChangeRecorder()
             recorder.deleted(TableKey(1), ObjectKey(Int64(version)))
             try store.commit { batch in
-                if version == 2 { batch.put(ChangeRecordFormat.pageKey(Version(2)), encode(recorder, 2)) } else {
+                if version == 2 {
+                    batch.put(ChangeRecordFormat.pageKey(Version(2)), encode(recorder, 2))
+                } else {
                     try HistoryLog.append(recorder, version: store.nextVersion, over: store.pages, into: &batch)
                 }
             }

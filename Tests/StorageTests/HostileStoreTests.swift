@@ -100,11 +100,12 @@ import Testing
 
     // MARK: Live bitmaps
 
-    @Test(arguments: [
-        // Rows, live rows, words.
-        ([0, 0], [0b111]), ([0, 0], []), ([1, 1], [1]), ([2, 0], []), ([4, 2], [0b101]), ([3, 2], [0b11_000]),
-        ([3, 3], [1 << 63 | 0b11]), ([0xFFFF_FFFF, 2], [0b101]), ([3, 0xFFFF_FFFF], [0b101]), ([3, 2], []),
-    ] as [([UInt64], [UInt64])])
+    @Test(
+        arguments: [
+            // Rows, live rows, words.
+            ([0, 0], [0b111]), ([0, 0], []), ([1, 1], [1]), ([2, 0], []), ([4, 2], [0b101]), ([3, 2], [0b11_000]),
+            ([3, 3], [1 << 63 | 0b11]), ([0xFFFF_FFFF, 2], [0b101]), ([3, 0xFFFF_FFFF], [0b101]), ([3, 2], []),
+        ] as [([UInt64], [UInt64])])
     func aLiveBitmapIsOfAllRowsOfItsCluster(numbers: [UInt64], words: [UInt64]) throws {
         let key = PageKeys.liveBitmap(table, 1)
         let head = bytes(numbers[0], 4) + bytes(numbers[1], 4)

@@ -9,9 +9,9 @@ import Testing
 @testable import MotteStorage
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 @Suite struct LargeWriteTests {

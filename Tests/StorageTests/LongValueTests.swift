@@ -303,7 +303,8 @@ import Testing
             let column = try store.column("data")
             try store.damage { snapshot, batch in
                 let victim = try #require(
-                    try store.pages().filter { $0.key[8] == UInt8(column.rawValue) }.dropFirst(4).first).key
+                    try store.pages().filter { $0.key[8] == UInt8(column.rawValue) }.dropFirst(4).first
+                ).key
                 switch kind {
                 case 0:
                     var bytes = [UInt8](try #require(try snapshot.get(victim)).bytes)

@@ -89,7 +89,9 @@ import Testing
         #expect(encoded(write) == record, "\(comment)")
         #expect(write.hasChanges == hadChanges, "\(comment)")
         #expect(write.changeCount > epoch, "\(comment)")
-        if random.chance(25) { try model.check(write, comment) } else {
+        if random.chance(25) {
+            try model.check(write, comment)
+        } else {
             try model.checkTouched(write, since: before, comment)
         }
     }

@@ -9,20 +9,22 @@ import Testing
 
 @Suite struct StoreModelTests {
     static let schema = Schema([
-        ObjectType(name: "Person", properties: [
-            Property(name: "id", type: .int, isPrimaryKey: true),
-            Property(name: "name", type: .string, isNullable: true, isIndexed: true),
-            Property(name: "age", type: .int, isIndexed: true),
-            Property(name: "score", type: .double, isNullable: true),
-            Property(name: "weight", type: .float),
-            Property(name: "active", type: .bool),
-            Property(name: "photo", type: .data, isNullable: true),
-            Property(name: "created", type: .timestamp),
-            Property(name: "friend", type: .link, isNullable: true, target: "Person"),
-            Property(name: "tags", type: .string, collection: .list),
-            Property(name: "friends", type: .link, collection: .list, target: "Person"),
-            Property(name: "admirers", type: .linkingObjects, target: "Person").listing(origin: "friend"),
-        ]),
+        ObjectType(
+            name: "Person",
+            properties: [
+                Property(name: "id", type: .int, isPrimaryKey: true),
+                Property(name: "name", type: .string, isNullable: true, isIndexed: true),
+                Property(name: "age", type: .int, isIndexed: true),
+                Property(name: "score", type: .double, isNullable: true),
+                Property(name: "weight", type: .float),
+                Property(name: "active", type: .bool),
+                Property(name: "photo", type: .data, isNullable: true),
+                Property(name: "created", type: .timestamp),
+                Property(name: "friend", type: .link, isNullable: true, target: "Person"),
+                Property(name: "tags", type: .string, collection: .list),
+                Property(name: "friends", type: .link, collection: .list, target: "Person"),
+                Property(name: "admirers", type: .linkingObjects, target: "Person").listing(origin: "friend"),
+            ])
     ])
 
     @Test(arguments: [3, 480])
@@ -136,10 +138,15 @@ import Testing
             try write.set(table, a, key, to: .int(Int64(value % 10)))
         }
         try write.commit()
-        let new = Schema([ObjectType(name: "Thing", properties: [
-            Property(name: "a", type: .int, isIndexed: true), Property(name: "b", type: .string),
-            Property(name: "c", type: .double, isNullable: true), Property(name: "d", type: .int, collection: .list),
-        ])])
+        let new = Schema([
+            ObjectType(
+                name: "Thing",
+                properties: [
+                    Property(name: "a", type: .int, isIndexed: true), Property(name: "b", type: .string),
+                    Property(name: "c", type: .double, isNullable: true),
+                    Property(name: "d", type: .int, collection: .list),
+                ])
+        ])
         #expect(try database.reconcile(new, on: snapshot))
         #expect(try !database.reconcile(new, on: snapshot))
         let thing = try #require(snapshot.schema["Thing"])

@@ -383,12 +383,15 @@ package struct RandomQueries {
             let (one, two) = (left.property, right.property)
             let isLinks = one.type == .link && two.type == .link && one.target.hasSameBytes(as: two.target)
             let isMixed = one.type == .mixed && two.type != .link || two.type == .mixed && one.type != .link
-            guard isLinks || isMixed || (one.type != .link && one.type == two.type)
-                || (one.type.isNumeric && two.type.isNumeric)
+            guard
+                isLinks || isMixed || (one.type != .link && one.type == two.type)
+                    || (one.type.isNumeric && two.type.isNumeric)
             else { continue }
             let areTexts = one.type == .string && (two.type == .string || two.type == .mixed)
             if areTexts || (one.type == .data && two.type == .data), random.chance(60) {
-                let signs: [Predicate.Operator] = one.type == .data ? [.beginsWith, .endsWith, .contains]
+                let signs: [Predicate.Operator] =
+                    one.type == .data
+                    ? [.beginsWith, .endsWith, .contains]
                     : [.equal, .notEqual, .beginsWith, .endsWith, .contains, .like]
                 let options = one.type == .data ? [] : random.pick(Self.options)
                 return .comparison(

@@ -1,8 +1,8 @@
 /// A directory of its own for a test, removed with everything in it when the object goes.
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 public final class TemporaryDirectory: Sendable {

@@ -7,9 +7,9 @@ import MotteStorage
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// One store that a test may open several sessions on.

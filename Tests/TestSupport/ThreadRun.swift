@@ -31,10 +31,13 @@ public final class ThreadRun<Outcome: Sendable>: Sendable {
             body.outcome.withLock { $0 = outcome }
         }
         let box = Unmanaged.passRetained(Work(work))
-        if pthread_create(&made.thread, nil, { argument in
-            if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run() }
-            return nil
-        }, box.toOpaque()) != 0 {
+        if pthread_create(
+            &made.thread, nil,
+            { argument in
+                if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run() }
+                return nil
+            }, box.toOpaque()) != 0
+        {
             box.release()
         }
         handle = made

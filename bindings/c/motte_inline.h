@@ -155,25 +155,25 @@ static inline int motte_str_equal(motte_str view, const char *text) {
 /* ---------------------------------------------------------------------------------------------------- handles */
 
 /* motte_x_release(&x) releases and forgets; motte_x_clone() and motte_x_freeze() save the casts. */
-#define MOTTE_TYPED_HANDLE(type)                                                                                      \
-    static inline void type##_release(type **handle) {                                                                \
-        motte_release(*handle);                                                                                       \
-        *handle = NULL;                                                                                               \
-    }                                                                                                                 \
-    static inline motte_status type##_clone(const type *handle, type **out_handle) {                                  \
-        void *clone = NULL;                                                                                           \
-        motte_status status = motte_clone(handle, &clone);                                                            \
-        *out_handle = (type *)clone;                                                                                  \
-        return status;                                                                                                \
+#define MOTTE_TYPED_HANDLE(type)                                                                                       \
+    static inline void type##_release(type **handle) {                                                                 \
+        motte_release(*handle);                                                                                        \
+        *handle = NULL;                                                                                                \
+    }                                                                                                                  \
+    static inline motte_status type##_clone(const type *handle, type **out_handle) {                                   \
+        void *clone = NULL;                                                                                            \
+        motte_status status = motte_clone(handle, &clone);                                                             \
+        *out_handle = (type *)clone;                                                                                   \
+        return status;                                                                                                 \
     }
 
-#define MOTTE_FREEZABLE_HANDLE(type)                                                                                  \
-    MOTTE_TYPED_HANDLE(type)                                                                                          \
-    static inline motte_status type##_freeze(const type *handle, type **out_handle) {                                 \
-        void *frozen = NULL;                                                                                          \
-        motte_status status = motte_freeze(handle, &frozen);                                                          \
-        *out_handle = (type *)frozen;                                                                                 \
-        return status;                                                                                                \
+#define MOTTE_FREEZABLE_HANDLE(type)                                                                                   \
+    MOTTE_TYPED_HANDLE(type)                                                                                           \
+    static inline motte_status type##_freeze(const type *handle, type **out_handle) {                                  \
+        void *frozen = NULL;                                                                                           \
+        motte_status status = motte_freeze(handle, &frozen);                                                           \
+        *out_handle = (type *)frozen;                                                                                  \
+        return status;                                                                                                 \
     }
 
 MOTTE_TYPED_HANDLE(motte_error)

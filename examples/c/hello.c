@@ -7,9 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char schema[] =
-    "Person { name: string key, age: int indexed, dogs: list<Dog> }\n"
-    "Dog { name: string, owners: inverse<Person.dogs> }\n";
+static const char schema[] = "Person { name: string key, age: int indexed, dogs: list<Dog> }\n"
+                             "Dog { name: string, owners: inverse<Person.dogs> }\n";
 
 /* Ends the program with what went wrong. Statuses from 0 up are fine: success, or an outcome like MOTTE_NOT_FOUND. */
 static void check(motte_status status, const char *what) {
@@ -20,7 +19,7 @@ static void check(motte_status status, const char *what) {
 
 /* One new person in the open write. */
 static motte_object *add_person(motte_realm *realm, motte_class person, const char *name, int64_t age) {
-    motte_prop props[2] = { motte_prop_named(realm, person, "name"), motte_prop_named(realm, person, "age") };
+    motte_prop props[2] = {motte_prop_named(realm, person, "name"), motte_prop_named(realm, person, "age")};
     motte_value values[2];
     motte_object *object;
     values[0] = motte_text(name);

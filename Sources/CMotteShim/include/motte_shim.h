@@ -78,7 +78,11 @@ int64_t motte_shim_wall_time_ns(void);
 /* Byte locks of the open file description (F_OFD_*): they belong to the descriptor, not to the process, so that two
  * users in one process exclude each other and closing another descriptor of the file changes nothing.
  * Each returns 0, or the errno; EAGAIN means that somebody else holds the byte. */
-enum { MOTTE_SHIM_UNLOCK = 0, MOTTE_SHIM_SHARED = 1, MOTTE_SHIM_EXCLUSIVE = 2 };
+enum {
+    MOTTE_SHIM_UNLOCK = 0,
+    MOTTE_SHIM_SHARED = 1,
+    MOTTE_SHIM_EXCLUSIVE = 2
+};
 int motte_shim_lock_byte(int descriptor, int64_t offset, int kind);
 /* 0: an exclusive lock could be had; EAGAIN: somebody holds a lock there; other: errno. */
 int motte_shim_test_byte(int descriptor, int64_t offset);

@@ -5,9 +5,9 @@
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 package struct CSVField {

@@ -38,7 +38,9 @@ struct JSONScalarReader {
         case (.decimal, .string): return .decimal(try decimal(try text(&reader)))
         case (.decimal, .number): return .decimal(try decimal(try reader.number().text))
         case (_, .string):
-            guard let identifier = type.valueKind?.identifier else { throw wrong("expected \(type.name), found a string") }
+            guard let identifier = type.valueKind?.identifier else {
+                throw wrong("expected \(type.name), found \(kind.name)")
+            }
             return try value(try text(&reader), identifier)
         default: throw wrong("expected \(type.name), found \(kind.name)")
         }

@@ -6,9 +6,9 @@ import MotteLiveObjects
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 package enum OutputFile {

@@ -257,7 +257,8 @@ package struct KeySet: Sendable {
             bits.initialize(repeating: 0, count: Self.words)
             var out = 0, come = 0, block = 0
             while out < removed.count || come < inserted.count {
-                let base = min(out < removed.count ? removed[out] : .max, come < inserted.count ? inserted[come] : .max)
+                let base =
+                    min(out < removed.count ? removed[out] : .max, come < inserted.count ? inserted[come] : .max)
                     >> Self.shift
                 block = self.block(reaching: base, from: block)
                 let isHere = block < blocks.count && blocks[block].base == base

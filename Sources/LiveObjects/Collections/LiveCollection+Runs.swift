@@ -53,7 +53,8 @@ struct RunReader {
             // As long as the next element is the next row of the same cluster.
             var length = 1
             while position + length < end, keys[position + length] == keys[position] + Int64(length),
-                  slot + length < Int(rowCount), isLive(slot + length) {
+                slot + length < Int(rowCount), isLive(slot + length)
+            {
                 length += 1
             }
             try body(chunk, slot ..< slot + length, position)

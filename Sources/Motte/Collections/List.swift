@@ -100,7 +100,9 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
 
     /// Objects in it stay, unless they are embedded.
     public func removeAll() {
-        change { list throws(DatabaseError) in list.removeAll() } managed: { list throws(DatabaseError) in
+        change { list throws(DatabaseError) in
+            list.removeAll()
+        } managed: { list throws(DatabaseError) in
             try list.clear()
         }
     }

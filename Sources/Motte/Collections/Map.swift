@@ -155,14 +155,18 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
     }
 
     public func removeObject(for key: Key) {
-        change { entries throws(DatabaseError) in entries[key] = nil } managed: { live, _ throws(DatabaseError) in
+        change { entries throws(DatabaseError) in
+            entries[key] = nil
+        } managed: { live, _ throws(DatabaseError) in
             if let map = live as? LiveMap { try map.remove(key._mapKeyText) }
             if let nested = live as? LiveNested { _ = try nested.remove(key._mapKeyText) }
         }
     }
 
     public func removeAll() {
-        change { entries throws(DatabaseError) in entries = [:] } managed: { live, _ throws(DatabaseError) in
+        change { entries throws(DatabaseError) in
+            entries = [:]
+        } managed: { live, _ throws(DatabaseError) in
             if let map = live as? LiveMap { try map.clear() }
             if let nested = live as? LiveNested { try nested.clear() }
         }
@@ -270,7 +274,9 @@ extension Map: _MapValue {
         guard let new else {
             return misuse("Invalid value '\(Dynamic.text(value))' for a Map<\(Value._typeName)>", .invalidInput)
         }
-        change { entries throws(DatabaseError) in entries = new } managed: { _, _ throws(DatabaseError) in
+        change { entries throws(DatabaseError) in
+            entries = new
+        } managed: { _, _ throws(DatabaseError) in
             try _fill(
                 from: new.map { SingleMapEntry(key: $0.key, value: $0.value) }, policy: policy, isNew: false)
         }

@@ -3,7 +3,7 @@
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #endif
 
 enum ClassDiscovery {

@@ -34,7 +34,8 @@ extension PersistableEnum {
 }
 
 public protocol _CustomPersistable: _PersistableInsideOptional, _RealmCollectionValueInsideOptional, _ObjcBridgeable,
-    _DefaultConstructible {}
+    _DefaultConstructible
+{}
 
 /// A type of the program's own that is stored as another one.
 public protocol CustomPersistable: _CustomPersistable {

@@ -32,7 +32,8 @@ extension Bool: _Basic, _PrimaryKey, _Indexable, RealmOptionalType {
 
 /// Integers of all widths are stored in 64 bits and declared with their own, so that nobody writes what does not fit.
 public protocol _StoredInteger: _Basic, FixedWidthInteger, _PrimaryKey, _Indexable, MinMaxType, AddableType,
-    SortableType, _QueryNumeric, RealmOptionalType {}
+    SortableType, _QueryNumeric, RealmOptionalType
+{}
 
 extension _StoredInteger {
     public static var _shape: _Shape { .int(bits: bitWidth) }

@@ -5,7 +5,7 @@ import Foundation
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #endif
 
 extension Realm {

@@ -20,7 +20,8 @@ extension Realm {
         guard !FileManager.default.fileExists(atPath: url.path) else {
             throw Error(.fileExists, "there is a file at '\(url.path)' already", path: url.path)
         }
-        try translating(url.path) { try core.session.copy(
+        try translating(url.path) {
+            try core.session.copy(
                 to: url.path, encryption: configuration.encryptionKey.map { .key([UInt8]($0)) } ?? .plain)
         }
     }

@@ -159,8 +159,9 @@ package enum RealmOpening {
     private static func hasFileInPlaceOfFolder(_ path: String) -> Bool {
         var folder = URL(fileURLWithPath: path)
         var isFolder: ObjCBool = false
-        repeat { folder.deleteLastPathComponent() }
-        while folder.path != "/" && !FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder)
+        repeat {
+            folder.deleteLastPathComponent()
+        } while folder.path != "/" && !FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder)
         return folder.path != "/" && !isFolder.boolValue
     }
 

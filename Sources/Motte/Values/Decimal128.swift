@@ -168,7 +168,7 @@ extension Decimal128: Codable {
         // Asks which type is there; of none of them the last one tells the cause.
         if let text = try? container.decode(String.self) {
             self.init(MotteValues.Decimal128(parsing: text) ?? .nan)
-        // As above.
+            // As above.
         } else if let number = try? container.decode(Int64.self) {
             self.init(MotteValues.Decimal128(number))
         } else {

@@ -6,9 +6,9 @@
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// How far a copy or a walk over all pages is; `total` is an estimate until the end.

@@ -4,9 +4,9 @@ import CMotteShim
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 struct FileIdentity: Hashable, Sendable {

@@ -8,9 +8,9 @@ import CMotteShim
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 // @unchecked: the count is only touched holding 'useLock'; the rest is constant or the implementations' to guard.

@@ -6,9 +6,9 @@ import CMotteShim
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touched atomically, the rest is constant

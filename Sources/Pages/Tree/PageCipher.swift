@@ -14,9 +14,9 @@ import CMotteShim
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is only used holding its lock

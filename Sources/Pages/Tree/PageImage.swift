@@ -14,9 +14,9 @@ import CMotteShim
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; pages follow the rule above

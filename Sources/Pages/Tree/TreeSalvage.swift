@@ -13,9 +13,9 @@
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 package struct PageSalvageReport: Sendable {
@@ -362,7 +362,8 @@ extension TreeSalvage {
     ) throws(DatabaseError) -> [PageCipher?] {
         guard let key else { return [nil] }
         var salts: [[UInt8]] = []
-        let places = [FileHead.saltOffset]
+        let places =
+            [FileHead.saltOffset]
             + (0 ..< TreeFormat.slotCount).map {
                 (TreeFormat.firstSlotPage + $0) * pageBytes + PageCipher.saltOffset(pageBytes: pageBytes)
             }

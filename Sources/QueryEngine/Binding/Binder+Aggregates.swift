@@ -30,7 +30,8 @@ extension Binder {
             index == bound.steps.count - 1
         else {
             throw failure(
-                many.count > 1 ? "SUBQUERY works on one list, this path has two"
+                many.count > 1
+                    ? "SUBQUERY works on one list, this path has two"
                     : "SUBQUERY needs a list of objects, \(bound.name) is none", at: written.position)
         }
         var inner = Binder(resolver: resolver, table: last.target, arguments: arguments)

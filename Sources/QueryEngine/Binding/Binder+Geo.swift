@@ -29,7 +29,8 @@ extension Binder {
         }
         guard bound.isToMany == (path.quantifier != nil) else {
             throw failure(
-                bound.isToMany ? "\(bound.name) is reached through a list; say ANY, ALL or NONE before the path"
+                bound.isToMany
+                    ? "\(bound.name) is reached through a list; say ANY, ALL or NONE before the path"
                     : "\(bound.name) is a single value; ANY, ALL and NONE need a list", at: path.position)
         }
         let test = BoundPredicate.geo(try geoTest(type, try shape(operand), path, operand))

@@ -57,11 +57,12 @@ struct Binder {
 
     /// Paths start at the objects that are asked about: those of the query, or inside SUBQUERY the elements.
     func resolve(_ path: Predicate.Path) throws(DatabaseError) -> BoundPath {
-        let isOurs = switch (path.variable, variable) {
-        case (nil, nil): true
-        case (let written?, let known?): written.utf8.elementsEqual(known.utf8)
-        default: false
-        }
+        let isOurs =
+            switch (path.variable, variable) {
+            case (nil, nil): true
+            case (let written?, let known?): written.utf8.elementsEqual(known.utf8)
+            default: false
+            }
         guard isOurs else {
             let what = variable.map { "inside SUBQUERY paths begin with its own variable, $\($0)" }
             throw failure(
@@ -137,10 +138,12 @@ struct Binder {
             throw failure("a path through a list is compared with a value", at: comparison.position)
         }
         let test = try pairTest(comparison)
-        let fits = switch test {
-        case .compare(let sign): Self.areComparable(leftPath, rightPath, isOrdered: sign != .equal && sign != .notEqual)
-        case .text(let mode, let options): Self.areTexts(leftPath.type, rightPath.type, mode, options)
-        }
+        let fits =
+            switch test {
+            case .compare(let sign):
+                Self.areComparable(leftPath, rightPath, isOrdered: sign != .equal && sign != .notEqual)
+            case .text(let mode, let options): Self.areTexts(leftPath.type, rightPath.type, mode, options)
+            }
         guard fits else {
             throw failure(
                 "\(leftPath.name) is \(leftPath.type.name) and \(rightPath.name) is \(rightPath.type.name); "

@@ -82,7 +82,9 @@ extension Binder {
                 var sort: [BoundQuery.SortKey] = []
                 for key in keys { sort.append(.init(path: try sortPath(key.path), isAscending: key.isAscending)) }
                 if sort.isEmpty { continue }
-                if case .sort(let earlier)? = before { steps[steps.count - 1] = .sort(sort + earlier) } else {
+                if case .sort(let earlier)? = before {
+                    steps[steps.count - 1] = .sort(sort + earlier)
+                } else {
                     steps.append(.sort(sort))
                 }
             case (.distinct(let paths), _):
@@ -91,7 +93,9 @@ extension Binder {
                 if !bound.isEmpty { steps.append(.distinct(bound)) }
             case (.limit(let written), let before):
                 let limit = try limit(written)
-                if case .limit(let earlier)? = before { steps[steps.count - 1] = .limit(min(earlier, limit)) } else {
+                if case .limit(let earlier)? = before {
+                    steps[steps.count - 1] = .limit(min(earlier, limit))
+                } else {
                     steps.append(.limit(limit))
                 }
             }

@@ -44,7 +44,8 @@ final class AggregateOperator: Operator {
             type = path?.type ?? .int
             matching = nil
             self.path = try path.map { path throws(DatabaseError) in try PathReader(context, step.target, path) }
-            looksUp = step.kind == .list
+            looksUp =
+                step.kind == .list
                 ? true : InverseLookup.pays(visits: visits, linking: try context.reader(step.target))
         }
     }
@@ -52,11 +53,12 @@ final class AggregateOperator: Operator {
     override func select(
         _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
-        let lists: ListChunk? = switch aggregate.collection {
-        case .elements(let column, _): try reader.view.listChunk(column, rows.index)
-        case .objects(let step, _), .matching(let step, _):
-            step.kind == .list ? try reader.view.listChunk(step.column, rows.index) : nil
-        }
+        let lists: ListChunk? =
+            switch aggregate.collection {
+            case .elements(let column, _): try reader.view.listChunk(column, rows.index)
+            case .objects(let step, _), .matching(let step, _):
+                step.kind == .list ? try reader.view.listChunk(step.column, rows.index) : nil
+            }
         if looksUp { try matching?.prepare() }
         if aggregate.function == .count, case .int(let constant) = aggregate.constant {
             return try selectCounts(rows, candidates, lists, constant, into: words)

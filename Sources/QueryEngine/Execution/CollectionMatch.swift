@@ -28,7 +28,9 @@ final class ElementOperator: Operator {
                     let bit = open.trailingZeroBitCount
                     open &= open &- 1
                     let row = index &* 64 &+ bit
-                    let passes = lists.isExternal(row) ? try long(rows.firstKey &+ Int64(row))
+                    let passes =
+                        lists.isExternal(row)
+                        ? try long(rows.firstKey &+ Int64(row))
                         : BitRange.hasOne(elements, lists.range(row))
                     if passes { found |= 1 << UInt64(bit) }
                 }
@@ -103,7 +105,9 @@ final class ObjectListOperator: Operator {
                 let bit = open.trailingZeroBitCount
                 open &= open &- 1
                 let row = index &* 64 &+ bit
-                let passes = lists.isExternal(row) ? try long(rows.firstKey &+ Int64(row))
+                let passes =
+                    lists.isExternal(row)
+                    ? try long(rows.firstKey &+ Int64(row))
                     : try hasPassing(lists.elements, lists.range(row))
                 if passes { found |= 1 << UInt64(bit) }
             }
@@ -161,11 +165,12 @@ final class InverseOperator: Operator {
                 let bit = open.trailingZeroBitCount
                 open &= open &- 1
                 let key = rows.firstKey &+ Int64(index &* 64 &+ bit)
-                let passes = if let marks {
-                    marks[Int(key >> 6)] & (1 << UInt64(key & 63)) != 0
-                } else {
-                    try lookUp(key, view)
-                }
+                let passes =
+                    if let marks {
+                        marks[Int(key >> 6)] & (1 << UInt64(key & 63)) != 0
+                    } else {
+                        try lookUp(key, view)
+                    }
                 if passes { found |= 1 << UInt64(bit) }
             }
             words[index] = found

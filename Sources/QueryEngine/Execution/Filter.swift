@@ -19,7 +19,8 @@ final class ColumnOperator: Operator {
         let chunk = try cursor.chunk(rows.index).pointee
         // Matching text costs more than finding the few rows that are left.
         if case .match(let matcher) = test, !chunk.isDictionary,
-           Selection.count(candidates, rows: rows.rowCount) * 4 < rows.rowCount {
+            Selection.count(candidates, rows: rows.rowCount) * 4 < rows.rowCount
+        {
             return Self.match(matcher, chunk, candidates, words)
         }
         test.select(chunk, into: words)

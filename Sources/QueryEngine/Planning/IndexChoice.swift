@@ -188,7 +188,7 @@ enum IndexChoice {
         case .link(let step, let inner, nullPasses: false):
             let target = try source.table(step.target)
             guard let access = try choose(inner, target, source), access.count <= mostTargets,
-                  case .constant(true) = access.rest
+                case .constant(true) = access.rest
             else { return nil }
             return try backlinks(step, try access.keys(target, source), source)
         case .anyObject(let step, .object(let keys)) where step.kind == .list && keys.count <= mostTargets:

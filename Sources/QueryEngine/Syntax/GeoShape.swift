@@ -57,9 +57,10 @@ package enum GeoShape: Sendable, Equatable {
         case .box(let low, let high): "geoBox(" + Self.text(low) + ", " + Self.text(high) + ")"
         case .circle(let center, let radius): "geoCircle(" + Self.text(center) + ", \(radius))"
         case .polygon(let outer, let holes):
-            "geoPolygon(" + ([outer] + holes).map { ring in
-                "{" + ring.map(Self.text).joined(separator: ", ") + "}"
-            }.joined(separator: ", ") + ")"
+            "geoPolygon("
+                + ([outer] + holes).map { ring in
+                    "{" + ring.map(Self.text).joined(separator: ", ") + "}"
+                }.joined(separator: ", ") + ")"
         }
     }
 

@@ -185,7 +185,8 @@ struct Lexer {
             second = String(decoding: bytes[secondStart ..< position], as: UTF8.self)
         }
         if peek().map(Self.isWordByte) != true, let high = Int64(first), let low = Int64(second),
-           let value = make(high, low) {
+            let value = make(high, low)
+        {
             return value
         }
         throw failure(
@@ -239,7 +240,8 @@ struct Lexer {
         }
         if let value = Int64(text) { return .int(value) }
         throw failure(
-            position - start <= 1 && !Self.isDigit(bytes[start]) ? "a sign must be followed by a number"
+            position - start <= 1 && !Self.isDigit(bytes[start])
+                ? "a sign must be followed by a number"
                 : "this number does not fit in 64 bits", at: start)
     }
 
@@ -291,7 +293,7 @@ struct Lexer {
         skipDigits()
         // More than a query could need, and small enough for an array of flags.
         guard let number = Int(String(decoding: bytes[digits ..< position], as: UTF8.self)), number < Arguments.most,
-              peek().map(Self.isWordByte) != true
+            peek().map(Self.isWordByte) != true
         else { throw failure("an argument is written $0, $1, ... up to $\(Arguments.most - 1)", at: start) }
         return .argument(number)
     }

@@ -157,7 +157,8 @@ package struct PredicateText {
         case .timestamp(let value): "T\(value.seconds):\(value.nanoseconds)"
         case .link(let value): "O\(value.table.rawValue):\(value.key.rawValue)"
         case .decimal(let value): "decimal(\(value.text))"
-        case .objectID, .uuid: value.withView { view in
+        case .objectID, .uuid:
+            value.withView { view in
                 let identifier = view.kind?.identifier
                 return "\(identifier?.word ?? "")(\(identifier?.text(view) ?? ""))"
             }

@@ -59,7 +59,8 @@ package enum HistoryLog {
         var found = try cursor.seek(ChangeRecordFormat.pageKey(Version(0)))
         var count = 0
         while found, count < longestTrim, let version = ChangeRecordFormat.version(of: cursor.key),
-            version < pages.version, !(oldestObserved < version) {
+            version < pages.version, !(oldestObserved < version)
+        {
             batch.delete(cursor.key)
             count += 1
             found = try cursor.next()

@@ -147,7 +147,8 @@ private struct SalvageWalk {
         let state = view.directory.state
         // Most clusters have none, so this is said once for a class.
         if state.liveCount < state.nextKey, cluster < view.directory.regularCount, tableWithoutBitmaps != view.key,
-            try isLost(PageKeys.liveBitmap(view.key, cluster)) {
+            try isLost(PageKeys.liveBitmap(view.key, cluster))
+        {
             tableWithoutBitmaps = view.key
             report.losses.append(
                 "which objects of \(name) from \(first) on are deleted: some of it may have been on a damaged page, "

@@ -24,7 +24,8 @@ extension WriteTransaction {
         try requireWhole()
         return Savepoint(
             serial: undo.begin(
-                isUnchanged: isUnchanged, journalCount: recorder.journal.count, changeCount: changeCount, undoneCount: undoneCount))
+                isUnchanged: isUnchanged, journalCount: recorder.journal.count, changeCount: changeCount,
+                undoneCount: undoneCount))
     }
 
     package func isOpen(_ savepoint: Savepoint) -> Bool { undo.isOpen(savepoint.serial) }

@@ -493,8 +493,8 @@ static void queries(void) {
 
     args[0] = motte_int(5);
     args[1] = motte_text("P1");
-    STATUS(MOTTE_OK, motte_query_parse(w.realm, w.person,
-                                       MOTTE_LIT("age < $0 AND name BEGINSWITH[c] $1 SORT(id DESC)"), args, 2, &query));
+    STATUS(MOTTE_OK, motte_query_parse(w.realm, w.person, MOTTE_LIT("age < $0 AND name BEGINSWITH[c] $1 SORT(id DESC)"),
+                                       args, 2, &query));
     STATUS(MOTTE_OK, motte_query_arg_count(query, &count));
     CHECK(count == 2);
     STATUS(MOTTE_OK, motte_query_run(query, &some));
@@ -575,7 +575,9 @@ static void queries(void) {
 }
 
 static void bulk(void) {
-    enum { N = 1500 };
+    enum {
+        N = 1500
+    };
     world w = open_world("bulk");
     motte_coll *all;
     motte_column columns[6];
@@ -858,7 +860,9 @@ static void add_people(motte_realm *realm, int64_t first, int64_t end) {
 
 /* A version that was passed over when a file was opened is said; two broken roots are more than a power cut leaves. */
 static void warnings(void) {
-    enum { page = 4096 };
+    enum {
+        page = 4096
+    };
     char path[] = "/tmp/motte-behaviour-XXXXXX", file[64], other[80];
     unsigned char slots[3][page];
     motte_realm *realm;

@@ -433,9 +433,7 @@ static void finalizing(void) {
     close_world(&w);
 }
 
-static void *stop_elsewhere(void *token) {
-    return (void *)(intptr_t)motte_token_stop(token);
-}
+static void *stop_elsewhere(void *token) { return (void *)(intptr_t)motte_token_stop(token); }
 
 /* Observations are ended from every thread, also while the owner commits. */
 static void stopping(void) {

@@ -356,8 +356,8 @@ static char *formatted(const motte_value *value) {
     char text[64];
     size_t size = 0;
     motte_status status = value->type == MOTTE_TYPE_DECIMAL
-        ? motte_decimal_format(&value->as.decimal, text, sizeof text, &size)
-        : motte_bytes_format(value->type, &value->as, text, sizeof text, &size);
+                              ? motte_decimal_format(&value->as.decimal, text, sizeof text, &size)
+                              : motte_bytes_format(value->type, &value->as, text, sizeof text, &size);
     if (status != MOTTE_OK) return case_format("(no text)");
     const char *name = value->type == MOTTE_TYPE_DECIMAL ? "dec" : value->type == MOTTE_TYPE_UUID ? "uuid" : "oid";
     return case_format("%s\"%.*s\"", name, (int)size, text);

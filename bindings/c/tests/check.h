@@ -10,38 +10,38 @@
 
 static int check_passed, check_failed;
 
-#define CHECK(condition)                                                                                              \
-    do {                                                                                                              \
-        if (condition) {                                                                                              \
-            check_passed++;                                                                                           \
-        } else {                                                                                                      \
-            check_failed++;                                                                                           \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                           \
-        }                                                                                                             \
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (condition) {                                                                                               \
+            check_passed++;                                                                                            \
+        } else {                                                                                                       \
+            check_failed++;                                                                                            \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                            \
+        }                                                                                                              \
     } while (0)
 
 /* Checks an exact status. */
-#define STATUS(expected, call)                                                                                        \
-    do {                                                                                                              \
-        motte_status found_ = (call);                                                                                 \
-        if (found_ == (expected)) {                                                                                   \
-            check_passed++;                                                                                           \
-        } else {                                                                                                      \
-            check_failed++;                                                                                           \
-            fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                                                           \
-            motte_print_error(stderr, #call, found_);                                                                 \
-        }                                                                                                             \
+#define STATUS(expected, call)                                                                                         \
+    do {                                                                                                               \
+        motte_status found_ = (call);                                                                                  \
+        if (found_ == (expected)) {                                                                                    \
+            check_passed++;                                                                                            \
+        } else {                                                                                                       \
+            check_failed++;                                                                                            \
+            fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                                                            \
+            motte_print_error(stderr, #call, found_);                                                                  \
+        }                                                                                                              \
     } while (0)
 
 /* What the rest depends on. */
-#define MUST(call)                                                                                                    \
-    do {                                                                                                              \
-        motte_status found_ = (call);                                                                                 \
-        if (found_ < 0) {                                                                                             \
-            fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                                                           \
-            motte_print_error(stderr, #call, found_);                                                                 \
-            exit(2);                                                                                                  \
-        }                                                                                                             \
+#define MUST(call)                                                                                                     \
+    do {                                                                                                               \
+        motte_status found_ = (call);                                                                                  \
+        if (found_ < 0) {                                                                                              \
+            fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                                                            \
+            motte_print_error(stderr, #call, found_);                                                                  \
+            exit(2);                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 static motte_status check_report_handle(void *userdata, const void *handle, motte_handle_type kind) {

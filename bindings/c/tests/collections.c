@@ -220,7 +220,9 @@ static void maps_of_objects(void) {
 
 /* Several entries of a map inside a mixed value: how large a value is, is known when it is put in. */
 static void put_all_or_none(motte_coll *list) {
-    enum { LARGE = 16777200 };
+    enum {
+        LARGE = 16777200
+    };
     char *text = malloc(LARGE);
     motte_str keys[2] = {{"a", 1}, {"b", 1}};
     motte_value values[2], value;

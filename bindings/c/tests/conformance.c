@@ -23,7 +23,11 @@
 
 #define MAXIMUM 64
 /* Evaluates a call; leaves the step with its status if that is an error. */
-#define TRY(call) do { motte_status try_ = (call); if (try_ < 0) return try_; } while (0)
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        motte_status try_ = (call);                                                                                    \
+        if (try_ < 0) return try_;                                                                                     \
+    } while (0)
 
 /* ------------------------------------------------------------------------------------------------ the case */
 
@@ -43,7 +47,7 @@ static struct {
     char *savepoint_names[MAXIMUM];
     uint64_t savepoints[MAXIMUM];
     size_t savepoint_count;
-    motte_realm *realm; /* in use */
+    motte_realm *realm;               /* in use */
     const motte_migration *migration; /* under way */
     const motte_realm *old_realm;
     char *migrating[MAXIMUM], *filling[MAXIMUM]; /* steps for the next session */
@@ -148,10 +152,16 @@ static void check_schema_builder(motte_realm *realm) {
             motte_prop_details prop = {.struct_size = sizeof prop};
             MUST(motte_prop_info(realm, props[j], &prop));
             motte_prop_spec spec = {
-                .struct_size = sizeof spec, .type = prop.type, .collection = prop.collection, .flags = prop.flags,
-                .name = prop.name, .name_size = MOTTE_NTS,
-                .target = prop.target_name, .target_size = prop.target_name ? MOTTE_NTS : 0,
-                .origin = prop.origin_name, .origin_size = prop.origin_name ? MOTTE_NTS : 0,
+                .struct_size = sizeof spec,
+                .type = prop.type,
+                .collection = prop.collection,
+                .flags = prop.flags,
+                .name = prop.name,
+                .name_size = MOTTE_NTS,
+                .target = prop.target_name,
+                .target_size = prop.target_name ? MOTTE_NTS : 0,
+                .origin = prop.origin_name,
+                .origin_size = prop.origin_name ? MOTTE_NTS : 0,
             };
             /* A single link is nullable without saying so. */
             MUST(motte_schema_add_property(built, index, &spec, NULL));
@@ -424,8 +434,8 @@ static motte_status need_collection(cursor *in, motte_coll **out) {
             skip_blanks(in);
             motte_value place = *in->at == '"' ? need_value(in, NULL) : int_of(need_integer(in));
             motte_status status = place.type == MOTTE_TYPE_STRING
-                ? motte_map_get_coll(*out, place.as.string.data, place.as.string.size, &next)
-                : motte_coll_get_coll(*out, (size_t)place.as.integer, &next);
+                                      ? motte_map_get_coll(*out, place.as.string.data, place.as.string.size, &next)
+                                      : motte_coll_get_coll(*out, (size_t)place.as.integer, &next);
             TRY(status);
             if (status == MOTTE_NOT_FOUND) case_fail("there is no such key");
         } else if (accept(in, "frozen")) {
@@ -443,7 +453,8 @@ static int starts_collection(cursor *in) {
     cursor ahead = *in;
     skip_blanks(&ahead);
     if (*ahead.at == '$' || accept(&ahead, "all") || accept(&ahead, "backlinks") || accept(&ahead, "run") ||
-        accept(&ahead, "section")) return 1;
+        accept(&ahead, "section"))
+        return 1;
     return 0;
 }
 
@@ -518,9 +529,7 @@ static motte_status read_typed(motte_coll *coll, const motte_prop_details *prop,
     switch (prop->type) {
     case MOTTE_TYPE_DECIMAL:
     case MOTTE_TYPE_UUID:
-    case MOTTE_TYPE_OBJECT_ID:
-        TRY(motte_read_fixed(coll, prop->id, width, 0, count, fixed, validity, &got));
-        break;
+    case MOTTE_TYPE_OBJECT_ID: TRY(motte_read_fixed(coll, prop->id, width, 0, count, fixed, validity, &got)); break;
     case MOTTE_TYPE_INT: TRY(motte_read_ints(coll, prop->id, 0, count, ints, validity, &got)); break;
     case MOTTE_TYPE_BOOL: TRY(motte_read_bools(coll, prop->id, 0, count, bools, validity, &got)); break;
     case MOTTE_TYPE_FLOAT:
@@ -556,7 +565,10 @@ static motte_status read_typed(motte_coll *coll, const motte_prop_details *prop,
         case MOTTE_TYPE_DOUBLE: out[i].as.real = reals[i]; break;
         case MOTTE_TYPE_STRING:
         case MOTTE_TYPE_BINARY: out[i].as.string = texts[i]; break;
-        case MOTTE_TYPE_LINK: out[i].aux = prop->target; out[i].as.integer = ints[i]; break;
+        case MOTTE_TYPE_LINK:
+            out[i].aux = prop->target;
+            out[i].as.integer = ints[i];
+            break;
         case MOTTE_TYPE_DECIMAL:
         case MOTTE_TYPE_UUID:
         case MOTTE_TYPE_OBJECT_ID: memcpy(&out[i].as, fixed + i * width, width); break;
@@ -652,10 +664,8 @@ static motte_status set_typed(motte_object *object, motte_prop prop, const motte
     case MOTTE_TYPE_BOOL: return motte_object_set_bool(object, prop, (uint32_t)value->as.boolean);
     case MOTTE_TYPE_INT: return motte_object_set_int(object, prop, value->as.integer);
     case MOTTE_TYPE_DOUBLE: return motte_object_set_double(object, prop, value->as.real);
-    case MOTTE_TYPE_STRING:
-        return motte_object_set_string(object, prop, value->as.string.data, value->as.string.size);
-    case MOTTE_TYPE_BINARY:
-        return motte_object_set_binary(object, prop, value->as.binary.data, value->as.binary.size);
+    case MOTTE_TYPE_STRING: return motte_object_set_string(object, prop, value->as.string.data, value->as.string.size);
+    case MOTTE_TYPE_BINARY: return motte_object_set_binary(object, prop, value->as.binary.data, value->as.binary.size);
     case MOTTE_TYPE_TIMESTAMP: {
         motte_timestamp time = {value->as.seconds, value->aux, 0};
         return motte_object_set_timestamp(object, prop, &time);
@@ -747,10 +757,11 @@ static motte_status get_typed(const motte_object *object, const motte_prop_detai
     switch (type) {
     case MOTTE_TYPE_DECIMAL:
     case MOTTE_TYPE_UUID:
-    case MOTTE_TYPE_OBJECT_ID:
-        status = motte_object_get_fixed(object, prop->id, fixed_width(type), &out->as);
+    case MOTTE_TYPE_OBJECT_ID: status = motte_object_get_fixed(object, prop->id, fixed_width(type), &out->as); break;
+    case MOTTE_TYPE_BOOL:
+        status = motte_object_get_bool(object, prop->id, &truth);
+        out->as.boolean = truth;
         break;
-    case MOTTE_TYPE_BOOL: status = motte_object_get_bool(object, prop->id, &truth); out->as.boolean = truth; break;
     case MOTTE_TYPE_INT: status = motte_object_get_int(object, prop->id, &out->as.integer); break;
     case MOTTE_TYPE_FLOAT:
         status = motte_object_get_double(object, prop->id, &real);
@@ -788,7 +799,8 @@ static motte_status get(motte_object *object, motte_prop prop, motte_value *out)
     agree((status == MOTTE_NULL) == (out->type == MOTTE_TYPE_NULL), "motte_object_get", "its own status");
     motte_prop_details details = details_of(prop);
     motte_type type = details.type != MOTTE_TYPE_MIXED ? details.type
-        : out->type == MOTTE_TYPE_NULL ? MOTTE_TYPE_INT : out->type;
+                      : out->type == MOTTE_TYPE_NULL   ? MOTTE_TYPE_INT
+                                                       : out->type;
     if (type != MOTTE_TYPE_LIST && type != MOTTE_TYPE_MAP) {
         agree(get_typed(object, &details, type, &other) == status && same_value(out, &other), "motte_object_get",
               "the typed getter");
@@ -1298,12 +1310,12 @@ static motte_status expect_counter(cursor *in) {
     motte_counters counters = {.struct_size = sizeof counters};
     char *name = need_name(in);
     MUST(motte_realm_counters(now.realm, &counters));
-    uint64_t moved = strcmp(name, "chunks_decoded") == 0 ? counters.chunks_decoded - now.mark.chunks_decoded
-        : strcmp(name, "rows_evaluated") == 0 ? counters.rows_evaluated - now.mark.rows_evaluated
-        : strcmp(name, "full_reruns") == 0 ? counters.full_reruns - now.mark.full_reruns
-        : strcmp(name, "log_records_read") == 0 ? counters.log_records_read - now.mark.log_records_read
-        : strcmp(name, "index_lookups") == 0 ? counters.index_lookups - now.mark.index_lookups
-        : (case_fail("there is no counter '%s'", name), 0);
+    uint64_t moved = strcmp(name, "chunks_decoded") == 0     ? counters.chunks_decoded - now.mark.chunks_decoded
+                     : strcmp(name, "rows_evaluated") == 0   ? counters.rows_evaluated - now.mark.rows_evaluated
+                     : strcmp(name, "full_reruns") == 0      ? counters.full_reruns - now.mark.full_reruns
+                     : strcmp(name, "log_records_read") == 0 ? counters.log_records_read - now.mark.log_records_read
+                     : strcmp(name, "index_lookups") == 0    ? counters.index_lookups - now.mark.index_lookups
+                                                             : (case_fail("there is no counter '%s'", name), 0);
     if (accept(in, "moved")) {
         if (moved == 0) case_fail("%s did not move", name);
         return MOTTE_OK;
@@ -1724,8 +1736,8 @@ static motte_status clear(cursor *in) {
 /* What a message names that is the engine's own, or another language's; NULL if nothing. */
 static const char *foreign_word(const char *message) {
     static const char *const words[] = {
-        " session", "Realm(", "isValid", "is_valid", "isInvalidated", "try!", "nil", "mapSizeBytes", "rowsPerCluster",
-        "firstOpen", "None", "motte.open",
+        " session", "Realm(",       "isValid",        "is_valid",  "isInvalidated", "try!",
+        "nil",      "mapSizeBytes", "rowsPerCluster", "firstOpen", "None",          "motte.open",
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strstr(message, words[i])) return words[i];

@@ -107,8 +107,7 @@ static motte_status assign_pair(void *userdata, const motte_object *old_object, 
 static motte_status each(cursor *in) {
     char *name = need_name(in), *rest = case_format("%s", in->at);
     in->at += strlen(in->at);
-    motte_status status =
-        motte_migration_enumerate(now.migration, name, MOTTE_NTS, assign_pair, rest, NULL);
+    motte_status status = motte_migration_enumerate(now.migration, name, MOTTE_NTS, assign_pair, rest, NULL);
     motte_error_details details = {.struct_size = sizeof details};
     if (status != MOTTE_E_CALLBACK) return status;
     MUST(motte_last_error(&details));
@@ -381,8 +380,8 @@ static int step_of_files(cursor *in, motte_status *status) {
         if (accept(in, "encrypt")) {
             int is_plain = accept(in, "none");
             if (!is_plain) memset(key, (int)need_integer(in), sizeof key);
-            *status = motte_realm_copy_with_key(
-                now.realm, path, MOTTE_NTS, key, is_plain ? 0 : sizeof key, hear_progress, NULL, NULL);
+            *status = motte_realm_copy_with_key(now.realm, path, MOTTE_NTS, key, is_plain ? 0 : sizeof key,
+                                                hear_progress, NULL, NULL);
         } else {
             *status = motte_realm_copy(now.realm, path, MOTTE_NTS, hear_progress, NULL, NULL);
         }

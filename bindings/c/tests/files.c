@@ -154,8 +154,8 @@ static void long_work_is_stopped(void) {
     CHECK(!is_left("work.motte"));
     MUST(motte_realm_close(realm));
     motte_release(realm);
-    expect_stopped(&salvages, motte_file_salvage(config, path_of("lines"), MOTTE_NTS, progress, &salvages, freed, NULL,
-                                                 &report));
+    expect_stopped(&salvages,
+                   motte_file_salvage(config, path_of("lines"), MOTTE_NTS, progress, &salvages, freed, NULL, &report));
     CHECK(report == NULL && !is_there("lines"));
 
     MUST(motte_file_compact(config, progress, &done, freed, &before, &after));

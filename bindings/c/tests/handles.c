@@ -14,7 +14,9 @@ static double nanoseconds(void) {
 }
 
 static void staleness(void) {
-    enum { N = 100000 };
+    enum {
+        N = 100000
+    };
     static motte_schema *handles[N];
     size_t i, wrong = 0;
     for (i = 0; i < N; i++) MUST(motte_schema_new(&handles[i]));
@@ -60,7 +62,9 @@ static void generations(void) {
 
 /* A full table is a status, and everything works again once there is room. */
 static void exhaustion(void) {
-    enum { MOST = 1 << 21 };
+    enum {
+        MOST = 1 << 21
+    };
     motte_schema **handles = (motte_schema **)calloc(MOST + 1, sizeof *handles), *one;
     size_t count = 0;
     motte_status status = MOTTE_OK;
@@ -86,7 +90,7 @@ static motte_status tally(void *userdata, const void *handle, motte_handle_type 
 
 static void dumping(void) {
     motte_realm *realm = check_realm("dumping", "A { a: int }"), *same;
-    int seen[3] = { 0, 0, 0 };
+    int seen[3] = {0, 0, 0};
     STATUS(MOTTE_OK, motte_realm_clone(realm, &same));
     CHECK(motte_equal(realm, same) == 1 && realm != same);
     STATUS(MOTTE_OK, motte_handle_dump(tally, seen, NULL));
@@ -205,7 +209,9 @@ static void frozen_threads(void) {
 }
 
 static void costs(void) {
-    enum { N = 2000000 };
+    enum {
+        N = 2000000
+    };
     motte_realm *realm = check_realm("costs", "A { a: int }");
     motte_class cls = motte_class_named(realm, "A");
     motte_prop prop = motte_prop_named(realm, cls, "a");

@@ -162,13 +162,13 @@ static void references(void) {
 
 typedef struct job {
     int64_t id;
-    motte_status answer;   /* of the work */
-    motte_realm *realm;    /* where more is to be queued when it is done */
+    motte_status answer; /* of the work */
+    motte_realm *realm;  /* where more is to be queued when it is done */
     int worked, done, freed;
     motte_status status;
     uint64_t version;
     int32_t code;
-    pthread_t thread;      /* that worked */
+    pthread_t thread; /* that worked */
     char message[64];
 } job;
 

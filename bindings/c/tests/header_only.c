@@ -38,6 +38,4 @@ CHECK(offsetof(motte_counters, struct_size) == 0);
 CHECK(offsetof(motte_coll_details, struct_size) == 0);
 CHECK(offsetof(motte_changes_details, struct_size) == 0);
 
-int main(void) {
-    return 0;
-}
+int main(void) { return 0; }

@@ -102,7 +102,7 @@ static motte_prop prop_of(fixture *f, const char *name) {
 }
 
 static void fill_in(fixture *f) {
-    static const char *const names[2] = { "seven", "eight" };
+    static const char *const names[2] = {"seven", "eight"};
     int i;
     f->assigned_props[0] = f->name;
     f->assigned_props[1] = f->n;
@@ -311,9 +311,7 @@ uint64_t made_savepoint(fixture *f) {
     return made;
 }
 
-void count_free(void *freed) {
-    ++*(int *)freed;
-}
+void count_free(void *freed) { ++*(int *)freed; }
 
 motte_status section_key_callback(void *userdata, const motte_coll *coll, size_t index, motte_value *out_key) {
     (void)userdata;
@@ -490,21 +488,23 @@ static void run_migration(struct visit *visit) {
 }
 
 void in_a_migration(void (*body)(fixture *), fixture *f) {
-    struct visit visit = { body, f, NULL, 0 };
+    struct visit visit = {body, f, NULL, 0};
     run_migration(&visit);
 }
 
 void in_a_migration_elsewhere(void (*body)(fixture *), fixture *f) {
-    struct visit visit = { body, f, NULL, 1 };
+    struct visit visit = {body, f, NULL, 1};
     run_migration(&visit);
 }
 
 void in_a_migration_child(const char *name, void (*body)(fixture *), fixture *f) {
-    struct visit visit = { body, f, name, 0 };
+    struct visit visit = {body, f, name, 0};
     run_migration(&visit);
 }
 
-enum { MOST_HANDLES = 1 << 21 };
+enum {
+    MOST_HANDLES = 1 << 21
+};
 static motte_schema **filling;
 static size_t filling_count;
 

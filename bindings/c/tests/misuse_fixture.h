@@ -21,10 +21,10 @@ typedef struct fixture {
     motte_token *token;
     motte_changes *changes;
     motte_report *report;
-    motte_config *file_config;           /* of a file that nobody has open */
+    motte_config *file_config; /* of a file that nobody has open */
     motte_sections *sections;
-    motte_reference *reference;          /* to `object` */
-    const motte_migration *migration;    /* inside one */
+    motte_reference *reference;       /* to `object` */
+    const motte_migration *migration; /* inside one */
 
     /* Good arguments. */
     motte_class cls;
@@ -54,7 +54,13 @@ typedef struct fixture {
     int freed; /* calls of count_free() */
 } fixture;
 
-enum { IN_WRITE = 1, OBJECT_IS_DELETED = 2, IS_CLOSED = 4, WITH_FILE = 8, WITH_QUEUE = 16 };
+enum {
+    IN_WRITE = 1,
+    OBJECT_IS_DELETED = 2,
+    IS_CLOSED = 4,
+    WITH_FILE = 8,
+    WITH_QUEUE = 16
+};
 
 void fixture_make(fixture *f, int state);
 void fixture_end(fixture *f, const char *name);

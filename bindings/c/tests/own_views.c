@@ -9,7 +9,15 @@ static const char schema_text[] =
     " Copy { id: string key, name: string?, other: string?, any: mixed }"
     " embedded Part { name: string }";
 
-enum { PROPERTIES, LIST, MIXED_LIST, SET, MAP_VALUES, MAP_KEYS, SOURCES };
+enum {
+    PROPERTIES,
+    LIST,
+    MIXED_LIST,
+    SET,
+    MAP_VALUES,
+    MAP_KEYS,
+    SOURCES
+};
 
 static unsigned serial;
 
@@ -96,8 +104,8 @@ static void borrow(world *w, int source) {
 }
 
 static int says(motte_value value, const char *text, size_t size) {
-    return (value.type == MOTTE_TYPE_STRING || value.type == MOTTE_TYPE_BINARY) && value.as.string.size == size
-           && memcmp(value.as.string.data, text, size) == 0;
+    return (value.type == MOTTE_TYPE_STRING || value.type == MOTTE_TYPE_BINARY) && value.as.string.size == size &&
+           memcmp(value.as.string.data, text, size) == 0;
 }
 
 static int coll_says(motte_coll *coll, const char *text, size_t size) {
@@ -126,9 +134,7 @@ static int is_somewhere(world *w, const char *text) {
     MUST(motte_object_get(w->object, w->uuid, &value));
     found += value.type == MOTTE_TYPE_UUID && memcmp(&value.as, text, 16) == 0;
     for (size_t index = 0; index < 5; index++) found += coll_says(colls[index], text, size);
-    for (size_t index = 0; index < 3; index++) {
-        found += motte_map_has(maps[index], text, size) == MOTTE_OK;
-    }
+    for (size_t index = 0; index < 3; index++) { found += motte_map_has(maps[index], text, size) == MOTTE_OK; }
     MUST(motte_class_all(w->realm, w->copies, &copies));
     MUST(motte_coll_count(copies, &count));
     for (size_t index = 0; index < count; index++) {

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import header  # noqa: E402
+import header
 
 # What the library lends: a parameter of one of these types is one to be tried.
 LENT = {"const motte_value *", "const char *", "const motte_str *", "const void *", "const motte_column *"}

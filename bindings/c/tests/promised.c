@@ -46,7 +46,7 @@ static world make_world(const char *identifier) {
 }
 
 static void end_world(world *w) {
-    const void *handles[] = { w->all, w->list, w->set, w->map, w->links, w->object, w->realm };
+    const void *handles[] = {w->all, w->list, w->set, w->map, w->links, w->object, w->realm};
     motte_realm_close(w->realm);
     motte_release_many(handles, 7);
 }
@@ -79,8 +79,8 @@ static void values_that_do_not_fit(void) {
     STATUS(MOTTE_E_WRONG_TYPE, motte_set_combine(w.set, w.list, MOTTE_SET_UNION));
     {
         motte_coll *texts, *maybe;
-        motte_prop keyed[2] = { w.id, w.name };
-        motte_value wide = motte_int(128), rows[4] = { motte_int(7), text, motte_int(8), large };
+        motte_prop keyed[2] = {w.id, w.name};
+        motte_value wide = motte_int(128), rows[4] = {motte_int(7), text, motte_int(8), large};
         motte_insert *insert;
         MUST(motte_object_get_coll(w.object, prop(&w, "texts"), &texts));
         MUST(motte_object_get_coll(w.object, prop(&w, "maybe"), &maybe));
@@ -127,7 +127,7 @@ static void wrong_properties_and_elements(void) {
     motte_key row, keys[2];
     size_t count;
     int64_t numbers[2];
-    motte_sort_key sort_key = { "nothing", MOTTE_NTS, 0, 0 };
+    motte_sort_key sort_key = {"nothing", MOTTE_NTS, 0, 0};
     motte_query *query;
     motte_insert *insert;
 
@@ -135,8 +135,7 @@ static void wrong_properties_and_elements(void) {
     props[0] = nowhere;
     STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_object_get_many(w.object, props, 1, &value));
     STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_row_get_many(w.realm, w.thing, row, props, 1, &value));
-    STATUS(MOTTE_E_UNKNOWN_PROPERTY,
-           motte_read_values(w.all, props, 1, 0, 1, MOTTE_LAYOUT_ROWS, &value, &count));
+    STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_read_values(w.all, props, 1, 0, 1, MOTTE_LAYOUT_ROWS, &value, &count));
     props[0] = w.ints;
     STATUS(MOTTE_E_WRONG_TYPE, motte_object_get_many(w.object, props, 1, &value));
     STATUS(MOTTE_E_WRONG_TYPE, motte_row_get_many(w.realm, w.thing, row, props, 1, &value));
@@ -163,7 +162,7 @@ static void wrong_properties_and_elements(void) {
     value = motte_int(5);
     STATUS(MOTTE_E_WRONG_TYPE, motte_nested_read(&value, 0, 1, NULL, NULL, &count));
     {
-        motte_timestamp far = { INT64_MAX / 2, 0, 0 };
+        motte_timestamp far = {INT64_MAX / 2, 0, 0};
         STATUS(MOTTE_OK, motte_object_set_timestamp(w.object, w.time, &far));
         STATUS(MOTTE_E_OVERFLOW,
                motte_read_timestamps(w.all, w.time, MOTTE_UNIT_NANOSECONDS, 0, 1, numbers, NULL, &count));
@@ -252,7 +251,7 @@ static void sections_of_what_is_gone(void) {
     motte_token *token;
     size_t count, index;
     int refuses = 1;
-    motte_str nowhere = { "nothing", 7 };
+    motte_str nowhere = {"nothing", 7};
     MUST(motte_sections_by_callback(w.all, refuse_key, &refuses, NULL, &failing));
     STATUS(MOTTE_E_CALLBACK, motte_sections_key(failing, 0, &key));
     STATUS(MOTTE_E_CALLBACK, motte_sections_get(failing, 0, &coll));
@@ -273,7 +272,7 @@ static void sections_of_what_is_gone(void) {
     STATUS(MOTTE_E_OBJECT_DELETED, motte_observe_sections(gone, NULL, 0, 0, NULL, NULL, NULL, &token));
     STATUS(MOTTE_E_OBJECT_DELETED, motte_observe_section(gone, &key, NULL, 0, 0, NULL, NULL, NULL, &token));
     {
-        inside i = { NULL, 0 };
+        inside i = {NULL, 0};
         motte_value id = motte_int(9);
         motte_object *object;
         MUST(motte_realm_begin_write(w.realm, 0));
@@ -384,7 +383,7 @@ static void sessions(void) {
     motte_release(token);
     motte_realm_close(other);
     {
-        const void *handles[] = { other, queue, config, frozen };
+        const void *handles[] = {other, queue, config, frozen};
         motte_release_many(handles, 4);
     }
     end_world(&w);
@@ -394,7 +393,7 @@ static motte_status migrate(void *userdata, const motte_migration *migration, co
                             motte_realm *new_realm) {
     void *frozen;
     const char *copy = (const char *)userdata;
-    uint8_t key[64] = { 1 };
+    uint8_t key[64] = {1};
     (void)old_realm;
     STATUS(MOTTE_E_REENTRANT, motte_freeze(new_realm, &frozen));
     STATUS(MOTTE_E_REENTRANT, motte_realm_copy(new_realm, copy, MOTTE_NTS, NULL, NULL, NULL));
@@ -449,7 +448,7 @@ static void schemas(const char *folder) {
     STATUS(MOTTE_E_SCHEMA_INVALID, motte_config_set_schema(config, schema, 0));
     STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_add_property(schema, 0, &spec, NULL));
     {
-        const void *handles[] = { before, after, schema, config };
+        const void *handles[] = {before, after, schema, config};
         motte_release_many(handles, 4);
     }
 }
@@ -493,7 +492,7 @@ static void a_full_map(const char *folder) {
     }
     motte_realm_close(realm);
     {
-        const void *handles[] = { realm, config, schema };
+        const void *handles[] = {realm, config, schema};
         motte_release_many(handles, 3);
     }
     free(bytes);
@@ -516,7 +515,7 @@ static motte_realm *open_file(const char *path, uint32_t flags, motte_status exp
 
 static void files(void) {
     char folder[] = "/tmp/motte-promised-XXXXXX", path[64], copy[64], command[128];
-    uint8_t key[64] = { 1, 2, 3 };
+    uint8_t key[64] = {1, 2, 3};
     motte_realm *realm;
     motte_config *config;
     if (!mkdtemp(folder)) exit(2);
@@ -587,8 +586,8 @@ static void what_is_lent_stays(void) {
     size_t i, count;
     MUST(motte_object_set_string(w.object, w.name, "the first of them", MOTTE_NTS));
     for (i = 2; i < 3000; i++) {
-        motte_prop props[2] = { w.id, w.name };
-        motte_value row[2] = { motte_int((int64_t)i), motte_text("another") };
+        motte_prop props[2] = {w.id, w.name};
+        motte_value row[2] = {motte_int((int64_t)i), motte_text("another")};
         MUST(motte_row_create(w.realm, w.thing, props, row, 2, 0, NULL));
     }
     MUST(motte_realm_commit(w.realm, 0, NULL));
@@ -642,7 +641,7 @@ static void callbacks_run_only_there(void) {
     motte_token *token;
     motte_buf text;
     motte_query *query;
-    calls c = { 0, 0, 0 };
+    calls c = {0, 0, 0};
     size_t count;
     bool advanced;
     MUST(motte_realm_commit(w.realm, 0, NULL));

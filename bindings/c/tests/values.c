@@ -22,15 +22,28 @@ static motte_decimal decimal_of_sized(const char *text, size_t size) {
 
 static void decimals(void) {
     static const char *const texts[][2] = {
-        { "3.75", "3.75" }, { "-0.3", "-3E-1" }, { "123E4", "1.23E6" }, { "nan", "NaN" }, { "-Infinity", "-Inf" },
+        {"3.75", "3.75"}, {"-0.3", "-3E-1"}, {"123E4", "1.23E6"}, {"nan", "NaN"}, {"-Infinity", "-Inf"},
     };
     static const char *const kept[] = {
-        "1234567890123456789012345678901234", "9.999999999999999999999999999999999E6144", "1E-6176", "1E6144", "-0",
-        "0E9999", "1.00000000000000000000000000000000000000000000", "-Inf",
+        "1234567890123456789012345678901234",
+        "9.999999999999999999999999999999999E6144",
+        "1E-6176",
+        "1E6144",
+        "-0",
+        "0E9999",
+        "1.00000000000000000000000000000000000000000000",
+        "-Inf",
     };
     static const char *const refused[] = {
-        "12345678901234567890123456789012345", "0.12345678901234567890123456789012345", "1E6145", "-1E6145", "1E-6177",
-        "1.5E-6176", "1E99999999", "1E-99999999", "1.000000000000000000000000000000000000000000001",
+        "12345678901234567890123456789012345",
+        "0.12345678901234567890123456789012345",
+        "1E6145",
+        "-1E6145",
+        "1E-6177",
+        "1.5E-6176",
+        "1E99999999",
+        "1E-99999999",
+        "1.000000000000000000000000000000000000000000001",
     };
     motte_decimal one, other;
     char room[64];
@@ -267,8 +280,7 @@ static void properties(void) {
     STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_object_create_with(realm, cls, props, values, 2, 0, &object));
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_object_create_with(realm, cls, props, values, 2, 3, &object));
     STATUS(MOTTE_E_UNKNOWN_FLAG, motte_object_create_with(realm, cls, props, values, 2, 4, &object));
-    STATUS(MOTTE_UNCHANGED,
-           motte_object_create_with(realm, cls, props, values, 2, MOTTE_CREATE_MODIFIED, &object));
+    STATUS(MOTTE_UNCHANGED, motte_object_create_with(realm, cls, props, values, 2, MOTTE_CREATE_MODIFIED, &object));
     STATUS(MOTTE_OK, motte_object_get_string(object, v, &text));
     CHECK(motte_str_equal(text, "again"));
     motte_object_release(&object);

@@ -5,7 +5,7 @@ import gc
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -293,12 +293,20 @@ def test_a_database_closed_by_an_exception_in_a_forked_child(path: Path) -> None
     assert motte.verify(path).objects == 1
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """As in a program that somebody started: what runs in the background of a shell ignores the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt(_: Any) -> str:
     signal.raise_signal(signal.SIGINT)
     return ""
 
 
-def test_ctrl_c_in_a_section_function_comes_out(db: motte.Database) -> None:
+def test_ctrl_c_in_a_section_function_comes_out(db: motte.Database, interruptible: None) -> None:
     with db.write():
         db.add_all([Person(name=name) for name in "abc"])
     sections = db.objects(Person).sectioned(interrupt)
@@ -312,7 +320,7 @@ def test_ctrl_c_in_a_section_function_comes_out(db: motte.Database) -> None:
         assert db.count(Person) == 3 and getattr(errors.raised, "error", None) is None
 
 
-def test_ctrl_c_in_a_section_that_is_observed_comes_out(db: motte.Database) -> None:
+def test_ctrl_c_in_a_section_that_is_observed_comes_out(db: motte.Database, interruptible: None) -> None:
     asked: list[str] = []
     interrupts = False
 

@@ -210,25 +210,41 @@ final class Bench {
         let reads = 2_000_000
         let adds = min(objects, 100_000)
         return [
-            Part(name: "read an Int property", target: 10) { self.readInt(reads) } grdb: {
+            Part(name: "read an Int property", target: 10) {
+                self.readInt(reads)
+            } grdb: {
                 try self.readRow(reads) { keep($0[2] as Int) }
             },
-            Part(name: "read a Double property", target: 10) { self.readDouble(reads) } grdb: {
+            Part(name: "read a Double property", target: 10) {
+                self.readDouble(reads)
+            } grdb: {
                 try self.readRow(reads) { keep($0[3] as Double) }
             },
-            Part(name: "read a String property", target: .nan) { self.readString(reads) } grdb: {
+            Part(name: "read a String property", target: .nan) {
+                self.readString(reads)
+            } grdb: {
                 try self.readRow(reads) { keep(($0[1] as String).utf8.count) }
             },
             Part(name: "iterate, 2 properties; records", target: 60, motte: iterateMotte, grdb: iterateRecords),
             Part(name: "iterate, 2 properties; bare rows", target: 60, motte: iterateMotte, grdb: iterateRows),
-            Part(name: "add, objects made on the way", target: 1_000) { try self.addMotte(adds) } grdb: {
+            Part(name: "add, objects made on the way", target: 1_000) {
+                try self.addMotte(adds)
+            } grdb: {
                 try self.addGRDB(adds)
             },
-            Part(name: "add, objects ready", target: 1_000) { try self.addReadyMotte(adds) } grdb: {
+            Part(name: "add, objects ready", target: 1_000) {
+                try self.addReadyMotte(adds)
+            } grdb: {
                 try self.addGRDB(adds)
             },
-            Part(name: "create unmanaged", target: 150) { self.createMotte(reads) } grdb: { self.createGRDB(reads) },
-            Part(name: "create unmanaged, set 6 properties", target: .nan) { self.createFilledMotte(reads) } grdb: {
+            Part(name: "create unmanaged", target: 150) {
+                self.createMotte(reads)
+            } grdb: {
+                self.createGRDB(reads)
+            },
+            Part(name: "create unmanaged, set 6 properties", target: .nan) {
+                self.createFilledMotte(reads)
+            } grdb: {
                 self.createGRDB(reads)
             },
         ]

@@ -7,9 +7,9 @@ import CMotteShim
 import MotteValues
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 // @unchecked: 'knownEnd' is only touched by who writes, holding the write lock of the file.

@@ -18,8 +18,9 @@ struct IndexBlockEncoder {
     /// True if the entries take so little of a block that they should share one with their neighbours.
     func isSmall(_ entries: UnsafeBufferPointer<IndexEntry>) -> Bool {
         let shape = Shape(entries)
-        return isSmall(size: IndexBlock.size(
-            count: entries.count, valueWidth: shape.valueWidth, keyWidth: shape.keyWidth))
+        return isSmall(
+            size: IndexBlock.size(
+                count: entries.count, valueWidth: shape.valueWidth, keyWidth: shape.keyWidth))
     }
 
     func isSmall(size: Int) -> Bool {

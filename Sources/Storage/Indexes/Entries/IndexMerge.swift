@@ -348,7 +348,8 @@ private final class SpaceMerge {
             return
         }
         if block.bound != .lowest, following == nil, block.shrank, isSmall(block.entries),
-            var joined = try takePrevious(into: &batch) {
+            var joined = try takePrevious(into: &batch)
+        {
             batch.delete(space.pageKey(block.bound))
             joined.entries.append(contentsOf: block.entries)
             held = joined

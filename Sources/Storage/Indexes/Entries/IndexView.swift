@@ -131,10 +131,12 @@ package struct IndexView {
         let limit = most < .max - removals ? most + removals : .max
         let committed = try stored(isNull)?.count(from: lower, through: upper, most: limit) ?? 0
         guard let delta else { return committed }
-        let added = isNull
+        let added =
+            isNull
             ? delta.nulls.added.count(from: lower, through: upper)
             : delta.values.added.count(from: lower, through: upper)
-        let removed = isNull
+        let removed =
+            isNull
             ? delta.nulls.removed.count(from: lower, through: upper)
             : delta.values.removed.count(from: lower, through: upper)
         return max(0, committed + added - removed)
