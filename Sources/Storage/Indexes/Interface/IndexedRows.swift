@@ -18,7 +18,9 @@ package struct IndexedRows {
     private enum Source {
         case batch(RowBatch, slots: [Int])
         case chunks([ColumnChunk])
-        case elements(ColumnChunk, first: Int)
+        /// Of one chunk, which lies apart: a case much larger than the others leaves most of the others unset, and what
+        /// looks for use of unset memory cannot tell that only their tags are compared.
+        case elements([ColumnChunk], first: Int)
         /// Row after row; the values of the index's columns at these places.
         case cells(UnsafePointer<ValueView>, places: [Int], stride: Int)
     }
@@ -33,7 +35,7 @@ package struct IndexedRows {
     }
 
     init(_ elements: ColumnChunk, _ range: Range<Int>, of key: ObjectKey) {
-        self.init(range.count, key.rawValue, step: 0, live: nil, .elements(elements, first: range.lowerBound))
+        self.init(range.count, key.rawValue, step: 0, live: nil, .elements([elements], first: range.lowerBound))
     }
 
     /// Elements of one object.
@@ -69,7 +71,7 @@ package struct IndexedRows {
         switch source {
         case .batch(let batch, let slots): batch.value(slots[column], row)
         case .chunks(let chunks): chunks[column].view(row)
-        case .elements(let chunk, let first): chunk.view(first &+ row)
+        case .elements(let chunks, let first): chunks[0].view(first &+ row)
         case .cells(let cells, let places, let stride):
             // A row that names no value for the column has the default.
             cells[row &* stride &+ places[column]]
@@ -83,7 +85,8 @@ package struct IndexedRows {
         case .chunks(let chunks):
             let chunk = chunks[column]
             for row in 0 ..< count where isLive(row) { body(chunk.view(row), ObjectKey(key(row))) }
-        case .elements(let chunk, let first):
+        case .elements(let chunks, let first):
+            let chunk = chunks[0]
             let owner = ObjectKey(firstKey)
             for row in 0 ..< count { body(chunk.view(first &+ row), owner) }
         case .batch(let batch, let slots):
