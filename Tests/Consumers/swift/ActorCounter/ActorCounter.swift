@@ -89,7 +89,7 @@ actor Counter {
         })
     }
     func wait() async throws {
-        for _ in 0 ..< 200 where texts.count < 3 { try await Task.sleep(nanoseconds: 5_000_000) }
+        for _ in 0 ..< 2_000 where texts.count < 3 { try await Task.sleep(nanoseconds: 5_000_000) }
         for task in tasks { task.cancel() }
     }
 }

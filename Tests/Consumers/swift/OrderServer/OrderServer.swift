@@ -149,7 +149,7 @@ func count(in realm: Realm) -> Int { realm.objects(Order.self).count }
         print(try await store.json().count > 10)
         let screen = await Screen()
         await screen.load(shared)
-        for _ in 0 ..< 50 { try await Task.sleep(nanoseconds: 4_000_000); if await screen.orders != nil { break } }
+        for _ in 0 ..< 2_000 { try await Task.sleep(nanoseconds: 5_000_000); if await screen.orders != nil { break } }
         print(await screen.orders?.count ?? -1)
         do { try await store.finish(ObjectId.generate()) } catch StoreError.missing { print("missing") }
     }

@@ -52,6 +52,11 @@ final class PeopleViewModel {
         try await realm.asyncWrite { realm.add(person) }
     }
 
+    /// Returns once so many are shown, or after ten seconds.
+    func waits(forPeople count: Int) async throws {
+        for _ in 0 ..< 2_000 where names.count < count { try await Task.sleep(nanoseconds: 5_000_000) }
+    }
+
     func watchFirst() {
         objectToken = people.first?.observe { [weak self] change in
             switch change {
@@ -115,8 +120,10 @@ final class Importer: Sendable {
         model.add("Bob", age: 40)
         try await model.importNames(["Cid", "Dee"])
         model.watchFirst()
+        // Nobody waits for the asynchronous write of Bob: what counts begins after he is seen.
+        try await model.waits(forPeople: 4)
         let count = try await Importer(configuration).run()
-        for _ in 0 ..< 200 where model.names.count < 5 { try await Task.sleep(nanoseconds: 5_000_000) }
+        try await model.waits(forPeople: 5)
         print(count, model.names, try await model.total(), await model.report(), model.olderThan(30).count)
     }
 }
