@@ -70,6 +70,7 @@ extension LiveCollection {
     /// One pass over runs of a column.
     private struct Total {
         let type: PropertyType
+        private let form: ValueKind.Form?
         var count = 0
         var intSum = Int128(0)
         var doubleSum = 0.0
@@ -79,12 +80,15 @@ extension LiveCollection {
         var decimalSum = Decimal128.zero
         var anyLeast: Value?, anyMost: Value?
 
-        init(_ type: PropertyType) { self.type = type }
+        init(_ type: PropertyType) {
+            self.type = type
+            form = type.form
+        }
 
         mutating func add(_ chunk: ColumnChunk, _ rows: Range<Int>, _ operation: AggregateOperation) {
             for row in rows where !chunk.isNull(row) {
                 count += 1
-                switch type {
+                switch form {
                 case .int:
                     let value = chunk.int(row)
                     intSum += Int128(value)
@@ -97,7 +101,8 @@ extension LiveCollection {
                     if value < timeLeast ?? value || timeLeast == nil { timeLeast = value }
                     if timeMost ?? value < value || timeMost == nil { timeMost = value }
                 case .decimal: add(chunk.view(row))
-                case .mixed:
+                case nil:
+                    guard type == .mixed else { break }
                     // All of it is ordered; sums and averages are of the numbers in it.
                     let value = chunk.view(row)
                     if value.kind?.isNumeric == true || operation == .min || operation == .max {
@@ -105,7 +110,7 @@ extension LiveCollection {
                     } else if operation != .count {
                         count -= 1
                     }
-                default: break
+                case .bool, .string, .data, .link, .identifier, .null, .list, .map: break
                 }
             }
         }
@@ -159,13 +164,14 @@ extension LiveCollection {
         }
 
         private func extreme(_ isLeast: Bool) -> Value {
-            switch type {
+            switch form {
             case .int: .int(isLeast ? intLeast : intMost)
             case .float: .float(Float(isLeast ? doubleLeast : doubleMost))
             case .double: .double(isLeast ? doubleLeast : doubleMost)
             case .timestamp: (isLeast ? timeLeast : timeMost).map(Value.timestamp) ?? .null
-            case .decimal, .mixed: (isLeast ? anyLeast : anyMost) ?? .null
-            default: .null
+            // Nothing else was added to these where the type has no totals.
+            case .decimal, nil: (isLeast ? anyLeast : anyMost) ?? .null
+            case .bool, .string, .data, .link, .identifier, .null, .list, .map: .null
             }
         }
     }

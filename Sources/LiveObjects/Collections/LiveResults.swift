@@ -253,10 +253,11 @@ package final class LiveResults: LiveCollection {
         let order = try order()
         guard first >= 0, first < order.count, limit > 0 else { return }
         let end = limit < order.count - first ? first + limit : order.count
-        switch elementType {
-        case .string, .data, .link, .linkingObjects:
+        switch elementType.form {
+        case .string, .data, .link,
+            nil where elementType != .mixed:
             throw DatabaseError(.unsupported, "read sorted or fixed collections of \(elementType.name) one by one")
-        default: break
+        case .bool, .int, .float, .double, .timestamp, .decimal, .identifier, .null, .list, .map, nil: break
         }
         let kind = ColumnKind(rawValue: UInt8(truncatingIfNeeded: elementType.rawValue)) ?? .int
         let copy = ChunkBuilder(kind: kind, nullable: true, capacity: end - first)

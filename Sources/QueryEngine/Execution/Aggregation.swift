@@ -56,7 +56,7 @@ final class Aggregation {
             count += AggregateKernels.countPresent(chunk, selection)
             return
         }
-        switch type {
+        switch type.form {
         case .int: AggregateKernels.addInts(chunk, selection, to: &ints)
         case .float, .double: AggregateKernels.addDoubles(chunk, selection, to: &doubles)
         case .timestamp:
@@ -64,8 +64,10 @@ final class Aggregation {
             var bounds = times
             AggregateKernels.addTimestamps(chunk, selection, lowest: &bounds.lowest, highest: &bounds.highest)
             times = bounds
-        case .decimal, .mixed: addOneByOne(chunk, rows.rowCount, selection)
-        default: break
+        case .decimal: addOneByOne(chunk, rows.rowCount, selection)
+        // Mixed values; inverses have none.
+        case nil: if type == .mixed { addOneByOne(chunk, rows.rowCount, selection) }
+        case .bool, .string, .data, .link, .identifier, .null, .list, .map: break
         }
     }
 
