@@ -4,7 +4,29 @@ import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 package enum CompatibilityText {
+    /// Makes the kept file of a kind and what is in it as text, in the folder of `MOTTE_COMPATIBILITY_FOLDER`; nothing
+    /// without that. For the writers in Tests/Compatibility, each of which is a test.
+    package static func makeFile(
+        _ kind: String, _ schema: String, key: [UInt8]? = nil, _ fill: (Session) throws -> Void
+    ) throws {
+        guard let folder = getenv("MOTTE_COMPATIBILITY_FOLDER") else { return }
+        let path = String(cString: folder) + "/" + kind
+        var options = SessionOptions(path: path + ".motte", schema: try SchemaText.parse(schema))
+        options.schemaVersion = 3
+        options.encryptionKey = key
+        let session = try Session.open(options)
+        try fill(session)
+        try write(session, to: path + ".txt")
+        try session.close()
+    }
+
     /// As the file that is kept beside the database.
     package static func write(_ session: Session, to path: String) throws {
         let text = try lines(session).joined(separator: "\n") + "\n"

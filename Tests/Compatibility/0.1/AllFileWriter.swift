@@ -6,12 +6,6 @@ import MotteValues
 import TestSupport
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 @Suite struct AllFileWriter {
     let schema = """
         All { id: int key, b: bool, bn: bool?, i: int, in: int? indexed, f: float, fn: float?, d: double, dn: double?,
@@ -24,16 +18,7 @@ import Testing
         Empty { x: int }
         """
 
-    @Test func write() throws {
-        guard let pointer = getenv("MOTTE_COMPATIBILITY_FOLDER") else { return }
-        let path = String(cString: pointer) + "/all"
-        var options = SessionOptions(path: path + ".motte", schema: try SchemaText.parse(schema))
-        options.schemaVersion = 3
-        let session = try Session.open(options)
-        try fill(session)
-        try CompatibilityText.write(session, to: path + ".txt")
-        try session.close()
-    }
+    @Test func write() throws { try CompatibilityText.makeFile("all", schema, fill) }
 
     private func fill(_ session: Session) throws {
         let numbers: [Int64] = [0, 1, -1, 127, -128, 40_000, -70_000, 1 << 40, .max, .min]

@@ -18,21 +18,11 @@ import Testing
     let schema = "Dog { id: int key, name: string indexed, age: int, friend: link<Dog> }"
 
     @Test func write() throws {
-        guard let pointer = getenv("MOTTE_COMPATIBILITY_FOLDER") else { return }
         // Files get one by themselves when they are larger than what is to be kept here.
         setenv("MOTTE_JOURNAL_PAGES", "16", 1)
-        for (name, key) in [("journal", nil), ("encrypted", (0 ..< 64).map { UInt8($0) })] {
-            let path = String(cString: pointer) + "/" + name
-            var options = SessionOptions(path: path + ".motte", schema: try SchemaText.parse(schema))
-            options.schemaVersion = 3
-            options.rowsPerCluster = 1_904
-            options.encryptionKey = key
-            let session = try Session.open(options)
-            try fill(session)
-            try CompatibilityText.write(session, to: path + ".txt")
-            try session.close()
-        }
-        unsetenv("MOTTE_JOURNAL_PAGES")
+        defer { unsetenv("MOTTE_JOURNAL_PAGES") }
+        try CompatibilityText.makeFile("journal", schema, fill)
+        try CompatibilityText.makeFile("encrypted", schema, key: (0 ..< 64).map { UInt8($0) }, fill)
     }
 
     private func fill(_ session: Session) throws {

@@ -1,18 +1,11 @@
 // Writes the file with all kinds of values that can be long, and with long ones, and what is in it as text. Part of no
-// target here: scripts/make-compatibility-files.sh
-// copies it among the tests and runs it.
+// target here: scripts/make-compatibility-files.sh copies it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 @Suite struct LongFileWriter {
     let schema = """
@@ -23,16 +16,7 @@ import Testing
         embedded Home { street: string, plan: data }
         """
 
-    @Test func write() throws {
-        guard let pointer = getenv("MOTTE_COMPATIBILITY_FOLDER") else { return }
-        let path = String(cString: pointer) + "/long"
-        var options = SessionOptions(path: path + ".motte", schema: try SchemaText.parse(schema))
-        options.schemaVersion = 3
-        let session = try Session.open(options)
-        try fill(session)
-        try CompatibilityText.write(session, to: path + ".txt")
-        try session.close()
-    }
+    @Test func write() throws { try CompatibilityText.makeFile("long", schema, fill) }
 
     private func text(_ n: Int, _ size: Int) -> String { String(repeating: "doc \(n) ", count: size / 6 + 1) }
 

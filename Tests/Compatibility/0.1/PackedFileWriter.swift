@@ -1,18 +1,12 @@
 // Writes the file with lengths of lists in one and two bytes and ints of declared widths, and what is in it as text.
-// Part of no target here: scripts/make-compatibility-files.sh
-// copies it among the tests and runs it.
+// Part of no target here: scripts/make-compatibility-files.sh copies
+// it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 @Suite struct PackedFileWriter {
     let schema = """
@@ -22,16 +16,7 @@ import Testing
         Many { l: list<bool> }
         """
 
-    @Test func write() throws {
-        guard let pointer = getenv("MOTTE_COMPATIBILITY_FOLDER") else { return }
-        let path = String(cString: pointer) + "/packed"
-        var options = SessionOptions(path: path + ".motte", schema: try SchemaText.parse(schema))
-        options.schemaVersion = 3
-        let session = try Session.open(options)
-        try fill(session)
-        try CompatibilityText.write(session, to: path + ".txt")
-        try session.close()
-    }
+    @Test func write() throws { try CompatibilityText.makeFile("packed", schema, fill) }
 
     private func fill(_ session: Session) throws {
         var made: [LiveObject] = []

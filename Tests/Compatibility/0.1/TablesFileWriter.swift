@@ -1,6 +1,5 @@
 // Writes the file with a class whose row groups are smaller than those of the file, and what is in it as text. Part of
-// no target here: scripts/make-compatibility-files.sh
-// copies it among the tests and runs it.
+// no target here: scripts/make-compatibility-files.sh copies it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
@@ -8,26 +7,10 @@ import MotteValues
 import TestSupport
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 @Suite struct TablesFileWriter {
     let schema = "Wide { id: int key, text: string, next: link<Wide> } Narrow { n: int }"
 
-    @Test func write() throws {
-        guard let pointer = getenv("MOTTE_COMPATIBILITY_FOLDER") else { return }
-        let path = String(cString: pointer) + "/tables"
-        var options = SessionOptions(path: path + ".motte", schema: try SchemaText.parse(schema))
-        options.schemaVersion = 3
-        options.rowsPerCluster = 1_904
-        let session = try Session.open(options)
-        try fill(session)
-        try CompatibilityText.write(session, to: path + ".txt")
-        try session.close()
-    }
+    @Test func write() throws { try CompatibilityText.makeFile("tables", schema, fill) }
 
     private func fill(_ session: Session) throws {
         var made: [LiveObject] = []
