@@ -37,7 +37,7 @@ version=$(sed -n 's/^project(motte VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 while read -r file pattern; do
     grep -qF -- "${pattern//VERSION/$version}" "$file" || fail "$file does not say ${pattern//VERSION/$version}"
 done <<'PLACES'
-Sources/CExports/Library+C.swift StaticString("VERSION")
+Sources/CExports/Realm/Library+C.swift StaticString("VERSION")
 Sources/Tool/MotteCommand.swift version: "VERSION"
 bindings/python/pyproject.toml version = "VERSION"
 bindings/python/src/motte/__init__.py __version__ = "VERSION"

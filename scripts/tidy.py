@@ -576,7 +576,7 @@ def header_errors():
 
 @check
 def error_numbers_agree():
-    swift_file = ROOT / "Sources" / "Values" / "ErrorCode.swift"
+    swift_file = ROOT / "Sources" / "Values" / "Errors" / "ErrorCode.swift"
     in_swift = {snake(name): int(number)
                 for name, number in re.findall(r"case `?(\w+)`? = (-\d+)", text_of(swift_file))}
     in_header = header_errors()
