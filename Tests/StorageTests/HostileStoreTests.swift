@@ -98,6 +98,21 @@ import Testing
         #expect(try salvaged().keys == living && salvaged().losses.isEmpty)
     }
 
+    /// Found by the fuzz target `storeContent`: a query over such a link ended in an error of the library's own.
+    @Test func aLinkToNoClassIsFoundInTheStoredSchema() throws {
+        let stored = try value(PageKeys.catalog).withUnsafeBytes { try Catalog.decode($0) }
+        var tables = stored.tables
+        let slot = try #require(tables[0].columns.firstIndex { $0.isLink })
+        tables[0].columns[slot].target = TableKey(tables[0].key.rawValue + 1)
+        let changed = Catalog(
+            schemaVersion: stored.schemaVersion, changedIn: stored.changedIn, nextTableKey: stored.nextTableKey + 1,
+            nextIndexKey: stored.nextIndexKey, tables: tables)
+        let error = #expect(throws: DatabaseError.self) {
+            try changed.encoded().withUnsafeBytes { try Catalog.decode($0) }
+        }
+        #expect(error?.code == .corrupted && error?.message.contains("Row.other") == true)
+    }
+
     // MARK: Live bitmaps
 
     @Test(

@@ -188,8 +188,13 @@ struct PathResolver {
                 column: try column(property, of: type), name: property.name)
         case .linkingObjects:
             let linking = try target(property, of: type)
-            guard let target = linking.tableKey, let back = linking.property(named: property.origin ?? "") else {
-                throw unstored(linking)
+            guard let target = linking.tableKey else { throw unstored(linking) }
+            guard let back = linking.property(named: property.origin ?? "") else {
+                throw source.error(
+                    .queryInvalid,
+                    "\(type.name).\(property.name) goes back over \(linking.name).\(property.origin ?? ""), which the file"
+                        + " has no longer", at: name?.position ?? .none, className: type.name,
+                    propertyName: property.name)
             }
             return PathStep(
                 kind: .inverse(isList: back.isCollection), origin: origin, target: target,

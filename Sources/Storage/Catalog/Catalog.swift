@@ -238,6 +238,13 @@ extension Catalog {
         else {
             throw .corrupted("the stored schema's tables are out of order")
         }
+        // Whoever follows a link relies on it: a class goes with the links to it.
+        let keys = Set(tables.map(\.key))
+        for table in tables {
+            for column in table.columns where column.type == .link && !(column.target.map(keys.contains) ?? false) {
+                throw .corrupted("the stored schema has links to no class in \(table.name).\(column.name)")
+            }
+        }
         guard max(nextTableKey, nextIndexKey) <= keyLimit else {
             throw .corrupted("the stored schema has keys beyond \(keyLimit)")
         }
