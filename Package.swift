@@ -1,12 +1,12 @@
 // swift-tools-version: 6.1
-// The floor plan as code: every target and what it may import. A floor imports only floors below it; see
+// The list of layers as code: every target and what it may import. A layer imports only layers below it; see
 // docs/ARCHITECTURE.md.
 import PackageDescription
 
-func floor(_ folder: String, on floors: [String] = [], c: [String] = []) -> Target {
+func layer(_ folder: String, on layers: [String] = [], c: [String] = []) -> Target {
     .target(
         name: "Motte" + folder,
-        dependencies: floors.map { .target(name: "Motte" + $0) } + c.map { .target(name: $0) },
+        dependencies: layers.map { .target(name: "Motte" + $0) } + c.map { .target(name: $0) },
         path: "Sources/" + folder)
 }
 
@@ -18,7 +18,7 @@ func tests(_ folder: String, on targets: [String]) -> Target {
         exclude: folder == "ConformanceTests" ? ["conformance-skips.txt"] : [])
 }
 
-let allFloors = [
+let allLayers = [
     "Values", "Pages", "Columns", "SchemaModel", "Storage", "QueryEngine", "LiveObjects", "Notifications", "Exchange",
 ]
 
@@ -37,26 +37,26 @@ let package = Package(
         .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
     ],
     targets: [
-        // Floor 0: C.
+        // Layer 0: C.
         .systemLibrary(name: "CMotte", path: "include"),
         .target(name: "CMotteShim", path: "Sources/CMotteShim"),
 
-        // Floors 1 to 6: the engine. No Foundation.
-        floor("Values", c: ["CMotteShim"]),
-        floor("Pages", on: ["Values"], c: ["CMotteShim"]),
-        floor("Columns", on: ["Values"], c: ["CMotteShim"]),
-        floor("SchemaModel", on: ["Values"]),
-        floor("Storage", on: ["Pages", "Columns", "SchemaModel", "Values"], c: ["CMotteShim"]),
-        floor("QueryEngine", on: ["Storage", "Columns", "SchemaModel", "Values"]),
-        floor("LiveObjects", on: ["QueryEngine", "Storage", "SchemaModel", "Columns", "Values"], c: ["CMotteShim"]),
-        floor(
+        // Layers 1 to 6: the engine. No Foundation.
+        layer("Values", c: ["CMotteShim"]),
+        layer("Pages", on: ["Values"], c: ["CMotteShim"]),
+        layer("Columns", on: ["Values"], c: ["CMotteShim"]),
+        layer("SchemaModel", on: ["Values"]),
+        layer("Storage", on: ["Pages", "Columns", "SchemaModel", "Values"], c: ["CMotteShim"]),
+        layer("QueryEngine", on: ["Storage", "Columns", "SchemaModel", "Values"]),
+        layer("LiveObjects", on: ["QueryEngine", "Storage", "SchemaModel", "Columns", "Values"], c: ["CMotteShim"]),
+        layer(
             "Notifications", on: ["LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Values"],
             c: ["CMotteShim"]),
-        floor(
+        layer(
             "Exchange", on: ["LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Columns", "Values"],
             c: ["CMotteShim"]),
 
-        // Floor 7: the faces.
+        // Layer 7: the language bindings.
         .target(
             name: "Motte",
             dependencies: [
@@ -65,7 +65,7 @@ let package = Package(
                 .product(name: "OpenCombine", package: "OpenCombine"),
             ],
             path: "Sources/Motte"),
-        floor(
+        layer(
             "CExports",
             on: ["Exchange", "Notifications", "LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Values"],
             c: ["CMotte", "CMotteShim"]),
@@ -78,18 +78,18 @@ let package = Package(
             ],
             path: "Sources/Tool"),
 
-        // Floor 8.
+        // Layer 8.
         .target(name: "RealmSwift", dependencies: ["Motte"], path: "Sources/RealmSwift"),
 
         // Tests.
         .target(
             name: "MotteFuzz",
-            dependencies: (allFloors.map { "Motte" + $0 } + ["CMotteShim"]).map { .target(name: $0) },
+            dependencies: (allLayers.map { "Motte" + $0 } + ["CMotteShim"]).map { .target(name: $0) },
             path: "Fuzz",
             exclude: ["kept"]),
         .target(
             name: "TestSupport",
-            dependencies: allFloors.map { .target(name: "Motte" + $0) },
+            dependencies: allLayers.map { .target(name: "Motte" + $0) },
             path: "Tests/TestSupport"),
         tests("ValuesTests", on: ["MotteValues"]),
         tests("PagesTests", on: ["MottePages", "MotteValues"]),
@@ -122,19 +122,20 @@ if Context.environment["MOTTE_BENCHMARKS"] == "1" {
             name: "CSQLite", path: "Benchmarks/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .executableTarget(
             name: "MotteBench",
-            dependencies: ["CLMDB", "CSQLite"] + allFloors.map { .target(name: "Motte" + $0) },
+            dependencies: ["CLMDB", "CSQLite"] + allLayers.map { .target(name: "Motte" + $0) },
             path: "Benchmarks/MotteBench"),
     ]
 }
 
-// Sanitized builds test the engine alone: without the faces there are fewer modules to compile (scripts/test.sh).
+// Sanitized builds test the engine alone: without the language bindings there are fewer modules to compile
+// (scripts/test.sh).
 if Context.environment["MOTTE_ENGINE_ONLY"] == "1" {
-    let faces: Set = [
+    let bindings: Set = [
         "CMotte", "Motte", "MotteCExports", "MotteTool", "RealmSwift", "MotteTests",
     ]
     package.products = []
     package.dependencies = []
-    package.targets.removeAll { faces.contains($0.name) }
+    package.targets.removeAll { bindings.contains($0.name) }
 }
 
 // `MOTTE_TEST_TARGETS="StorageTests PagesTests"` builds those tests only: the optimised build of `make soak` does so,

@@ -14,7 +14,7 @@ extension FuzzTarget {
 
 enum ColumnChunkFuzz {
     static let key: [UInt8] = [4, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3]
-    /// No cluster has more rows, and no caller believes a chunk that says so.
+    /// No row group has more rows, and no caller believes a chunk that says so.
     private static let mostRows = 65_536
 
     @Sendable static func run(_ bytes: UnsafeRawBufferPointer) throws {

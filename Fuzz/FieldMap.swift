@@ -1,5 +1,5 @@
 /// The fields of a sound page file by name: where each number is that the file says of itself, from the first page down
-/// to the rows, and in which order checksums are made anew so that all of them fit after fields were changed.
+/// to the rows, and in which order checksums are made again so that all of them fit after fields were changed.
 import CMotteShim
 import MotteValues
 
@@ -67,7 +67,7 @@ struct FieldMap {
             [
                 ("level", 12, 2), ("log bytes", 14, 2), ("version", 16, 8), ("durable", 24, 8), ("pages", 32, 8),
                 ("entries", 112, 8), ("branches", 120, 8), ("leaves", 128, 8), ("extents", 136, 8),
-                ("sequence", 144, 8), ("log page bytes", 152, 4), ("journal part", 156, 4),
+                ("sequence", 144, 8), ("log page bytes", 152, 4), ("WAL part", 156, 4),
             ])
         for (what, offset) in [("tree", 40), ("checkpoint", 64), ("log page", 88)] {
             addReference("\(name) \(what)", slot + offset)
@@ -75,10 +75,10 @@ struct FieldMap {
         var log = slot + 160
         if number(slot + 156) > 0 {
             add(
-                "\(name) journal", log,
+                "\(name) WAL", log,
                 [("page", 0, 8), ("birth", 8, 8), ("pages", 16, 4), ("salt", 24, 8), ("sealed", 32, 8)])
             if isNewest { addRecords(slot) }
-            log += JournalPlace.encodedCount
+            log += WALLocation.encodedCount
         }
         addLog("\(name) log", log, log + number(slot + 14, 2))
         guard isNewest else { return }
@@ -157,17 +157,17 @@ struct FieldMap {
     private mutating func addRecords(_ slot: Int) {
         var place = number(slot + 160, 8) * Self.pageBytes
         let end = place + number(slot + 176) * Self.pageBytes
-        while place < min(end, sound.count), number(place + 8) == Int(JournalRecord.magic) {
+        while place < min(end, sound.count), number(place + 8) == Int(WALRecord.magic) {
             records.append(place)
             let bytes = number(place + 12)
-            let pages = JournalRecord.pageCount(bytes, pageBytes: Self.pageBytes)
+            let pages = WALRecord.pageCount(bytes, pageBytes: Self.pageBytes)
             add(
                 "record", place,
                 [
                     ("bytes", 12, 4), ("version", 16, 8), ("salt", 24, 8), ("entries", 40, 4),
                     ("last salt", pages * Self.pageBytes - 16, 8), ("last version", pages * Self.pageBytes - 8, 8),
                 ])
-            var entry = place + JournalRecord.headerBytes
+            var entry = place + WALRecord.headerBytes
             while entry < place + bytes {
                 let (keyCount, valueCount) = (number(entry, 2), number(entry + 4))
                 add(

@@ -3,7 +3,7 @@
 /// with checksums left alone what is read is what was written.
 ///
 /// Input: a byte of flags (0x80: checksums are left as they are, 0x40: the file is cut short, 0x20: the file whose last
-/// versions are in a journal), then edits: a page (two bytes), an offset in it (two bytes), and a byte.
+/// versions are in a WAL), then edits: a page (two bytes), an offset in it (two bytes), and a byte.
 import CMotteShim
 import MotteValues
 
@@ -26,22 +26,22 @@ enum PageFileFuzz {
     ]
     /// A sound file, and what each version holds, the newest last.
     private typealias Made = (file: [UInt8], versions: [[[UInt8]]])
-    private static let plain = try? makeFile(journalPages: 0)
-    private static let journaled = try? makeFile(journalPages: 24)
+    private static let plain = try? makeFile(walPages: 0)
+    private static let withWAL = try? makeFile(walPages: 24)
 
-    private static func open(_ disk: MemoryDisk, journalPages: Int = 4) throws -> PageStore {
+    private static func open(_ disk: MemoryDisk, walPages: Int = 4) throws -> PageStore {
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
-        options.journalPages = journalPages
+        options.walPages = walPages
         options.mapSizeBytes = 4 << 20
         return try PageStore.open(options)
     }
 
-    static func soundFile() throws -> [UInt8] { try makeFile(journalPages: 0).file }
+    static func soundFile() throws -> [UInt8] { try makeFile(walPages: 0).file }
 
-    private static func makeFile(journalPages: Int) throws -> Made {
+    private static func makeFile(walPages: Int) throws -> Made {
         let disk = MemoryDisk()
-        let store = try open(disk, journalPages: journalPages)
+        let store = try open(disk, walPages: walPages)
         var versions = [try contents(of: store)]
         for round in 0 ..< 4 {
             var changes: [(String, [UInt8]?)] = []
@@ -53,7 +53,7 @@ enum PageFileFuzz {
             try commit(store, changes)
             versions.append(try contents(of: store))
         }
-        for round in 0 ..< (journalPages > 0 ? 4 : 0) {
+        for round in 0 ..< (walPages > 0 ? 4 : 0) {
             let changes: [(String, [UInt8]?)] = [
                 ("key-\(round)", [UInt8](repeating: 0xA0, count: 700 * round)), ("new-\(round % 2)", [UInt8(round)]),
                 ("key-\(20 - round)", nil),
@@ -93,7 +93,7 @@ enum PageFileFuzz {
     @Sendable static func run(_ bytes: UnsafeRawBufferPointer) throws {
         var input = FuzzInput(bytes)
         let flags = input.byte()
-        guard let made = flags & 0x20 == 0 ? plain : journaled else {
+        guard let made = flags & 0x20 == 0 ? plain : withWAL else {
             throw Finding("the sound file could not be made")
         }
         let versions = made.versions
@@ -164,7 +164,7 @@ enum PageFileFuzz {
         }
     }
 
-    /// What the checksum at the beginning of a page is over: of a record of the journal its bytes, else the page.
+    /// What the checksum at the beginning of a page is over: of a record of the WAL its bytes, else the page.
     private static func sealedCount(_ file: [UInt8], _ page: Int) -> Int {
         let rest = file[(page * pageBytes)...]
         return rest.withUnsafeBytes { bytes in
@@ -172,7 +172,7 @@ enum PageFileFuzz {
                 UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
             }
             let count = Int(half(12))
-            let isRecord = half(8) == JournalRecord.magic && (JournalRecord.headerBytes ... bytes.count).contains(count)
+            let isRecord = half(8) == WALRecord.magic && (WALRecord.headerBytes ... bytes.count).contains(count)
             return isRecord ? count : pageBytes
         }
     }
@@ -206,7 +206,7 @@ enum PageFileFuzz {
             ]
         }
         var seeds: [[UInt8]] = [[], [0x40, 0, 16]]
-        for (flag, made) in [(UInt8(0), plain), (0x20, journaled)] {
+        for (flag, made) in [(UInt8(0), plain), (0x20, withWAL)] {
             for page in 0 ..< (made?.file.count ?? 0) / pageBytes {
                 for offset in [12, 14, 16, 32, 33, 40, 48, 64, 88, 150, 160, 170, 180, 196] {
                     seeds.append([flag] + edit(page, offset, 0xFF))

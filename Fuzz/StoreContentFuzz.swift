@@ -50,7 +50,7 @@ package enum StoreContentFuzz {
 
     private static func options(_ name: String, _ schema: Schema? = nil) -> SessionOptions {
         var options = SessionOptions(.memory(name), schema: schema)
-        options.rowsPerCluster = 3
+        options.rowGroupSize = 3
         return options
     }
 
@@ -77,7 +77,7 @@ package enum StoreContentFuzz {
             }
             _ = try session.commit()
         }
-        // What few rows of a commit leave: tails, one of them with a deleted row.
+        // What few rows of a commit leave: open row groups, one of them with a deleted row.
         try session.beginWrite()
         for number in 18 ..< 20 { try addPerson(session, number) }
         try addMark(session)
@@ -149,7 +149,7 @@ package enum StoreContentFuzz {
         return try Database.open(pageOptions(name)).snapshot()
     }
 
-    /// A store in memory that holds these values.
+    /// A database in memory that holds these values.
     private static func store(_ name: String, _ entries: [Entry]) throws -> PageStore {
         guard let version else { throw Finding("the sound store has no versions") }
         let pages = try PageStore.open(pageOptions(name))
@@ -163,7 +163,7 @@ package enum StoreContentFuzz {
 
     private static func pageOptions(_ name: String) -> PageStoreOptions {
         var options = PageStoreOptions(location: .memory(identifier: name))
-        options.rowsPerCluster = 3
+        options.rowGroupSize = 3
         return options
     }
 
@@ -293,7 +293,7 @@ enum Checksums {
         switch key.first {
         case 0x01: sealCatalog(&value)
         case 0x02 where value.count >= 36: value.store(crc([Array(value[..<32]), Array(value[36...]), key]), at: 32)
-        case 0x03: sealTail(&value, key)
+        case 0x03: sealOpenGroup(&value, key)
         case 0x04: ColumnChunkFuzz.seal(&value, kind: value.first ?? 0, key: key)
         case 0x05: sealBitmap(&value, key)
         case 0x06 where value.first == LongListInner.kind: sealInner(&value, key)
@@ -326,7 +326,7 @@ enum Checksums {
         value.store(crc([Array(value[..<16]), Array(value[LongListInner.headerSize...]), key]), at: 16)
     }
 
-    private static func sealTail(_ value: inout [UInt8], _ key: [UInt8]) {
+    private static func sealOpenGroup(_ value: inout [UInt8], _ key: [UInt8]) {
         guard value.count >= 32 else { return }
         let columns = value.word(at: 4)
         guard columns <= (value.count - 32) / 16 else { return }

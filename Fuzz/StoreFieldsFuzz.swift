@@ -1,9 +1,9 @@
 /// A whole file of which one to four fields, chosen by their place in the format, say something else, with checksums
-/// made anew from the values up to the slots: as somebody would make it who knows the format and means harm. It is
+/// made again from the values up to the slots: as somebody would make it who knows the format and means harm. It is
 /// opened, read, verified, salvaged, exported, copied and written; each of it is done or is an error, within memory and
 /// time.
 ///
-/// Input: a byte of flags (1: the file whose last commit is in a journal), then for each field two bytes that choose
+/// Input: a byte of flags (1: the file whose last commit is in a WAL), then for each field two bytes that choose
 /// it, a byte that says what becomes of it, and two bytes that this needs.
 import CMotteShim
 import MotteExchange
@@ -26,8 +26,8 @@ extension FuzzTarget {
 
 package enum StoreFieldsFuzz {
     private typealias Made = (file: [UInt8], map: FieldMap)
-    private static let plain = Result { try makeFile(journalPages: 0) }
-    private static let journaled = Result { try makeFile(journalPages: 24) }
+    private static let plain = Result { try makeFile(walPages: 0) }
+    private static let withWAL = Result { try makeFile(walPages: 24) }
 
     /// What one input may take: the files have a few hundred kilobytes. An optimised build needs a tenth of the time.
     private static let mostSeconds = 30
@@ -35,21 +35,21 @@ package enum StoreFieldsFuzz {
 
     // MARK: The sound files
 
-    private static func makeFile(journalPages: Int) throws -> Made {
+    private static func makeFile(walPages: Int) throws -> Made {
         let entries = StoreContentFuzz.entries
         guard let version = StoreContentFuzz.version else { throw Finding("the sound store has no versions") }
         let disk = MemoryDisk()
         var options = PageStoreOptions(location: .memory(identifier: nil))
-        options.rowsPerCluster = 3
+        options.rowGroupSize = 3
         options.disk = disk
-        options.journalPages = journalPages
+        options.walPages = walPages
         options.mapSizeBytes = 16 << 20
         let store = try PageStore.open(options)
-        // Of the last versions a few values each: what a journal takes.
+        // Of the last versions a few values each: what a WAL takes.
         func those(_ spaces: [UInt8]) -> [StoreContentFuzz.Entry] {
             entries.filter { $0.key.first.map(spaces.contains) ?? false }
         }
-        let parts = [entries, those([KeySpace.changeLog, KeySpace.tableStates]), those([KeySpace.tails])]
+        let parts = [entries, those([KeySpace.changeLog, KeySpace.tableStates]), those([KeySpace.openGroups])]
         for (number, part) in parts.enumerated() {
             var batch = PageBatch()
             for entry in part { batch.put(entry.key, entry.value) }
@@ -63,14 +63,14 @@ package enum StoreFieldsFuzz {
 
     /// Names of fields, each once.
     package static func names() throws -> Set<String> {
-        Set(try plain.get().map.fields.map(\.name) + journaled.get().map.fields.map(\.name))
+        Set(try plain.get().map.fields.map(\.name) + withWAL.get().map.fields.map(\.name))
     }
 
     // MARK: Changed
 
     @Sendable static func run(_ bytes: UnsafeRawBufferPointer) throws {
         var input = FuzzInput(bytes)
-        let made = try (input.byte() & 1 == 0 ? plain : journaled).get()
+        let made = try (input.byte() & 1 == 0 ? plain : withWAL).get()
         var file = made.file
         var said: [String] = []
         for _ in 0 ..< 4 where input.rest.count >= 3 {
@@ -238,7 +238,7 @@ package enum StoreFieldsFuzz {
     /// Each field once, with what is most likely to go wrong, and each reference in the place of another.
     @Sendable static func seeds() throws -> [[UInt8]] {
         var seeds: [[UInt8]] = [[0], [1]]
-        for (flag, made) in [(UInt8(0), try plain.get()), (1, try journaled.get())] {
+        for (flag, made) in [(UInt8(0), try plain.get()), (1, try withWAL.get())] {
             for index in made.map.fields.indices where flag == 0 || made.map.fields[index].name.contains("record") {
                 let chosen = [flag, UInt8(truncatingIfNeeded: index), UInt8(truncatingIfNeeded: index >> 8)]
                 seeds.append(chosen + [UInt8(index % 14), UInt8(truncatingIfNeeded: index * 7), UInt8(index % 11)])

@@ -1,5 +1,5 @@
-/// The fields of stored values by name, and their checksums made anew: exactly as the file's format says, whatever else
-/// is in them. Places count from the value's first byte.
+/// The fields of stored values by name, and their checksums made again: exactly as the file's format says, whatever
+/// else is in them. Places count from the value's first byte.
 import CMotteShim
 import MottePages
 import MotteValues
@@ -40,7 +40,7 @@ enum ValueFields {
             add(
                 "header",
                 [
-                    ("mark", 6, 2), ("major", 8, 2), ("minor", 10, 2), ("rows per cluster", 12, 4),
+                    ("mark", 6, 2), ("major", 8, 2), ("minor", 10, 2), ("rows per row group", 12, 4),
                     ("incompatible", 16, 8), ("read-only", 24, 8), ("compatible", 32, 8), ("uuid", 40, 8),
                     ("page bytes", 72, 4), ("checksum kind", 76, 4), ("unicode", 80, 4), ("version", 88, 8),
                     ("time", 96, 8),
@@ -49,19 +49,25 @@ enum ValueFields {
         case KeySpace.tableStates:
             add(
                 "state",
-                [("live rows", 0, 8), ("next key", 8, 8), ("tail", 16, 8), ("version", 24, 8), ("rows", 36, 4)])
-        case KeySpace.tails:
+                [
+                    ("live rows", 0, 8), ("next key", 8, 8), ("open row group", 16, 8), ("version", 24, 8),
+                    (
+                        "rows", 36,
+                        4
+                    ),
+                ])
+        case KeySpace.openGroups:
             add(
-                "tail",
+                "open row group",
                 [
                     ("rows", 0, 4), ("columns", 4, 4), ("first key", 8, 8), ("bitmap", 16, 4), ("bitmap bytes", 20, 4),
                     ("zero", 28, 4),
                 ])
             for index in 0 ..< value.word(at: 4) {
                 let entry = 32 + 16 * index
-                add("tail", [("column", 0, 4), ("offset", 4, 4), ("bytes", 8, 4)], at: entry)
+                add("open row group", [("column", 0, 4), ("offset", 4, 4), ("bytes", 8, 4)], at: entry)
                 let start = value.word(at: entry + 4)
-                addChunk("tail's chunk", start, min(value.count, start + value.word(at: entry + 8)))
+                addChunk("open row group's chunk", start, min(value.count, start + value.word(at: entry + 8)))
             }
             let bitmap = value.word(at: 16)
             if bitmap > 0 { addBitmap(bitmap, min(value.count, bitmap + value.word(at: 20))) }
@@ -155,7 +161,7 @@ enum ValueFields {
         case KeySpace.catalog: Checksums.sealCatalog(&value)
         case KeySpace.tableStates where value.count == TableState.encodedSize:
             value.store(crc([Array(value[..<32]), Array(value[36...]), key]), at: 32)
-        case KeySpace.tails: sealTail(&value, key)
+        case KeySpace.openGroups: sealOpenGroup(&value, key)
         case KeySpace.chunks: sealChunk(&value, 0, value.count, key)
         case KeySpace.longLists where value.first == LongListInner.kind: Checksums.seal(&value, under: key)
         case KeySpace.longLists: sealChunk(&value, 0, value.count, key)
@@ -181,7 +187,7 @@ enum ValueFields {
         value.store(crc([Array(value[base ..< end]), key]), at: base + 8)
     }
 
-    private static func sealTail(_ value: inout [UInt8], _ key: [UInt8]) {
+    private static func sealOpenGroup(_ value: inout [UInt8], _ key: [UInt8]) {
         guard value.count >= 32 else { return }
         let columns = min(value.word(at: 4), (value.count - 32) / 16)
         for index in 0 ..< columns {

@@ -497,7 +497,7 @@ motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
  *    "durability"        string  "full" (default): a commit that returned survives a power cut;
  *                                "relaxed": a power cut may lose the last commits, the file stays whole;
  *                                "none": nothing is flushed, for scratch data
- *    "rows_per_cluster"  int     rows per row group of a new file, 1 to 65536; 1904 unless set. Smaller row groups make
+ *    "row_group_size"    int     rows per row group of a new file, 1 to 65536; 1904 unless set. Smaller row groups make
  *                                the file larger, and changing one of many values cheaper. Classes with wide values get
  *                                480 if this is more
  *    "schema_version"    int     higher than the file's: the file is migrated; lower: SCHEMA_MISMATCH

@@ -4,7 +4,7 @@
 #
 #   scripts/check-interfaces.sh              both (make test STAGES=interfaces)
 #   scripts/check-interfaces.sh v0.1.0       the Swift products beside that commit
-#   scripts/check-interfaces.sh --renew      write the baseline of the C interface anew, see docs/testing.md
+#   scripts/check-interfaces.sh --renew      write the baseline of the C interface again, see docs/testing.md
 #
 # The C interface is read out of the header: its functions, their types and its constants. That the library exports just
 # these functions is what scripts/build-library.sh checks, and what structs look like in memory MOTTE_ABI_LAYOUT.

@@ -20,7 +20,7 @@ root=$PWD
 plan=(
     "build:8::Swift sources and the tests at hand, for debugging"
     "style:2::formatters, linters, types of the Python package"
-    "tidy:1::floors, names, error numbers, documents, promises"
+    "tidy:1::layers, names, error numbers, documents, promises"
     "unit:5:build:Swift tests of what was changed, conformance in Swift"
     "c:2:build:the header under strict compilers, conformance in C"
     "python:2:build:conformance in Python, and the package's tests if it was changed"

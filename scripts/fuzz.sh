@@ -23,7 +23,7 @@ jobs=${MOTTE_JOBS:-$(nproc)}
 seed=${MOTTE_TEST_SEED:-$RANDOM}
 scale=${MOTTE_TEST_SCALE:-1}
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
-# A crash is told by its stack, not by minutes of symbols.
+# A crash is identified by its stack, not by minutes of symbols.
 export SWIFT_BACKTRACE=enable=no SWIFT_DETERMINISTIC_HASHING=1
 
 scripts/build-addresses.sh

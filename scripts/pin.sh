@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes scripts/requirements/*.txt anew: the newest versions of what the .in files name and of what these need, with
+# Writes scripts/requirements/*.txt again: the newest versions of what the .in files name and of what these need, with
 # the hashes of their files (make pins). setup.sh installs nothing else, so that each machine gets the same.
 set -euo pipefail
 cd "$(dirname "$0")/requirements"

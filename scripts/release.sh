@@ -78,7 +78,7 @@ pack() {
 install_to() {
     cmake -S "$source" -B "$work/cmake-$1" -DMOTTE_PREBUILT="$source/build/library" -DMOTTE_BUILD_TESTS=OFF \
         -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$2" "${@:4}" > "$work/cmake-$1.log"
-    # The tool was built already; the target would build it anew.
+    # The tool was built already; the target would build it again.
     DESTDIR=$3 cmake --install "$work/cmake-$1" >> "$work/cmake-$1.log"
 }
 install_to archive "$work/$name" "" -DCMAKE_INSTALL_LIBDIR=lib

@@ -23,7 +23,7 @@ plan=(
     "size:every operation on a whole file, on one of 2 GB, compared with its source; peak memory of each in the log"
     "debug:the Swift tests with assertions, not optimised"
     "static:a program that has the Swift runtime in itself"
-    "kills:processes killed at random moments, two at work, without and with a journal"
+    "kills:processes killed at random moments, two at work, without and with a WAL"
 )
 jobs=${MOTTE_JOBS:-$(nproc)}
 logs=build/soak-logs
@@ -43,9 +43,9 @@ run_tests() {
 }
 
 soak_model() { run_tests 40 '^StorageTests\.EverythingTests'; }
-soak_cuts() { run_tests 334 '^PagesTests\.CutTests/(randomRuns|journaledRuns|everyCut)'; }
+soak_cuts() { run_tests 334 '^PagesTests\.CutTests/(randomRuns|walRuns|everyCut)'; }
 soak_flips() {
-    run_tests 100 '^PagesTests\.(DamageTests|JournalDamageTests)/everyFlipped'
+    run_tests 100 '^PagesTests\.(DamageTests|WALDamageTests)/everyFlipped'
     run_tests 10 '^PagesTests\.EncryptionTests/everyFlipped'
 }
 soak_fields() { run_tests 40 '^FuzzTests\.FuzzTests/filesChanged'; }
@@ -77,7 +77,7 @@ PACKAGE
     "${build[@]}" -j "$jobs"
     "$("${build[@]}" --show-bin-path)/StaticRuntime"
 }
-# Of 40 slow and 200 quick cycles, without and with a journal.
+# Of 40 slow and 200 quick cycles, without and with a WAL.
 soak_kills() { MOTTE_TEST_SCALE=12.5 python3 Tests/Crash/run.py; }
 
 # What the tests noted, summed up over their parts.
@@ -87,7 +87,7 @@ import re, sys
 text = open(sys.argv[1], encoding="utf-8", errors="replace").read()
 sums = {}
 forms = [
-    r"note: (\d+) (random operations) agree", r"note: (\d+) (random (?:journaled )?runs) survive",
+    r"note: (\d+) (random operations) agree", r"note: (\d+) (random (?:with a WAL )?runs) survive",
     r"note: (\d+) (cuts) of",
     r"note: of (\d+) ((?:encrypted )?bytes) flipped", r"note: (\d+) (files) changed",
     r"note: (\d+) (commits) under", r": (\d+) (cycles), ",

@@ -19,14 +19,14 @@ root=$PWD
 # much runs on one core (whole modules are compiled one after the other) stand beside each other.
 plan=(
     "style:2::formatters, linters, types of the Python package"
-    "build:9::Swift sources and tests, optimised, floors checked by the compiler"
+    "build:9::Swift sources and tests, optimised, layers checked by the compiler"
     "library:6::self-contained libmotte.so and the motte command, release"
     "c:2:library:header gates, C tests, C example, conformance in C (CTest)"
     "python:3:library:pip install, Python tests, conformance in Python"
     "memory:3:c,python:C and Python tests under valgrind: what the library lends and what it borrows"
-    "tidy:1:c:floors, names, exports, error numbers, documents, promises"
+    "tidy:1:c:layers, names, exports, error numbers, documents, promises"
     "interfaces:6::the C interface and the Swift products beside what was released"
-    "crash:2:library:kill -9 with two processes, order of writes and flushes, with and without a journal"
+    "crash:2:library:kill -9 with two processes, order of writes and flushes, with and without a WAL"
     "demo:6:python:the flights, every printed number recomputed without Motte; every operation on that whole file"
     "consumers:6:python:CMake, pkg-config, a Swift package and a wheel, each from outside"
     "unit:2:build:Swift unit and property tests of the optimised build"
@@ -43,9 +43,9 @@ fi
 jobs=${MOTTE_JOBS:-$(nproc)}
 logs=build/test-logs
 python=.venv/bin/python
-floors=(--explicit-target-dependency-import-check error)
+layers=(--explicit-target-dependency-import-check error)
 # What users get: messages that only a debug build prints are none.
-optimised=(-c release -Xswiftc -enable-testing "${floors[@]}")
+optimised=(-c release -Xswiftc -enable-testing "${layers[@]}")
 engine_tests='^(Values|Pages|Columns|SchemaModel|Storage|QueryEngine|LiveObjects|Notifications|Exchange)Tests\.'
 
 # ------------------------------------------------------------------------------------------------ stages
@@ -130,7 +130,7 @@ stage_consumers() {
     scripts/check-consumers.sh
 }
 
-# The engine below the faces; what the C and Python tests drive is the release library.
+# The engine below the language bindings; what the C and Python tests drive is the release library.
 stage_threads() {
     export TSAN_OPTIONS="halt_on_error=1"
     # For tests of what a sanitizer does not allow, such as little address space.
@@ -168,7 +168,7 @@ stage_fuzz() {
     scripts/build-addresses.sh
     # Other seeds with each commit; lengths that need an hour are those of `make soak`.
     with_addresses 9 '^StorageTests\.EverythingTests' 0
-    with_addresses 50 '^PagesTests\.CutTests/(random|journaled)Runs' 0
+    with_addresses 50 '^PagesTests\.CutTests/(random|with a WAL)Runs' 0
     with_addresses 10 '^PagesTests\.DamageTests/everyFlipped' 0
     scripts/fuzz.sh
 }

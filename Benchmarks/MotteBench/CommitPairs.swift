@@ -1,4 +1,4 @@
-/// Small durable commits of our own pages and of SQLite in turns of a few, so that both meet the same machine: W3, W3i
+/// Small durable commits of Motte and of SQLite in turns of a few, so that both meet the same machine: W3, W3i
 /// and W3t after loading and building the index, then W3 again after W13 and W14. Prints medians, their ratio, and what
 /// of each commit was the processor's time.
 import Glibc

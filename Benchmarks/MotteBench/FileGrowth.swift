@@ -1,4 +1,4 @@
-/// Many small commits, with readers that move on and with one that keeps the version before them: how large the file
+/// Many small commits, with readers that advance and with one that keeps the version before them: how large the file
 /// becomes beside the data that is alive.
 import MotteLiveObjects
 import MotteNotifications
@@ -53,7 +53,7 @@ enum FileGrowth {
         _ = try session.commit()
         let live = try session.database.pages.statistics().usedBytes
         let pinned = readers == .pinned ? try session.freeze() : nil
-        // Two that move on at different times, one of which observes and so keeps the history of changes too.
+        // Two that advance at different times, one of which observes and so keeps the history of changes too.
         let (often, seldom) = (try Session.open(options), try Session.open(options))
         let token = readers == .advance ? try seldom.objects("Person").observe() : nil
         var random = SplitMix(state: 3)

@@ -1,6 +1,6 @@
 /// What writes of any size keep in memory: the peaks of anonymous and of resident memory during one write each, sampled
-/// every few milliseconds. Resident memory has mapped pages of the file and of the spool in it, which the system takes
-/// back when it needs them; anonymous memory is what a write really costs.
+/// every few milliseconds. Resident memory has mapped pages of the file and of the spill file in it, which the system
+/// takes back when it needs them; anonymous memory is what a write really costs.
 ///
 ///     MotteBench --memory 10000000
 import CSQLite

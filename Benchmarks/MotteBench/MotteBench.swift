@@ -2,10 +2,10 @@
 /// ratio to the best peer, and the target scaled by how fast SQLite is on this machine today.
 ///
 ///     MotteBench [--rows 1000000] [--rounds 3] [--only motte|sealed|sqlite|lmdb] [--workloads W1,W2]
-///                [--cluster 480]
+///                [--row-group 480]
 ///     MotteBench --growth 1000000
 ///     MotteBench --groups 1000
-///     MotteBench --pairs 400          small commits of own pages and of SQLite in turns
+///     MotteBench --pairs 400          small commits of Motte and of SQLite in turns
 ///     MotteBench --memory 10000000    peaks of memory of large writes
 ///     MotteBench --all                the workloads, then memory, growth and groups
 import Glibc
@@ -19,7 +19,7 @@ import Glibc
         var groups: Int?
         var pairs: Int?
         var memoryRows: Int?
-        var rowsPerCluster: Int?
+        var rowGroupSize: Int?
         var isEverything = false
         var isLoadPeak = false
         var workloads: Set<String>?
@@ -33,14 +33,14 @@ import Glibc
             case "--pairs": pairs = arguments.next().flatMap { Int($0) } ?? 400
             case "--memory": memoryRows = arguments.next().flatMap { Int($0) }
             case "--all": isEverything = true
-            case "--cluster": rowsPerCluster = arguments.next().flatMap { Int($0) }
+            case "--row-group": rowGroupSize = arguments.next().flatMap { Int($0) }
             // What this program runs itself as, for W18.
             case "--load-peak": isLoadPeak = true
             case "--only": only = arguments.next()
             case "--workloads": workloads = arguments.next().map { Set($0.split(separator: ",").map(String.init)) }
             default:
                 print("usage: MotteBench [--rows 1000000] [--rounds 3] [--only motte|sealed|sqlite|lmdb]")
-                print("                  [--workloads W1,W2] [--cluster 480]     (rows a cluster of Motte's files)")
+                print("                  [--workloads W1,W2] [--row-group 480]     (rows per row group)")
                 print("       MotteBench --growth 1000000     (commits)")
                 print("       MotteBench --groups 1000        (writes of each measurement)")
                 print("       MotteBench --pairs 400          (commits, Motte and SQLite in turns)")
@@ -55,7 +55,7 @@ import Glibc
             if let groups { return try GroupCommits.run(writes: groups) }
             if let pairs { return try CommitPairs(rows: rows, commits: pairs).run(rounds: rounds) }
             if let memoryRows { return try MemoryBench(rows: memoryRows).run() }
-            try run(rows: rows, rounds: rounds, only: only, workloads, rowsPerCluster: rowsPerCluster)
+            try run(rows: rows, rounds: rounds, only: only, workloads, rowGroupSize: rowGroupSize)
             if isEverything {
                 print("")
                 try MemoryBench(rows: rows * 10).run()
@@ -71,7 +71,7 @@ import Glibc
     }
 
     static func run(
-        rows: Int, rounds: Int, only: String?, _ workloads: Set<String>?, rowsPerCluster: Int?
+        rows: Int, rounds: Int, only: String?, _ workloads: Set<String>?, rowGroupSize: Int?
     ) throws {
         print("\(rows) objects, medians of \(rounds) interleaved rounds")
         let data = PersonData(count: rows)
@@ -80,7 +80,7 @@ import Glibc
         var answers: [String: [String: String]] = [:]
         for round in 1 ... rounds {
             // In turns: who comes first finds fresh memory, and who comes last what all others have left.
-            let order = round % 2 == 1 ? makers(rowsPerCluster) : makers(rowsPerCluster).reversed()
+            let order = round % 2 == 1 ? makers(rowGroupSize) : makers(rowGroupSize).reversed()
             for (key, make) in order where only == nil || only == key {
                 let engine = make()
                 print("round \(round): \(engine.name)")
@@ -106,10 +106,10 @@ import Glibc
         try compare(answers)
     }
 
-    /// nil: as many rows a cluster as files have otherwise.
-    static func makers(_ rowsPerCluster: Int? = nil) -> [(String, () -> any Engine)] {
+    /// nil: as many rows per row group as files have otherwise.
+    static func makers(_ rowGroupSize: Int? = nil) -> [(String, () -> any Engine)] {
         let forms: [(String, MotteEngine.Form)] = [("motte", .plain), ("sealed", .sealed)]
-        return forms.map { name, form in (name, { MotteEngine(form, rowsPerCluster: rowsPerCluster) }) }
+        return forms.map { name, form in (name, { MotteEngine(form, rowGroupSize: rowGroupSize) }) }
             + [("sqlite", { SQLiteEngine() }), ("lmdb", { LMDBEngine() })]
     }
 

@@ -1,4 +1,4 @@
-/// Motte itself, through sessions, batches and prepared queries: what the C and Python faces call.
+/// Motte itself, through sessions, batches and prepared queries: what the C and Python bindings call.
 import MotteLiveObjects
 import MotteQueryEngine
 import MotteSchemaModel
@@ -19,7 +19,7 @@ final class MotteEngine: Engine {
 
     let name: String
     private let form: Form
-    private let rowsPerCluster: Int?
+    private let rowGroupSize: Int?
     private var session: Session?
     private var path = ""
     private var table = TableKey(0)
@@ -33,9 +33,9 @@ final class MotteEngine: Engine {
     ]
     private static let key = Property(name: "id", type: .int, isPrimaryKey: true)
 
-    init(_ form: Form, rowsPerCluster: Int? = nil) {
+    init(_ form: Form, rowGroupSize: Int? = nil) {
         self.form = form
-        self.rowsPerCluster = rowsPerCluster
+        self.rowGroupSize = rowGroupSize
         name = form == .plain ? "Motte" : "Motte \(form.rawValue)"
     }
 
@@ -47,7 +47,7 @@ final class MotteEngine: Engine {
 
     private func options(_ schema: Schema? = nil) -> SessionOptions {
         var options = SessionOptions(path: path, schema: schema)
-        options.rowsPerCluster = rowsPerCluster
+        options.rowGroupSize = rowGroupSize
         if form == .sealed { options.encryptionKey = [UInt8](repeating: 1, count: 64) }
         return options
     }
@@ -77,7 +77,7 @@ final class MotteEngine: Engine {
         return made
     }
 
-    /// Inserts in batches of 1,024 rows, from one typed array per property, as the C and Python faces take them.
+    /// Inserts in batches of 1,024 rows, from one typed array per property, as the C and Python bindings take them.
     private func insert(_ data: PersonData, _ names: [String], ids: [Int64] = []) throws {
         let session = try state()
         let keys = try names.map { try column($0) }

@@ -1,4 +1,4 @@
-/// A thread that does one thing again and again until it is told to stop.
+/// A thread that does one thing again and again until it is stopped.
 import Glibc
 import Synchronization
 

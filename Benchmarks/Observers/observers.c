@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What observers cost, over the shipped library: docs/BENCHMARKS.md has the figures.
  *
- *     observers delivery [most rows]   one changed object told to observers of N matches, beside a query run again
+ *     observers delivery [most rows]   one changed object notified to observers of N matches, beside a query run again
  *     observers bulk [most rows]       the same for 10,000 objects changed in one commit
  *     observers many [rows]            100 observers of one query and of 100, while 1,000 commits a second come
- *     observers handed [rows]          what a queue's thread does for a commit of another, and when it hears of it
- *     observers memory [rows]          resident bytes of one observer of that many matches
+ *     observers handed [rows]          what a queue's thread does for a commit of another, and when it is notified of
+ *     it observers memory [rows]          resident bytes of one observer of that many matches
  *     observers latency [commits]      from a commit to the callback of another process
  *
  * Each prints medians; run it on an idle machine.
@@ -184,12 +184,13 @@ static void change(store *s, const watched *w, motte_key key, const motte_value 
     else MUST(motte_row_set_many(s->realm, cls, key, cls == s->part ? &s->part_rank : &s->rank, rank, 1));
 }
 
-/* The time that the writer's realm takes to hear of a commit of one object by another, and to run the query instead. */
+/* The time that the writer's realm takes to be notified of a commit of one object by another, and to run the query
+ * instead. */
 static void deliver(store *s, const watched *w, size_t rows) {
     enum {
         ROUNDS = 60
     };
-    double told[ROUNDS], bare[ROUNDS], again[7];
+    double notified[ROUNDS], bare[ROUNDS], again[7];
     motte_coll *results = query(s, w->text);
     motte_token *token;
     motte_changes *changes;
@@ -214,7 +215,7 @@ static void deliver(store *s, const watched *w, size_t rows) {
             double start = now();
             MUST(motte_realm_refresh(s->realm, &advanced));
             if (observes) MUST(motte_token_next(token, &changes));
-            (observes ? told : bare)[round] = now() - start;
+            (observes ? notified : bare)[round] = now() - start;
             if (observes) motte_release(changes);
         }
     }
@@ -229,7 +230,7 @@ static void deliver(store *s, const watched *w, size_t rows) {
         free(keys);
         motte_release(fresh);
     }
-    printf("%-26s %9zu %14.1f %14.1f %14.1f\n", w->name, rows, percentile(told, ROUNDS, 0.5) * 1e6,
+    printf("%-26s %9zu %14.1f %14.1f %14.1f\n", w->name, rows, percentile(notified, ROUNDS, 0.5) * 1e6,
            percentile(bare, ROUNDS, 0.5) * 1e6, percentile(again, 7, 0.5) * 1e6);
     fflush(stdout);
     stop_observing(results, token);
@@ -288,12 +289,13 @@ static size_t compare(const motte_key *old, size_t old_count, const motte_key *n
     return found + (new_count - stayed) + (stayed - longest) * 2;
 }
 
-/* Told of 10,000 changes: beside moving on and running the query, and beside comparing its outcome with the last. */
+/* Notified of 10,000 changes: beside advancing and running the query, and beside comparing its outcome with the
+ * last. */
 static void tell_of_many(store *s, const watched *w, size_t rows) {
     enum {
         ROUNDS = 7
     };
-    double told[ROUNDS], again[ROUNDS], compared[ROUNDS], start;
+    double notified[ROUNDS], again[ROUNDS], compared[ROUNDS], start;
     store other = open_store(NULL, "full", NULL);
     motte_token *token;
     motte_changes *changes;
@@ -329,10 +331,10 @@ static void tell_of_many(store *s, const watched *w, size_t rows) {
         start = now();
         MUST(motte_realm_refresh(s->realm, &advanced));
         MUST(motte_token_next(token, &changes));
-        told[round] = now() - start;
+        notified[round] = now() - start;
         motte_release(changes);
     }
-    double observed = percentile(told, ROUNDS, 0.5), rerun = percentile(again, ROUNDS, 0.5);
+    double observed = percentile(notified, ROUNDS, 0.5), rerun = percentile(again, ROUNDS, 0.5);
     double both = percentile(compared, ROUNDS, 0.5);
     printf("%-26s %9zu %12.2f %12.2f %14.2f %8.2f %8.2f\n", w->name, rows, observed * 1e3, rerun * 1e3, both * 1e3,
            observed / rerun, observed / both);
@@ -354,12 +356,13 @@ static void bulk(size_t most) {
 
 /* ------------------------------------------------------------------------------------------------ many */
 
-/* The time that `count` observers take to hear of one commit, as part of the millisecond that 1,000 a second leave. */
-static void hear(store *s, const char *name, const char *format, int count, bool same, size_t rows) {
+/* The time that `count` observers take to be notified of one commit, as part of the millisecond that 1,000 a second
+ * leave. */
+static void receive(store *s, const char *name, const char *format, int count, bool same, size_t rows) {
     enum {
         ROUNDS = 200
     };
-    double told[ROUNDS];
+    double notified[ROUNDS];
     motte_coll *results[100];
     motte_token *tokens[100];
     motte_changes *changes;
@@ -387,9 +390,9 @@ static void hear(store *s, const char *name, const char *format, int count, bool
             MUST(motte_token_next(tokens[i], &changes));
             motte_release(changes);
         }
-        told[round] = now() - start;
+        notified[round] = now() - start;
     }
-    double time = percentile(told, ROUNDS, 0.5);
+    double time = percentile(notified, ROUNDS, 0.5);
     printf("%-34s %4d %9zu %10.1f %9.2f %10.1f\n", name, count, rows, time * 1e6, time * 1e3, (double)bytes / 1e6);
     fflush(stdout);
     for (int i = 0; i < count; i++) {
@@ -403,12 +406,12 @@ static void many(size_t rows) {
     printf("%-34s %4s %9s %10s %9s %10s\n", "observers", "", "matches", "us/commit", "of 1 ms", "MB in all");
     store s = open_store(NULL, "full", NULL);
     fill(&s, rows);
-    hear(&s, "unsorted", "rank >= %d", 1, true, rows);
-    hear(&s, "unsorted, one query", "rank >= %d", 100, true, rows);
-    hear(&s, "unsorted, different queries", "rank >= %d", 100, false, rows);
-    hear(&s, "sorted", "rank >= %d SORT(rank ASC)", 1, true, rows);
-    hear(&s, "sorted, one query", "rank >= %d SORT(rank ASC)", 100, true, rows);
-    hear(&s, "sorted, different queries", "rank >= %d SORT(rank ASC)", 100, false, rows);
+    receive(&s, "unsorted", "rank >= %d", 1, true, rows);
+    receive(&s, "unsorted, one query", "rank >= %d", 100, true, rows);
+    receive(&s, "unsorted, different queries", "rank >= %d", 100, false, rows);
+    receive(&s, "sorted", "rank >= %d SORT(rank ASC)", 1, true, rows);
+    receive(&s, "sorted, one query", "rank >= %d SORT(rank ASC)", 100, true, rows);
+    receive(&s, "sorted, different queries", "rank >= %d SORT(rank ASC)", 100, false, rows);
     close_store(&s);
 }
 
@@ -422,7 +425,7 @@ typedef struct handing {
     const watched *w;
     size_t rows, changes;
     sem_t go;
-    double committed, heard;
+    double committed, received;
 } handing;
 
 static double thread_time(void) {
@@ -451,10 +454,10 @@ static void *commit_for_others(void *argument) {
     return NULL;
 }
 
-static motte_status note_heard(void *userdata, const motte_changes *changes) {
+static motte_status note_received(void *userdata, const motte_changes *changes) {
     handing *h = userdata;
     (void)changes;
-    h->heard = now();
+    h->received = now();
     return 0;
 }
 
@@ -503,7 +506,7 @@ static motte_token *observe_named(store *s, const watched *w, handing *h, void *
     switch (w->kind) {
     case WATCHED_PROPERTY:
         MUST(motte_row_get_coll(s->realm, holder, 0, motte_prop_named(s->realm, holder, w->text), &coll));
-        MUST(motte_observe_coll(coll, 0, note_heard, h, NULL, &token));
+        MUST(motte_observe_coll(coll, 0, note_received, h, NULL, &token));
         *kept = coll;
         return token;
     case WATCHED_BACKLINKS: {
@@ -511,7 +514,7 @@ static motte_token *observe_named(store *s, const watched *w, handing *h, void *
         motte_class part = motte_class_named(s->realm, "Part");
         MUST(motte_object_at(s->realm, holder, 0, &object));
         MUST(motte_object_backlinks(object, motte_prop_named(s->realm, part, w->text), &coll));
-        MUST(motte_observe_coll(coll, 0, note_heard, h, NULL, &token));
+        MUST(motte_observe_coll(coll, 0, note_received, h, NULL, &token));
         motte_release(object);
         *kept = coll;
         return token;
@@ -519,7 +522,7 @@ static motte_token *observe_named(store *s, const watched *w, handing *h, void *
     case WATCHED_OBJECT: {
         motte_object *object;
         MUST(motte_object_at(s->realm, holder, 0, &object));
-        MUST(motte_observe_object_paths(object, &w->path, 1, 0, note_heard, h, NULL, &token));
+        MUST(motte_observe_object_paths(object, &w->path, 1, 0, note_received, h, NULL, &token));
         *kept = object;
         return token;
     }
@@ -527,7 +530,7 @@ static motte_token *observe_named(store *s, const watched *w, handing *h, void *
         motte_sections *sections;
         coll = query(s, w->text);
         MUST(motte_sections_by_path(coll, w->path.data, w->path.size, 0, &sections));
-        MUST(motte_observe_sections(sections, NULL, 0, 0, note_heard, h, NULL, &token));
+        MUST(motte_observe_sections(sections, NULL, 0, 0, note_received, h, NULL, &token));
         motte_release(coll);
         *kept = sections;
         return token;
@@ -535,8 +538,8 @@ static motte_token *observe_named(store *s, const watched *w, handing *h, void *
     case WATCHED_QUERY: break;
     }
     coll = query(s, w->text);
-    if (w->path.data) MUST(motte_observe_coll_paths(coll, &w->path, 1, 0, note_heard, h, NULL, &token));
-    else MUST(motte_observe_coll(coll, 0, note_heard, h, NULL, &token));
+    if (w->path.data) MUST(motte_observe_coll_paths(coll, &w->path, 1, 0, note_received, h, NULL, &token));
+    else MUST(motte_observe_coll(coll, 0, note_received, h, NULL, &token));
     *kept = coll;
     return token;
 }
@@ -562,7 +565,7 @@ static void hand(const watched *w, size_t rows, size_t changes) {
         MUST(motte_queue_dispatch(queue, 0, &delivered));
         own[round] = thread_time() - start;
         if (delivered == 0) continue;
-        delay[round++] = h.heard - h.committed;
+        delay[round++] = h.received - h.committed;
         sem_post(&h.go);
     }
     pthread_join(writer, NULL);
@@ -578,7 +581,7 @@ static void hand(const watched *w, size_t rows, size_t changes) {
 
 static void handed(size_t rows) {
     static const watched distinct = {
-        "told apart", "rank >= 0 SORT(rank ASC) DISTINCT(name, group)", {NULL, 0}, CHANGES_ITEMS, WATCHED_QUERY};
+        "distinguished", "rank >= 0 SORT(rank ASC) DISTINCT(name, group)", {NULL, 0}, CHANGES_ITEMS, WATCHED_QUERY};
     printf("%-26s %9s %9s %11s %14s %16s\n", "commits of another thread", "matches", "changes", "computed by",
            "own thread us", "commit to it us");
     static const watched others[] = {
@@ -638,7 +641,7 @@ typedef struct listener {
     int out;
 } listener;
 
-static motte_status heard(void *userdata, const motte_changes *changes) {
+static motte_status received(void *userdata, const motte_changes *changes) {
     listener *l = userdata;
     motte_changes_details details = {.struct_size = sizeof details};
     motte_value sent = motte_int(0);
@@ -660,7 +663,7 @@ static void listen_to(const char *path, int out) {
     listener l = {&s, out};
     motte_coll *all;
     MUST(motte_class_all(s.realm, s.item, &all));
-    MUST(motte_observe_coll(all, 0, heard, &l, NULL, &token));
+    MUST(motte_observe_coll(all, 0, received, &l, NULL, &token));
     MUST(motte_queue_fd(queue, &waiting.fd));
     while (poll(&waiting, 1, -1) >= 0) MUST(motte_queue_dispatch(queue, 0, NULL));
 }
@@ -674,7 +677,7 @@ static void latency(const char *path, size_t commits) {
         listen_to(path, pipes[1]);
         _exit(0);
     }
-    /* The child is there when it has told of the beginning. */
+    /* The child is there when it has reported its start. */
     if (read(pipes[0], &first, sizeof first) != sizeof first) exit(2);
     store s = open_store(path, "full", NULL);
     motte_key key = 0;

@@ -178,7 +178,7 @@ int motte_shim_test_bytes_except(int descriptor, int64_t first, int64_t count, i
     return is_free ? 0 : EAGAIN;
 }
 
-/* Only what is needed is asked for: a look at a file's times makes file systems stamp its next write anew, and the
+/* Only what is needed is asked for: a look at a file's times makes file systems stamp its next write again, and the
  * flush behind that write then writes the inode as well. */
 static int identity(int directory, const char *path, int flags, uint64_t *device, uint64_t *inode) {
     struct statx facts;

@@ -1,4 +1,4 @@
-/// Lines of a source up to an offset that only moves on; each byte is looked at once.
+/// Lines of a source up to an offset that only advances; each byte is looked at once.
 struct LineCounter {
     private(set) var line: Int
     private var offset = 0

@@ -17,7 +17,7 @@ enum ReadAhead {
     static let worthwhile = 1 << 18
     /// One is filled, one is written, and one waits so that neither has to.
     static let batches = 3
-    /// Fewer rows than this are handed over too often.
+    /// Batches of fewer rows would be passed on too often.
     private static let smallestBatch = 64
 
     /// Whether a text of that size is read by a thread of its own; `threshold` is `worthwhile`, but for tests.
@@ -30,8 +30,8 @@ enum ReadAhead {
     static func run(
         _ reader: any RowReader, _ batches: [PendingRows], write: (PendingRows) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
-        let handover = Handover(reader, batches)
-        guard batches.count > 1, let thread = handover.start() else {
+        let rowHandoff = RowHandoff(reader, batches)
+        guard batches.count > 1, let thread = rowHandoff.start() else {
             guard let rows = batches.first else { return }
             while try reader.fill(rows) {
                 try write(rows)
@@ -41,20 +41,20 @@ enum ReadAhead {
             return rows.forget()
         }
         defer {
-            handover.abandon()
+            rowHandoff.abandon()
             thread.join()
         }
-        while let (rows, failure, isLast) = handover.takeFilled() {
+        while let (rows, failure, isLast) = rowHandoff.takeFilled() {
             if let failure { throw failure }
             try write(rows)
             rows.forget()
             if isLast { return }
-            handover.giveBack(rows)
+            rowHandoff.giveBack(rows)
         }
     }
 
     /// @unchecked: a batch belongs to the thread that took it out of a list, the reader to the thread that was started.
-    private final class Handover: @unchecked Sendable {
+    private final class RowHandoff: @unchecked Sendable {
         private typealias Filled = (rows: PendingRows, failure: DatabaseError?, isLast: Bool)
 
         private struct Batches {

@@ -1,5 +1,5 @@
-/// Which files and named memory stores this process has open: a file is open once per process, whatever its path is
-/// called, so that its users share pages, pins and the queue for the write lock.
+/// Which files and named databases in memory this process has open: a file is open once per process, whatever its path
+/// is called, so that its users share pages, pins and the queue for the write lock.
 ///
 /// All of it happens under the open-files lock of the shim, which fork() waits for.
 import CMotteShim
@@ -69,7 +69,7 @@ enum PageRegistry {
     /// Keeps a file that nobody has open for the caller alone, until it is given back. `acceptsDamage`: a file that was
     /// Motte's once is enough.
     static func reserve(
-        _ place: FilePlace, _ identity: FileIdentity, acceptsDamage: Bool = false
+        _ place: FileLocation, _ identity: FileIdentity, acceptsDamage: Bool = false
     ) throws(DatabaseError) -> ExclusiveAttachment {
         motte_shim_open_files_lock()
         defer { motte_shim_open_files_unlock() }
@@ -95,7 +95,7 @@ enum PageRegistry {
     }
 
     /// Who has a file open in this process that meets others at the place, whichever file that is.
-    private static func former(at place: FilePlace) -> (any PageStorage)? {
+    private static func former(at place: FileLocation) -> (any PageStorage)? {
         files.values.first { pages in
             pages.isOfThisProcess && (pages.fileIdentity == place.identity || pages.sidecarPath == place.sidecarPath)
         }
@@ -108,7 +108,7 @@ enum PageRegistry {
     }
 
     private static func openFile(_ path: String, _ options: PageStoreOptions) throws(DatabaseError) -> PageStore {
-        let place = try FilePlace(path, options)
+        let place = try FileLocation(path, options)
         // What a forked child finds here belongs to its parent.
         if let identity = place.identity, let pages = files[identity], pages.isOfThisProcess {
             guard pages.canWrite || options.readOnly || options.immutable else {
@@ -131,11 +131,11 @@ enum PageRegistry {
         _ identifier: String?, _ options: PageStoreOptions
     ) throws(DatabaseError) -> PageStore {
         guard options.encryptionKey == nil else {
-            throw DatabaseError(.invalidArgument, "a store in memory has no file that a key could encrypt")
+            throw DatabaseError(.invalidArgument, "a database in memory has no file that a key could encrypt")
         }
         if let identifier, let pages = memories[identifier], pages.isOfThisProcess { return handle(on: pages, options) }
         guard !options.noCreate, !options.readOnly else {
-            throw DatabaseError(.fileNotFound, "there is no memory store '\(identifier ?? "")' to open")
+            throw DatabaseError(.fileNotFound, "there is no database in memory '\(identifier ?? "")' to open")
         }
         let pages = try MemoryPages(identifier: identifier, options)
         if let identifier { memories[identifier] = pages }
@@ -145,15 +145,15 @@ enum PageRegistry {
     private static func handle(on pages: any PageStorage, _ options: PageStoreOptions) -> PageStore {
         pages.beginUse()
         return PageStore(
-            pages, isReadOnly: options.readOnly || options.immutable, spoolPlan: spoolPlan(options))
+            pages, isReadOnly: options.readOnly || options.immutable, spillPlan: spillPlan(options))
     }
 
     /// Large writes of a file use a file beside it.
-    private static func spoolPlan(_ options: PageStoreOptions) -> SpoolPlan {
-        guard case .file(let path) = options.location, options.mayUseSpoolFile, options.encryptionKey == nil else {
+    private static func spillPlan(_ options: PageStoreOptions) -> SpillPlan {
+        guard case .file(let path) = options.location, options.maySpill, options.encryptionKey == nil else {
             return .memory
         }
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-        return SpoolPlan(memoryBytes: options.writeMemoryBytes, folder: folder)
+        return SpillPlan(memoryBytes: options.writeMemoryBytes, folder: folder)
     }
 }

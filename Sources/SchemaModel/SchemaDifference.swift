@@ -81,7 +81,7 @@ package struct SchemaDifference: Sendable {
         undeclaredTypes = stored.objectTypes.filter { declared[$0.name] == nil }.map(\.name)
     }
 
-    /// Whether the stored schema has to be written anew.
+    /// Whether the stored schema has to be rewritten.
     package var changesSchema: Bool {
         !addedTypes.isEmpty || !addedProperties.isEmpty || !addedIndexes.isEmpty || !replacedInverses.isEmpty
             || !widthChanges.isEmpty || !addedClassIndexes.isEmpty

@@ -1,6 +1,7 @@
-/// One open file (or in-memory store) of this process: where snapshots and writes come from.
+/// One open file (or in-memory database) of this process: where snapshots and writes come from.
 ///
-/// Every face's sessions on one file share it, and with it the pages, the counters and the newest catalog. Any thread.
+/// Sessions of every language binding on one file share it, and with it the pages, the counters and the newest catalog.
+/// Any thread.
 import MotteColumns
 import MottePages
 import MotteSchemaModel
@@ -10,14 +11,14 @@ import Synchronization
 package final class Database: Sendable {
     package let pages: PageStore
     package let counters = Counters()
-    private let rowsPerCluster: Int
+    private let rowGroupSize: Int
     private let newestCatalog = Locked<Catalog>(.empty)
     package let recentChanges = RecentChanges()
     private let versionsAreLimited = Atomic<Bool>(false)
 
-    private init(_ pages: PageStore, rowsPerCluster: Int) {
+    private init(_ pages: PageStore, rowGroupSize: Int) {
         self.pages = pages
-        self.rowsPerCluster = rowsPerCluster
+        self.rowGroupSize = rowGroupSize
     }
 
     // MARK: Opening
@@ -38,11 +39,11 @@ package final class Database: Sendable {
 
     /// The database of a page store, which is one for all who have it open.
     static func joined(_ pages: PageStore) throws(DatabaseError) -> Database {
-        let rowsPerCluster = try pages.header.rowsPerCluster
+        let rowGroupSize = try pages.header.rowGroupSize
         let identity = try pages.sharedIdentity
         return open.withLock { databases in
             if let known = databases[identity]?.database { return known }
-            let database = Database(pages, rowsPerCluster: rowsPerCluster)
+            let database = Database(pages, rowGroupSize: rowGroupSize)
             databases = databases.filter { $0.value.database != nil }
             databases[identity] = WeakDatabase(database: database)
             return database
@@ -62,7 +63,7 @@ package final class Database: Sendable {
     package func snapshot() throws(DatabaseError) -> Snapshot {
         let newest = try pages.snapshot()
         return Snapshot(
-            pages: newest, catalog: try catalog(in: newest), counters: counters, rowsPerCluster: rowsPerCluster)
+            pages: newest, catalog: try catalog(in: newest), counters: counters, rowGroupSize: rowGroupSize)
     }
 
     /// Moves a snapshot to the newest version; false when it is there already.
@@ -85,7 +86,8 @@ package final class Database: Sendable {
         snapshot.advance(to: newest, after: write)
     }
 
-    /// What the commits in (from, to] changed; nil where records have been trimmed, so that a caller must look anew.
+    /// What the commits in (from, to] changed; nil where records have been trimmed, so that a caller must compute from
+    /// scratch.
     package func changes(from: Version, to snapshot: Snapshot) throws(DatabaseError) -> ChangeSummary? {
         try changes(from: from, in: snapshot.pages)
     }
@@ -104,14 +106,14 @@ package final class Database: Sendable {
     private func touched(
         from: Version, to newest: PageSnapshot, _ catalog: Catalog
     ) throws(DatabaseError) -> TouchedPages? {
-        // Many versions at once are read faster anew than from their records.
+        // Many versions at once are read faster from scratch than from their records.
         guard newest.version.rawValue - from.rawValue <= 64 else { return nil }
         guard let summary = try changes(from: from, in: newest) else { return nil }
         var touched = TouchedPages()
         for table in summary.tables {
-            let state = try TableDirectory.readState(table.table, newest, rowsPerCluster)
-            touched.clusters[table.table] = table.touchedBlocks(
-                of: state.rowsPerCluster(ofFile: rowsPerCluster), below: state.nextKey)
+            let state = try TableDirectory.readState(table.table, newest, rowGroupSize)
+            touched.rowGroups[table.table] = table.touchedBlocks(
+                of: state.rowGroupSize(ofFile: rowGroupSize), below: state.nextKey)
         }
         // From each record: what came in one commit and went in the next has been in the index nevertheless.
         for part in summary.records.flatMap(\.tables) {

@@ -1,4 +1,4 @@
-/// What the floors that do not know pages need of them: what to open and how, and how to end a wait.
+/// What the layers that do not know pages need of them: what to open and how, and how to end a wait.
 import MottePages
 
 package typealias DatabaseOptions = PageStoreOptions

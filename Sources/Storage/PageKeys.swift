@@ -3,9 +3,10 @@
 ///     0x00                                          header record (owned by Pages)
 ///     0x01                                          catalog
 ///     0x02 | table                                  table state
-///     0x03 | table                                  tail: the last rows of the table, all columns in one value
-///     0x04 | table | column | cluster               chunk (the order is `ChunkOrder`)
-///     0x05 | table | cluster                        live bitmap, only where a row has been deleted
+///     0x03 | table                                  open row group: the last rows of the table, all columns in one
+/// value
+///     0x04 | table | column | row group               chunk (the order is `ChunkOrder`)
+///     0x05 | table | row group                        live bitmap, only where a row has been deleted
 ///     0x06 | table | column | owner key | node      long list (`LongListFormat`)
 ///     0x07 | index ...                              index blocks (owned by Indexes)
 ///     0x08 | table | column | version | number      long value: its bytes (`LongValues`)
@@ -19,18 +20,18 @@ enum PageKeys {
     static let catalog: [UInt8] = [0x01]
 
     static func tableState(_ table: TableKey) -> [UInt8] { make(0x02, table.rawValue) }
-    static func tail(_ table: TableKey) -> [UInt8] { make(0x03, table.rawValue) }
+    static func openGroup(_ table: TableKey) -> [UInt8] { make(0x03, table.rawValue) }
 
-    static func chunk(_ table: TableKey, _ column: ColumnKey, _ cluster: Int) -> [UInt8] {
-        // Column before cluster: a scan of one column walks neighbouring leaves. Measured with the open tail in place;
-        // see docs/ARCHITECTURE.md, "Order of chunk keys".
-        make(0x04, table.rawValue, column.rawValue, UInt32(truncatingIfNeeded: cluster))
+    static func chunk(_ table: TableKey, _ column: ColumnKey, _ rowGroup: Int) -> [UInt8] {
+        // Column before row group: a scan of one column walks neighbouring leaves. Measured with the open open row
+        // group in place; see docs/ARCHITECTURE.md, "Order of chunk keys".
+        make(0x04, table.rawValue, column.rawValue, UInt32(truncatingIfNeeded: rowGroup))
     }
 
     static func chunks(_ table: TableKey) -> [UInt8] { make(0x04, table.rawValue) }
 
-    static func liveBitmap(_ table: TableKey, _ cluster: Int) -> [UInt8] {
-        make(0x05, table.rawValue, UInt32(truncatingIfNeeded: cluster))
+    static func liveBitmap(_ table: TableKey, _ rowGroup: Int) -> [UInt8] {
+        make(0x05, table.rawValue, UInt32(truncatingIfNeeded: rowGroup))
     }
 
     static func liveBitmaps(_ table: TableKey) -> [UInt8] { make(0x05, table.rawValue) }
@@ -63,7 +64,7 @@ enum PageKeys {
     /// Spaces whose keys have a column behind the table.
     static func belongsToColumn(_ space: UInt8) -> Bool { space == 0x04 || space == 0x06 || space == 0x08 }
 
-    /// What all keys of a column's pages begin with, apart from its index and the tail.
+    /// What all keys of a column's pages begin with, apart from its index and the open row group.
     static func everything(of table: TableKey, _ column: StoredColumn) -> [[UInt8]] {
         [0x04, 0x06, 0x08].map { make($0, table.rawValue, column.key.rawValue) }
     }

@@ -10,13 +10,13 @@ import MotteValues
 package class RowSource {
     package private(set) var catalog: Catalog
     package let counters: Counters
-    let rowsPerCluster: Int
+    let rowGroupSize: Int
     var views = TableSlots<TableView>()
 
-    init(catalog: Catalog, counters: Counters, rowsPerCluster: Int) {
+    init(catalog: Catalog, counters: Counters, rowGroupSize: Int) {
         self.catalog = catalog
         self.counters = counters
-        self.rowsPerCluster = rowsPerCluster
+        self.rowGroupSize = rowGroupSize
     }
 
     /// Of a write: the version it builds on.
@@ -55,7 +55,7 @@ package class RowSource {
 
 /// Of which pages a later version differs from an earlier one, so that pointers into all others are kept.
 struct TouchedPages {
-    var clusters: [TableKey: Set<Int>] = [:]
+    var rowGroups: [TableKey: Set<Int>] = [:]
     var indexes: Set<IndexKey> = []
 }
 
@@ -65,19 +65,19 @@ package struct SnapshotTrace: Sendable {
     package let catalog: Catalog
     private weak var pages: PageSnapshot?
     private let counters: Counters
-    private let rowsPerCluster: Int
+    private let rowGroupSize: Int
 
     fileprivate init(_ snapshot: Snapshot) {
         version = snapshot.version
         catalog = snapshot.catalog
         pages = snapshot.pages
         counters = snapshot.counters
-        rowsPerCluster = snapshot.rowsPerCluster
+        rowGroupSize = snapshot.rowGroupSize
     }
 
     /// nil when nobody shows the version any more.
     package var snapshot: Snapshot? {
-        pages.map { Snapshot(pages: $0, catalog: catalog, counters: counters, rowsPerCluster: rowsPerCluster) }
+        pages.map { Snapshot(pages: $0, catalog: catalog, counters: counters, rowGroupSize: rowGroupSize) }
     }
 }
 
@@ -85,7 +85,7 @@ package struct SnapshotTrace: Sendable {
 /// things hold a snapshot of their own that stays.
 package final class Snapshot: RowSource {
     package private(set) var pages: PageSnapshot
-    /// What must not change in the schema for this to move on; nil: anything may.
+    /// What must not change in the schema for this to advance; nil: anything may.
     package var reliance: SchemaReliance?
     /// Set where classes are shown that the file lacks.
     var reading: ReadingCatalog?
@@ -94,18 +94,18 @@ package final class Snapshot: RowSource {
     /// Of indexes that are declared with a class.
     private var declaredReaders: [IndexKey: any IndexReading] = [:]
     /// Of the last write on this, for the next one.
-    private var handover: Handover?
+    private var keptBuilders: KeptBuilders?
 
-    init(pages: PageSnapshot, catalog: Catalog, counters: Counters, rowsPerCluster: Int) {
+    init(pages: PageSnapshot, catalog: Catalog, counters: Counters, rowGroupSize: Int) {
         self.pages = pages
-        super.init(catalog: catalog, counters: counters, rowsPerCluster: rowsPerCluster)
+        super.init(catalog: catalog, counters: counters, rowGroupSize: rowGroupSize)
     }
 
     package override var version: Version { pages.version }
 
-    /// Another row source at the same version, for another thread or to stay behind when this one moves on.
+    /// Another row source at the same version, for another thread or to stay behind when this one advances.
     package func copy() -> Snapshot {
-        Snapshot(pages: pages, catalog: catalog, counters: counters, rowsPerCluster: rowsPerCluster)
+        Snapshot(pages: pages, catalog: catalog, counters: counters, rowGroupSize: rowGroupSize)
     }
 
     /// For another thread that wants to look at the same version while somebody shows it.
@@ -115,7 +115,7 @@ package final class Snapshot: RowSource {
         if let directory = directories[key] { return directory }
         guard let stored = catalog.table(key) else { throw unknownTable(key) }
         let directory = try TableDirectory(
-            TableLayout(stored, catalog: catalog), pages: pages, rowsPerCluster: rowsPerCluster, counters: counters)
+            TableLayout(stored, catalog: catalog), pages: pages, rowGroupSize: rowGroupSize, counters: counters)
         directories[key] = directory
         return directory
     }
@@ -165,12 +165,12 @@ package final class Snapshot: RowSource {
     // MARK: Writes on this
 
     /// Whoever takes it has it alone.
-    func takeHandover() -> Handover? {
-        defer { handover = nil }
-        return handover?.version == version ? handover : nil
+    func takeKeptBuilders() -> KeptBuilders? {
+        defer { keptBuilders = nil }
+        return keptBuilders?.version == version ? keptBuilders : nil
     }
 
-    func leave(_ handover: Handover) { self.handover = handover }
+    func leave(_ keptBuilders: KeptBuilders) { self.keptBuilders = keptBuilders }
 
     /// To the version that `write`, which began on this one and left the schema alone, has just made.
     func advance(to newer: PageSnapshot, after write: WriteTransaction) {
@@ -185,7 +185,7 @@ package final class Snapshot: RowSource {
 
     /// Moves to `newer`. `touched` says what changed in between, nil if that is not known.
     func advance(to newer: PageSnapshot, catalog newCatalog: Catalog, touched: TouchedPages?) throws(DatabaseError) {
-        if newer.version != handover?.version { handover = nil }
+        if newer.version != keptBuilders?.version { keptBuilders = nil }
         if newCatalog !== catalog {
             forgetReaders()
             replaceCatalog(newCatalog)
@@ -201,8 +201,8 @@ package final class Snapshot: RowSource {
             forgetReaders()
         }
         for directory in directories.all {
-            let clusters = touched.map { $0.clusters[directory.layout.key] ?? [] }
-            try directory.advance(to: newer, touched: clusters)
+            let rowGroups = touched.map { $0.rowGroups[directory.layout.key] ?? [] }
+            try directory.advance(to: newer, touched: rowGroups)
         }
     }
 }

@@ -1,4 +1,4 @@
-/// `motte copy` and `motte compact`: a file without its free space, beside it or in its place.
+/// `motte copy` and `motte compact`: a file without its free pages, beside it or in its place.
 import ArgumentParser
 import MotteLiveObjects
 import MotteStorage
@@ -43,7 +43,7 @@ struct CopyCommand: ParsableCommand {
 
 struct CompactCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "compact", abstract: "Rewrite a file without its free space; nobody may have it open.")
+        commandName: "compact", abstract: "Rewrite a file without its free pages; nobody may have it open.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
     @OptionGroup var opening: OpenOptions

@@ -1,4 +1,4 @@
-/// `motte export`: a whole store as a dump, or the objects of a class as JSON Lines, a JSON array or CSV.
+/// `motte export`: a whole database as a dump, or the objects of a class as JSON Lines, a JSON array or CSV.
 import ArgumentParser
 import MotteExchange
 import MotteLiveObjects
@@ -11,7 +11,7 @@ enum ExportFormat: String, ExpressibleByArgument, CaseIterable {
 
 struct ExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Export a whole store, or the objects of a class.",
+        commandName: "export", abstract: "Export a whole database, or the objects of a class.",
         discussion: """
             Without a class, everything is written as JSON Lines with the schema first; 'motte import' makes a store of
             that again.
@@ -34,7 +34,7 @@ struct ExportCommand: ParsableCommand {
     func validate() throws {
         guard delimiter.utf8.count == 1 else { throw ValidationError("the delimiter must be one ASCII character") }
         if className == nil, format != .jsonl || query != nil || columns != nil || nested {
-            throw ValidationError("a whole store is exported as jsonl; name a class for anything else")
+            throw ValidationError("a whole database is exported as jsonl; name a class for another format")
         }
         if nested, format == .csv { throw ValidationError("CSV has no nested objects; leave out --nested") }
     }

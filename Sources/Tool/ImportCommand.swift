@@ -1,4 +1,5 @@
-/// `motte import`: CSV, JSON or JSON Lines as objects of one class, or a dump as a whole store; all of it or nothing.
+/// `motte import`: CSV, JSON or JSON Lines as objects of one class, or a dump as a whole database; all of it or
+/// nothing.
 import ArgumentParser
 import MotteExchange
 import MotteLiveObjects
@@ -48,9 +49,9 @@ struct ImportCommand: ParsableCommand {
     @Option(help: "The class as schema text, or a file with it, instead of inferring it.") var schema: String?
     @Option(help: "CSV: the column that becomes the primary key of a new class.") var key: String?
     @Option(help: "CSV: infer types from that many rows; 0: from all.") var inferRows = 0
-    @Option(help: "CSV: text that stands for null, beside the empty field.") var null = "NA"
+    @Option(help: "CSV: text that is read as null, like the empty field.") var null = "NA"
     @Option(help: "CSV: what separates fields, one character.") var delimiter = ","
-    @Option(help: "Rows that go to the store together.") var batch = 1_000
+    @Option(help: "Rows that are inserted together.") var batch = 1_000
     @Option(help: "Commit after that many rows; 0: once, at the end.") var commitEvery = 0
     @Flag(help: "JSON: pass over names that the class does not have.") var ignoreUnknown = false
     @Flag(help: "No progress on stderr.") var quiet = false

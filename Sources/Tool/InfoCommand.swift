@@ -22,7 +22,7 @@ struct InfoCommand: ParsableCommand {
             let sizes = try pages.statistics()
             printLine("file      \(file)")
             printLine("uuid      \(header.fileUUID)")
-            printLine("format    \(Database.fileFormat), \(header.rowsPerCluster) rows a cluster")
+            printLine("format    \(Database.fileFormat), \(header.rowGroupSize) rows per row group")
             printLine(
                 "size      \(sizes.fileBytes) bytes, \(sizes.usedBytes) in use, \(sizes.freeBytes) free; "
                     + "pages of \(sizes.pageBytes)")
@@ -31,17 +31,17 @@ struct InfoCommand: ParsableCommand {
             // This very command is one of them.
             let readers = try pages.readers().map { "\($0.processID)" }
             printLine("readers   \(readers.count), processes \(Set(readers).sorted().joined(separator: ", "))")
-            try printClasses(session, rowsPerCluster: header.rowsPerCluster)
+            try printClasses(session, rowGroupSize: header.rowGroupSize)
             if counters { printCounters(session) }
         }
     }
 
-    private func printClasses(_ session: Session, rowsPerCluster: Int) throws {
+    private func printClasses(_ session: Session, rowGroupSize: Int) throws {
         for type in try session.schema.objectTypes {
             guard let table = try type.tableKey.map(session.table) else { continue }
             // Classes with wide values have fewer than the file says.
-            let own = table.rowsPerCluster
-            let rows = own == rowsPerCluster ? "" : ", \(own) rows a cluster"
+            let own = table.rowGroupSize
+            let rows = own == rowGroupSize ? "" : ", \(own) rows per row group"
             let indexed = type.properties.filter(\.hasIndex).map(\.name)
             let indexes = indexed.isEmpty ? "" : "  indexed: \(indexed.joined(separator: ", "))"
             let kind = type.isEmbedded ? "embedded  " : "class     "

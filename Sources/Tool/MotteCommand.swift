@@ -1,7 +1,7 @@
 /// The `motte` command: look into files, query them, import and export, watch them change, mend them. One file per
 /// subcommand.
 ///
-/// Exit codes: 0 done, 1 the command could not do what it was told (one sentence on stderr), 2 wrong arguments.
+/// Exit codes: 0 done, 1 the command failed (one sentence on stderr), 2 wrong arguments.
 import ArgumentParser
 
 struct MotteCommand: ParsableCommand {

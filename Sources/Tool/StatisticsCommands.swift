@@ -38,7 +38,7 @@ struct ReadersCommand: ParsableCommand {
         try reportingErrors(file) {
             let session = try openFile(file, opening)
             let readers = try session.database.readerStatistics().filter { !$0.isThisProcess }
-            if readers.isEmpty { return printLine("nobody shows a version of the file") }
+            if readers.isEmpty { return printLine("no process has the file open") }
             for reader in readers {
                 let age = reader.behindForNanoseconds.map { " for \(Double($0 / 1_000_000) / 1000) s" } ?? ""
                 let behind = reader.versionsBehind == 0 ? "the newest" : "\(reader.versionsBehind) behind\(age)"

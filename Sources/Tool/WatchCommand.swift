@@ -29,7 +29,7 @@ struct WatchCommand: ParsableCommand {
     }
 
     func run() throws {
-        // Being told to stop is how this ends; lines are written at once, and nothing of this is worth keeping.
+        // A signal is how this ends; lines are written at once, and nothing of this is worth keeping.
         signal(SIGINT) { _ in _exit(0) }
         signal(SIGTERM) { _ in _exit(0) }
         try reportingErrors(file) {

@@ -6,7 +6,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
     package let seconds: Int64
     package let nanoseconds: UInt32
 
-    /// The caller keeps `nanoseconds` in range; faces check it before they get here.
+    /// The caller keeps `nanoseconds` in range; language bindings check it before they get here.
     package init(seconds: Int64, nanoseconds: UInt32) {
         assert(nanoseconds < 1_000_000_000)
         self.seconds = seconds

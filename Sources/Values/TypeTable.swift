@@ -2,8 +2,8 @@
 ///
 /// Code elsewhere asks for a value's `form`, for what a column of the type can be, or for how its values are written,
 /// never for the type itself. A type of an existing form, such as another identifier of some bytes, is a case of
-/// `ValueKind` and a row in each table here; a new form is found missing by the compiler wherever forms are told apart.
-/// What else has to be changed is listed in docs/ARCHITECTURE.md.
+/// `ValueKind` and a row in each table here; a new form is found missing by the compiler wherever forms are
+/// distinguished. What else has to be changed is listed in docs/ARCHITECTURE.md.
 extension ValueKind {
     /// How values lie in a `ValueView`, in chunks and in documents, and how they are compared.
     package enum Form: UInt8, Sendable {

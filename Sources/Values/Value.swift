@@ -83,7 +83,7 @@ package struct MapEntry: Sendable {
 }
 
 extension String {
-    /// The UTF-8 bytes for the length of `body`; equality and order below the faces always go by these.
+    /// The UTF-8 bytes for the length of `body`; equality and order in the engine always go by these.
     package func withUTF8Bytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

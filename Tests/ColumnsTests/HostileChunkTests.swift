@@ -113,7 +113,7 @@ import Testing
     }
 
     private static func readEverything(_ chunk: ColumnChunk) {
-        // Constants take no space, so a damaged count may be any number; a cluster compares it with its own.
+        // Constants take no space, so a damaged count may be any number; a row group compares it with its own.
         guard chunk.count < 100_000 else { return }
         let words = SelectionWords.allocate(capacity: Selection.wordCount(chunk.count) + 1)
         defer { words.deallocate() }

@@ -1,4 +1,4 @@
-// Lists of a cluster: random rows beside an array of arrays.
+// Lists of a row group: random rows beside an array of arrays.
 import MotteColumns
 import MotteValues
 import TestSupport
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// Lengths take as many bytes as the longest needs, and always four in tails and beside external lists.
+    /// Lengths take as many bytes as the longest needs, and always four in open row groups and beside external lists.
     @Test func lengthsAreNarrow() throws {
         func encoded(longest: Int, external: Bool = false, isPacked: Bool = true) throws -> [UInt8] {
             let builder = ListChunkBuilder(elementKind: .bool, nullable: false, capacity: 8)

@@ -267,7 +267,7 @@ extension CaseRunner {
             for (label, keys) in keys where !keys.isEmpty { parts += [label] + keys.map { "\"\($0)\"" } }
             return (parts + ["}"]).joined(separator: " ")
         }
-        if let told = changes.sectioned?.changes { parts += sectionWords(told) }
+        if let notified = changes.sectioned?.changes { parts += sectionWords(notified) }
         if !changes.deletions.isEmpty { parts += ["deletions"] + changes.deletions.map(String.init) }
         if !changes.insertions.isEmpty { parts += ["insertions"] + changes.insertions.map(String.init) }
         if !changes.modificationsOld.isEmpty {

@@ -13,7 +13,7 @@ final class CaseRunner {
     let folder: URL
     let arena = CaseArena()
     private let name: String
-    private let rowsPerCluster: Int?
+    private let rowGroupSize: Int?
 
     private var schemaText = ""
     private var isInMemory = false
@@ -41,9 +41,9 @@ final class CaseRunner {
     var failure: (any Error)?
     private(set) var steps = 0
 
-    init(name: String, rowsPerCluster: Int?) throws {
+    init(name: String, rowGroupSize: Int?) throws {
         self.name = name
-        self.rowsPerCluster = rowsPerCluster
+        self.rowGroupSize = rowGroupSize
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("motte-case-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
@@ -107,7 +107,7 @@ final class CaseRunner {
         let location: SessionOptions.Location =
             isInMemory ? .memory(folder.path) : .file(folder.appendingPathComponent(path).path)
         var options = SessionOptions(location)
-        options.rowsPerCluster = rowsPerCluster
+        options.rowGroupSize = rowGroupSize
         options.encryptionKey = encryptionKey
         return options
     }

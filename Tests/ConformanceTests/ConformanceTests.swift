@@ -1,4 +1,4 @@
-/// The conformance cases in Swift: every file of Tests/Conformance is a test, over ordinary and over tiny clusters.
+/// The conformance cases in Swift: every file of Tests/Conformance is a test, over ordinary and over tiny row groups.
 ///
 /// C and Python run the same files (docs/testing.md). Cases that this runner cannot do are in conformance-skips.txt.
 import Foundation
@@ -31,13 +31,13 @@ import Testing
     @Test func thereAreCases() { #expect(Self.cases.count >= 50) }
 
     @Test(arguments: cases)
-    func behaves(_ file: String) throws { try run(file, rowsPerCluster: nil) }
+    func behaves(_ file: String) throws { try run(file, rowGroupSize: nil) }
 
     @Test(arguments: cases)
-    func behavesOverTinyClusters(_ file: String) throws { try run(file, rowsPerCluster: 3) }
+    func behavesOverTinyRowGroups(_ file: String) throws { try run(file, rowGroupSize: 3) }
 
-    private func run(_ file: String, rowsPerCluster: Int?) throws {
+    private func run(_ file: String, rowGroupSize: Int?) throws {
         let text = try String(contentsOfFile: file, encoding: .utf8)
-        try CaseRunner(name: Self.name(of: file), rowsPerCluster: rowsPerCluster).run(text)
+        try CaseRunner(name: Self.name(of: file), rowGroupSize: rowGroupSize).run(text)
     }
 }

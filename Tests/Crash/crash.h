@@ -3,7 +3,7 @@
  *
  * Each commit is one round. Round k
  *   - adds ROWS entries with round == k and deletes those of round k - KEPT,
- *   - appends k to the journal's list and sets the journal's round to k.
+ *   - appends k to the WAL's list and sets the WAL's round to k.
  * So of a sound file, whatever k it shows:
  *   R1  there are ROWS entries of each of the last KEPT rounds, by scan and by index, and none of any other
  *   R2  the list is 1 ... k
@@ -23,15 +23,14 @@ enum {
     KEPT = 5
 };
 
-static const char schema_text[] =
-    "Journal { id: int key, round: int, rounds: list<int>, last: link<Entry> }\n"
-    "Entry { name: string key, round: int indexed, number: int, journal: link<Journal> }\n"
-    "Ballast { weight: int }\n";
+static const char schema_text[] = "WAL { id: int key, round: int, rounds: list<int>, last: link<Entry> }\n"
+                                  "Entry { name: string key, round: int indexed, number: int, WAL: link<WAL> }\n"
+                                  "Ballast { weight: int }\n";
 
 typedef struct store {
     motte_realm *realm;
-    motte_class journal_class, entry_class;
-    motte_prop id, round, rounds, last, name, entry_round, number, journal;
+    motte_class wal_class, entry_class;
+    motte_prop id, round, rounds, last, name, entry_round, number, wal;
 } store;
 
 static inline void die(const char *what, motte_status status) {
@@ -71,16 +70,16 @@ static inline motte_status try_open_store(const char *path, const char *durabili
     motte_release(config);
     motte_release(schema);
     if (status < 0) return status;
-    MUST(motte_class_find(opened.realm, "Journal", MOTTE_NTS, &opened.journal_class));
+    MUST(motte_class_find(opened.realm, "WAL", MOTTE_NTS, &opened.wal_class));
     MUST(motte_class_find(opened.realm, "Entry", MOTTE_NTS, &opened.entry_class));
-    opened.id = prop_of(&opened, opened.journal_class, "id");
-    opened.round = prop_of(&opened, opened.journal_class, "round");
-    opened.rounds = prop_of(&opened, opened.journal_class, "rounds");
-    opened.last = prop_of(&opened, opened.journal_class, "last");
+    opened.id = prop_of(&opened, opened.wal_class, "id");
+    opened.round = prop_of(&opened, opened.wal_class, "round");
+    opened.rounds = prop_of(&opened, opened.wal_class, "rounds");
+    opened.last = prop_of(&opened, opened.wal_class, "last");
     opened.name = prop_of(&opened, opened.entry_class, "name");
     opened.entry_round = prop_of(&opened, opened.entry_class, "round");
     opened.number = prop_of(&opened, opened.entry_class, "number");
-    opened.journal = prop_of(&opened, opened.entry_class, "journal");
+    opened.wal = prop_of(&opened, opened.entry_class, "WAL");
     *out = opened;
     return status;
 }

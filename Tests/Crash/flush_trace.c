@@ -81,7 +81,7 @@ static int fails(const char *operation) {
     return is_chosen("MOTTE_FLUSH_FAIL", operation);
 }
 
-static void die_if_told(const char *operation) {
+static void die_if_asked(const char *operation) {
     if (is_chosen("MOTTE_FLUSH_KILL", operation)) kill(getpid(), SIGKILL);
 }
 
@@ -96,7 +96,7 @@ static void die_if_told(const char *operation) {
         else result = (work);                                                                                          \
         int kept = errno;                                                                                              \
         note("%s %zu %zd\n", operation, (size_t)(size), result);                                                       \
-        die_if_told(operation);                                                                                        \
+        die_if_asked(operation);                                                                                       \
         pthread_mutex_unlock(&lock);                                                                                   \
         errno = kept;                                                                                                  \
         return result;                                                                                                 \
@@ -187,7 +187,7 @@ int link(const char *from, const char *to) {
         else result = (work);                                                                                          \
         int kept = errno;                                                                                              \
         note("flush %d\n", result);                                                                                    \
-        die_if_told("flush");                                                                                          \
+        die_if_asked("flush");                                                                                         \
         pthread_mutex_unlock(&lock);                                                                                   \
         errno = kept;                                                                                                  \
         return result;                                                                                                 \

@@ -2,9 +2,9 @@
  * killloop <file> <cycles> <seed>: writers and observers in processes of their own on one file, some of which are
  * killed in each cycle at a random moment. After each cycle, unless all were killed:
  *   K1  a writer that lives goes on writing: the dead left no lock behind
- *   K2  an observer that lives hears of the newest acknowledged commit
+ *   K2  an observer that lives is notified of the newest acknowledged commit
  *   K3  what observers are shown has no smaller round than before
- *   K5  what an observer is told of a list leads from what it was shown to what it is shown
+ *   K5  the change sets of a list lead from what it was shown to what it is shown
  *   K6  a child that an observer forks, its notifier being at work or not, is refused what its parent has opened, and
  *       opens its own
  * and after every fourth, and at the end, in a new process:
@@ -38,12 +38,12 @@ enum {
 /* Shared with the children. */
 static struct words {
     _Atomic int64_t acknowledged;
-    _Atomic int64_t heard[CHILDREN];
-    _Atomic int64_t heard_count, backwards;
+    _Atomic int64_t received[CHILDREN];
+    _Atomic int64_t received_count, backwards;
     _Atomic int64_t committed[MOST_ROUNDS]; /* when the commit returned, in ns */
     struct {
         int64_t round, at;
-    } hearing[MOST_DELAYS];
+    } receiving[MOST_DELAYS];
 } *words;
 
 static int64_t now(void) {
@@ -104,32 +104,32 @@ typedef struct observer {
     int number;
 } observer;
 
-static motte_status heard(void *userdata, const motte_changes *changes) {
+static motte_status received(void *userdata, const motte_changes *changes) {
     observer *self = userdata;
     motte_changes_details details = {.struct_size = sizeof details};
     motte_value id = int_value(1), round = int_value(0);
-    motte_key journal;
+    motte_key wal;
     MUST(motte_changes_info(changes, &details));
-    if (motte_row_find(self->in->realm, self->in->journal_class, &id, &journal) != MOTTE_OK) return 0;
-    MUST(motte_row_get_many(self->in->realm, self->in->journal_class, journal, &self->in->round, 1, &round));
-    if (round.as.integer < words->heard[self->number]) words->backwards++;
+    if (motte_row_find(self->in->realm, self->in->wal_class, &id, &wal) != MOTTE_OK) return 0;
+    MUST(motte_row_get_many(self->in->realm, self->in->wal_class, wal, &self->in->round, 1, &round));
+    if (round.as.integer < words->received[self->number]) words->backwards++;
     int64_t at = now();
-    words->heard[self->number] = round.as.integer;
+    words->received[self->number] = round.as.integer;
     if (!(details.flags & MOTTE_CHANGES_INITIAL)) {
-        int64_t place = words->heard_count++;
-        if (place < MOST_DELAYS) words->hearing[place].round = round.as.integer, words->hearing[place].at = at;
+        int64_t place = words->received_count++;
+        if (place < MOST_DELAYS) words->receiving[place].round = round.as.integer, words->receiving[place].at = at;
     }
     return 0;
 }
 
-/* A list as it was told. */
-typedef struct told {
+/* A list as it was reported. */
+typedef struct notified {
     motte_coll *list;
     size_t count;
-} told;
+} notified;
 
-static motte_status heard_of_list(void *userdata, const motte_changes *changes) {
-    told *self = userdata;
+static motte_status received_of_list(void *userdata, const motte_changes *changes) {
+    notified *self = userdata;
     motte_changes_details details = {.struct_size = sizeof details};
     size_t count;
     MUST(motte_changes_info(changes, &details));
@@ -140,31 +140,31 @@ static motte_status heard_of_list(void *userdata, const motte_changes *changes) 
     return 0;
 }
 
-static motte_status heard_of_more(void *userdata, const motte_changes *changes) {
+static motte_status received_of_more(void *userdata, const motte_changes *changes) {
     (void)userdata, (void)changes;
     return 0;
 }
 
 /* So much that the notifier has something to do. */
 static void observe_more(store *in) {
-    static told rounds;
+    static notified rounds;
     motte_value id = int_value(1);
     motte_token *token;
-    motte_key journal;
+    motte_key wal;
     motte_coll *all;
     motte_object *object;
     motte_sections *sections;
     motte_query *query;
-    if (motte_row_find(in->realm, in->journal_class, &id, &journal) != MOTTE_OK) return;
-    MUST(motte_row_get_coll(in->realm, in->journal_class, journal, in->rounds, &rounds.list));
-    MUST(motte_observe_coll(rounds.list, 0, heard_of_list, &rounds, NULL, &token));
-    MUST(motte_object_at(in->realm, in->journal_class, journal, &object));
-    MUST(motte_observe_object(object, 0, heard_of_more, NULL, NULL, &token));
+    if (motte_row_find(in->realm, in->wal_class, &id, &wal) != MOTTE_OK) return;
+    MUST(motte_row_get_coll(in->realm, in->wal_class, wal, in->rounds, &rounds.list));
+    MUST(motte_observe_coll(rounds.list, 0, received_of_list, &rounds, NULL, &token));
+    MUST(motte_object_at(in->realm, in->wal_class, wal, &object));
+    MUST(motte_observe_object(object, 0, received_of_more, NULL, NULL, &token));
     MUST(motte_query_parse(in->realm, in->entry_class, "SORT(number DESC)", MOTTE_NTS, NULL, 0, &query));
     MUST(motte_query_run(query, &all));
-    MUST(motte_observe_coll(all, 0, heard_of_more, NULL, NULL, &token));
+    MUST(motte_observe_coll(all, 0, received_of_more, NULL, NULL, &token));
     MUST(motte_sections_by_path(all, "round", MOTTE_NTS, 0, &sections));
-    MUST(motte_observe_sections(sections, NULL, 0, 0, heard_of_more, NULL, NULL, &token));
+    MUST(motte_observe_sections(sections, NULL, 0, 0, received_of_more, NULL, NULL, &token));
 }
 
 /* A child with a thread less than its parent. */
@@ -193,8 +193,8 @@ static void be_observer(const char *file, int number) {
     MUST(motte_queue_new(0, &queue));
     store in = open_store_on(file, "full", queue);
     observer self = {&in, number};
-    MUST(motte_class_all(in.realm, in.journal_class, &all));
-    MUST(motte_observe_coll(all, 0, heard, &self, NULL, &token));
+    MUST(motte_class_all(in.realm, in.wal_class, &all));
+    MUST(motte_observe_coll(all, 0, received, &self, NULL, &token));
     observe_more(&in);
     MUST(motte_queue_fd(queue, &waiting.fd));
     while (poll(&waiting, 1, -1) >= 0) {
@@ -217,8 +217,9 @@ static pid_t start(const char *file, int number) {
 static pid_t children[CHILDREN];
 
 static void fail(const char *what, long long cycle) {
-    fprintf(stderr, "cycle %lld: %s (round %lld acknowledged; heard %lld, %lld)\n", cycle, what,
-            (long long)words->acknowledged, (long long)words->heard[WRITERS], (long long)words->heard[WRITERS + 1]);
+    fprintf(stderr, "cycle %lld: %s (round %lld acknowledged; seen %lld, %lld)\n", cycle, what,
+            (long long)words->acknowledged, (long long)words->received[WRITERS],
+            (long long)words->received[WRITERS + 1]);
     for (int i = 0; i < CHILDREN; i++) {
         if (children[i] > 0) kill(children[i], SIGKILL);
     }
@@ -262,16 +263,16 @@ static int ascending(const void *left, const void *right) {
 /* From the return of a commit in one process to the callback in another, which can come first. */
 static void report(long long cycles, long long kills) {
     static int64_t delay[MOST_DELAYS];
-    int64_t heard_count = words->heard_count < MOST_DELAYS ? words->heard_count : MOST_DELAYS, delays = 0;
-    for (int64_t i = 0; i < heard_count; i++) {
-        int64_t round = words->hearing[i].round, sent = round < MOST_ROUNDS ? words->committed[round] : 0;
+    int64_t received_count = words->received_count < MOST_DELAYS ? words->received_count : MOST_DELAYS, delays = 0;
+    for (int64_t i = 0; i < received_count; i++) {
+        int64_t round = words->receiving[i].round, sent = round < MOST_ROUNDS ? words->committed[round] : 0;
         /* 0: the writer was killed before it could say when. */
-        if (sent) delay[delays++] = words->hearing[i].at - sent;
+        if (sent) delay[delays++] = words->receiving[i].at - sent;
     }
-    if (delays == 0) fail("no commit was heard of in another process", cycles);
+    if (delays == 0) fail("no commit was seen in another process", cycles);
     qsort(delay, (size_t)delays, sizeof *delay, ascending);
-    printf("%lld cycles, %lld kills, %lld rounds, %lld heard of in another process: median %.2f ms, p99 %.2f ms\n",
-           cycles, kills, (long long)words->acknowledged, (long long)delays, (double)delay[delays / 2] / 1e6,
+    printf("%lld cycles, %lld kills, %lld rounds, %lld seen in another process: median %.2f ms, p99 %.2f ms\n", cycles,
+           kills, (long long)words->acknowledged, (long long)delays, (double)delay[delays / 2] / 1e6,
            (double)delay[delays * 99 / 100] / 1e6);
 }
 
@@ -296,14 +297,14 @@ int main(int count, char **arguments) {
             waitpid(children[i], NULL, 0);
             children[i] = 0;
             kills++;
-            words->heard[i] = 0;
+            words->received[i] = 0;
         }
         if (children[0] || children[1]) {
             wait_until(&words->acknowledged, words->acknowledged + 1, "nobody can write any more (K1)", cycle);
         }
         int64_t newest = words->acknowledged;
         for (int i = WRITERS; i < CHILDREN; i++) {
-            if (children[i]) wait_until(&words->heard[i], newest, "an observer does not hear of commits (K2)", cycle);
+            if (children[i]) wait_until(&words->received[i], newest, "an observer is not notified (K2)", cycle);
         }
         if (words->backwards) fail("an observer was shown an older version (K3)", cycle);
         if (cycle % 4 == 3) verify(file, cycle);

@@ -6,8 +6,8 @@
 
 #include "crash.h"
 
-static inline void add_entries(store *in, motte_key journal, int64_t round) {
-    motte_prop props[] = {in->name, in->entry_round, in->number, in->journal};
+static inline void add_entries(store *in, motte_key wal, int64_t round) {
+    motte_prop props[] = {in->name, in->entry_round, in->number, in->wal};
     motte_value values[ROWS * 4];
     char names[ROWS][128];
     motte_key keys[ROWS];
@@ -17,14 +17,14 @@ static inline void add_entries(store *in, motte_key journal, int64_t round) {
         values[i * 4] = (motte_value){MOTTE_TYPE_STRING, 0, {.string = {names[i], (size_t)size}}};
         values[i * 4 + 1] = int_value(round);
         values[i * 4 + 2] = int_value(i);
-        values[i * 4 + 3] = link_value(in->journal_class, journal);
+        values[i * 4 + 3] = link_value(in->wal_class, wal);
     }
     MUST(motte_insert_new(in->realm, in->entry_class, props, 4, 0, &insert));
     MUST(motte_insert_rows(insert, values, ROWS, keys));
     motte_release(insert);
     motte_value now[] = {int_value(round), link_value(in->entry_class, keys[ROWS - 1])};
     motte_prop changed[] = {in->round, in->last};
-    MUST(motte_row_set_many(in->realm, in->journal_class, journal, changed, now, 2));
+    MUST(motte_row_set_many(in->realm, in->wal_class, wal, changed, now, 2));
 }
 
 static inline void delete_entries(store *in, int64_t round) {
@@ -41,17 +41,17 @@ static inline void delete_entries(store *in, int64_t round) {
 
 /* In a write that has begun; ends it. */
 static inline motte_status write_begun_round(store *in, int64_t *out_round) {
-    motte_value journal_id = int_value(1), round = int_value(0);
-    motte_key journal;
+    motte_value wal_id = int_value(1), round = int_value(0);
+    motte_key wal;
     motte_coll *rounds;
-    if (motte_row_find(in->realm, in->journal_class, &journal_id, &journal) == MOTTE_NOT_FOUND) {
-        MUST(motte_row_create(in->realm, in->journal_class, &in->id, &journal_id, 1, 0, &journal));
+    if (motte_row_find(in->realm, in->wal_class, &wal_id, &wal) == MOTTE_NOT_FOUND) {
+        MUST(motte_row_create(in->realm, in->wal_class, &in->id, &wal_id, 1, 0, &wal));
     }
-    MUST(motte_row_get_many(in->realm, in->journal_class, journal, &in->round, 1, &round));
+    MUST(motte_row_get_many(in->realm, in->wal_class, wal, &in->round, 1, &round));
     round.as.integer++;
-    add_entries(in, journal, round.as.integer);
+    add_entries(in, wal, round.as.integer);
     delete_entries(in, round.as.integer - KEPT);
-    MUST(motte_row_get_coll(in->realm, in->journal_class, journal, in->rounds, &rounds));
+    MUST(motte_row_get_coll(in->realm, in->wal_class, wal, in->rounds, &rounds));
     MUST(motte_list_append(rounds, &round, 1));
     motte_release(rounds);
     *out_round = round.as.integer;
@@ -104,10 +104,10 @@ static inline void check_entries(store *in, int64_t round) {
     motte_release(all);
 }
 
-static inline void check_journal(store *in, motte_key journal, int64_t round) {
+static inline void check_wal(store *in, motte_key wal, int64_t round) {
     motte_coll *list;
     size_t count, got;
-    MUST(motte_row_get_coll(in->realm, in->journal_class, journal, in->rounds, &list));
+    MUST(motte_row_get_coll(in->realm, in->wal_class, wal, in->rounds, &list));
     MUST(motte_coll_count(list, &count));
     expect(count == (size_t)round, "R2 (length)");
     int64_t *rounds = malloc((count + 1) * sizeof *rounds);
@@ -120,10 +120,10 @@ static inline void check_journal(store *in, motte_key journal, int64_t round) {
 /* The round of the version that is shown, all of it checked. */
 static inline int64_t check(store *in) {
     motte_value id = int_value(1), round = int_value(0);
-    motte_key journal;
-    if (motte_row_find(in->realm, in->journal_class, &id, &journal) == MOTTE_OK) {
-        MUST(motte_row_get_many(in->realm, in->journal_class, journal, &in->round, 1, &round));
-        check_journal(in, journal, round.as.integer);
+    motte_key wal;
+    if (motte_row_find(in->realm, in->wal_class, &id, &wal) == MOTTE_OK) {
+        MUST(motte_row_get_many(in->realm, in->wal_class, wal, &in->round, 1, &round));
+        check_wal(in, wal, round.as.integer);
     }
     check_entries(in, round.as.integer);
     return round.as.integer;

@@ -21,11 +21,11 @@ LIBRARY = ROOT / "build" / "library"
 SCALE = float(os.environ.get("MOTTE_TEST_SCALE", "1"))
 SEED = int(os.environ.get("MOTTE_TEST_SEED", str(random.SystemRandom().randrange(1 << 32))))
 chance = random.Random(SEED)
-# Of killing, at scale 1: of programs that are started anew, and of processes that are only forked.
+# Of killing, at scale 1: of programs that are started again, and of processes that are only forked.
 CYCLES = 40
 NEW_FILES = 20
-# What makes a file of each form: without a journal, and with one from the first commit on, which is full after a few.
-FORMS = {"file": {"MOTTE_JOURNAL_PAGES": "0"}, "journaled": {"MOTTE_JOURNAL_PAGES": "12"}}
+# What makes a file of each form: without a WAL, and with one from the first commit on, which is full after a few.
+FORMS = {"file": {"MOTTE_WAL_PAGES": "0"}, "with a WAL": {"MOTTE_WAL_PAGES": "12"}}
 QUICK_CYCLES = 200
 STOP_CYCLES = 250
 FORKS = 400
@@ -149,12 +149,12 @@ def kill_on(folder, file, cycles):
             for process in chance.sample(victims, len(victims)):
                 process.kill()
                 killed += 1
-            told = [process.finish() for process in victims]
+            notified = [process.finish() for process in victims]
             if not both:
-                told.append(other.read())
+                notified.append(other.read())
                 if other.process.poll() is not None:
                     other.finish()
-            last = max([last, *told])
+            last = max([last, *notified])
             shown = verify(folder, file, last)
             # Each of the dead may have had one commit that it could not print any more.
             if both and shown > last + 2:
@@ -177,7 +177,7 @@ def kill_on(folder, file, cycles):
 
 
 def killed_writers_and_observers_leave_nothing_behind(folder, form):
-    """In each cycle some of two writers and two observers are killed; what is left goes on, hears and is sound."""
+    """In each cycle some of two writers and two observers are killed; the rest goes on, is notified and sound."""
     cycles = max(5, round(QUICK_CYCLES * SCALE))
     result = subprocess.run(
         [folder / "killloop", folder / f"loop-{form}.motte", str(cycles), str(chance.randrange(1, 1 << 60))],
@@ -195,7 +195,7 @@ def processes_stopped_or_killed_between_any_two_calls_stop_nobody(folder, form):
 
 
 def children_forked_while_others_open_and_close_can_open(folder, form):
-    """Threads open and close files while the process forks; each child opens files anew, and ends."""
+    """Threads open and close files while the process forks; each child opens files, and ends."""
     forks = max(50, round(FORKS * SCALE))
     seed = chance.randrange(1, 1 << 60)
     return output_of([folder / "forks", folder / f"forks-{form}.motte", str(forks), str(seed)], forks)
@@ -248,15 +248,15 @@ def a_writer_killed_behind_any_call_stops_nobody(folder, form):
                 other.wait_for_line()
                 victim = Running(folder, file, "writer", trace_environment(folder, file, kill=f"{operation} {number}"))
                 victim.process.wait(timeout=60)
-                told = max(victim.finish(), other.read())
+                notified = max(victim.finish(), other.read())
                 if not select.select([other.process.stdout], [], [], 20)[0]:
                     raise Failure(f"the other writer stopped for 20 seconds, {operation} {number}")
                 time.sleep(0.005)
-                told = max(told, other.read())
+                notified = max(notified, other.read())
             finally:
                 other.kill()
                 last = other.finish()
-            verify(folder, file, max(told, last))
+            verify(folder, file, max(notified, last))
             tried += 1
     return f"{tried} calls"
 

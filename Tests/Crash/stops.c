@@ -2,7 +2,7 @@
  * stops <file> <cycles> <seed>: in each cycle a process opens a file, writes a round and closes it, and is stopped or
  * killed between two of its system calls, any two: this one traces it. While it stands still or is dead another process
  * opens the file, writes, closes, and sometimes compacts it before.
- *   S1  nobody waits longer than he said he would: who finds the file held by the one that stands still is told
+ *   S1  nobody waits longer than he said he would: who finds the file held by the one that stands still gets a status
  *       TIMEOUT or BUSY, and the dead hold nothing
  *   S2  who was stopped goes on and succeeds
  *   S3  every acknowledged round is there, and the file is sound (crash.h)

@@ -145,10 +145,10 @@ def test_embedded_objects(db: motte.Database) -> None:
           "`is_stored`, `is_valid`, "
           "`database`, `object_key`, `to_dict()`, `observe()`, `changes()` and `freeze()` are what an object has")
 def test_objects(db: motte.Database) -> None:
-    loose = Person(id=1, friend=Person(id=2), toys=[Toy(brand="a")])
-    assert not loose.is_stored and loose.friend.id == 2
+    unmanaged = Person(id=1, friend=Person(id=2), toys=[Toy(brand="a")])
+    assert not unmanaged.is_stored and unmanaged.friend.id == 2
     with db.write():
-        stored = db.add(loose)
+        stored = db.add(unmanaged)
     assert stored.is_stored and stored.is_valid and stored.database is db
     assert len(db.objects(Person)) == 2 and len(db.objects(Toy)) == 1
     assert stored.to_dict()["id"] == 1 and isinstance(stored.object_key, int)
@@ -304,28 +304,28 @@ def test_key_paths(db: motte.Database) -> None:
     friend = add(db, id=2, name="friend")
     add(db, id=1, friend=friend)
     people = db.objects(Person).where("id == 1")
-    heard: dict[str, int] = {}
+    received: dict[str, int] = {}
     tokens = []
     for paths in ([], ["name"], ["friend"], ["friend.name"], None):
         key = repr(paths)
-        heard[key] = -1  # the initial one
+        received[key] = -1  # the initial one
 
         def count(changes: Any, key: str = key) -> None:
-            heard[key] += 1
+            received[key] += 1
 
         tokens.append(people.observe(count) if paths is None else people.observe(count, paths=paths))
     db.refresh()
     db.dispatch()
 
     def after(change: Any) -> dict[str, int]:
-        before = dict(heard)
+        before = dict(received)
         with db.write():
             change()
-        return {key: heard[key] - before[key] for key in heard if heard[key] != before[key]}
+        return {key: received[key] - before[key] for key in received if received[key] != before[key]}
 
     with db.write():
         pass
-    assert set(heard.values()) == {0}
+    assert set(received.values()) == {0}
     one = people[0]
     assert after(lambda: setattr(one, "name", one.name)) == {"['name']": 1, "None": 1}
     assert after(lambda: setattr(friend, "name", "other")) == {"['friend.name']": 1, "None": 1}

@@ -16,7 +16,7 @@ import motte
 from documents import promises
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "STORAGE.md").read_text(encoding="utf-8")
-# Whole clusters of either size.
+# Whole row groups of either size.
 COUNT = 2 * 57_120
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 START = datetime.datetime(2013, 1, 1, tzinfo=datetime.timezone.utc)
@@ -68,7 +68,7 @@ def test_values_take_as_many_bytes_as_the_table_says(
     for kind, value in KINDS[name]:
         path = tmp_path / f"{kind}.motte"
         with motte.open(path, durability="none", schema=f"Row {{ value: {kind} }}",
-                        rows_per_cluster=None if rows == 1_904 else rows) as db:
+                        row_group_size=None if rows == 1_904 else rows) as db:
             with db.write():
                 db.insert_columns(db.model("Row"), {"value": [value(row) for row in range(COUNT)]})
             db.compact()

@@ -111,7 +111,7 @@ import Testing
 
     // MARK: Ways to read them
 
-    /// What became of it: the whole store, or the mistake.
+    /// What became of it: the whole database, or the mistake.
     private func outcome(_ body: (Session) throws -> ImportOutcome) throws -> String {
         let session = try TestStore(schema: Self.schema).open()
         defer { _ = try? session.close() }
@@ -213,17 +213,17 @@ import Testing
         }
     }
 
-    /// Whoever is told of progress may end the import; the thread that reads ahead ends with it.
-    @Test func progressIsToldAndMayEndIt() throws {
+    /// A progress callback may end the import; the thread that reads ahead ends with it.
+    @Test func progressIsNotifiedAndMayEndIt() throws {
         let text = Array(("name,age\n" + String(repeating: "x,1\n", count: 5_000)).utf8)
         let session = try TestStore(schema: "T { name: string, age: int }").open()
         var options = CSVImport.Options()
         options.readsAheadFrom = 0
         options.batchRows = 100
-        var told: [Int] = []
+        var notified: [Int] = []
         options.progress = { rows, position throws(DatabaseError) in
             #expect(position == 9 + rows * 4)
-            told.append(rows)
+            notified.append(rows)
             if rows == 2_000 { throw DatabaseError(.callback, "enough") }
         }
         let importer = try CSVImport(session, into: try session.tableKey("T"), options)
@@ -231,7 +231,7 @@ import Testing
             try session.inWrite { try text.withUnsafeBytes { try importer.run($0) } }
         }
         #expect(error?.code == .callback)
-        #expect(told == Array(stride(from: 100, through: 2_000, by: 100)))
+        #expect(notified == Array(stride(from: 100, through: 2_000, by: 100)))
         #expect(try session.objects("T").count() == 0)
     }
 }

@@ -61,7 +61,7 @@ enum RandomStore {
     static func make(_ random: inout SeededRandom) throws -> Session {
         let schema = try SchemaText.parse(schemaText(&random))
         var options = SessionOptions(.memory(freshName()), schema: schema)
-        options.rowsPerCluster = 3
+        options.rowGroupSize = 3
         let session = try Session.open(options)
         try session.beginWrite()
         var objects: [String: [LiveObject]] = [:]

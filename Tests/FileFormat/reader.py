@@ -242,7 +242,7 @@ class Reference(NamedTuple):
                          int.from_bytes(places[6:], "little"), int.from_bytes(count, "little"))
 
 
-class Journal(NamedTuple):
+class WAL(NamedTuple):
     """The part of a root slot that says where small commits on top of it are."""
 
     page: int
@@ -259,7 +259,7 @@ class Slot(NamedTuple):
     durable: int
     level: int
     tree: Reference
-    journal: Optional[Journal]
+    wal: Optional[WAL]
 
 
 class Pages:
@@ -284,10 +284,10 @@ class Pages:
         self.entries = dict(self._walk(self.slot.tree, self.slot.level)) if self.slot.tree.page else {}
         # Of the root and of the records behind it.
         self.version = self.slot.version
-        # The newest version that the journal has something of, if that is not whole.
+        # The newest version that the WAL has something of, if that is not whole.
         self.broken_version: Optional[int] = None
-        if self.slot.journal:
-            self._apply(self.slot.journal)
+        if self.slot.wal:
+            self._apply(self.slot.wal)
 
     def _pages(self, page: int, count: int) -> bytes:
         run = self.file[page * self.page_bytes:(page + count) * self.page_bytes]
@@ -307,45 +307,45 @@ class Pages:
                     continue
             version, durable = struct.unpack_from("<QQ", run, 16)
             yield Slot(version, struct.unpack_from("<Q", run, 144)[0], durable,
-                       struct.unpack_from("<H", run, 12)[0], Reference.read(run, 40), self._journal(run))
+                       struct.unpack_from("<H", run, 12)[0], Reference.read(run, 40), self._wal(run))
 
-    def _journal(self, run: bytes) -> Optional[Journal]:
+    def _wal(self, run: bytes) -> Optional[WAL]:
         size = struct.unpack_from("<I", run, 156)[0]
         need(size in (0, 48), "a root slot has a part that is not known")
         if size == 0:
             return None
         page, birth, pages, zero, salt, sealed, checksum = struct.unpack_from("<QQIIQQQ", run, 160)
-        need(zero == 0 and 1 <= pages <= 16_384, "a root slot says something unknown of its journal")
-        return Journal(page, birth, pages, salt, sealed, checksum)
+        need(zero == 0 and 1 <= pages <= 16_384, "a root slot says something unknown of its WAL")
+        return WAL(page, birth, pages, salt, sealed, checksum)
 
-    def _apply(self, journal: Journal) -> None:
+    def _apply(self, wal: WAL) -> None:
         """Changes the entries by the records that are whole."""
         before = self.slot.version
-        if journal.sealed == self.version:
-            need(before == journal.sealed_checksum, "the journal is not the one that was sealed")
-        page, end = journal.page, journal.page + journal.pages
-        while record := self._record(journal, page, end, before):
+        if wal.sealed == self.version:
+            need(before == wal.sealed_checksum, "the WAL is not the one that was sealed")
+        page, end = wal.page, wal.page + wal.pages
+        while record := self._record(wal, page, end, before):
             self._change(record)
             before, self.version = struct.unpack_from("<Q8xQ", record)
-            if journal.sealed == self.version:
-                need(before == journal.sealed_checksum, "the journal is not the one that was sealed")
+            if wal.sealed == self.version:
+                need(before == wal.sealed_checksum, "the WAL is not the one that was sealed")
             page += -(-(len(record) + 16) // self.page_bytes)
-        need(journal.sealed <= self.version, f"the journal is sealed at {journal.sealed} and ends at {self.version}")
+        need(wal.sealed <= self.version, f"the WAL is sealed at {wal.sealed} and ends at {self.version}")
         for behind in range(page, end):
             run = self._pages(behind, 1)
             ends = [struct.unpack_from("<QQ", run, self.page_bytes - 16)]
             if run[8:12] == b"MTJR":
                 ends.append((struct.unpack_from("<Q", run, 24)[0], struct.unpack_from("<Q", run, 16)[0]))
             for salt, version in ends:
-                if salt == journal.salt and version > max(self.version, self.broken_version or 0):
+                if salt == wal.salt and version > max(self.version, self.broken_version or 0):
                     self.broken_version = version
 
-    def _record(self, journal: Journal, page: int, end: int, before: int) -> Optional[bytes]:
+    def _record(self, wal: WAL, page: int, end: int, before: int) -> Optional[bytes]:
         if page >= end:
             return None
         checksum, magic, size, version, salt, chain = struct.unpack_from("<Q4sIQQQ", self._pages(page, 1))
         count = -(-(size + 16) // self.page_bytes)
-        if magic != b"MTJR" or salt != journal.salt or size < 48 or page + count > end:
+        if magic != b"MTJR" or salt != wal.salt or size < 48 or page + count > end:
             return None
         run = self._pages(page, count)
         if xxh3(run[8:size]) != checksum or version <= self.version or chain != before:
@@ -360,7 +360,7 @@ class Pages:
 
     def _change(self, record: bytes) -> None:
         count, zero = struct.unpack_from("<II", record, 40)
-        need(zero == 0, "a record of the journal says something unknown")
+        need(zero == 0, "a record of the WAL says something unknown")
         at, last = 48, b""
         for _ in range(count):
             key_bytes, is_deletion, value_bytes = struct.unpack_from("<HHI", record, at)
@@ -644,22 +644,22 @@ class Reader:
         if state_key not in self.entries:
             return found
         state = self.entries[state_key]
-        live, _, tail_start = struct.unpack_from("<qqq", state)
+        live, _, open_group_start = struct.unpack_from("<qqq", state)
         crc, own_rows = struct.unpack_from("<II", state, 32)
         need(crc32c(state[:32], state[36:], state_key) == crc, "a state is damaged")
         rows = own_rows or self.rows
-        for cluster in range(-(-tail_start // rows)):
-            count = min(rows, tail_start - cluster * rows)
-            alive = self._alive(table, cluster, count)
+        for row_group in range(-(-open_group_start // rows)):
+            count = min(rows, open_group_start - row_group * rows)
+            alive = self._alive(table, row_group, count)
             if any(alive):
-                values = {column: self._cluster_chunk(table, column, cluster, count) for column in table.columns}
-                self._add(found, table, cluster * rows, alive, values)
-        self._read_tail(found, table)
+                values = {column: self._row_group_chunk(table, column, row_group, count) for column in table.columns}
+                self._add(found, table, row_group * rows, alive, values)
+        self._read_open_group(found, table)
         need(len(found) == live, f"{len(found)} objects of {name} instead of {live}")
         return found
 
-    def _alive(self, table: Table, cluster: int, count: int) -> list[bool]:
-        key = b"\5" + struct.pack(">II", table.number, cluster)
+    def _alive(self, table: Table, row_group: int, count: int) -> list[bool]:
+        key = b"\5" + struct.pack(">II", table.number, row_group)
         if key not in self.entries:
             return [True] * count
         record = self.entries[key]
@@ -667,8 +667,8 @@ class Reader:
         need(crc32c(record[:8], bytes(4), record[12:], key) == crc, "a bitmap is damaged")
         return bits(record[16:], rows) if live else [False] * rows
 
-    def _cluster_chunk(self, table: Table, column: Column, cluster: int, count: int) -> list[Any]:
-        key = b"\4" + struct.pack(">III", table.number, column.number, cluster)
+    def _row_group_chunk(self, table: Table, column: Column, row_group: int, count: int) -> list[Any]:
+        key = b"\4" + struct.pack(">III", table.number, column.number, row_group)
         if key not in self.entries:
             return [default(column)] * count
         return chunk(self.entries[key], key, self._long_values(table, column.number))[1]
@@ -683,14 +683,14 @@ class Reader:
 
         return find
 
-    def _read_tail(self, found: dict[int, dict[str, Any]], table: Table) -> None:
+    def _read_open_group(self, found: dict[int, dict[str, Any]], table: Table) -> None:
         key = b"\3" + struct.pack(">I", table.number)
         if key not in self.entries:
             return
         record = self.entries[key]
         rows, count, first, live_offset, live_size, crc = struct.unpack_from("<IIqIII", record)
         directory = record[32:32 + 16 * count]
-        need(crc32c(record[:24], directory, key) == crc, "a tail is damaged")
+        need(crc32c(record[:24], directory, key) == crc, "an open row group is damaged")
         alive = [True] * rows
         if live_size:
             live = record[live_offset:live_offset + live_size]

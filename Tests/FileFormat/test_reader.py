@@ -32,9 +32,9 @@ def moment(number: int) -> datetime.datetime:
 
 
 def fill(path: pathlib.Path, key: Optional[bytes]) -> dict[int, dict[str, Any]]:
-    """Rows in clusters and in the tail, deleted ones, long lists, texts that repeat, a property added later."""
+    """Rows in row groups and the open one, deleted ones, long lists, texts that repeat, a property added later."""
     expected: dict[int, dict[str, Any]] = {}
-    with motte.open(path, schema=SCHEMA, encryption_key=key, rows_per_cluster=480) as db:
+    with motte.open(path, schema=SCHEMA, encryption_key=key, row_group_size=480) as db:
         person = db.model("Person")
         with db.write():
             for number in range(1_000):
@@ -61,7 +61,7 @@ def fill(path: pathlib.Path, key: Optional[bytes]) -> dict[int, dict[str, Any]]:
                 db.delete(db.get(person, number * 3 - 500))
                 del expected[number]
         with db.write():
-            # One at a time: these stay in the tail.
+            # One at a time: these stay in the open row group.
             db.add(person(id=9_000, name="late", mark=uuid.UUID(int=1)))
     expected[1_000] = {
         "id": 9_000, "name": "late", "age": 0, "score": 0.0, "small": None, "active": None, "seen": None, "photo": b"",
@@ -116,7 +116,7 @@ def test_long_values(tmp_path: pathlib.Path, key: Optional[bytes]) -> None:
     path = tmp_path / "long.motte"
     schema = "Doc { id: int key, text: string?, blob: data, extra: mixed, parts: list<string?>, by_name: map<data> }"
     expected: dict[int, dict[str, Any]] = {}
-    with motte.open(path, schema=schema, encryption_key=key, rows_per_cluster=480) as db:
+    with motte.open(path, schema=schema, encryption_key=key, row_group_size=480) as db:
         doc = db.model("Doc")
         with db.write():
             for number in range(60):
@@ -148,7 +148,7 @@ def test_long_values(tmp_path: pathlib.Path, key: Optional[bytes]) -> None:
     assert sum(1 for entry in found.entries if entry[0] == 8) > 60
 
 
-def test_a_new_file_says_how_many_rows_a_cluster_has(tmp_path: pathlib.Path) -> None:
+def test_a_new_file_says_how_many_rows_a_row_group_has(tmp_path: pathlib.Path) -> None:
     """So many texts of a page each would be a chunk of 4 MB: those of more than 1,008 bytes are long there."""
     path = tmp_path / "wide.motte"
     with motte.open(path, schema="Doc { text: string, tags: list<int> }") as db, db.write():
@@ -164,7 +164,7 @@ def test_a_new_file_says_how_many_rows_a_cluster_has(tmp_path: pathlib.Path) -> 
     assert sum(1 for entry in found.entries if entry[0] == 8) == 1
 
 
-def test_a_class_with_wide_values_has_clusters_of_its_own(tmp_path: pathlib.Path) -> None:
+def test_a_class_with_wide_values_has_row_groups_of_its_own(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "wide.motte"
     texts = [f"{number:04}" * 90 for number in range(1_300)]
     with motte.open(path, schema="Doc { text: string } Plain { n: int }") as db:
@@ -177,8 +177,8 @@ def test_a_class_with_wide_values_has_clusters_of_its_own(tmp_path: pathlib.Path
     assert found.rows == 1_904
     assert [row["text"] for row in found.objects("Doc").values()] == texts
     assert [row["n"] for row in found.objects("Plain").values()] == list(range(4_000))
-    clusters = [entry for entry in found.entries if entry[:9] == b"\4\0\0\0\1\0\0\0\1"]
-    assert len(clusters) == 3
+    row_groups = [entry for entry in found.entries if entry[:9] == b"\4\0\0\0\1\0\0\0\1"]
+    assert len(row_groups) == 3
 
 
 def test_a_long_value_that_is_missing_is_noticed(tmp_path: pathlib.Path) -> None:
@@ -195,7 +195,7 @@ def test_a_long_value_that_is_missing_is_noticed(tmp_path: pathlib.Path) -> None
 KEPT = pathlib.Path(__file__).parent.parent / "Compatibility" / "0.1"
 
 
-@pytest.mark.parametrize("kind", ["all", "long", "packed", "tables", "journal", "encrypted"])
+@pytest.mark.parametrize("kind", ["all", "long", "packed", "tables", "wal", "encrypted"])
 def test_the_kept_files(kind: str) -> None:
     found = reader.Reader(str(KEPT / f"{kind}.motte"), bytes(range(64)) if kind == "encrypted" else None)
 
@@ -208,8 +208,8 @@ def test_the_kept_files(kind: str) -> None:
         else:
             wanted[name].append(int(line.split()[0][1:]))
     assert {table.name: list(found.objects(table.name)) for table in found.tables} == wanted
-    assert (found.pages.slot.journal is not None) == (kind in ("journal", "encrypted"))
-    assert (found.version > found.pages.slot.version) == (kind in ("journal", "encrypted"))
+    assert (found.pages.slot.wal is not None) == (kind in ("wal", "encrypted"))
+    assert (found.version > found.pages.slot.version) == (kind in ("wal", "encrypted"))
 
 
 @pytest.mark.parametrize(("count", "expected"), [

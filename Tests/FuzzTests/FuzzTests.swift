@@ -99,10 +99,11 @@ import Musl
         let names = try StoreFieldsFuzz.names()
         for kind in [
             "head page bytes", "slot level", "slot entries", "slot branches", "slot leaves", "slot extents",
-            "slot journal pages", "slot log steps", "older slot version", "branch entries", "branch key's end",
+            "slot WAL pages", "slot log steps", "older slot version", "branch entries", "branch key's end",
             "child page", "leaf offset", "leaf value bytes", "extent byte count", "record bytes", "record entries",
-            "header rows per cluster", "schema table", "schema type", "state next key", "state live rows",
-            "tail rows", "tail bitmap", "tail's chunk rows", "chunk rows", "chunk width", "chunk's elements rows",
+            "header rows per row group", "schema table", "schema type", "state next key", "state live rows",
+            "open row group rows", "open row group bitmap", "open row group's chunk rows", "chunk rows",
+            "chunk width", "chunk's elements rows",
             "bitmap rows", "bitmap word", "list node children", "list node child's elements", "list leaf rows",
             "index block entries", "index block value width", "long value byte", "commit sections",
             "commit section bytes",
@@ -110,15 +111,15 @@ import Musl
     }
 
     /// Where pages have no checksums, as in memory: what is stored under each kind of key says by itself
-    /// that it is damaged. Of a tail what lies between its chunks has no meaning, of a node of a long list four zeros
-    /// have none.
+    /// that it is damaged. Of an open row group what lies between its chunks has no meaning, of a node of a long list
+    /// four zeros have none.
     @Test func aFlippedBitOfEveryKindOfValueIsFound() throws {
         let entries = StoreContentFuzz.entries
         var random = SeededRandom(seed: PropertyTest.firstSeed)
         var found: [UInt8: Int] = [:], tried: [UInt8: Int] = [:]
         #expect(try StoreContentFuzz.problemCount(0, entries[0].value) == 0)
         for (index, entry) in entries.enumerated() where index % 4 == 0 || (tried[entry.key[0]] ?? 0) < 8 {
-            // Not fewer: some kinds have one value only, and of tails some bits have no meaning.
+            // Not fewer: some kinds have one value only, and of open row groups some bits have no meaning.
             for _ in 0 ..< max(8, TestScale.times(4)) {
                 var value = entry.value
                 value[random.below(value.count)] ^= 1 << UInt8(random.below(8))

@@ -128,7 +128,7 @@ private let schema = """
         #expect(try inner.path() == [.index(2)])
     }
 
-    @Test func observersHearNothingOfWhatWasUndone() throws {
+    @Test func observersReceiveNothingOfWhatWasUndone() throws {
         let session = try TestStore(schema: schema).open()
         let item = try session.inWrite { try session.add("Item", ["id": .int(1)]) }
         let token = try item.observe()
@@ -177,7 +177,7 @@ private let schema = """
 
     @Test func callsTakeTheirOwnViews() throws {
         try PropertyTest.run(rounds: 60) { random, comment in
-            let session = try TestStore(rowsPerCluster: random.pick([3, 480]), schema: schema).open()
+            let session = try TestStore(rowGroupSize: random.pick([3, 480]), schema: schema).open()
             try session.beginWrite()
             for _ in 0 ..< 1 + random.below(3) { _ = try filled(session, &random) }
             let item = try filled(session, &random)

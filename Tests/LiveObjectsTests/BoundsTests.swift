@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func frozenObjectsOfAVersionShareOneSnapshot() throws {
-        let store = TestStore(.file, rowsPerCluster: 480, schema: "Row { number: int }")
+        let store = TestStore(.file, rowGroupSize: 480, schema: "Row { number: int }")
         let session = try store.open()
         try session.inWrite { for number in 0 ..< 100 { try session.add("Row", ["number": .int(Int64(number))]) } }
         let table = try session.tableKey("Row")
@@ -54,7 +54,7 @@ import Testing
 
     @Test func manyExistingObjectsAreUpserted() throws {
         let count = max(2_000, TestScale.times(20_000))
-        let session = try TestStore(rowsPerCluster: 480, schema: "Row { id: int key, number: int }").open()
+        let session = try TestStore(rowGroupSize: 480, schema: "Row { id: int key, number: int }").open()
         let type = try session.schema.type(named: "Row")
         let table = try session.tableKey("Row")
         let columns = try ["id", "number"].map { try #require(type.property(named: $0)?.columnKey) }

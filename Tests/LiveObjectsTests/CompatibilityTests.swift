@@ -68,7 +68,7 @@ import Testing
         options.isDurable = false
         let session = try Session.open(options)
         try compare(session, "packed")
-        #expect(try session.database.pages.header.rowsPerCluster == 1_904)
+        #expect(try session.database.pages.header.rowGroupSize == 1_904)
         #expect(try session.schema.type(named: "Item").property(named: "half")?.width == .bits16)
         #expect(try session.database.snapshot().verify().isSound)
         let table = try session.tableKey("Item")
@@ -93,15 +93,15 @@ import Testing
         #expect(try again.database.snapshot().verify().isSound)
     }
 
-    /// A class whose clusters are smaller than the file's.
+    /// A class whose row groups are smaller than the file's.
     @Test func filesWithRowsOfTablesAreReadAndWritten() throws {
         var options = SessionOptions(path: copy("tables"))
         options.isDurable = false
         let session = try Session.open(options)
         try compare(session, "tables")
         let wide = try session.tableKey("Wide"), narrow = try session.tableKey("Narrow")
-        #expect(try session.committedSnapshot().table(wide).rowsPerCluster == 480)
-        #expect(try session.committedSnapshot().table(narrow).rowsPerCluster == 1_904)
+        #expect(try session.committedSnapshot().table(wide).rowGroupSize == 480)
+        #expect(try session.committedSnapshot().table(narrow).rowGroupSize == 1_904)
         #expect(try session.database.snapshot().verify().isSound)
         try session.inWrite {
             for id in 5_000 ..< 5_600 { try session.add("Wide", ["id": .int(Int64(id))]) }
@@ -115,16 +115,16 @@ import Testing
         #expect(try again.database.snapshot().verify().isSound)
     }
 
-    /// The newest versions are records of a journal; of the second file encrypted.
-    @Test(arguments: [("journal", nil), ("encrypted", (0 ..< 64).map { UInt8($0) })])
-    func filesWithAJournalAreReadAndWritten(kind: String, key: [UInt8]?) throws {
+    /// The newest versions are records of a WAL; of the second file encrypted.
+    @Test(arguments: [("wal", nil), ("encrypted", (0 ..< 64).map { UInt8($0) })])
+    func filesWithAWALAreReadAndWritten(kind: String, key: [UInt8]?) throws {
         var options = SessionOptions(path: copy(kind))
         options.encryptionKey = key
         options.isDurable = false
         let session = try Session.open(options)
         try compare(session, kind)
         #expect(try session.objects("Dog").filter("name == 'renamed again'").count() == 1)
-        #expect(try session.objects("Dog").filter("name == 'renamed in the journal'").count() == 0)
+        #expect(try session.objects("Dog").filter("name == 'renamed in the WAL'").count() == 0)
         let dog = try session.tableKey("Dog")
         #expect(try session.find(dog, primaryKey: .int(2)) == nil)
         #expect(try session.database.snapshot().verify().isSound)

@@ -20,9 +20,9 @@ import Testing
         let slow: Session
         var both: [Session] { [fast, slow] }
 
-        init(schema: String, rowsPerCluster: Int) throws {
-            fast = try TestStore(rowsPerCluster: rowsPerCluster, schema: schema).open()
-            slow = try TestStore(rowsPerCluster: rowsPerCluster, schema: schema).open()
+        init(schema: String, rowGroupSize: Int) throws {
+            fast = try TestStore(rowGroupSize: rowGroupSize, schema: schema).open()
+            slow = try TestStore(rowGroupSize: rowGroupSize, schema: schema).open()
         }
 
         func inWrite(_ body: (Session) throws -> Void) throws {
@@ -56,14 +56,14 @@ import Testing
     }
 
     @Test(arguments: [3, 480])
-    func itEndsWhereDeletingOneByOneDoes(_ rowsPerCluster: Int) throws {
+    func itEndsWhereDeletingOneByOneDoes(_ rowGroupSize: Int) throws {
         try PropertyTest.run(rounds: 4) { random, _ in
-            let twins = try Twins(schema: schema, rowsPerCluster: rowsPerCluster)
+            let twins = try Twins(schema: schema, rowGroupSize: rowGroupSize)
             var nextID = 0
             for _ in 0 ..< 6 {
                 let seed = random.next()
                 let first = nextID
-                nextID += 1 + random.below(rowsPerCluster == 3 ? 30 : 700)
+                nextID += 1 + random.below(rowGroupSize == 3 ? 30 : 700)
                 let last = nextID
                 let splits = random.chance(50)
                 let deletesFirst = random.chance(30)
@@ -151,7 +151,7 @@ import Testing
 
     /// One run in the change log, and no row is looked at.
     @Test func itCostsWhatChunksCost() throws {
-        let session = try TestStore(rowsPerCluster: 480, schema: "Row { number: int, text: string indexed }").open()
+        let session = try TestStore(rowGroupSize: 480, schema: "Row { number: int, text: string indexed }").open()
         let table = try session.tableKey("Row")
         let count = 100_000
         try session.inWrite {

@@ -23,7 +23,7 @@ import Testing
         }
         #expect(Set(objects.map { ObjectIdentifier($0.session) }).count == 1)
         #expect(Set(collections.map { ObjectIdentifier($0.session) }).count == 1)
-        // One for the frozen ones, one for the session that moves on.
+        // One for the frozen ones, one for the session that advances.
         for round in 0 ..< 5 { try session.inWrite { try ada.set("name", to: .string("n\(round)")) } }
         #expect(try session.database.pages.liveVersionCount() == 6)
         if kind == .file { #expect(try session.database.pages.readers().count == 2) }

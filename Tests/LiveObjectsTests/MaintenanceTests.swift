@@ -21,7 +21,7 @@ import Musl
         Dog { name: string, owner: link<Person> }
         """
 
-    /// Objects in clusters of three with gaps, a tail, a long list, and a log.
+    /// Objects in row groups of three with gaps, an open row group, a long list, and a log.
     func store(
         _ kind: TestStore.Kind = .memory
     ) throws -> (TestStore, Session) {
@@ -53,7 +53,7 @@ import Musl
             }
             for gone in [3, 30, 31, 32, 33, 34, 35, 79] { try people[gone].delete() }
         }
-        // The last object is in the tail.
+        // The last object is in the open row group.
         try session.inWrite { try session.add("Dog", ["name": .string("last")]) }
         return (store, session)
     }
@@ -272,7 +272,7 @@ import Musl
         }
         let (rest, report) = try salvaged(session)
         #expect(report.losses.first?.hasPrefix("the schema: the stored schema is missing") == true)
-        // A table without a state has the objects that its chunks have; the dead are told by their bitmaps.
+        // A table without a state has the objects that its chunks have; deleted ones are known by their bitmaps.
         #expect(rest["table1"]?.keys.sorted() == whole["Person"]?.keys.sorted())
         #expect(plain(rest["table2"]?[5]?["column1"]) == [.string("dog 5")])
         #expect(plain(rest["table1"]?[7]?["column6"]).count == 2003)

@@ -7,7 +7,7 @@ import MotteValues
 import TestSupport
 import Testing
 
-/// A store that is opened again and again with other schemas. One session keeps a store in memory alive.
+/// A store that is opened again and again with other schemas. One session keeps a database in memory alive.
 final class EvolvingStore {
     private let store: TestStore
     private let keeper: Session

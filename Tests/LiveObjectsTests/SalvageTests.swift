@@ -17,7 +17,7 @@ import Testing
     private typealias Objects = [String: [Int64: [String: SalvagedContent]]]
 
     private func file(copied: Bool) throws -> (store: TestStore, options: SessionOptions) {
-        let store = TestStore(.file, rowsPerCluster: 480, schema: Self.schema)
+        let store = TestStore(.file, rowGroupSize: 480, schema: Self.schema)
         var options = try store.options
         options.isDurable = true
         let session = try Session.open(options)

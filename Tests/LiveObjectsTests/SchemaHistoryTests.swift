@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    /// A store in memory that goes through versions; the last session keeps it alive.
+    /// A database in memory that goes through versions; the last session keeps it alive.
     private final class Chain {
         private let history: SchemaHistory
         private let location: SessionOptions.Location
@@ -51,7 +51,7 @@ import Testing
             location = .memory("history-\(UInt64.random(in: 0 ... .max))")
             var options = SessionOptions(location, schema: try SchemaText.parse(history.schemaText(first)))
             options.schemaVersion = UInt64(first + 1)
-            options.rowsPerCluster = 3
+            options.rowGroupSize = 3
             session = try Session.open(options)
             var random = SeededRandom(seed: seed)
             try history.fill(session, first, &random)

@@ -23,7 +23,7 @@ import Musl
         _ name: String = "test.motte", _ change: (inout SessionOptions) -> Void = { _ in }
     ) throws -> SessionOptions {
         var options = SessionOptions(path: directory.file(name), schema: try SchemaText.parse(schema))
-        options.rowsPerCluster = 3
+        options.rowGroupSize = 3
         options.isDurable = false
         change(&options)
         return options
@@ -90,7 +90,7 @@ import Musl
         #expect(try session.refresh())
         #expect(try session.objects("Person").count() == 25)
         #expect(try session.objects("Dog").count() == 0)
-        // Once the class is really there, the session has to be opened anew.
+        // Once the class is really there, the session has to be reopened.
         _ = try open { $0.schema = wider }
         #expect(code { try session.refresh() } == .schemaChanged)
 

@@ -1,4 +1,4 @@
-// Who would wait for itself is told so at once, and opening waits for others only as long as it may.
+// Who would wait for itself gets an error at once, and opening waits for others only as long as it may.
 import CMotteShim
 import MotteLiveObjects
 import MotteSchemaModel

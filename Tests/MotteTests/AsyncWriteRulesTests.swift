@@ -6,27 +6,27 @@ import MotteValues
 import OpenCombine
 import Testing
 
-/// A realm of a queue, and what was told there.
+/// A realm of a queue, and what was notified there.
 private final class Desk: @unchecked Sendable {
     // @unchecked: the realm is only used on the queue.
     let queue = DispatchQueue(label: "desk")
     private var realm: Realm?
-    let told = Locked<[String]>([])
+    let notified = Locked<[String]>([])
 
     init() throws {
         let configuration = Realm.Configuration(fileURL: temporaryURL(), objectTypes: [Counter.self])
         try queue.sync { realm = try Realm(configuration: configuration, queue: queue) }
     }
 
-    func tell(_ text: String) { told.withLock { $0.append(text) } }
+    func tell(_ text: String) { notified.withLock { $0.append(text) } }
 
     @discardableResult
     func here<T>(_ body: (Realm) throws -> T) rethrows -> T? { try queue.sync { try realm.map(body) } }
 
-    /// What was told once everything queued has been.
+    /// What was notified once everything queued has been.
     func idle() async throws -> [String] {
         try await eventually { self.here { !$0.isPerformingAsynchronousWriteOperations } == true }
-        return told.withLock { $0 }
+        return notified.withLock { $0 }
     }
 
     var ids: [Int] { here { $0.objects(Counter.self).map(\.id) } ?? [] }
@@ -81,7 +81,7 @@ private final class Desk: @unchecked Sendable {
             add(realm, 1)
             realm.commitAsyncWrite(allowGrouping: true) { desk.tell("1 \($0 == nil)") }
             #expect(realm.objects(Counter.self).count == 1 && !realm.isInWriteTransaction, "readable at once")
-            #expect(desk.told.withLock { $0 }.isEmpty, "and reported later")
+            #expect(desk.notified.withLock { $0 }.isEmpty, "and reported later")
             realm.beginWrite()
             add(realm, 2)
             realm.commitAsyncWrite { desk.tell("2 \($0 == nil)") }
@@ -106,8 +106,8 @@ private final class Desk: @unchecked Sendable {
             realm.commitAsyncWrite(allowGrouping: true) { desk.tell("grouped \($0 == nil)") }
             desk.tell("\(Array(realm.freeze().objects(Counter.self).map(\.id)))")
         }
-        let told = try await desk.idle().sorted()
-        #expect(told == ["[3, 1] of 3", "[3]", "grouped true", "written true"])
+        let notified = try await desk.idle().sorted()
+        #expect(notified == ["[3, 1] of 3", "[3]", "grouped true", "written true"])
     }
 
     @Test func rules29And30CancellingAndBeingBusy() async throws {
@@ -119,14 +119,14 @@ private final class Desk: @unchecked Sendable {
                 add(realm, 1)
             } onComplete: { _ in
                 desk.tell("done")
-                #expect(realm.isPerformingAsynchronousWriteOperations, "until the last has been told")
+                #expect(realm.isPerformingAsynchronousWriteOperations, "until the last has been notified")
             }
             try realm.cancelAsyncWrite(never)
             #expect(realm.isPerformingAsynchronousWriteOperations)
             realm.beginWrite()
             add(realm, 2)
-            let unheard = realm.commitAsyncWrite { _ in desk.tell("unheard") }
-            try realm.cancelAsyncWrite(unheard)
+            let missed = realm.commitAsyncWrite { _ in desk.tell("unheard") }
+            try realm.cancelAsyncWrite(missed)
         }
         #expect(try await desk.idle() == ["done"] && desk.ids == [2, 1])
     }
@@ -153,7 +153,7 @@ private final class Desk: @unchecked Sendable {
             realm.commitAsyncWrite { _ in desk.tell("committed") }
             realm.writeAsync { desk.tell("never") }
             realm.invalidate()
-            #expect(desk.told.withLock { $0 } == ["committed"] && !realm.isPerformingAsynchronousWriteOperations)
+            #expect(desk.notified.withLock { $0 } == ["committed"] && !realm.isPerformingAsynchronousWriteOperations)
             let counters = realm.objects(Counter.self)
             let token = counters.observe { change in
                 guard case .update = change else { return }
@@ -198,28 +198,28 @@ private final class Desk: @unchecked Sendable {
 
     @Test func openingIsPublished() async throws {
         let queue = DispatchQueue(label: "opening")
-        let told = Locked<[String]>([])
+        let notified = Locked<[String]>([])
         let good = Realm.Configuration(fileURL: temporaryURL(), objectTypes: [Counter.self])
         let bad = Realm.Configuration(fileURL: temporaryURL(), readOnly: true, objectTypes: [Counter.self])
         func listen(_ configuration: Realm.Configuration) -> AnyCancellable {
             Realm.asyncOpen(configuration: configuration).receive(on: queue).sink { completion in
-                if case .failure = completion { told.withLock { $0.append("failed") } }
-                if case .finished = completion { told.withLock { $0.append("finished") } }
+                if case .failure = completion { notified.withLock { $0.append("failed") } }
+                if case .finished = completion { notified.withLock { $0.append("finished") } }
             } receiveValue: { realm in
                 dispatchPrecondition(condition: .onQueue(queue))
-                told.withLock { $0.append("\(realm.isEmpty)") }
+                notified.withLock { $0.append("\(realm.isEmpty)") }
             }
         }
         let first = listen(good)
-        try await eventually { told.withLock { $0 } == ["true", "finished"] }
+        try await eventually { notified.withLock { $0 } == ["true", "finished"] }
         let second = listen(bad)
-        try await eventually { told.withLock { $0 }.last == "failed" }
+        try await eventually { notified.withLock { $0 }.last == "failed" }
         let third = listen(good)
         third.cancel()
         let last = listen(good)
-        try await eventually { told.withLock { $0 }.count == 5 }
+        try await eventually { notified.withLock { $0 }.count == 5 }
         queue.sync {}
-        #expect(told.withLock { $0 } == ["true", "finished", "failed", "true", "finished"], "not of the cancelled")
+        #expect(notified.withLock { $0 } == ["true", "finished", "failed", "true", "finished"], "not of the cancelled")
         withExtendedLifetime((first, second, last)) {}
     }
 }

@@ -46,7 +46,7 @@ import Testing
         let desk = try Desk(configuration)
         desk.here { $0.autorefresh = false }
         try add(1)
-        // A realm that moves by itself has been told by then, and so would the other have been.
+        // A realm that advances by itself has been notified by then, and so would the other have been.
         let other = try Desk(configuration)
         try add(2)
         try await eventually { other.count == 2 }

@@ -1,4 +1,5 @@
-// The numbered behaviours of the semantics list that concern what observers are told and when. Numbers are in names.
+// The numbered behaviours of the semantics list that concern what observers are notified of and when. Numbers are in
+// names.
 import Dispatch
 import Foundation
 import Motte
@@ -6,7 +7,7 @@ import MotteValues
 import Testing
 
 @Suite(.serialized) struct ChangeRulesTests {
-    private final class Told {
+    private final class Notified {
         private var entries: [String] = []
         func add<C: RealmCollection>(_ change: RealmCollectionChange<C>) {
             switch change {
@@ -44,7 +45,7 @@ import Testing
 
     @Test func rules126And127RowsMoveComeAndGo() throws {
         let realm = try filled()
-        let (sorted, some) = (Told(), Told())
+        let (sorted, some) = (Notified(), Notified())
         let tokens = [
             realm.objects(Note.self).sorted(byKeyPath: "rank").observe { sorted.add($0) },
             realm.objects(Note.self).filter("rank < 30").observe { some.add($0) },
@@ -117,7 +118,7 @@ import Testing
         realm.refresh()
         try realm.write {
             realm.create(Note.self, value: ["id": 9])
-            #expect(order == ["initial"], "nothing is told within a write")
+            #expect(order == ["initial"], "nothing is notified within a write")
         }
         try realm.write {}
         #expect(order.filter { $0 == "outer" }.count == 1, "143")
@@ -129,52 +130,52 @@ import Testing
     @Test func rule151SkippingIsForOneCommit() throws {
         let url = temporaryURL()
         let realm = try filled(url: url)
-        let told = Told()
-        let token = realm.objects(Note.self).observe { told.add($0) }
+        let notified = Notified()
+        let token = realm.objects(Note.self).observe { notified.add($0) }
         realm.refresh()
-        _ = told.take()
+        _ = notified.take()
         try realm.write(withoutNotifying: [token]) { _ = realm.create(Note.self, value: ["id": 5]) }
         try inAThread {
             let other = try makeRealm([Note.self], url: url)
             try other.write { _ = other.create(Note.self, value: ["id": 6]) }
         }
         realm.refresh()
-        #expect(told.take() == ["-[] +[6] ~[]"])
+        #expect(notified.take() == ["-[] +[6] ~[]"])
         token.invalidate()
     }
 
-    @Test func rules35And99RealmsHearOfWrites() throws {
+    @Test func rules35And99RealmsLearnOfWrites() throws {
         let url = temporaryURL()
         let realm = try filled(url: url)
-        var heard: [String] = []
+        var received: [String] = []
         var wrote = false
         let token = realm.observe { notification, realm in
-            heard.append("\(notification)")
+            received.append("\(notification)")
             guard notification == .didChange, !wrote else { return }
             wrote = true
             try? realm.write { _ = realm.create(Note.self, value: ["id": 50]) }
         }
         realm.beginWrite()
         realm.create(Note.self, value: ["id": 7])
-        #expect(heard.isEmpty)
+        #expect(received.isEmpty)
         try realm.commitWrite()
-        #expect(heard.first == "didChange" && realm.objects(Note.self).count == 7, "35: within commitWrite")
+        #expect(received.first == "didChange" && realm.objects(Note.self).count == 7, "35: within commitWrite")
         token.invalidate()
     }
 
-    @Test func rule149RepresentativesAreTold() throws {
+    @Test func rule149RepresentativesAreNotified() throws {
         let realm = try filled()
         try realm.write { for note in realm.objects(Note.self) { note.rank = note.id % 2 } }
-        let told = Told()
-        let token = realm.objects(Note.self).sorted(byKeyPath: "id").distinct(by: ["rank"]).observe { told.add($0) }
+        let notified = Notified()
+        let token = realm.objects(Note.self).sorted(byKeyPath: "id").distinct(by: ["rank"]).observe { notified.add($0) }
         realm.refresh()
-        #expect(told.take() == ["initial 2"])
+        #expect(notified.take() == ["initial 2"])
         try realm.write { try note(realm, 4).text = "no representative" }
         try realm.write {}
-        #expect(told.take().isEmpty)
+        #expect(notified.take().isEmpty)
         try realm.write { realm.delete(try note(realm, 0)) }
         try realm.write {}
-        let changes = told.take()
+        let changes = notified.take()
         #expect(changes.count == 1 && realm.objects(Note.self).distinct(by: ["rank"]).count == 2)
         token.invalidate()
     }
@@ -184,21 +185,21 @@ import Testing
         #expect(misuses { _ = List<Int>().observe { _ in } }.first?.contains("managed") == true)
         let url = temporaryURL()
         let queue = DispatchQueue(label: "elsewhere")
-        let told = Locked<[Int]>([])
+        let notified = Locked<[Int]>([])
         let token: NotificationToken = try inAThread {
             let realm = try filled(url: url)
             return realm.objects(Note.self).observe(on: queue) { change in
                 dispatchPrecondition(condition: .onQueue(queue))
-                if case .initial(let notes) = change { told.withLock { $0.append(notes.count) } }
-                if case .update(let notes, _, _, _) = change { told.withLock { $0.append(notes.count) } }
+                if case .initial(let notes) = change { notified.withLock { $0.append(notes.count) } }
+                if case .update(let notes, _, _, _) = change { notified.withLock { $0.append(notes.count) } }
             }
         }
-        try await eventually { told.withLock { $0 } == [5] }
+        try await eventually { notified.withLock { $0 } == [5] }
         try inAThread {
             let realm = try makeRealm([Note.self], url: url)
             try realm.write { _ = realm.create(Note.self, value: ["id": 8]) }
         }
-        try await eventually { told.withLock { $0 } == [5, 6] }
+        try await eventually { notified.withLock { $0 } == [5, 6] }
         token.invalidate()
     }
 
@@ -208,20 +209,20 @@ import Testing
         let realm = try filled()
         let sections = realm.objects(Note.self).sectioned(
             by: { $0.rank >= 20 }, sortDescriptors: [SortDescriptor(keyPath: "id")])
-        let told = Told()
-        let token = sections.observe(keyPaths: ["text"]) { told.add($0) }
+        let notified = Notified()
+        let token = sections.observe(keyPaths: ["text"]) { notified.add($0) }
         realm.refresh()
-        #expect(told.take() == ["initial 2"] && sections.allKeys == [false, true])
+        #expect(notified.take() == ["initial 2"] && sections.allKeys == [false, true])
         try realm.write { try note(realm, 3).rank = 0 }
         try realm.write {}
-        #expect(told.take() == ["-[\"1.1\"] +[\"0.2\"] ~[] +[] -[]"], "whatever the key paths")
+        #expect(notified.take() == ["-[\"1.1\"] +[\"0.2\"] ~[] +[] -[]"], "whatever the key paths")
         try realm.write {
             try note(realm, 0).text = "x"
             try note(realm, 1).rank = 70
             try note(realm, 4).text = "y"
         }
         try realm.write {}
-        #expect(told.take() == ["-[\"0.1\"] +[\"1.0\"] ~[\"0.0\", \"1.1\"] +[] -[]"])
+        #expect(notified.take() == ["-[\"0.1\"] +[\"1.0\"] ~[\"0.0\", \"1.1\"] +[] -[]"])
         token.invalidate()
     }
 

@@ -1,4 +1,4 @@
-// What the document on collections promises, example by example, with models of our own: every kind of collection,
+// What the document on collections promises, example by example, with its own models: every kind of collection,
 // generic code over them, live and frozen ones, lazy results, pages.
 import Foundation
 import Motte
@@ -130,8 +130,8 @@ private struct Reader {
     }
 
     @Test func unmanagedCollectionsAreNotLive() throws {
-        let loose = Shelf(value: ["label": "loose"])
-        loose.books.append(objectsIn: novels[0 ..< 2])
+        let unmanaged = Shelf(value: ["label": "unmanaged"])
+        unmanaged.books.append(objectsIn: novels[0 ..< 2])
         let copy = Shelf(value: shelf)
         #expect(copy.realm == nil && copy.books.realm == nil && copy.books.count == 5)
         try realm.write {
@@ -139,7 +139,7 @@ private struct Reader {
             shelf.stickers.append("late")
         }
         #expect(copy.stickers.count == 3 && shelf.stickers.count == 4, "a copy stays as it was")
-        #expect(copy.books.count == 5 && loose.books.count == 2, "also where an object of it is gone")
+        #expect(copy.books.count == 5 && unmanaged.books.count == 2, "also where an object of it is gone")
         copy.stickers.removeAll()
         #expect(shelf.stickers.count == 4, "and can be changed on its own, without a transaction")
     }
@@ -191,22 +191,22 @@ private struct Reader {
         }
     }
 
-    @Test func observersHearOfCollections() throws {
-        var heard: [String] = []
+    @Test func observersLearnOfCollections() throws {
+        var received: [String] = []
         let tokens = [
-            shelf.books.observe { heard.append(Self.text("books", $0)) },
-            shelf.codes.observe { heard.append(Self.text("codes", $0)) },
-            novels[0].shelves.observe { heard.append(Self.text("shelves", $0)) },
+            shelf.books.observe { received.append(Self.text("books", $0)) },
+            shelf.codes.observe { received.append(Self.text("codes", $0)) },
+            novels[0].shelves.observe { received.append(Self.text("shelves", $0)) },
         ]
         realm.refresh()
-        #expect(heard.sorted() == ["books 5", "codes 3", "shelves 1"])
-        heard = []
+        #expect(received.sorted() == ["books 5", "codes 3", "shelves 1"])
+        received = []
         try realm.write {
             shelf.books.remove(at: 0)
             shelf.codes.insert(9)
         }
         try realm.write {}
-        #expect(heard.sorted() == ["books [0] [] []", "codes [] [3] []", "shelves [0] [] []"])
+        #expect(received.sorted() == ["books [0] [] []", "codes [] [3] []", "shelves [0] [] []"])
         tokens.forEach { $0.invalidate() }
     }
 

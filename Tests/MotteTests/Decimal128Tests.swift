@@ -1,4 +1,4 @@
-/// Decimals of the typed face: where they come from, how they are written, counted with, ordered and coded.
+/// Decimals of the Swift API: where they come from, how they are written, counted with, ordered and coded.
 import Foundation
 import Motte
 import Testing

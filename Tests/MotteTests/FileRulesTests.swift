@@ -108,14 +108,14 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
     @Test func aNewFileStoresAsManyObjectsTogetherAsAsked() throws {
         func bytes(_ rows: Int?) throws -> Int {
             let url = temporaryURL()
-            let realm = try makeRealm(trains, url: url) { $0.rowsPerCluster = rows }
+            let realm = try makeRealm(trains, url: url) { $0.rowGroupSize = rows }
             try realm.write { for number in 0 ..< 1_000 { realm.create(Train.self, value: ["number": number]) } }
             #expect(realm.objects(Train.self).sum(of: \.number) == 499_500)
             return try #require(url.resourceValues(forKeys: [.fileSizeKey]).fileSize)
         }
-        #expect(try bytes(2) > 2 * bytes(nil), "each cluster has a chunk of each column")
+        #expect(try bytes(2) > 2 * bytes(nil), "each row group has a chunk of each column")
         for wrong in [0, -1, 65_537] {
-            #expect(throws: Realm.Error.self) { try makeRealm(trains) { $0.rowsPerCluster = wrong } }
+            #expect(throws: Realm.Error.self) { try makeRealm(trains) { $0.rowGroupSize = wrong } }
         }
     }
 

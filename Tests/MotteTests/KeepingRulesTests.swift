@@ -108,7 +108,7 @@ class Locker: Object {
         }
         #expect(messages.count == 1 && messages[0].contains("does not belong to this Realm"))
         #expect(!realm.isInWriteTransaction && realm.objects(Locker.self).isEmpty)
-        // Nobody holds the writer's place.
+        // Nobody holds the write lock.
         let configuration = realm.configuration
         try inAThread {
             let again = try Realm(configuration: configuration)
@@ -167,16 +167,16 @@ class Locker: Object {
             }
             #expect(messages.count == 1, "\(keyPath)")
         }
-        var heard = 0
+        var received = 0
         let tokens = ["state", "tide", "next", "nextTide", "next.tide"].map { path in
-            projection.observe(keyPaths: [path]) { (_: ObjectChange<LockerProjection>) in heard += 1 }
+            projection.observe(keyPaths: [path]) { (_: ObjectChange<LockerProjection>) in received += 1 }
         }
         let all = realm.objects(LockerProjection.self).observe(keyPaths: ["state"]) { change in
-            if case .update = change { heard += 10 }
+            if case .update = change { received += 10 }
         }
         realm.refresh()
         try realm.write { locker.tide = .high }
-        #expect(heard == 12)
+        #expect(received == 12)
         withExtendedLifetime((tokens, all)) {}
     }
 
@@ -203,11 +203,11 @@ class Locker: Object {
         ]
         serial[2].activate()
         for queue in serial {
-            let told = DispatchSemaphore(value: 0)
-            let token = realm.objects(Locker.self).observe(on: queue) { _ in told.signal() }
-            #expect(told.wait(timeout: .now() + 20) == .success, "\(queue.label)")
+            let notified = DispatchSemaphore(value: 0)
+            let token = realm.objects(Locker.self).observe(on: queue) { _ in notified.signal() }
+            #expect(notified.wait(timeout: .now() + 20) == .success, "\(queue.label)")
             try realm.write { locker.content = .string(queue.label) }
-            #expect(told.wait(timeout: .now() + 20) == .success, "\(queue.label)")
+            #expect(notified.wait(timeout: .now() + 20) == .success, "\(queue.label)")
             token.invalidate()
         }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.serialized) struct LoggerTests {
     /// Messages as they arrive, from any thread: those of the test, beside which other tests open realms.
-    final class Heard: @unchecked Sendable {  // @unchecked: 'lines' is only touched holding 'lock'
+    final class Received: @unchecked Sendable {  // @unchecked: 'lines' is only touched holding 'lock'
         private let lock = NSLock()
         private var lines: [String] = []
         private let isOfTest: @Sendable (String) -> Bool
@@ -40,8 +40,8 @@ import Testing
     }
 
     @Test func passesWhatTheLevelLetsThrough() {
-        let heard = Heard()
-        let logger = Logger(logFunction: { level, _, message in heard.add("\(level): \(message)") })
+        let received = Received()
+        let logger = Logger(logFunction: { level, _, message in received.add("\(level): \(message)") })
 
         withLogger(logger) {
             logger.level = .warn
@@ -52,17 +52,17 @@ import Testing
             logger.log(level: .trace, message: "z")
         }
 
-        #expect(heard.all == ["Fatal: x", "Error: x", "Warn: x", "Trace: z"])
+        #expect(received.all == ["Fatal: x", "Error: x", "Warn: x", "Trace: z"])
     }
 
     @Test func makingALoggerWithALevelSetsIt() {
         withLogger(Logger.shared) {
-            let heard = Heard()
-            let logger = Logger(level: .debug) { level, message in heard.add("\(level) \(message)") }
+            let received = Received()
+            let logger = Logger(level: .debug) { level, message in received.add("\(level) \(message)") }
             #expect(Logger.logLevel() == .debug)
             logger.log(level: .debug, message: "seen")
             logger.log(level: .trace, message: "unseen")
-            #expect(heard.all == ["Debug seen"])
+            #expect(received.all == ["Debug seen"])
         }
     }
 
@@ -83,9 +83,9 @@ import Testing
     }
 
     @Test func unreadMessagesAreNotMade() {
-        let heard = Heard()
+        let received = Received()
 
-        withLogger(Logger(logFunction: { _, category, message in heard.add("\(category): \(message)") })) {
+        withLogger(Logger(logFunction: { _, category, message in received.add("\(category): \(message)") })) {
             Logger.setLogLevel(.info)
             Logger.write(.debug, .query) {
                 Issue.record("nobody reads this")
@@ -94,7 +94,7 @@ import Testing
             Logger.write(.info, .query) { "read" }
         }
 
-        #expect(heard.all == ["Realm.Storage.Query: read"])
+        #expect(received.all == ["Realm.Storage.Query: read"])
     }
 
     final class LoggedItem: Object {
@@ -110,11 +110,14 @@ import Testing
         override class func shouldIncludeInDefaultSchema() -> Bool { false }
     }
 
-    @Test func openingsAreTold() throws {
+    @Test func openingsAreNotified() throws {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("logged-\(UUID().uuidString).motte")
         defer { try? FileManager.default.removeItem(at: url) }
-        let heard = Heard { $0.contains(url.path) }
-        let logger = Logger(logFunction: { level, category, message in heard.add("\(level) \(category) \(message)") })
+        let received = Received { $0.contains(url.path) }
+        let logger = Logger(logFunction: {
+            level, category,
+            message in received.add("\(level) \(category) \(message)")
+        })
         var failure: (any Error)?
         withLogger(logger) {
             Logger.setLogLevel(.all)
@@ -129,7 +132,7 @@ import Testing
             } catch { failure = error }
         }
         #expect(failure == nil)
-        let lines = heard.all.map { $0.replacingOccurrences(of: url.path, with: "F") }
+        let lines = received.all.map { $0.replacingOccurrences(of: url.path, with: "F") }
         #expect(lines.contains { $0.hasPrefix("Debug Realm.Storage F: new file with schema version 0") })
         #expect(lines.contains { $0.hasPrefix("Info Realm.Storage F: migration from schema version 0 to 3") })
         #expect(lines.contains { $0.hasPrefix("Info Realm.Storage F: compacted from ") })

@@ -1,4 +1,4 @@
-/// Object identifiers of the typed face: text, time, order, and that new ones never repeat.
+/// Object identifiers of the Swift API: text, time, order, and that new ones never repeat.
 import Foundation
 import Motte
 import Testing

@@ -176,10 +176,10 @@ private let members: [ObjectBase.Type] = [Member.self, Card.self, Stamp.self, Vi
 
     @Test func rules40To42CreateCopies() throws {
         let (realm, other) = (try fresh(), try fresh())
-        let loose = member(1, "loose")
+        let unmanaged = member(1, "unmanaged")
         try realm.write {
-            let made = realm.create(Member.self, value: loose)
-            #expect(made !== loose && made.name == "loose" && loose.realm == nil)
+            let made = realm.create(Member.self, value: unmanaged)
+            #expect(made !== unmanaged && made.name == "unmanaged" && unmanaged.realm == nil)
             let visit = realm.create(Visit.self, value: ["place": "a", "guest": made])
             let copy = realm.create(Visit.self, value: visit)
             #expect(!copy.isSameObject(as: visit) && copy.guest == made && realm.objects(Member.self).count == 1)
@@ -237,19 +237,23 @@ private let members: [ObjectBase.Type] = [Member.self, Card.self, Stamp.self, Vi
             if case .change(_, let properties) = change { names.append(properties.map(\.name)) }
         }
         realm.refresh()
-        func heard(_ body: () -> Void) throws -> [[String]] {
+        func received(_ body: () -> Void) throws -> [[String]] {
             names = []
             try realm.write(body)
             try realm.write {}
             return names
         }
         #expect(
-            try heard { realm.create(Member.self, value: ["number": 1, "name": "same"], update: .modified) }.isEmpty)
+            try received { realm.create(Member.self, value: ["number": 1, "name": "same"], update: .modified) }.isEmpty)
         #expect(
-            try heard { realm.create(Member.self, value: ["number": 1, "name": "same"], update: .all) } == [["name"]])
-        #expect(try heard { one.name = one.name } == [["name"]])
+            try received {
+                realm.create(
+                    Member.self, value: ["number": 1, "name": "same"],
+                    update: .all)
+            } == [["name"]])
+        #expect(try received { one.name = one.name } == [["name"]])
         #expect(
-            try heard {
+            try received {
                 realm.create(Member.self, value: ["number": 1, "name": "new", "scores": []], update: .modified)
             }
                 == [["name"]])
@@ -314,8 +318,8 @@ private let members: [ObjectBase.Type] = [Member.self, Card.self, Stamp.self, Vi
             let visit = realm.create(Visit.self, value: ["cards": [["code": "c"]]])
             let second = realm.create(Visit.self, value: visit)
             #expect(second.cards.map(\.code) == ["c"] && visit.cards.map(\.code) == ["c"], "duplicated (60)")
-            let loose = Member(value: one)
-            #expect(loose.card?.realm == nil && loose.card?.stamps.first?.shop == "s" && one.card?.code == "a")
+            let unmanaged = Member(value: one)
+            #expect(unmanaged.card?.realm == nil && unmanaged.card?.stamps.first?.shop == "s" && one.card?.code == "a")
         }
         #expect(one.card?.code == "a")
     }
@@ -361,16 +365,16 @@ private let members: [ObjectBase.Type] = [Member.self, Card.self, Stamp.self, Vi
 
     @Test func rules68And69DeletedObjects() throws {
         let (realm, other) = (try fresh(), try fresh())
-        let (one, loose) = (member(1), member(2))
+        let (one, unmanaged) = (member(1), member(2))
         try realm.write { realm.add(one) }
         #expect(misuses { realm.delete(one) }.count == 1)
         #expect(try misuses { try other.write { other.delete(one) } }.count == 1)
         try realm.write {
-            #expect(misuses { realm.delete(loose) }.count == 1)
+            #expect(misuses { realm.delete(unmanaged) }.count == 1)
             realm.delete(one)
             #expect(misuses { realm.delete(one) }.count == 1)
         }
-        #expect(one.isInvalidated && !one.isSameObject(as: loose) && !one.description.isEmpty && one != loose)
+        #expect(one.isInvalidated && !one.isSameObject(as: unmanaged) && !one.description.isEmpty && one != unmanaged)
         let texts = misuses { _ = one.name } + misuses { _ = one["name"] }
         #expect(
             texts.count == 2 && texts.allSatisfy { $0.contains("deleted") || $0.contains("invalidated") }, "\(texts)")

@@ -1,4 +1,4 @@
-// Hearing of changes: on this thread, on queues and actors, with key paths, without a token's own writes.
+// observing changes: on this thread, on queues and actors, with key paths, without a token's own writes.
 import Dispatch
 import Foundation
 import Motte
@@ -127,13 +127,13 @@ private final class Log: @unchecked Sendable {  // @unchecked: the lock
 
     @Test func writesWithoutNotifying() throws {
         try fill(1)
-        let (skipped, told) = (Log(), Log())
+        let (skipped, notified) = (Log(), Log())
         let first = realm.objects(Note.self).observe { skipped.collection($0) }
-        let second = realm.objects(Note.self).observe { told.collection($0) }
+        let second = realm.objects(Note.self).observe { notified.collection($0) }
         realm.refresh()
-        _ = (skipped.take(), told.take())
+        _ = (skipped.take(), notified.take())
         try realm.write(withoutNotifying: [first]) { realm.objects(Note.self)[0].rank = 5 }
-        #expect(skipped.take().isEmpty && told.take() == ["-[]+[]~[0]"])
+        #expect(skipped.take().isEmpty && notified.take() == ["-[]+[]~[0]"])
         withExtendedLifetime((first, second)) {}
     }
 

@@ -14,7 +14,7 @@ class Ringed: Object {
     @Persisted var stone: RingStone?
     @Persisted var stones: List<RingStone>
     @Persisted var places: Map<String, RingStone?>
-    let loose = RealmProperty<AnyRealmValue>()
+    let unmanaged = RealmProperty<AnyRealmValue>()
 }
 
 class RingStone: EmbeddedObject {
@@ -39,13 +39,13 @@ private let ringed: [ObjectBase.Type] = [Ringed.self, RingStone.self]
 @Suite struct PeerAddingTests {
     @Test func createCopiesUnmanagedObjects() throws {
         let realm = try makeRealm(ringed)
-        let loose = Ringed(value: ["id": 2])
+        let unmanaged = Ringed(value: ["id": 2])
         let second = Ringed(value: ["id": 3])
         let stone = RingStone(value: ["colour": "red"])
         let original = Ringed()
         original.id = 1
-        original.next = loose
-        original.others.append(objectsIn: [loose, second])
+        original.next = unmanaged
+        original.others.append(objectsIn: [unmanaged, second])
         original.named["x"] = second
         original.marks.append(objectsIn: [1, 2])
         original.any = .object(second)
@@ -57,7 +57,7 @@ private let ringed: [ObjectBase.Type] = [Ringed.self, RingStone.self]
         #expect(copy.others.map(\.id) == [2, 3] && copy.next?.id == 2 && copy.named["x"]??.id == 3)
         #expect(copy.any.object(Ringed.self)?.id == 3 && copy.stone?.colour == "red")
         #expect(copy.stones.first?.colour == "blue" && copy.places["k"]??.colour == "green")
-        for object in [original, loose, second] { #expect(object.realm == nil) }
+        for object in [original, unmanaged, second] { #expect(object.realm == nil) }
         #expect(stone.realm == nil && original.stones.realm == nil && original.stones[0].realm == nil)
         #expect(original.marks.realm == nil && original.others.realm == nil && original.named.realm == nil)
         original.marks.append(3)
@@ -157,14 +157,14 @@ private let ringed: [ObjectBase.Type] = [Ringed.self, RingStone.self]
             (first, second, third, fourth) = (ring[0], ring[1], ring[2], ring[3])
             (ring[0].next, ring[1].next) = (ring[1], ring[0])
             ring[2].any = .object(ring[2])
-            ring[3].loose.value = .object(ring[3])
+            ring[3].unmanaged.value = .object(ring[3])
             let own = RingStone()
             own.of = ring[0]
             ring[0].stone = own
             stone = own
             try realm.write { realm.add(ring) }
             #expect(ring[0].next === nil || ring[0].next?.id == 2)
-            #expect(ring[0].stone?.of?.id == 1 && ring[3].loose.value.object(Ringed.self)?.id == 4)
+            #expect(ring[0].stone?.of?.id == 1 && ring[3].unmanaged.value.object(Ringed.self)?.id == 4)
         }
         #expect(first == nil && second == nil && third == nil && fourth == nil && stone == nil)
         #expect(realm.objects(Ringed.self).map { $0.next?.id } == [2, 1, nil, nil])
@@ -186,15 +186,15 @@ private let ringed: [ObjectBase.Type] = [Ringed.self, RingStone.self]
             #expect(object.other?.stringValue == other && object.uuid.uuidString == uuid)
             #expect(object.uuids["k"] == object.uuid)
         }
-        var heard = 0
-        let token = realm.objects(TextKinds.self).observe { if case .update = $0 { heard += 1 } }
+        var received = 0
+        let token = realm.objects(TextKinds.self).observe { if case .update = $0 { received += 1 } }
         realm.refresh()
         try realm.write {
             realm.create(TextKinds.self, value: ["id": id, "decimal": digits, "uuid": uuid], update: .modified)
         }
-        #expect(realm.objects(TextKinds.self).count == 1 && heard == 0, "the same object, by its key as text")
+        #expect(realm.objects(TextKinds.self).count == 1 && received == 0, "the same object, by its key as text")
         try realm.write { made["decimal"] = "7.5" }
-        #expect(made.decimal == 7.5 && heard == 1)
+        #expect(made.decimal == 7.5 && received == 1)
         for bad: [String: Any] in [["id": "no id"], ["decimal": "no number"], ["uuid": "no uuid"], ["other": ""]] {
             #expect(misuses { _ = TextKinds(value: bad) }.count == 1, "\(bad)")
         }

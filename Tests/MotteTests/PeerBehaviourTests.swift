@@ -104,7 +104,7 @@ private let crew: [ObjectBase.Type] = [Mariner.self, Vessel.self, Ensign.self, M
             { _ = some[0] }, { _ = all.first }, { _ = all.count }, { _ = some.filter("age > 1") },
         ]
         for use in uses { #expect(misuses(use).first?.contains("invalidated") == true) }
-        #expect(realm.objects(Mariner.self).count == 4, "asked for anew")
+        #expect(realm.objects(Mariner.self).count == 4, "asked for again")
     }
 
     @Test func distinctOverALinkLeavesOutNullLinks() throws {
@@ -130,9 +130,16 @@ private let crew: [ObjectBase.Type] = [Mariner.self, Vessel.self, Ensign.self, M
     @Test func computedProjectionsHaveOldValues() throws {
         let realm = try realm()
         let view = realm.objects(MarinerView.self)[1]
-        var heard: [String: (Any?, Any?)] = [:]
+        var received: [String: (Any?, Any?)] = [:]
         let token = view.observe { (change: ObjectChange<MarinerView>) in
-            if case .change(_, let all) = change { for one in all { heard[one.name] = (one.oldValue, one.newValue) } }
+            if case .change(_, let all) = change {
+                for one in all {
+                    received[one.name] = (
+                        one.oldValue,
+                        one.newValue
+                    )
+                }
+            }
         }
         realm.refresh()
         try inAThread {
@@ -140,12 +147,14 @@ private let crew: [ObjectBase.Type] = [Mariner.self, Vessel.self, Ensign.self, M
             try other.write { other.objects(Mariner.self)[1].name = "Zoe" }
         }
         realm.refresh()
-        #expect(heard["name"]?.0 as? String == "Bob" && heard["name"]?.1 as? String == "Zoe")
-        #expect(heard["caps"]?.0 as? String == "BOB" && heard["caps"]?.1 as? String == "ZOE")
-        #expect(heard["title"]?.0 as? String == "Bob (10)" && heard["title"]?.1 as? String == "Zoe (10)")
-        #expect(heard["ship"] == nil)
+        #expect(received["name"]?.0 as? String == "Bob" && received["name"]?.1 as? String == "Zoe")
+        #expect(received["caps"]?.0 as? String == "BOB" && received["caps"]?.1 as? String == "ZOE")
+        #expect(received["title"]?.0 as? String == "Bob (10)" && received["title"]?.1 as? String == "Zoe (10)")
+        #expect(received["ship"] == nil)
         try realm.write { view.rootObject.name = "Own" }
-        #expect(heard["caps"]?.0 == nil && heard["caps"]?.1 as? String == "OWN", "one's own writes have no old values")
+        #expect(
+            received["caps"]?.0 == nil && received["caps"]?.1 as? String == "OWN",
+            "one's own writes have no old values")
         token.invalidate()
     }
 
@@ -230,14 +239,14 @@ private let crew: [ObjectBase.Type] = [Mariner.self, Vessel.self, Ensign.self, M
     @Test func totalsOfUnmanagedMixedValues() throws {
         let realm = try makeRealm([Assorted.self])
         let values: [AnyRealmValue] = [.int(3), .string("x"), .double(1.5), .none, .bool(true), .decimal128("2")]
-        let loose = Assorted()
-        loose.list.append(objectsIn: values)
-        for (index, value) in values.enumerated() { loose.map["k\(index)"] = value }
-        loose.set.insert(objectsIn: values)
-        let managed = Assorted(value: loose)
+        let unmanaged = Assorted()
+        unmanaged.list.append(objectsIn: values)
+        for (index, value) in values.enumerated() { unmanaged.map["k\(index)"] = value }
+        unmanaged.set.insert(objectsIn: values)
+        let managed = Assorted(value: unmanaged)
         try realm.write { realm.add(managed) }
-        for object in [loose, managed] {
-            let name = object === loose ? "unmanaged" : "managed"
+        for object in [unmanaged, managed] {
+            let name = object === unmanaged ? "unmanaged" : "managed"
             #expect(object.list.sum() == .decimal128("6.5") && object.map.sum() == .decimal128("6.5"), "\(name)")
             #expect(object.set.sum() == .decimal128("6.5"), "\(name)")
             #expect(object.list.average() as AnyRealmValue? == managed.list.average() as AnyRealmValue?, "\(name)")
@@ -312,9 +321,9 @@ private let crew: [ObjectBase.Type] = [Mariner.self, Vessel.self, Ensign.self, M
         #expect(all.filter("any.@type == 'object'").map(\.name) == ["Ada"])
         #expect(all.filter("any.@type == 'NULL'").count == 3)
         #expect(misuses { _ = all.filter("any.@type == 'objct'").count }.first?.contains("numeric") == true)
-        let loose = List<AnyRealmValue>()
-        loose.append(objectsIn: [.int(1), .string("a"), .double(2)])
-        #expect(loose.index(matching: NSPredicate(format: "SELF == 'a'")) == 1)
+        let unmanaged = List<AnyRealmValue>()
+        unmanaged.append(objectsIn: [.int(1), .string("a"), .double(2)])
+        #expect(unmanaged.index(matching: NSPredicate(format: "SELF == 'a'")) == 1)
         let sailor = Mariner(value: ["any": 1.5])
         #expect(NSPredicate(format: "any.@type == 'numeric'").evaluate(with: sailor))
         #expect(!NSPredicate(format: "any.@type == 'string'").evaluate(with: sailor))

@@ -122,14 +122,14 @@ final class PeerRenamedView: Projection<PeerRenamed> {
         let views = realm.objects(PeerRenamedView.self)
         #expect(views.sorted(by: \.title, ascending: false).first?.title == "L3")
         #expect(views[0].nextTitle == "L1" && views[0].description.contains("title(\\.label)"))
-        var heard: [String] = []
+        var received: [String] = []
         let token = views[0].observe { (change: ObjectChange<PeerRenamedView>) in
-            if case .change(_, let changes) = change { heard += changes.map(\.name) }
+            if case .change(_, let changes) = change { received += changes.map(\.name) }
         }
         realm.refresh()
         try realm.write { views[0].rootObject.next?.label = "new" }
         try realm.write { views[0].title = "own" }
-        #expect(heard == ["nextTitle", "title"])
+        #expect(received == ["nextTitle", "title"])
         token.invalidate()
     }
 }

@@ -26,7 +26,7 @@ class TestedHouse: Object {
 }
 
 @Suite(.serialized) struct PredicateEvaluationTests {
-    /// Made anew each time: once for a realm, once for a list in none.
+    /// Made again each time: once for a realm, once for a list in none.
     func pets() -> [TestedPet] {
         let rex = TestedPet(value: ["name": "Rex", "age": 3, "weight": 12.5, "tags": ["good", "loud"]])
         let tom = TestedPet(value: [

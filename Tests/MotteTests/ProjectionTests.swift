@@ -1,5 +1,5 @@
-/// Projections: what each form of projected property shows, queries for them, writing through them, and being told of
-/// what they project and of nothing else.
+/// Projections: what each form of projected property shows, queries for them, writing through them, and being notified
+/// of what they project and of nothing else.
 import Foundation
 import Motte
 import Testing
@@ -227,9 +227,9 @@ final class AddressView: Projection<ViewedAddress> {
 
     // MARK: Observing
 
-    final class Heard {
+    final class Received {
         var lines: [String] = []
-        func hear<P>(_ change: ObjectChange<P>) {
+        func receive<P>(_ change: ObjectChange<P>) {
             switch change {
             case .change(_, let changes):
                 lines.append(
@@ -240,12 +240,12 @@ final class AddressView: Projection<ViewedAddress> {
         }
     }
 
-    @Test func hearsOfWhatItProjectsUnderItsOwnLabels() throws {  // 160
+    @Test func isNotifiedOfWhatItProjectsUnderItsOwnLabels() throws {  // 160
         let view = try view("Daenerys")
         let root = view.rootObject
         let jon = try self.view("Jon").rootObject
-        let heard = Heard()
-        let token = view.observe { heard.hear($0) }
+        let received = Received()
+        let token = view.observe { received.receive($0) }
         realm.refresh()
 
         try realm.write { root.lastName = "Stormborn" }
@@ -259,17 +259,17 @@ final class AddressView: Projection<ViewedAddress> {
         try realm.write {}
 
         #expect(
-            heard.lines == [
+            received.lines == [
                 "lastNameCaps=STORMBORN", "firstName=Dany", "year=2001", "homeCity=Dragonstone", "homeCountry=Westeros",
                 "friendNames", "friendNames friendCount=1", "bestFriendsName=Aegon",
             ])
         token.invalidate()
     }
 
-    @Test func doesNotHearOfWhatItLeavesOut() throws {
+    @Test func doesNotLearnOfWhatItLeavesOut() throws {
         let root = try view("Daenerys").rootObject
-        let heard = Heard()
-        let token = NameView(projecting: root).observe { heard.hear($0) }
+        let received = Received()
+        let token = NameView(projecting: root).observe { received.receive($0) }
         realm.refresh()
 
         try realm.write {
@@ -278,34 +278,34 @@ final class AddressView: Projection<ViewedAddress> {
             root.friends.removeAll()
         }
         try realm.write {}
-        #expect(heard.lines.isEmpty)
+        #expect(received.lines.isEmpty)
         // A computed property is one of everything it reads.
         try realm.write { root.lastName = "Stormborn" }
         try realm.write {}
-        #expect(heard.lines == ["fullName=Daenerys Stormborn"])
+        #expect(received.lines == ["fullName=Daenerys Stormborn"])
         token.invalidate()
     }
 
     @Test func replacingAnAddressChangesAllThatIsBehindIt() throws {
         let root = try view("Daenerys").rootObject
-        let heard = Heard()
-        let token = PersonView(projecting: root).observe { heard.hear($0) }
+        let received = Received()
+        let token = PersonView(projecting: root).observe { received.receive($0) }
         realm.refresh()
 
         try realm.write { root.address = ViewedAddress(value: ["city": "Astapor", "country": "Essos"]) }
         try realm.write {}
 
-        #expect(heard.lines == ["homeCity=Astapor homeCountry=Essos"])
+        #expect(received.lines == ["homeCity=Astapor homeCountry=Essos"])
         token.invalidate()
     }
 
-    @Test func hearsOnlyOfAskedLabels() throws {
+    @Test func isNotifiedOnlyOfAskedLabels() throws {
         let view = try view("Daenerys")
-        let byLabel = Heard()
-        let byPath = Heard()
+        let byLabel = Received()
+        let byPath = Received()
         let tokens = [
-            view.observe(keyPaths: ["homeCity"]) { byLabel.hear($0) },
-            view.observe(keyPaths: [\PersonView.firstName]) { byPath.hear($0) },
+            view.observe(keyPaths: ["homeCity"]) { byLabel.receive($0) },
+            view.observe(keyPaths: [\PersonView.firstName]) { byPath.receive($0) },
         ]
         realm.refresh()
 
@@ -322,30 +322,30 @@ final class AddressView: Projection<ViewedAddress> {
         for token in tokens { token.invalidate() }
     }
 
-    @Test func isToldOnceOfDeletion() throws {  // 156
+    @Test func isNotifiedOnceOfDeletion() throws {  // 156
         let view = try view("Jon")
-        let heard = Heard()
-        let token = view.observe { heard.hear($0) }
+        let received = Received()
+        let token = view.observe { received.receive($0) }
         realm.refresh()
 
         try realm.write { realm.delete(view.rootObject) }
         try realm.write {}
 
-        #expect(heard.lines == ["deleted"])
+        #expect(received.lines == ["deleted"])
         token.invalidate()
     }
 
     @Test func writersCanLeaveATokenOut() throws {  // 17
         let view = try view("Jon")
-        let heard = Heard()
-        let token = view.observe { heard.hear($0) }
+        let received = Received()
+        let token = view.observe { received.receive($0) }
         realm.refresh()
 
         try realm.write(withoutNotifying: [token]) { view.rootObject.address?.city = "The Wall" }
         try realm.write { view.firstName = "Aegon" }
         try realm.write {}
 
-        #expect(heard.lines == ["firstName=Aegon"])
+        #expect(received.lines == ["firstName=Aegon"])
         token.invalidate()
     }
 
@@ -353,7 +353,7 @@ final class AddressView: Projection<ViewedAddress> {
         var lines: [String] = []
     }
 
-    @Test func hearsOnAQueue() throws {
+    @Test func isNotifiedOnAQueue() throws {
         let view = try view("Jon")
         let queue = DispatchQueue(label: "projections")
         let said = DispatchSemaphore(value: 0)
@@ -373,15 +373,15 @@ final class AddressView: Projection<ViewedAddress> {
         token.invalidate()
     }
 
-    @Test func resultsHearOfWhatIsProjected() throws {
+    @Test func resultsLearnOfWhatIsProjected() throws {
         let names = realm.objects(NameView.self)
-        var heard: [String] = []
+        var received: [String] = []
         let token = names.observe { change in
             switch change {
-            case .initial(let views): heard.append("initial \(views.count)")
+            case .initial(let views): received.append("initial \(views.count)")
             case .update(_, let deletions, let insertions, let modifications):
-                heard.append("\(deletions) \(insertions) \(modifications)")
-            case .error(let error): heard.append("\(error)")
+                received.append("\(deletions) \(insertions) \(modifications)")
+            case .error(let error): received.append("\(error)")
             }
         }
         realm.refresh()
@@ -392,20 +392,20 @@ final class AddressView: Projection<ViewedAddress> {
         try realm.write { realm.add(ViewedPerson()) }
         try realm.write {}
 
-        #expect(heard == ["initial 3", "[] [] [1]", "[] [3] []"])
+        #expect(received == ["initial 3", "[] [] [1]", "[] [3] []"])
         token.invalidate()
     }
 
-    @Test func projectedCollectionsHearOfTheirProperty() throws {
+    @Test func projectedCollectionsLearnOfTheirProperty() throws {
         let view = try view("Daenerys")
         let jon = try self.view("Jon").rootObject
-        var heard: [String] = []
+        var received: [String] = []
         let token = view.friendNames.observe { change in
             switch change {
-            case .initial(let names): heard.append("initial \(Array(names))")
+            case .initial(let names): received.append("initial \(Array(names))")
             case .update(let names, let deletions, let insertions, let modifications):
-                heard.append("\(Array(names)) \(deletions) \(insertions) \(modifications)")
-            case .error(let error): heard.append("\(error)")
+                received.append("\(Array(names)) \(deletions) \(insertions) \(modifications)")
+            case .error(let error): received.append("\(error)")
             }
         }
         realm.refresh()
@@ -416,7 +416,7 @@ final class AddressView: Projection<ViewedAddress> {
         try realm.write {}
 
         #expect(
-            heard == [
+            received == [
                 "initial [\"Jon\", \"Tyrion\"]", "[\"Aegon\", \"Tyrion\"] [] [] [0]", "[\"Aegon\"] [1] [] []",
             ])
         token.invalidate()

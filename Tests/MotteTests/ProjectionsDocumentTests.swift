@@ -1,5 +1,5 @@
-// What the document on projections promises, with models of our own: each way to project, queries, writes through a
-// projection, and whose changes it is told of.
+// What the document on projections promises, with its own models: each way to project, queries, writes through a
+// projection, and whose changes it is notified of.
 import Foundation
 import Motte
 import Testing
@@ -86,23 +86,23 @@ final class HarbourView: Projection<Harbour> {
         #expect(misuses { view.firstName = "x" }.first?.contains("write") == true && view.firstName == "Ada")
     }
 
-    @Test func onlyWhatIsProjectedIsHeard() throws {
+    @Test func onlyWhatIsProjectedIsReceived() throws {
         let (realm, ida) = try sailors()
         let view = try #require(realm.objects(FirstNameView.self).filter("firstName == 'Ida'").first)
-        var heard: [String] = []
+        var received: [String] = []
         let token = view.observe { change in
             switch change {
-            case .change(_, let properties): heard += properties.map { "\($0.name) \($0.newValue ?? "nil")" }
-            case .deleted: heard.append("deleted")
-            case .error(let error): heard.append("\(error)")
+            case .change(_, let properties): received += properties.map { "\($0.name) \($0.newValue ?? "nil")" }
+            case .deleted: received.append("deleted")
+            case .error(let error): received.append("\(error)")
             }
         }
         realm.refresh()
         func write(_ body: () -> Void) throws -> [String] {
-            heard = []
+            received = []
             try realm.write(body)
             try realm.write {}
-            return heard
+            return received
         }
         #expect(try write { view.name = "by the projection" } == ["name by the projection"])
         #expect(try write { ida.firstName = "by the object" } == ["name by the object"])

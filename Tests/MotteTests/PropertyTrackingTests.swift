@@ -18,16 +18,16 @@ private class Song: Object {
     @Persisted(originProperty: "next") var earlier: LinkingObjects<Song>
 }
 
-private final class Told: Sendable {
+private final class Notified: Sendable {
     private let counter = Locked(0)
     var count: Int { counter.withLock { $0 } }
     func tell() { counter.withLock { $0 += 1 } }
 }
 
-private func track<T>(_ read: () -> T) -> Told {
-    let told = Told()
-    _ = withObservationTracking(read) { told.tell() }
-    return told
+private func track<T>(_ read: () -> T) -> Notified {
+    let notified = Notified()
+    _ = withObservationTracking(read) { notified.tell() }
+    return notified
 }
 
 @Suite struct PropertyTrackingTests {
@@ -45,7 +45,7 @@ private func track<T>(_ read: () -> T) -> Told {
         song = try #require(found)
     }
 
-    @Test func ownWritesAreToldOnceAndOnlyOfWhatWasRead() throws {
+    @Test func ownWritesAreNotifiedOnceAndOnlyOfWhatWasRead() throws {
         let titles = track { song.title }
         let ratings = track { song.rating }
         try realm.write { song.title = "new" }
@@ -63,8 +63,8 @@ private func track<T>(_ read: () -> T) -> Told {
         #expect(again.count == 0)
     }
 
-    @Test func changesByOthersAreToldWhenTheRealmMoves() throws {
-        let told = track { (song.title, song.next?.title) }
+    @Test func changesByOthersAreNotifiedWhenTheRealmMoves() throws {
+        let notified = track { (song.title, song.next?.title) }
         let configuration = realm.configuration
         let other = Thread {
             do {
@@ -76,14 +76,14 @@ private func track<T>(_ read: () -> T) -> Told {
         }
         other.start()
         while !other.isFinished { sched_yield() }
-        #expect(told.count == 0)
+        #expect(notified.count == 0)
         realm.refresh()
-        #expect(told.count == 1)
+        #expect(notified.count == 1)
     }
 
     @Test func deletionAndReadsWithinWrites() throws {
         let deleted = track { song.title }
-        var within: Told?
+        var within: Notified?
         try realm.write {
             song.rating = 1
             within = track { song.rating }
@@ -96,37 +96,37 @@ private func track<T>(_ read: () -> T) -> Told {
     }
 
     @Test func nothingIsTrackedOutside() throws {
-        let told = track { 0 }
+        let notified = track { 0 }
         for _ in 0 ..< 3 { #expect(song.title == "a") }
         try realm.write { song.title = "x" }
-        #expect(told.count == 0 && song.title == "x")
+        #expect(notified.count == 0 && song.title == "x")
     }
 
     @Test func collectionsAreTrackedByWhatTheyConsistOf() throws {
         let all = realm.objects(Song.self), rated = all.filter("rating > 1").sorted(byKeyPath: "title")
-        let told: [String: Told] = [
+        let notified: [String: Notified] = [
             "all": track { all.count }, "rated": track { Array(rated) }, "covers": track { song.covers.first },
             "tags": track { song.tags.contains("x") }, "notes": track { song.notes["k"] },
             "marks": track { song.marks.sum() }, "earlier": track { song.earlier.isEmpty },
         ]
-        func heard() -> [String] { told.filter { $0.value.count == 1 }.keys.sorted() }
+        func received() -> [String] { notified.filter { $0.value.count == 1 }.keys.sorted() }
         try realm.write { song.title = "other" }
-        #expect(heard().isEmpty && told.values.allSatisfy { $0.count == 0 })
+        #expect(received().isEmpty && notified.values.allSatisfy { $0.count == 0 })
         try realm.write { song.rating = 2 }
-        #expect(heard() == ["rated"])
+        #expect(received() == ["rated"])
         try realm.write {
             song.covers.append(song)
             song.marks.append(3)
         }
-        #expect(heard() == ["covers", "marks", "rated"])
+        #expect(received() == ["covers", "marks", "rated"])
         try realm.write {
             song.tags.insert("x")
             song.notes["k"] = 1
             song.next?.next = song
         }
-        #expect(heard() == ["covers", "earlier", "marks", "notes", "rated", "tags"])
+        #expect(received() == ["covers", "earlier", "marks", "notes", "rated", "tags"])
         try realm.write { _ = realm.create(Song.self, value: ["id": 3]) }
-        #expect(heard().count == 7 && told.values.allSatisfy { $0.count == 1 })
+        #expect(received().count == 7 && notified.values.allSatisfy { $0.count == 1 })
         let mixed = track { song.anything }
         try realm.write { song.anything = 5 }
         #expect(mixed.count == 1)

@@ -29,7 +29,7 @@ final class ToyView: Projection<PublishedToy> {
         self.realm = realm
     }
 
-    final class Heard: @unchecked Sendable {  // @unchecked: 'lines' is only touched holding 'lock'
+    final class Received: @unchecked Sendable {  // @unchecked: 'lines' is only touched holding 'lock'
         private let lock = NSLock()
         private var lines: [String] = []
         func add(_ line: String) { lock.withLock { lines.append(line) } }
@@ -45,37 +45,37 @@ final class ToyView: Projection<PublishedToy> {
     // MARK: Objects
 
     @Test func objectsSayThatTheyChanged() throws {
-        let heard = Heard()
-        let cancellable = toy.objectWillChange.sink { heard.add(toy.name) }
+        let received = Received()
+        let cancellable = toy.objectWillChange.sink { received.add(toy.name) }
 
         try deliver()
-        #expect(heard.all.isEmpty)
+        #expect(received.all.isEmpty)
         try realm.write { toy.name = "bus" }
         try deliver()
         // After the change, despite the name.
-        #expect(heard.all == ["bus"])
+        #expect(received.all == ["bus"])
         cancellable.cancel()
         try realm.write { toy.name = "tram" }
         try deliver()
-        #expect(heard.all == ["bus"])
+        #expect(received.all == ["bus"])
     }
 
     @Test func objectsArePublishedUntilTheyAreDeleted() throws {
-        let heard = Heard()
+        let received = Received()
         let values = valuePublisher(toy, keyPaths: ["name"])
             .sink {
-                heard.add("value \($0)")
+                received.add("value \($0)")
             } receiveValue: {
-                heard.add("value \($0.name)")
+                received.add("value \($0.name)")
             }
         let changes = changesetPublisher(toy)
             .sink {
-                heard.add("change \($0)")
+                received.add("change \($0)")
             } receiveValue: { change in
                 switch change {
-                case .change(_, let properties): heard.add("change \(properties.map(\.name))")
-                case .deleted: heard.add("change deleted")
-                case .error: heard.add("change error")
+                case .change(_, let properties): received.add("change \(properties.map(\.name))")
+                case .deleted: received.add("change deleted")
+                case .error: received.add("change error")
                 }
             }
 
@@ -86,66 +86,66 @@ final class ToyView: Projection<PublishedToy> {
         try deliver()
 
         #expect(
-            heard.all.filter { $0.hasPrefix("change") } == [
+            received.all.filter { $0.hasPrefix("change") } == [
                 "change [\"price\"]", "change [\"name\"]", "change deleted", "change finished",
             ])
-        #expect(heard.all.filter { $0.hasPrefix("value") } == ["value bus", "value finished"])
+        #expect(received.all.filter { $0.hasPrefix("value") } == ["value bus", "value finished"])
         values.cancel()
         changes.cancel()
     }
 
     @Test func keyPathsMayBeTyped() throws {
-        let heard = Heard()
+        let received = Received()
         let value = valuePublisher(toy, keyPaths: [\PublishedToy.price])
-            .sink(receiveCompletion: { _ in }, receiveValue: { heard.add("\($0.price)") })
+            .sink(receiveCompletion: { _ in }, receiveValue: { received.add("\($0.price)") })
 
         try deliver()
         try realm.write { toy.name = "bus" }
         try realm.write { toy.price = 12 }
         try deliver()
 
-        #expect(heard.all == ["12"])
+        #expect(received.all == ["12"])
         value.cancel()
     }
 
     @Test func projectionsPublishWhatTheyProject() throws {
-        let heard = Heard()
+        let received = Received()
         let view = ToyView(projecting: toy)
         let subscriptions = [
-            view.objectWillChange.sink { heard.add("will") },
+            view.objectWillChange.sink { received.add("will") },
             changesetPublisher(view).sink { change in
                 if case .change(let view, let properties) = change {
-                    heard.add("\(view.title) \(properties.map(\.name))")
+                    received.add("\(view.title) \(properties.map(\.name))")
                 }
             },
-            valuePublisher(view).sink(receiveCompletion: { _ in }, receiveValue: { heard.add("value \($0.title)") }),
+            valuePublisher(view).sink(receiveCompletion: { _ in }, receiveValue: { received.add("value \($0.title)") }),
         ]
 
         try deliver()
         try realm.write { toy.price = 11 }
         try deliver()
-        #expect(heard.all.isEmpty)
+        #expect(received.all.isEmpty)
         try realm.write { toy.name = "bus" }
         try deliver()
-        #expect(heard.all.sorted() == ["bus [\"title\"]", "value bus", "will"])
+        #expect(received.all.sorted() == ["bus [\"title\"]", "value bus", "will"])
         for subscription in subscriptions { subscription.cancel() }
     }
 
     // MARK: Collections
 
     @Test func collectionsArePublishedAsTheyAreAndAfterEveryChange() throws {
-        let heard = Heard()
+        let received = Received()
         let toys = realm.objects(PublishedToy.self)
         let subscriptions = [
-            toys.objectWillChange.sink { heard.add("will") },
+            toys.objectWillChange.sink { received.add("will") },
             toys.collectionPublisher.sink(
-                receiveCompletion: { _ in }, receiveValue: { heard.add("value \($0.count)") }),
+                receiveCompletion: { _ in }, receiveValue: { received.add("value \($0.count)") }),
             toys.changesetPublisher.sink { change in
                 switch change {
-                case .initial(let toys): heard.add("change \(toys.count)")
+                case .initial(let toys): received.add("change \(toys.count)")
                 case .update(_, let deletions, let insertions, let modifications):
-                    heard.add("change \(deletions) \(insertions) \(modifications)")
-                case .error: heard.add("change error")
+                    received.add("change \(deletions) \(insertions) \(modifications)")
+                case .error: received.add("change error")
                 }
             },
         ]
@@ -154,59 +154,59 @@ final class ToyView: Projection<PublishedToy> {
         try realm.write { realm.create(PublishedToy.self, value: ["id": 2]) }
         try deliver()
 
-        #expect(heard.all.filter { $0.hasPrefix("value") } == ["value 1", "value 2"])
-        #expect(heard.all.filter { $0.hasPrefix("change") } == ["change 1", "change [] [1] []"])
-        #expect(heard.all.filter { $0 == "will" }.count == 1)
+        #expect(received.all.filter { $0.hasPrefix("value") } == ["value 1", "value 2"])
+        #expect(received.all.filter { $0.hasPrefix("change") } == ["change 1", "change [] [1] []"])
+        #expect(received.all.filter { $0 == "will" }.count == 1)
         for subscription in subscriptions { subscription.cancel() }
     }
 
     @Test func keyPathsNarrowWhatACollectionPublishes() throws {
-        let heard = Heard()
+        let received = Received()
         let toys = realm.objects(PublishedToy.self)
         let subscriptions = [
             toys.collectionPublisher(keyPaths: ["price"])
-                .sink(receiveCompletion: { _ in }, receiveValue: { _ in heard.add("price") }),
-            toys.changesetPublisher(keyPaths: [\PublishedToy.name]).sink { _ in heard.add("name") },
+                .sink(receiveCompletion: { _ in }, receiveValue: { _ in received.add("price") }),
+            toys.changesetPublisher(keyPaths: [\PublishedToy.name]).sink { _ in received.add("name") },
         ]
         try deliver()
-        #expect(heard.all.sorted() == ["name", "price"])
+        #expect(received.all.sorted() == ["name", "price"])
 
         try realm.write { toy.name = "bus" }
         try realm.write { toy.price = 3 }
         try realm.write { toy.name = "tram" }
         try deliver()
 
-        #expect(Array(heard.all.dropFirst(2)) == ["name", "price", "name"])
+        #expect(Array(received.all.dropFirst(2)) == ["name", "price", "name"])
         for subscription in subscriptions { subscription.cancel() }
     }
 
     @Test func listsSetsAndMapsPublish() throws {
-        let heard = Heard()
+        let received = Received()
         let subscriptions = [
-            toy.parts.objectWillChange.sink { heard.add("list") },
-            toy.related.objectWillChange.sink { heard.add("set") },
-            toy.labels.objectWillChange.sink { heard.add("map") },
+            toy.parts.objectWillChange.sink { received.add("list") },
+            toy.related.objectWillChange.sink { received.add("set") },
+            toy.labels.objectWillChange.sink { received.add("map") },
             toy.labels.collectionPublisher.sink(
-                receiveCompletion: { _ in }, receiveValue: { heard.add("labels \($0.keys.sorted())") }),
+                receiveCompletion: { _ in }, receiveValue: { received.add("labels \($0.keys.sorted())") }),
             toy.labels.changesetPublisher.sink { change in
-                if case .update(_, _, let insertions, _) = change { heard.add("inserted \(insertions)") }
+                if case .update(_, _, let insertions, _) = change { received.add("inserted \(insertions)") }
             },
             toy.parts.changesetPublisher.sink { change in
-                if case .update(_, _, let insertions, _) = change { heard.add("appended \(insertions)") }
+                if case .update(_, _, let insertions, _) = change { received.add("appended \(insertions)") }
             },
             changesetPublisher(toy.labels).sink { change in
-                if case .update(_, _, let insertions, _) = change { heard.add("inserted by name \(insertions)") }
+                if case .update(_, _, let insertions, _) = change { received.add("inserted by name \(insertions)") }
             },
             valuePublisher(toy.labels).sink(
-                receiveCompletion: { _ in }, receiveValue: { if !$0.isEmpty { heard.add("value \($0.count)") } }),
+                receiveCompletion: { _ in }, receiveValue: { if !$0.isEmpty { received.add("value \($0.count)") } }),
         ]
         try deliver()
-        #expect(heard.all == ["labels []"])
+        #expect(received.all == ["labels []"])
 
         try realm.write { toy.labels["a"] = "b" }
         try deliver()
         #expect(
-            heard.all.dropFirst().sorted() == [
+            received.all.dropFirst().sorted() == [
                 "inserted [\"a\"]", "inserted by name [\"a\"]", "labels [\"a\"]", "map", "value 1",
             ])
 
@@ -215,49 +215,49 @@ final class ToyView: Projection<PublishedToy> {
             toy.related.insert(toy)
         }
         try deliver()
-        #expect(heard.all.dropFirst(6).sorted() == ["appended [0]", "list", "set"])
+        #expect(received.all.dropFirst(6).sorted() == ["appended [0]", "list", "set"])
         for subscription in subscriptions { subscription.cancel() }
     }
 
     @Test func sectionsPublish() throws {
-        let heard = Heard()
+        let received = Received()
         let sections = realm.objects(PublishedToy.self).sectioned(by: \.name, ascending: true)
         let cars = sections[0]
         let subscriptions = [
-            sections.objectWillChange.sink { heard.add("will") },
+            sections.objectWillChange.sink { received.add("will") },
             sections.collectionPublisher.sink(
-                receiveCompletion: { _ in }, receiveValue: { heard.add("keys \($0.allKeys)") }),
+                receiveCompletion: { _ in }, receiveValue: { received.add("keys \($0.allKeys)") }),
             sections.changesetPublisher.freeze().sink { change in
                 if case .update(let sections, _, let insertions, _, let sectionsToInsert, _) = change {
-                    heard.add("\(sections.isFrozen) \(insertions) \(Array(sectionsToInsert))")
+                    received.add("\(sections.isFrozen) \(insertions) \(Array(sectionsToInsert))")
                 }
             },
-            cars.objectWillChange.sink { heard.add("cars") },
+            cars.objectWillChange.sink { received.add("cars") },
         ]
         try deliver()
-        #expect(heard.all == ["keys [\"car\"]"])
+        #expect(received.all == ["keys [\"car\"]"])
 
         try realm.write { realm.create(PublishedToy.self, value: ["id": 2, "name": "bus"]) }
         try deliver()
-        #expect(heard.all.dropFirst().sorted() == ["keys [\"bus\", \"car\"]", "true [[0, 0]] [0]", "will"])
+        #expect(received.all.dropFirst().sorted() == ["keys [\"bus\", \"car\"]", "true [[0, 0]] [0]", "will"])
 
         try realm.write { realm.create(PublishedToy.self, value: ["id": 3, "name": "car"]) }
         try deliver()
-        #expect(heard.all.filter { $0 == "cars" }.count == 1)
+        #expect(received.all.filter { $0 == "cars" }.count == 1)
         for subscription in subscriptions { subscription.cancel() }
     }
 
     @Test func realmsSayThatTheyChanged() throws {
-        let heard = Heard()
-        let cancellable = realm.objectWillChange.sink { heard.add("changed") }
+        let received = Received()
+        let cancellable = realm.objectWillChange.sink { received.add("changed") }
 
         try realm.write { toy.price += 1 }
         try realm.write { toy.price += 1 }
 
-        #expect(heard.all.count == 2)
+        #expect(received.all.count == 2)
         cancellable.cancel()
         try realm.write { toy.price += 1 }
-        #expect(heard.all.count == 2)
+        #expect(received.all.count == 2)
     }
 
     // MARK: Tokens
@@ -265,11 +265,11 @@ final class ToyView: Projection<PublishedToy> {
     final class Owner { var token: NotificationToken? }
 
     @Test func savedTokensCanBeLeftOutOfAWrite() throws {
-        let heard = Heard()
+        let received = Received()
         let owner = Owner()
         let cancellable = realm.objects(PublishedToy.self).collectionPublisher
             .saveToken(on: owner, at: \.token)
-            .sink(receiveCompletion: { _ in }, receiveValue: { heard.add("\($0.count)") })
+            .sink(receiveCompletion: { _ in }, receiveValue: { received.add("\($0.count)") })
         try deliver()
         let token = try #require(owner.token)
 
@@ -277,40 +277,42 @@ final class ToyView: Projection<PublishedToy> {
         try realm.write { realm.create(PublishedToy.self, value: ["id": 3]) }
         try deliver()
 
-        #expect(heard.all == ["1", "3"])
+        #expect(received.all == ["1", "3"])
         cancellable.cancel()
     }
 
     // MARK: Elsewhere
 
     @Test func frozenValuesGoAnywhere() throws {
-        let heard = Heard()
+        let received = Received()
         let queue = DispatchQueue(label: "frozen")
         let cancellable = realm.objects(PublishedToy.self).collectionPublisher
             .freeze()
             .receive(on: queue)
-            .sink(receiveCompletion: { _ in }, receiveValue: { heard.add("\($0.isFrozen) \(Array($0.map(\.name)))") })
+            .sink(
+                receiveCompletion: { _ in },
+                receiveValue: { received.add("\($0.isFrozen) \(Array($0.map(\.name)))") })
 
         try deliver()
         try realm.write { toy.name = "bus" }
         try deliver()
         queue.sync {}
 
-        #expect(heard.all == ["true [\"car\"]", "true [\"bus\"]"])
+        #expect(received.all == ["true [\"car\"]", "true [\"bus\"]"])
         cancellable.cancel()
     }
 
     @Test func frozenChangesGoAnywhere() throws {
-        let heard = Heard()
+        let received = Received()
         let queue = DispatchQueue(label: "frozen")
         let subscriptions = [
             realm.objects(PublishedToy.self).changesetPublisher.freeze().receive(on: queue).sink { change in
                 if case .update(let toys, _, _, let modifications) = change {
-                    heard.add("\(toys.isFrozen) \(modifications)")
+                    received.add("\(toys.isFrozen) \(modifications)")
                 }
             },
             changesetPublisher(toy).freeze().receive(on: queue).sink { change in
-                if case .change(let toy, _) = change { heard.add("\(toy.isFrozen) \(toy.name)") }
+                if case .change(let toy, _) = change { received.add("\(toy.isFrozen) \(toy.name)") }
             },
         ]
 
@@ -319,12 +321,12 @@ final class ToyView: Projection<PublishedToy> {
         try deliver()
         queue.sync {}
 
-        #expect(heard.all.sorted() == ["true [0]", "true bus"])
+        #expect(received.all.sorted() == ["true [0]", "true bus"])
         for subscription in subscriptions { subscription.cancel() }
     }
 
     @Test func referencesAreResolvedWhereTheyArrive() throws {
-        let heard = Heard()
+        let received = Received()
         let queue = DispatchQueue(label: "handover")
         let arrived = DispatchSemaphore(value: 0)
         let cancellable = realm.objects(PublishedToy.self).changesetPublisher
@@ -332,7 +334,7 @@ final class ToyView: Projection<PublishedToy> {
             .receive(on: queue)
             .sink { change in
                 if case .update(let toys, _, _, let modifications) = change {
-                    heard.add("\(toys.isFrozen) \(Array(toys.map(\.name))) \(modifications)")
+                    received.add("\(toys.isFrozen) \(Array(toys.map(\.name))) \(modifications)")
                     arrived.signal()
                 }
             }
@@ -342,12 +344,12 @@ final class ToyView: Projection<PublishedToy> {
         try deliver()
 
         #expect(arrived.wait(timeout: .now() + 10) == .success)
-        #expect(heard.all == ["false [\"bus\"] [0]"])
+        #expect(received.all == ["false [\"bus\"] [0]"])
         cancellable.cancel()
     }
 
     @Test func sectionsAreResolvedWhereTheyArrive() throws {
-        let heard = Heard()
+        let received = Received()
         let queue = DispatchQueue(label: "handover")
         let arrived = DispatchSemaphore(value: 0)
         let cancellable = realm.objects(PublishedToy.self).sectioned(by: \.name, ascending: true).changesetPublisher
@@ -355,7 +357,7 @@ final class ToyView: Projection<PublishedToy> {
             .receive(on: queue)
             .sink { change in
                 if case .update(let sections, _, _, let modifications, _, _) = change {
-                    heard.add("\(sections.isFrozen) \(sections.allKeys) \(modifications)")
+                    received.add("\(sections.isFrozen) \(sections.allKeys) \(modifications)")
                     arrived.signal()
                 }
             }
@@ -365,12 +367,12 @@ final class ToyView: Projection<PublishedToy> {
         try deliver()
 
         #expect(arrived.wait(timeout: .now() + 10) == .success)
-        #expect(heard.all == ["false [\"car\"] [[0, 0]]"])
+        #expect(received.all == ["false [\"car\"] [[0, 0]]"])
         cancellable.cancel()
     }
 
     @Test func valuesMayBeObservedOnAQueue() throws {
-        let heard = Heard()
+        let received = Received()
         let queue = DispatchQueue(label: "subscribed")
         let arrived = DispatchSemaphore(value: 0)
         let cancellable = realm.objects(PublishedToy.self).collectionPublisher
@@ -379,14 +381,14 @@ final class ToyView: Projection<PublishedToy> {
                 receiveCompletion: { _ in },
                 receiveValue: { toys in
                     dispatchPrecondition(condition: .onQueue(queue))
-                    heard.add("\(Array(toys.map(\.name)))")
+                    received.add("\(Array(toys.map(\.name)))")
                     arrived.signal()
                 })
 
         #expect(arrived.wait(timeout: .now() + 10) == .success)
         try realm.write { toy.name = "bus" }
         #expect(arrived.wait(timeout: .now() + 10) == .success)
-        #expect(heard.all == ["[\"car\"]", "[\"bus\"]"])
+        #expect(received.all == ["[\"car\"]", "[\"bus\"]"])
         cancellable.cancel()
     }
 }

@@ -93,7 +93,7 @@ private actor Reader {
         #expect(text(await whole.next(isolation: #isolation)) == "text:nil>b rank:nil>1")
         #expect(text(await titles.next(isolation: #isolation)) == "title:nil>b")
         try realm.write { realm.delete(post) }
-        // What waited is told with the last.
+        // What waited is notified with the last.
         for part in [text(await whole.next(isolation: #isolation)), text(await ranks.next(isolation: #isolation))] {
             #expect(part == "deleted")
         }
@@ -145,7 +145,7 @@ private actor Reader {
         #expect(insertions == [IndexPath(item: 0, section: 1)] && Array(come) == [1] && Array(gone) == [0])
     }
 
-    @Test func loopsOnActorsHearOfCommitsByOthersAndEnd() async throws {
+    @Test func loopsOnActorsLearnOfCommitsByOthersAndEnd() async throws {
         let configuration = Realm.Configuration(fileURL: temporaryURL(), objectTypes: [Post.self])
         let reader = Reader()
         try await reader.open(configuration)

@@ -235,26 +235,26 @@ enum VersionTwo {
         try await eventually { done.withLock { $0 } == ["0", "1", "2", "begun"] }
     }
 
-    /// They become durable together; each is heard of by itself, before its completion is called.
+    /// They become durable together; each is notified by itself, before its completion is called.
     @Test func queuedWritesAreGrouped() async throws {
         let configuration = Realm.Configuration(fileURL: temporaryURL(), objectTypes: [Counter.self])
         let queue = DispatchQueue(label: "writer")
-        let heard = Locked<[Int]>([])
+        let received = Locked<[Int]>([])
         let done = Locked<[String]>([])
         nonisolated(unsafe) var token: NotificationToken?
         queue.async {
             guard let realm = try? Realm(configuration: configuration, queue: queue) else { return }
             nonisolated(unsafe) let kept = realm
             token = realm.objects(Counter.self).observe { change in
-                if case .update(_, _, let insertions, _) = change { heard.withLock { $0.append(insertions.count) } }
+                if case .update(_, _, let insertions, _) = change { received.withLock { $0.append(insertions.count) } }
                 guard case .initial = change else { return }
                 for id in 0 ..< 20 {
                     let number = kept.writeAsync {
                         kept.create(Counter.self, value: ["id": id])
                         if id == 7 { kept.cancelWrite() }
                     } onComplete: { error in
-                        let told = heard.withLock { $0.count }
-                        done.withLock { $0.append(error == nil ? "\(id) of \(told)" : "failed") }
+                        let notified = received.withLock { $0.count }
+                        done.withLock { $0.append(error == nil ? "\(id) of \(notified)" : "failed") }
                     }
                     if id == 9 { try? kept.cancelAsyncWrite(number) }
                 }
@@ -276,7 +276,7 @@ enum VersionTwo {
             }
         }
         try await eventually { done.withLock { $0.last } == "last 21" }
-        #expect(heard.withLock { $0 } == [Int](repeating: 1, count: 21))
+        #expect(received.withLock { $0 } == [Int](repeating: 1, count: 21))
         let expected = (0 ..< 20).filter { $0 != 9 }.map { "\($0) of 20" }
         #expect(done.withLock { $0 }.filter { $0.hasSuffix("of 20") } == expected)
         #expect(done.withLock { $0 }.contains("grouped") && done.withLock { $0 }.contains("durable 20"))

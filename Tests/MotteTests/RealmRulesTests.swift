@@ -121,17 +121,17 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
 
     // MARK: Notifications
 
-    @Test func rules121To125WhatCollectionsHear() throws {
+    @Test func rules121To125WhatCollectionsReceive() throws {
         let realm = try fresh()
         for number in 1 ... 3 { try train(realm, number) }
         let results = realm.objects(Train.self).sorted(byKeyPath: "number")
-        var heard: [String] = []
-        let token = results.observe { heard.append(text($0)) }
-        #expect(heard.isEmpty, "never from within observe (121)")
+        var received: [String] = []
+        let token = results.observe { received.append(text($0)) }
+        #expect(received.isEmpty, "never from within observe (121)")
         try realm.write { realm.create(Train.self, value: ["number": 4]) }
         try realm.write {}
-        #expect(heard == ["initial 4"], "and shows what was written meanwhile")
-        heard = []
+        #expect(received == ["initial 4"], "and shows what was written meanwhile")
+        received = []
         try realm.write {
             realm.delete(results[0])
             realm.create(Train.self, value: ["number": 0])
@@ -140,12 +140,12 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
             realm.delete(passing)
         }
         try realm.write {}
-        #expect(heard == ["[0] [0] [3]"], "old positions, but new ones of insertions (123 to 125)")
-        heard = []
+        #expect(received == ["[0] [0] [3]"], "old positions, but new ones of insertions (123 to 125)")
+        received = []
         try realm.write {}
         try realm.write { realm.create(Driver.self, value: ["name": "unrelated"]) }
         try realm.write {}
-        #expect(heard.isEmpty, "131")
+        #expect(received.isEmpty, "131")
         token.invalidate()
     }
 
@@ -166,21 +166,22 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
             listen("list", ["drivers"]), listen("elements", ["drivers.name"]), listen("none", []),
         ]
         realm.refresh()
-        func heard(after body: () -> Void) throws -> [String] {
+        func received(after body: () -> Void) throws -> [String] {
             counts = [:]
             try realm.write(body)
             try realm.write {}
             return counts.keys.sorted()
         }
-        #expect(try heard { one.name = "x" } == ["all", "name"])
-        #expect(try heard { one.seats = 1 } == ["all"])
-        #expect(try heard { one.driver?.name = "y" } == ["all", "nested"])
-        #expect(try heard { one.driver?.boss?.boss?.name = "z" } == ["all"], "over links (130)")
-        #expect(try heard { one.drivers[0].name = "y" } == ["all", "elements"])
-        #expect(try heard { one.drivers.append(Driver()) } == ["all", "elements", "list"])
-        #expect(try heard { one.driver = nil } == ["all", "link", "nested"])
+        #expect(try received { one.name = "x" } == ["all", "name"])
+        #expect(try received { one.seats = 1 } == ["all"])
+        #expect(try received { one.driver?.name = "y" } == ["all", "nested"])
+        #expect(try received { one.driver?.boss?.boss?.name = "z" } == ["all"], "over links (130)")
+        #expect(try received { one.drivers[0].name = "y" } == ["all", "elements"])
+        #expect(try received { one.drivers.append(Driver()) } == ["all", "elements", "list"])
+        #expect(try received { one.driver = nil } == ["all", "link", "nested"])
         #expect(
-            try heard { realm.create(Train.self, value: ["number": 2]) }.count == 7, "what comes is always heard (133)")
+            try received { realm.create(Train.self, value: ["number": 2]) }.count == 7,
+            "what comes is always received (133)")
         tokens.forEach { $0.invalidate() }
         #expect(
             misuses { _ = results.observe(keyPaths: ["nothing"]) { _ in } }.first?.contains("nothing") == true, "136")
@@ -200,15 +201,15 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
     @Test func rule141TokensEndAnywhere() throws {
         let realm = try fresh()
         let results = realm.objects(Train.self)
-        var heard = 0
+        var received = 0
         var token: NotificationToken?
         token = results.observe { _ in
-            heard += 1
+            received += 1
             token?.invalidate()
         }
         try train(realm, 1)
         try train(realm, 2)
-        #expect(heard == 1)
+        #expect(received == 1)
         #expect(token?.invalidate() == false, "it has ended")
     }
 
@@ -243,21 +244,21 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         tokens.forEach { $0.invalidate() }
     }
 
-    @Test func rules152To157WhatObjectsHear() throws {
+    @Test func rules152To157WhatObjectsReceive() throws {
         let realm = try fresh()
         let configuration = realm.configuration
         let one = try train(realm, 1, "old")
-        var heard: [String] = []
+        var received: [String] = []
         let token = one.observe { (change: ObjectChange<Train>) in
             switch change {
             case .change(_, let properties):
-                heard += properties.map { "\($0.name) \($0.oldValue ?? "nil") \($0.newValue ?? "nil")" }
-            case .deleted: heard.append("deleted")
-            case .error(let error): heard.append("\(error)")
+                received += properties.map { "\($0.name) \($0.oldValue ?? "nil") \($0.newValue ?? "nil")" }
+            case .deleted: received.append("deleted")
+            case .error(let error): received.append("\(error)")
             }
         }
         realm.refresh()
-        #expect(heard.isEmpty, "no initial call (152)")
+        #expect(received.isEmpty, "no initial call (152)")
         try realm.write {
             one.seats = 3
             one.name = "new"
@@ -265,38 +266,38 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
             one.stops.append("s")
         }
         try realm.write {}
-        #expect(heard == ["name nil newer", "seats nil 3", "stops nil nil"], "once each, in order (153, 154)")
-        heard = []
+        #expect(received == ["name nil newer", "seats nil 3", "stops nil nil"], "once each, in order (153, 154)")
+        received = []
         try inAThread {
             let realm = try Realm(configuration: configuration)
             try realm.write { realm.objects(Train.self).first?.name = "elsewhere" }
         }
         realm.refresh()
-        #expect(heard == ["name newer elsewhere"], "old values of other threads' changes (154)")
-        heard = []
+        #expect(received == ["name newer elsewhere"], "old values of other threads' changes (154)")
+        received = []
         try realm.write { realm.delete(one) }
         try realm.write {}
         try train(realm, 1)
-        #expect(heard == ["deleted"], "once (156)")
+        #expect(received == ["deleted"], "once (156)")
         token.invalidate()
     }
 
-    @Test func rules20And161RealmsHearOfEveryVersion() throws {
+    @Test func rules20And161RealmsLearnOfEveryVersion() throws {
         let realm = try fresh()
-        var heard = 0
+        var received = 0
         var changes = 0
         let tokens = [
-            realm.observe { kind, told in if kind == .didChange, told == realm { heard += 1 } },
+            realm.observe { kind, notified in if kind == .didChange, notified == realm { received += 1 } },
             realm.objects(Train.self).observe { if case .update = $0 { changes += 1 } },
         ]
         realm.refresh()
         try realm.write {}
-        #expect(heard == 1 && changes == 0, "also of an empty one (20)")
+        #expect(received == 1 && changes == 0, "also of an empty one (20)")
         try train(realm, 1)
-        #expect(heard == 2)
+        #expect(received == 2)
         tokens.forEach { $0.invalidate() }
         try train(realm, 2)
-        #expect(heard == 2)
+        #expect(received == 2)
     }
 
     // MARK: Collections
@@ -304,10 +305,10 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
     @Test func rules173To176Positions() throws {
         let realm = try fresh()
         let one = try train(realm, 1)
-        let loose = Train(value: ["stops": ["a", "b", "c", "d"]])
+        let unmanaged = Train(value: ["stops": ["a", "b", "c", "d"]])
         try realm.write { one.stops.append(objectsIn: ["a", "b", "c", "d"]) }
         try realm.write {
-            for list in [one.stops, loose.stops] {
+            for list in [one.stops, unmanaged.stops] {
                 #expect(misuses { _ = list[4] }.first?.contains("out of bounds") == true)
                 #expect(misuses { _ = list[-1] }.count == 1)
                 for wrong in [
@@ -354,14 +355,14 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
 
     @Test func rules182To186UnmanagedCollectionsAndTotals() throws {
         let realm = try fresh()
-        let loose = Train(value: ["stops": ["a"], "drivers": [["name": "b"], ["name": "a"]]])
+        let unmanaged = Train(value: ["stops": ["a"], "drivers": [["name": "b"], ["name": "a"]]])
         for wrong in [
-            { _ = loose.drivers.filter("name == 'a'") }, { _ = loose.drivers.sorted(byKeyPath: "name") },
-            { _ = loose.stops.freeze() }, { _ = loose.drivers.where { $0.name == "a" } },
+            { _ = unmanaged.drivers.filter("name == 'a'") }, { _ = unmanaged.drivers.sorted(byKeyPath: "name") },
+            { _ = unmanaged.stops.freeze() }, { _ = unmanaged.drivers.where { $0.name == "a" } },
         ] as [() -> Void] {
             #expect(misuses(wrong).count == 1)
         }
-        #expect(loose.drivers.value(forKey: "name") as? [String] == ["b", "a"], "182")
+        #expect(unmanaged.drivers.value(forKey: "name") as? [String] == ["b", "a"], "182")
         let none = realm.objects(Train.self)
         #expect(none.min(ofProperty: "seats") as Int? == nil && none.sum(ofProperty: "seats") as Int == 0)
         #expect(none.average(ofProperty: "seats") as Double? == nil, "184")

@@ -1,4 +1,4 @@
-// The typed face: models, adding, lists, links, queries, transactions, notifications.
+// The Swift API: models, adding, lists, links, queries, transactions, notifications.
 import Foundation
 import Motte
 import Testing
@@ -126,17 +126,17 @@ class Owner: Object {
         #expect(frozen.map(\.name) == ["Rex"] && frozen.isFrozen)
     }
 
-    @Test func observersHearWhatChanged() throws {
+    @Test func observersReceiveWhatChanged() throws {
         let realm = try makeRealm()
         try realm.write { for id in 1 ... 3 { realm.add(makeDog(id, "dog", age: id * 10)) } }
         let old = realm.objects(Dog.self).filter("age >= 20")
-        var heard: [String] = []
+        var received: [String] = []
         let token = old.observe { change in
             switch change {
-            case .initial(let dogs): heard.append("initial \(dogs.count)")
+            case .initial(let dogs): received.append("initial \(dogs.count)")
             case .update(_, let deletions, let insertions, let modifications):
-                heard.append("\(deletions) \(insertions) \(modifications)")
-            case .error(let error): heard.append("\(error)")
+                received.append("\(deletions) \(insertions) \(modifications)")
+            case .error(let error): received.append("\(error)")
             }
         }
         let rex = try #require(old.first)
@@ -155,12 +155,12 @@ class Owner: Object {
         }
         try realm.write { rex.age = 5 }
         try realm.write { realm.delete(rex) }
-        #expect(heard == ["initial 2", "[] [2] [0]", "[0] [] []"])
+        #expect(received == ["initial 2", "[] [2] [0]", "[0] [] []"])
         #expect(properties == ["name", "age", "deleted"])
         token.invalidate()
         objectToken.invalidate()
         try realm.write { realm.add(makeDog(5, "silent", age: 50)) }
-        #expect(heard.count == 3)
+        #expect(received.count == 3)
     }
 
     @Test func modelsAreFoundWithoutNamingThem() throws {

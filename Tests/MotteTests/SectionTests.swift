@@ -1,4 +1,4 @@
-// Sections: order, keys, access, and what their observers are told.
+// Sections: order, keys, access, and what their observers get.
 import Foundation
 import Motte
 import TestSupport
@@ -62,7 +62,7 @@ class Numbers: Object {
         #expect(misuses { _ = words.sectioned(by: \.group, sortDescriptors: ["group", "text"]) }.isEmpty)
     }
 
-    @Test func observersHearOfSectionsAndPlaces() throws {  // 164, 165
+    @Test func observersLearnOfSectionsAndPlaces() throws {  // 164, 165
         let sections = realm.objects(Word.self).sectioned(by: \.letter)
         let (all, one) = (ChangeLog(), ChangeLog())
         let tokens = [sections.observe { all.add($0) }, sections[1].observe { one.add($0) }]
@@ -82,7 +82,7 @@ class Numbers: Object {
         withExtendedLifetime(tokens) {}
     }
 
-    @Test func aChangedKeyIsToldWhateverTheFilter() throws {
+    @Test func aChangedKeyIsNotifiedWhateverTheFilter() throws {
         let sections = realm.objects(Word.self).sectioned(by: { $0.group }, sortDescriptors: ["id"])
         let log = ChangeLog()
         let token = sections.observe(keyPaths: ["note"]) { log.add($0) }

@@ -1,5 +1,5 @@
-// What the reference of sections promises, with models of our own: keys, access, observing sections and one section,
-// key paths, and what is told when a section key changes.
+// What the reference of sections promises, with its own models: keys, access, observing sections and one section,
+// key paths, and the change sets when a section key changes.
 import Foundation
 import Motte
 import OpenCombine
@@ -47,12 +47,12 @@ enum HoundSize: String, PersistableEnum { case small, large }
         let keeper = try realm.write { realm.create(HoundKeeper.self) }
         let sections = realm.objects(Hound.self).sectioned(by: \.age, ascending: true)
         #expect(sections.count == 0)
-        var heard: [String] = []
+        var received: [String] = []
         let token = sections.observe { changes in
             // Without a case for errors, too.
             switch changes {
-            case .initial(let sections): heard.append("initial \(sections.count)")
-            case .update: heard.append("update")
+            case .initial(let sections): received.append("initial \(sections.count)")
+            case .update: received.append("update")
             }
         }
         // Written at once: the first call shows it, and there is no other.
@@ -62,7 +62,7 @@ enum HoundSize: String, PersistableEnum { case small, large }
             keeper.hounds.append(rex)
         }
         try realm.write {}
-        #expect(heard == ["initial 1"])
+        #expect(received == ["initial 1"])
         token.invalidate()
     }
 
@@ -128,20 +128,20 @@ enum HoundSize: String, PersistableEnum { case small, large }
             sections.observe(keyPaths: [\Hound.name]) { if case .update = $0 { counts["typed", default: 0] += 1 } },
         ]
         realm.refresh()
-        func heard(after body: () -> Void) throws -> [String] {
+        func received(after body: () -> Void) throws -> [String] {
             counts = [:]
             try realm.write(body)
             try realm.write {}
             return counts.keys.sorted()
         }
-        #expect(try heard { rex.name = "Max" } == ["all", "name", "typed"])
-        #expect(try heard { rex.toys[0].brand = "y" } == ["all", "brand"])
-        #expect(try heard { rex.toys[0].isNew = true } == ["all"])
-        #expect(try heard { rex.toys.append(Bone()) } == ["all", "brand", "toys"])
+        #expect(try received { rex.name = "Max" } == ["all", "name", "typed"])
+        #expect(try received { rex.toys[0].brand = "y" } == ["all", "brand"])
+        #expect(try received { rex.toys[0].isNew = true } == ["all"])
+        #expect(try received { rex.toys.append(Bone()) } == ["all", "brand", "toys"])
         #expect(
-            try heard { rex.age = 4 } == ["all", "brand", "name", "toys", "typed"],
+            try received { rex.age = 4 } == ["all", "brand", "name", "toys", "typed"],
             "the section key, whatever the filter")
-        #expect(try heard { realm.create(Hound.self, value: ["name": "new", "age": 4]) }.count == 5)
+        #expect(try received { realm.create(Hound.self, value: ["name": "new", "age": 4]) }.count == 5)
         tokens.forEach { $0.invalidate() }
         #expect(misuses { _ = sections.observe(keyPaths: ["nothing"]) { _ in } }.count > 0)
     }
@@ -163,19 +163,19 @@ enum HoundSize: String, PersistableEnum { case small, large }
         let realm = try fresh()
         try add(realm, "Rex", 3)
         let sections = realm.objects(Hound.self).sectioned(by: \.age)
-        var heard: [String] = []
+        var received: [String] = []
         let cancellables: [AnyCancellable] = [
-            sections[0].objectWillChange.sink { heard.append("will") },
-            sections.changesetPublisher.sink { heard.append(text($0)) },
+            sections[0].objectWillChange.sink { received.append("will") },
+            sections.changesetPublisher.sink { received.append(text($0)) },
             sections[0].collectionPublisher.sink { _ in
             } receiveValue: {
-                heard.append("section \($0.count)")
+                received.append("section \($0.count)")
             },
         ]
         realm.refresh()
         try add(realm, "Max", 3)
         try realm.write {}
-        #expect(Set(heard) == ["will", "initial 1", "section 1", "-[] +[[0, 1]] ~[] +[] -[]", "section 2"])
+        #expect(Set(received) == ["will", "initial 1", "section 1", "-[] +[[0, 1]] ~[] +[] -[]", "section 2"])
         cancellables.forEach { $0.cancel() }
     }
 }

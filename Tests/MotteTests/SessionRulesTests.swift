@@ -37,32 +37,32 @@ private let notes: [ObjectBase.Type] = [Note.self]
         #expect(other != realm, "the same file on another thread")
     }
 
-    /// A session that skips a commit hears of the next one as if it had known the first.
+    /// A session that skips a commit is notified of the next one as if it had known the first.
     @Test func rule18WhatWasSkippedStaysSkipped() throws {
         let realm = try fresh(), configuration = realm.configuration
-        var told: [String] = []
-        let token = realm.objects(Note.self).observe { told.append(describe($0)) }
+        var notified: [String] = []
+        let token = realm.objects(Note.self).observe { notified.append(describe($0)) }
         try realm.write {}
         try realm.write(withoutNotifying: [token]) { _ = realm.create(Note.self, value: ["id": 3]) }
         try add(4, to: configuration)
         realm.refresh()
         try realm.write {}
-        #expect(told == ["initial 3", "-[] +[4] ~[]"])
+        #expect(notified == ["initial 3", "-[] +[4] ~[]"])
         token.invalidate()
     }
 
     @Test func rule55ListsAreUpdatedByPosition() throws {
         let realm = try fresh()
         let note = try #require(realm.object(ofType: Note.self, forPrimaryKey: 1))
-        var told: [String] = []
-        let token = note.tags.observe { told.append(describe($0)) }
+        var notified: [String] = []
+        let token = note.tags.observe { notified.append(describe($0)) }
         try realm.write {}
         func update(_ tags: [String], _ policy: Realm.UpdatePolicy) throws -> [String] {
-            told = []
+            notified = []
             let value: [String: Any] = ["id": 1, "tags": tags]
             try realm.write { _ = realm.create(Note.self, value: value, update: policy) }
             try realm.write {}
-            return told
+            return notified
         }
         #expect(try update(["a", "b", "c"], .modified).isEmpty, "nothing differs")
         #expect(try update(["a", "x", "c"], .modified) == ["-[] +[] ~[1]"])
@@ -120,13 +120,13 @@ private let notes: [ObjectBase.Type] = [Note.self]
     }
 
     /// 105: a realm that is opened for what was handed over begins at its version.
-    @Test func rules105And159WhatIsWrittenBeforeTheQueueTurnsIsTold() throws {
+    @Test func rules105And159WhatIsWrittenBeforeTheQueueTurnsIsNotified() throws {
         let realm = try fresh(), configuration = realm.configuration
         let note = try #require(realm.object(ofType: Note.self, forPrimaryKey: 0))
         let all = realm.objects(Note.self), count = all.count
-        let queue = DispatchQueue(label: "later"), told = Locked<[String]>([]), done = DispatchSemaphore(value: 0)
+        let queue = DispatchQueue(label: "later"), notified = Locked<[String]>([]), done = DispatchSemaphore(value: 0)
         let tell = { (text: String) in
-            told.withLock { $0.append(text) }
+            notified.withLock { $0.append(text) }
             done.signal()
         }
         queue.suspend()
@@ -156,14 +156,14 @@ private let notes: [ObjectBase.Type] = [Note.self]
         }
         queue.resume()
         for _ in 0 ..< 2 { #expect(done.wait(timeout: .now() + 60) == .success) }
-        #expect(told.withLock { $0.sorted() } == [#"["rank"] 7"#, "initial 1"])
+        #expect(notified.withLock { $0.sorted() } == [#"["rank"] 7"#, "initial 1"])
         try write { realm, note in
             realm.delete(note)
             _ = realm.create(Note.self, value: ["id": 101])
             _ = realm.create(Note.self, value: ["id": 102])
         }
         for _ in 0 ..< 2 { #expect(done.wait(timeout: .now() + 60) == .success) }
-        #expect(told.withLock { $0[2...].sorted() } == ["2 +2", "deleted"])
+        #expect(notified.withLock { $0[2...].sorted() } == ["2 +2", "deleted"])
         one.invalidate()
         many.invalidate()
     }

@@ -135,12 +135,12 @@ class Chest: Object {
         #expect(all.isInvalidated && some.isInvalidated && sections.isInvalidated)
         #expect(ofList.isInvalidated && ofValues.isInvalidated)
         #expect(misuses { _ = all.count }.count == 1 && misuses { _ = some.first }.count >= 1)
-        var heard = 0
+        var received = 0
         let again = realm.objects(Badge.self)
-        let token = again.observe { if case .update = $0 { heard += 1 } }
+        let token = again.observe { if case .update = $0 { received += 1 } }
         realm.refresh()
         try realm.write { realm.create(Badge.self, value: ["id": "c"]) }
-        #expect(again.count == 3 && again.last?.id == "c" && heard == 1, "asked for anew")
+        #expect(again.count == 3 && again.last?.id == "c" && received == 1, "asked for again")
         token.invalidate()
 
         try realm.write {

@@ -1,4 +1,4 @@
-// What the document on supported types promises, table by table, with models of our own: every property type and its
+// What the document on supported types promises, table by table, with its own models: every property type and its
 // optional form, identifiers, sizes, sets, maps, mixed values and places. Mapped types are in a file of their own.
 import Foundation
 import Motte
@@ -338,8 +338,10 @@ private let samplers: [ObjectBase.Type] = [Sampler.self, Leaf.self]
             object.parks[""] = "nowhere"
         }
         #expect(object.parks.count == 2 && object.parks.keys.map { $0.removingPercentEncoding }.contains(park))
-        let loose = Traveller()
-        #expect(misuses { loose.parks[park] = "x" }.count == 1 && loose.parks.isEmpty, "before it is added, too")
+        let unmanaged = Traveller()
+        #expect(
+            misuses { unmanaged.parks[park] = "x" }.count == 1 && unmanaged.parks.isEmpty,
+            "before it is added, too")
     }
 
     // MARK: Mixed values
@@ -396,15 +398,15 @@ private let samplers: [ObjectBase.Type] = [Sampler.self, Leaf.self]
         #expect(travellers.filter("companion['pets'][0] == 'cat'").count == 1)
         #expect(travellers.where { $0.companion["pets"][1]["age"] == .int(3) }.count == 1)
         #expect(travellers.where { $0.companion["pets"].any == .string("dog") }.count == 0)
-        var heard: [[String]] = []
+        var received: [[String]] = []
         let map = try #require(object.companion.dictionaryValue)
-        let token = map.observe { if case .update(_, _, let new, let changed) = $0 { heard.append(new + changed) } }
+        let token = map.observe { if case .update(_, _, let new, let changed) = $0 { received.append(new + changed) } }
         realm.refresh()
         try realm.write { map["pets"]?.listValue?[1].dictionaryValue?["age"] = 4 }
         try realm.write { map["town"] = "Bern" }
         try realm.write {}
         token.invalidate()
-        #expect(heard == [["pets"], ["town"]])
+        #expect(received == [["pets"], ["town"]])
         #expect(object.companion.dictionaryValue?["pets"]?.listValue?[1].dictionaryValue?["age"] == 4)
     }
 

@@ -1,4 +1,4 @@
-// What the tests of the typed face share: realms of their own, and a look at broken rules without ending the program.
+// What the tests of the Swift API share: realms of their own, and a look at broken rules without ending the program.
 import Dispatch
 import Foundation
 import Motte

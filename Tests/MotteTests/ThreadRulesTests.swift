@@ -39,7 +39,7 @@ private actor ShipHarbour {
         let other = try await Realm.open(configuration: configuration)
         return one == other
     }
-    /// How many ships its realm shows, once it has been told of as many.
+    /// How many ships its realm shows, once it has been notified of as many.
     func count(_ configuration: Realm.Configuration, upTo count: Int) async throws -> Int {
         let realm = try await Realm(configuration: configuration, actor: self)
         while realm.objects(Ship.self).count < count { _ = await realm.asyncRefresh() }
@@ -72,14 +72,14 @@ private let ships: [ObjectBase.Type] = [Ship.self, Ferry.self]
 
     @Test func rule19BeginningMovesAndTellsFirst() throws {
         let realm = try fresh(), configuration = realm.configuration
-        var told: [Int] = []
+        var notified: [Int] = []
         let token = realm.objects(Ship.self).observe { change in
-            if case .update(let ships, _, _, _) = change { told.append(ships.count) }
+            if case .update(let ships, _, _, _) = change { notified.append(ships.count) }
         }
         try realm.write {}
         _ = try inAThread { try self.add("a", to: try Realm(configuration: configuration)) }
         realm.beginWrite()
-        #expect(told == [1] && realm.objects(Ship.self).count == 1)
+        #expect(notified == [1] && realm.objects(Ship.self).count == 1)
         realm.cancelWrite()
         token.invalidate()
     }

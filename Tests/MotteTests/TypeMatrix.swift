@@ -187,9 +187,9 @@ struct TypeMatrix<T: Sampled> {
     private func updating() {
         step("updated with what is equal") { held in
             let first = try #require(realm.object(ofType: SampleHolder<T>.self, forPrimaryKey: 1))
-            var heard: [String] = []
+            var received: [String] = []
             let token = first.observe { (change: ObjectChange<SampleHolder<T>>) in
-                if case .change(_, let all) = change { heard += all.map(\.name) }
+                if case .change(_, let all) = change { received += all.map(\.name) }
             }
             realm.refresh()
             try realm.write {
@@ -202,7 +202,7 @@ struct TypeMatrix<T: Sampled> {
                 realm.create(SampleHolder<T>.self, value: value, update: .modified)
             }
             try realm.write { realm.add(filled(1), update: .modified) }
-            let own = heard.filter { !["set", "optionalSet", "map", "optionalMap"].contains($0) }
+            let own = received.filter { !["set", "optionalSet", "map", "optionalMap"].contains($0) }
             token.invalidate()
             held(own.isEmpty)
             held(first.value == low)
@@ -360,12 +360,12 @@ struct TypeMatrix<T: Sampled> {
     }
 
     private func telling() {
-        step("told of changes") { held in
+        step("notified of changes") { held in
             let holder = try #require(realm.object(ofType: SampleHolder<T>.self, forPrimaryKey: 0))
-            var heard: [String: (old: Any?, new: Any?)] = [:]
+            var received: [String: (old: Any?, new: Any?)] = [:]
             let token = holder.observe { (change: ObjectChange<SampleHolder<T>>) in
                 guard case .change(_, let all) = change else { return }
-                for one in all { heard[one.name] = (one.oldValue, one.newValue) }
+                for one in all { received[one.name] = (one.oldValue, one.newValue) }
             }
             realm.refresh()
             let configuration = realm.configuration
@@ -382,13 +382,13 @@ struct TypeMatrix<T: Sampled> {
             }
             realm.refresh()
             token.invalidate()
-            held(heard["value"]?.old as? T == low)
-            held(heard["value"]?.new as? T == high)
-            held(heard["optional"]?.old == nil)
-            held(heard["optional"]?.new as? T == low)
-            held(heard["box"]?.old as? T == high)
-            held(heard["box"]?.new as? T == low)
-            held(heard["list"] != nil && heard["list"]?.new == nil)
+            held(received["value"]?.old as? T == low)
+            held(received["value"]?.new as? T == high)
+            held(received["optional"]?.old == nil)
+            held(received["optional"]?.new as? T == low)
+            held(received["box"]?.old as? T == high)
+            held(received["box"]?.new as? T == low)
+            held(received["list"] != nil && received["list"]?.new == nil)
         }
     }
 

@@ -124,9 +124,9 @@ private struct MixedMatrix {
     private func updating() {
         step("updated") { held in
             let first = try #require(realm.object(ofType: AnyHolder.self, forPrimaryKey: 1))
-            var heard: [String] = []
+            var received: [String] = []
             let token = first.observe { (change: ObjectChange<AnyHolder>) in
-                if case .change(_, let all) = change { heard += all.map(\.name) }
+                if case .change(_, let all) = change { received += all.map(\.name) }
             }
             realm.refresh()
             try realm.write {
@@ -134,7 +134,7 @@ private struct MixedMatrix {
                 realm.create(AnyHolder.self, value: same, update: .modified)
             }
             token.invalidate()
-            held(heard.isEmpty)
+            held(received.isEmpty)
             for policy in [Realm.UpdatePolicy.modified, .all] {
                 try realm.write {
                     let changes: [String: Any] = ["id": 1, "value": other, "list": [other], "map": ["z": plain]]
@@ -233,12 +233,12 @@ private struct MixedMatrix {
     }
 
     private func telling() {
-        step("told of changes") { held in
+        step("notified of changes") { held in
             let holder = try #require(realm.object(ofType: AnyHolder.self, forPrimaryKey: 1))
-            var heard: [String: (old: Any?, new: Any?)] = [:]
+            var received: [String: (old: Any?, new: Any?)] = [:]
             let token = holder.observe { (change: ObjectChange<AnyHolder>) in
                 guard case .change(_, let all) = change else { return }
-                for one in all { heard[one.name] = (one.oldValue, one.newValue) }
+                for one in all { received[one.name] = (one.oldValue, one.newValue) }
             }
             realm.refresh()
             let configuration = realm.configuration
@@ -253,9 +253,11 @@ private struct MixedMatrix {
             }
             realm.refresh()
             token.invalidate()
-            held(AnyHolder(value: ["value": heard["value"]?.old ?? NSNull()]).value == value)
-            held(AnyHolder(value: ["value": heard["value"]?.new ?? NSNull()]).value == .string("new"))
-            held(heard["box"] != nil && heard["list"] != nil && heard["list"]?.new == nil && heard["map"] == nil)
+            held(AnyHolder(value: ["value": received["value"]?.old ?? NSNull()]).value == value)
+            held(AnyHolder(value: ["value": received["value"]?.new ?? NSNull()]).value == .string("new"))
+            held(
+                received["box"] != nil && received["list"] != nil && received["list"]?.new == nil
+                    && received["map"] == nil)
         }
     }
 

@@ -65,17 +65,17 @@ extension TypeMatrix where T.PersistedType: AddableType {
     func sums() {
         step("sums") { held in
             let all = realm.objects(SampleHolder<T>.self)
-            let loose = SampleHolder<T>()
-            loose.list.append(objectsIn: T.samples)
+            let unmanaged = SampleHolder<T>()
+            unmanaged.list.append(objectsIn: T.samples)
             guard let holder = all.filter("id == 0").first else { return held(false) }
             let mean: Double? = holder.list.average()
-            let looseMean: Double? = loose.list.average()
+            let unmanagedMean: Double? = unmanaged.list.average()
             let none: Double? = SampleHolder<T>().list.average()
             let total: Double = all.filter("id > 0").sum(ofProperty: "value")
-            held(holder.list.sum() == loose.list.sum())
-            held(holder.set.sum() == loose.list.sum())
-            held(holder.map.sum() == loose.list.sum())
-            held(mean != nil && mean == looseMean)
+            held(holder.list.sum() == unmanaged.list.sum())
+            held(holder.set.sum() == unmanaged.list.sum())
+            held(holder.map.sum() == unmanaged.list.sum())
+            held(mean != nil && mean == unmanagedMean)
             held(none == nil)
             held(abs(total - (mean ?? 0) * Double(T.samples.count)) <= abs(total) * 1e-6)
         }

@@ -149,7 +149,7 @@ enum RefusedValue: String, CaseIterable, Sendable {
         expectKept(realm, kept)
     }
 
-    @Test func observersHearNothingOfIt() throws {
+    @Test func observersReceiveNothingOfIt() throws {
         let (realm, kept, foreign) = try fresh()
         var changes = 0
         let token = realm.objects(Cask.self).observe { if case .update = $0 { changes += 1 } }

@@ -1,5 +1,5 @@
 // Observers that fail: section keys and callbacks that throw at random, among observers of every kind. What fails for
-// one of them is its own: the others are told of everything, and the one that failed begins anew.
+// one of them is its own: the others are notified of everything, and the one that failed starts over.
 import MotteLiveObjects
 import MotteNotifications
 import MotteSchemaModel
@@ -57,7 +57,7 @@ private func refusal() -> DatabaseError { DatabaseError(.callback, "this one fai
         return watched
     }
 
-    @Test func othersAreToldOfEverything() throws {
+    @Test func othersAreNotifiedOfEverything() throws {
         try PropertyTest.run(rounds: 6) { random, comment in
             let helper = RandomCollectionTests()
             let store = TestStore(schema: RandomCollectionTests.schema)
@@ -77,8 +77,8 @@ private func refusal() -> DatabaseError { DatabaseError(.callback, "this one fai
             let watched = try watch(session)
             badTokens.append(try sections(of: nodes.sorted(by: "rank"), failing).observe())
             badTokens.append(try session.observe { _ throws(DatabaseError) in try failing.mayFail() })
-            var heard = 0
-            let last = try session.observe { _ throws(DatabaseError) in heard += 1 }
+            var received = 0
+            let last = try session.observe { _ throws(DatabaseError) in received += 1 }
             for _ in 0 ..< 25 {
                 failing.percent = random.pick([0, 5, 40, 100])
                 let writer = random.chance(50) ? session : other
@@ -91,10 +91,10 @@ private func refusal() -> DatabaseError { DatabaseError(.callback, "this one fai
                 for _ in 0 ..< random.below(6) { try helper.mutate(writer, &random) }
                 if random.chance(10) { try writer.cancel() } else { try tolerating { try writer.commit() } }
                 #expect(!writer.isInWrite, "\(comment)")
-                let before = heard
+                let before = received
                 let moves = try session.version < session.latestVersion
                 try tolerating { try session.refresh() }
-                #expect(heard == before + (moves ? 1 : 0), "\(comment)")
+                #expect(received == before + (moves ? 1 : 0), "\(comment)")
                 for one in watched { try helper.check(one, session, "\(one.name): \(comment)") }
             }
             // They go on as if nothing had happened.
@@ -110,7 +110,7 @@ private func refusal() -> DatabaseError { DatabaseError(.callback, "this one fai
         }
     }
 
-    @Test func whatFailedBeginsAnew() throws {
+    @Test func whatFailedBeginsAgain() throws {
         let session = try TestStore(schema: kennelSchema).open()
         try session.inWrite { for id in 0 ..< 4 { try session.add("Person", ["id": .int(Int64(id))]) } }
         let people = try session.objects("Person")

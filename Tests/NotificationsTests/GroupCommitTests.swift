@@ -1,5 +1,5 @@
-// Writes that become durable together: each has its version, its change sets and its fate, and nobody hears of any of
-// them before the flush.
+// Writes that become durable together: each has its version, its change sets and its outcome, and nobody is notified of
+// any of them before the flush.
 import MotteLiveObjects
 import MotteNotifications
 import MottePages
@@ -112,7 +112,7 @@ extension Session {
         #expect(try session.version.rawValue == before + 3 && session.latestVersion.rawValue == before + 3)
         #expect(try other.refresh() && other.objects("Person").count() == 6)
         guard case .changes(let changes) = try elsewhere.next() else {
-            Issue.record("another session hears of it once")
+            Issue.record("another session is notified of it once")
             return
         }
         #expect(changes.short == "-[0] +[3, 4, 5]")
@@ -291,7 +291,7 @@ extension Session {
         }
         let token = try people.observe { recorder.sets.append($0) }
         try session.refresh()
-        // The write moves the session past the rest of the group, which is told together with it.
+        // The write moves the session past the rest of the group, which is notified together with it.
         let written = try session.writeTogether((10 ..< 13).map { adding($0, in: session, kept) })
         #expect(written.callbackFailure == nil)
         #expect(try people.count() == 8 && session.version == session.latestVersion)
@@ -307,20 +307,20 @@ extension Session {
         withExtendedLifetime((writer, token)) {}
     }
 
-    /// What callbacks hear of random writes in runs of these sizes.
-    private func heard(_ seed: UInt64, _ sizes: [Int], grouped: Bool) throws -> [String] {
+    /// What callbacks get of random writes in runs of these sizes.
+    private func received(_ seed: UInt64, _ sizes: [Int], grouped: Bool) throws -> [String] {
         var random = SeededRandom(seed: seed)
         let session = try TestStore(schema: RandomNotificationTests.schema).open()
         let helper = RandomNotificationTests()
         try session.beginWrite()
         for _ in 0 ..< 15 { try helper.mutate(session, &random) }
         try session.commit()
-        let heard = Locked<[String]>([])
+        let received = Locked<[String]>([])
         let nodes = try session.objects("Node")
         var tokens: [Observation] = []
         for (number, query) in RandomNotificationTests.queries.enumerated() {
             let results = try nodes.filter(query)
-            tokens.append(try results.observe { changes in heard.withLock { $0.append("\(number): \(changes)") } })
+            tokens.append(try results.observe { changes in received.withLock { $0.append("\(number): \(changes)") } })
         }
         try session.refresh()
         for size in sizes {
@@ -333,16 +333,16 @@ extension Session {
             if grouped { try session.endGroup() }
         }
         withExtendedLifetime(tokens) {}
-        return heard.withLock { $0 }
+        return received.withLock { $0 }
     }
 
-    /// Groups are an optimisation of flushes: callbacks hear the same as if each write had been flushed by itself.
-    @Test func observersHearTheSameAsWithoutGroups() throws {
+    /// Groups are an optimisation of flushes: callbacks get the same as if each write had been flushed by itself.
+    @Test func observersReceiveTheSameAsWithoutGroups() throws {
         try PropertyTest.run(rounds: 8) { random, comment in
             let seed = random.next()
             let sizes = (0 ..< 8).map { _ in 1 + random.below(6) }
-            let one = try heard(seed, sizes, grouped: false)
-            let together = try heard(seed, sizes, grouped: true)
+            let one = try received(seed, sizes, grouped: false)
+            let together = try received(seed, sizes, grouped: true)
             #expect(one == together, "\(comment)")
             #expect(one.count > 20)
         }

@@ -150,12 +150,12 @@ import Testing
         guard let collection = one.collection else { return }
         let now = try collection.allValues
         defer { one.content = now }
-        let told = changes ?? ChangeSet(.collection, from: Version(0), to: Version(0))
-        var rebuilt = apply(told.deletions, told.insertions, old: one.content, new: now)
-        for new in told.modificationsNew { rebuilt?[new] = now[new] }
-        #expect(rebuilt == now, "\(told) \(comment)")
-        let map = PositionMap(told)
-        let modified = Set(told.modificationsNew)
+        let notified = changes ?? ChangeSet(.collection, from: Version(0), to: Version(0))
+        var rebuilt = apply(notified.deletions, notified.insertions, old: one.content, new: now)
+        for new in notified.modificationsNew { rebuilt?[new] = now[new] }
+        #expect(rebuilt == now, "\(notified) \(comment)")
+        let map = PositionMap(notified)
+        let modified = Set(notified.modificationsNew)
         // Slots that were set are modifications whatever is in them.
         var allowsMore = collection.elementType == .mixed
         if let elements = collection as? LiveElements {
@@ -165,8 +165,8 @@ import Testing
         }
         for (new, value) in now.enumerated() where map.old(ofNew: new) != nil {
             let counts = value.links.contains { naive.counts($0, one.paths) }
-            if counts { #expect(modified.contains(new), "silent: \(told) \(value) \(comment)") }
-            if !counts, !allowsMore { #expect(!modified.contains(new), "too much: \(told) \(value) \(comment)") }
+            if counts { #expect(modified.contains(new), "silent: \(notified) \(value) \(comment)") }
+            if !counts, !allowsMore { #expect(!modified.contains(new), "too much: \(notified) \(value) \(comment)") }
         }
     }
 
@@ -341,7 +341,7 @@ import Testing
         #expect(message { _ = try people.observe(keyPaths: [long]) }.hasPrefix("invalidArgument"))
     }
 
-    @Test func eachTokenHearsOfItsOwnPathsOnly() throws {
+    @Test func eachTokenIsNotifiedOfItsOwnPathsOnly() throws {
         let (_, session, ada, bob) = try open()
         let people = try session.objects("Person")
         let all = try people.observe()
@@ -352,27 +352,27 @@ import Testing
         let dogs = try people.observe(keyPaths: ["dogs"])
         let tags = try people.observe(keyPaths: ["tags"])
         let tokens = [all, none, names, friends, friendNames, dogs, tags]
-        func told() throws -> [String] { try tokens.map { try $0.pull()?.short ?? "" } }
-        _ = try told()
+        func notified() throws -> [String] { try tokens.map { try $0.pull()?.short ?? "" } }
+        _ = try notified()
         try session.inWrite { try bob.set("name", to: .string("Bert")) }
-        #expect(try told() == ["~[0, 1]~[0, 1]", "", "~[1]~[1]", "", "~[0]~[0]", "", ""])
+        #expect(try notified() == ["~[0, 1]~[0, 1]", "", "~[1]~[1]", "", "~[0]~[0]", "", ""])
         try session.inWrite { try ada.set("friend", to: .link(bob)) }
-        #expect(try told() == ["~[0]~[0]", "", "", "~[0]~[0]", "~[0]~[0]", "", ""])
+        #expect(try notified() == ["~[0]~[0]", "", "", "~[0]~[0]", "~[0]~[0]", "", ""])
         let rex = try session.inWrite { try session.add("Dog", ["owner": .link(bob)]) }
-        #expect(try told() == ["", "", "", "", "", "~[1]~[1]", ""])
+        #expect(try notified() == ["", "", "", "", "", "~[1]~[1]", ""])
         try session.inWrite { try rex.set("name", to: .string("Rex")) }
-        #expect(try told() == ["", "", "", "", "", "", ""])
+        #expect(try notified() == ["", "", "", "", "", "", ""])
         try session.inWrite { try rex.delete() }
-        #expect(try told() == ["", "", "", "", "", "~[1]~[1]", ""])
+        #expect(try notified() == ["", "", "", "", "", "~[1]~[1]", ""])
         let list = try ada.list(ada.column(named: "tags"))
         try session.inWrite { try list.append(.string("a")) }
-        #expect(try told() == ["~[0]~[0]", "", "", "", "", "", "~[0]~[0]"])
+        #expect(try notified() == ["~[0]~[0]", "", "", "", "", "", "~[0]~[0]"])
         try session.inWrite {
             try Value.string("b").withView { view throws(DatabaseError) in try list.set(0, to: view) }
         }
-        #expect(try told() == ["~[0]~[0]", "", "", "", "", "", "~[0]~[0]"])
+        #expect(try notified() == ["~[0]~[0]", "", "", "", "", "", "~[0]~[0]"])
         try session.inWrite { try session.add("Person", ["id": .int(3)]) }
-        #expect(try told() == Array(repeating: "+[2]", count: 7))
+        #expect(try notified() == Array(repeating: "+[2]", count: 7))
     }
 
     @Test func objectsTellTheRootOfThePath() throws {
@@ -397,7 +397,7 @@ import Testing
 
     /// One changed object among many costs what its neighbours cost, whatever the number of rows.
     @Test func lookingIsDoneFromWhatChanged() throws {
-        let store = TestStore(rowsPerCluster: 480, schema: kennelSchema)
+        let store = TestStore(rowGroupSize: 480, schema: kennelSchema)
         let session = try store.open()
         let table = try session.tableKey("Person")
         let friend = try session.inWrite {

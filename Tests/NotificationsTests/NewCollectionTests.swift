@@ -1,4 +1,4 @@
-// What is told of sets, maps, embedded objects and what is nested in mixed values.
+// Change sets of sets, maps, embedded objects and collections nested in mixed values.
 import MotteLiveObjects
 import MotteNotifications
 import MotteSchemaModel
@@ -29,7 +29,7 @@ import Testing
         func map(_ name: String) throws -> LiveMap { try box.map(box.column(named: name)) }
         func set(_ name: String) throws -> LiveSet { try box.set(box.column(named: name)) }
 
-        func told(_ token: Observation, _ body: () throws -> Void) throws -> String? {
+        func notified(_ token: Observation, _ body: () throws -> Void) throws -> String? {
             try session.inWrite(body)
             return try token.pull()?.short
         }
@@ -40,10 +40,10 @@ import Testing
         let ints = try world.set("ints")
         let token = try ints.observe()
         _ = try token.pull()
-        let first = try world.told(token) { for value in [5, 1, 9] { try ints.put(.int(Int64(value))) } }
+        let first = try world.notified(token) { for value in [5, 1, 9] { try ints.put(.int(Int64(value))) } }
         #expect(first == "+[0, 1, 2]")
-        #expect(try world.told(token) { try ints.put(.int(5)) } == nil)
-        let second = try world.told(token) {
+        #expect(try world.notified(token) { try ints.put(.int(5)) } == nil)
+        let second = try world.notified(token) {
             try ints.drop(.int(1))
             try ints.put(.int(7))
         }
@@ -53,9 +53,9 @@ import Testing
         _ = try objects.pull()
         try world.session.inWrite { for thing in world.things { try things.put(.link(thing)) } }
         _ = try objects.pull()
-        #expect(try world.told(objects) { try world.things[2].set("rank", to: .int(3)) } == "~[2]~[2]")
-        #expect(try world.told(objects) { try world.things[0].delete() } == "-[0]")
-        #expect(try world.told(objects) { try world.box.delete() } == "deleted -[0, 1, 2]")
+        #expect(try world.notified(objects) { try world.things[2].set("rank", to: .int(3)) } == "~[2]~[2]")
+        #expect(try world.notified(objects) { try world.things[0].delete() } == "-[0]")
+        #expect(try world.notified(objects) { try world.box.delete() } == "deleted -[0, 1, 2]")
     }
 
     @Test func linksInMixedValuesModifyTheirHolder() throws {
@@ -63,14 +63,14 @@ import Testing
         let boxes = try world.session.objects("Box").observe()
         _ = try boxes.pull()
         // Nothing links there yet.
-        #expect(try world.told(boxes) { try world.things[1].set("rank", to: .int(1)) } == nil)
+        #expect(try world.notified(boxes) { try world.things[1].set("rank", to: .int(1)) } == nil)
         let link = Value.link(ObjectLink(table: world.things[1].table, key: world.things[1].key))
         let nested = Value.list([.int(1), .map([MapEntry(key: "k", value: link)])])
-        #expect(try world.told(boxes) { try world.box.set("any", to: nested) } == "~[0]~[0]")
-        #expect(try world.told(boxes) { try world.things[1].set("rank", to: .int(2)) } == "~[0]~[0]")
-        #expect(try world.told(boxes) { try world.things[2].set("rank", to: .int(2)) } == nil)
-        #expect(try world.told(boxes) { try world.box.set("any", to: .null) } == "~[0]~[0]")
-        #expect(try world.told(boxes) { try world.things[1].set("rank", to: .int(3)) } == nil)
+        #expect(try world.notified(boxes) { try world.box.set("any", to: nested) } == "~[0]~[0]")
+        #expect(try world.notified(boxes) { try world.things[1].set("rank", to: .int(2)) } == "~[0]~[0]")
+        #expect(try world.notified(boxes) { try world.things[2].set("rank", to: .int(2)) } == nil)
+        #expect(try world.notified(boxes) { try world.box.set("any", to: .null) } == "~[0]~[0]")
+        #expect(try world.notified(boxes) { try world.things[1].set("rank", to: .int(3)) } == nil)
     }
 
     @Test func maps146TellKeys() throws {
@@ -78,17 +78,17 @@ import Testing
         let names = try world.map("names")
         let token = try names.observe()
         _ = try token.pull()
-        let first = try world.told(token) { for key in ["b", "d"] { try names.put(key, .string("x")) } }
+        let first = try world.notified(token) { for key in ["b", "d"] { try names.put(key, .string("x")) } }
         #expect(first == "+[0, 1] keys -[]+[\"b\", \"d\"]~[]")
         // An equal value is a modification too.
-        #expect(try world.told(token) { try names.put("d", .string("x")) } == "~[1]~[1] keys -[]+[]~[\"d\"]")
-        let second = try world.told(token) {
+        #expect(try world.notified(token) { try names.put("d", .string("x")) } == "~[1]~[1] keys -[]+[]~[\"d\"]")
+        let second = try world.notified(token) {
             try names.put("a", .string("1"))
             try names.remove("b")
             try names.put("d", .string("y"))
         }
         #expect(second == "-[0] +[0] ~[1]~[1] keys -[\"b\"]+[\"a\"]~[\"d\"]")
-        let none = try world.told(token) {
+        let none = try world.notified(token) {
             try names.put("z", .string("1"))
             try names.remove("z")
         }
@@ -109,10 +109,10 @@ import Testing
         }
         let token = try best.observe()
         _ = try token.pull()
-        #expect(try world.told(token) { try world.things[1].delete() } == "~[1]~[1] keys -[]+[]~[\"b\"]")
-        let changed = try world.told(token) { try world.things[2].set("rank", to: .int(1)) }
+        #expect(try world.notified(token) { try world.things[1].delete() } == "~[1]~[1] keys -[]+[]~[\"b\"]")
+        let changed = try world.notified(token) { try world.things[2].set("rank", to: .int(1)) }
         #expect(changed == "~[2]~[2] keys -[]+[]~[\"c\"]")
-        #expect(try world.told(token) { try world.box.delete() } == "deleted -[0, 1, 2]")
+        #expect(try world.notified(token) { try world.box.delete() } == "deleted -[0, 1, 2]")
     }
 
     @Test func embeddedObjectsAreObserved() throws {
@@ -126,7 +126,7 @@ import Testing
         let parts = try world.box.list(world.box.column(named: "parts"))
         let list = try parts.observe()
         _ = try list.pull()
-        let changes = try world.told(token) { try part.set("name", to: .string("x")) }
+        let changes = try world.notified(token) { try part.set("name", to: .string("x")) }
         #expect(changes?.hasPrefix("properties") == true)
         // A change of what is embedded is a change of the parent.
         #expect(try boxes.pull()?.short == "~[0]~[0]")
@@ -137,7 +137,7 @@ import Testing
         try world.session.inWrite { try parts.remove(at: 0) }
         #expect(try list.pull()?.short == "-[0]")
         // 76: the child's token ends with the parent.
-        #expect(try world.told(token) { try world.box.delete() } == "deleted")
+        #expect(try world.notified(token) { try world.box.delete() } == "deleted")
         #expect(token.hasEnded)
         #expect(try list.pull()?.short == "deleted -[0, 1]")
     }
@@ -155,10 +155,10 @@ import Testing
         let token = try inner.observe()
         _ = try outer.pull()
         _ = try token.pull()
-        #expect(try world.told(outer) { try list.insert(.null, at: 0) } == "+[0]")
+        #expect(try world.notified(outer) { try list.insert(.null, at: 0) } == "+[0]")
         #expect(try token.pull() == nil)
         #expect(try object.pull()?.properties.count == 1)
-        let keys = try world.told(token) {
+        let keys = try world.notified(token) {
             try inner.put("a", .int(1))
             try inner.put("c", .int(2))
             try list.remove(at: 0)
@@ -167,13 +167,13 @@ import Testing
         #expect(try outer.pull()?.short == "-[0] ~[2]~[1]")
         // Further in: the element that leads there is modified.
         let deepest = try #require(try inner.nested("b"))
-        #expect(try world.told(token) { try deepest.append(.int(5)) } == "~[1]~[1] keys -[]+[]~[\"b\"]")
+        #expect(try world.notified(token) { try deepest.append(.int(5)) } == "~[1]~[1] keys -[]+[]~[\"b\"]")
         _ = try outer.pull()
-        #expect(try world.told(token) { try inner.clear() }?.hasPrefix("-[0, 1, 2]") == true)
+        #expect(try world.notified(token) { try inner.clear() }?.hasPrefix("-[0, 1, 2]") == true)
         _ = try outer.pull()
-        #expect(try world.told(outer) { try list.set(1, to: .null) } == "~[1]~[1]")
+        #expect(try world.notified(outer) { try list.set(1, to: .null) } == "~[1]~[1]")
         #expect(try token.pull()?.short == "deleted")
         #expect(token.hasEnded)
-        #expect(try world.told(outer) { try world.box.set("any", to: .list([])) } == "deleted -[0, 1]")
+        #expect(try world.notified(outer) { try world.box.set("any", to: .list([])) } == "deleted -[0, 1]")
     }
 }

@@ -94,32 +94,32 @@ import Testing
             let store = TestStore(kind, schema: Self.schema)
             let writer = try store.open()
             try fill(writer, &random)
-            let told = try Listener(try store.open())
+            let notified = try Listener(try store.open())
             let alone = try Listener(try store.open())
             let queue = try DeliveryQueue()
-            try queue.bind(told.session)
+            try queue.bind(notified.session)
             for step in 0 ..< 25 {
-                let wasThere = told.watched.map { $0.isThere() }
+                let wasThere = notified.watched.map { $0.isThere() }
                 try change(writer, &random)
                 #expect(try queue.wait(timeoutMilliseconds: -1))
                 let before = writer.counters.read().movesTaken
                 try queue.dispatch()
                 let taken = writer.counters.read().movesTaken - before
-                let stays = zip(told.watched, wasThere).count { $1 && $0.isThere() }
+                let stays = zip(notified.watched, wasThere).count { $1 && $0.isThere() }
                 // Queries count besides: those that sections are made over.
                 #expect(taken >= stays, "step \(step): \(comment)")
                 try alone.session.refresh()
-                for (one, other) in zip(told.watched, alone.watched) {
+                for (one, other) in zip(notified.watched, alone.watched) {
                     #expect(
                         try one.token.pull()?.description == other.token.pull()?.description,
                         "step \(step), \(one.name): \(comment)")
                 }
             }
-            try told.session.close()
+            try notified.session.close()
         }
     }
 
-    /// Sessions that move when they like, some before the notifier is done and some after it, hear the same in sum.
+    /// Sessions that move when they like, some before the notifier is done and some after it, get the same in sum.
     @Test(arguments: TestStore.Kind.allCases)
     func whoeverIsFirst(kind: TestStore.Kind) throws {
         try PropertyTest.run(rounds: 2) { random, comment in

@@ -17,7 +17,7 @@ import Testing
         Node { id: int key, rank: int, name: string, leaf: link<Leaf> }
         Leaf { weight: int }
         """
-    /// Patched, sorted, limited, through links, and what has to be evaluated anew.
+    /// Patched, sorted, limited, through links, and what has to be re-evaluated.
     private static let queries = [
         "TRUEPREDICATE", "rank >= 20", "rank < 70 SORT(rank ASC)", "rank > 5 SORT(name DESC, rank ASC) LIMIT(30)",
         "leaf.weight > 3", "SORT(leaf.weight ASC)", "SORT(rank DESC) DISTINCT(name)",
@@ -26,7 +26,7 @@ import Testing
     private static let keyPaths: [[String]?] = [nil, [], ["name"], ["leaf.weight"]]
 
     private func open(_ kind: TestStore.Kind, rows: Int = 600) throws -> TestStore {
-        let store = TestStore(kind, rowsPerCluster: 48, schema: Self.schema)
+        let store = TestStore(kind, rowGroupSize: 48, schema: Self.schema)
         let session = try store.open()
         try session.inWrite {
             for weight in 0 ..< 20 { try session.add("Leaf", ["weight": .int(Int64(weight))]) }
@@ -60,25 +60,25 @@ import Testing
         }
     }
 
-    /// A session with its queue and what its observers heard.
+    /// A session with its queue and what its observers received.
     private final class Listener {
         let session: Session
         let queue: DeliveryQueue
-        var heard: [[ChangeSet]]
+        var received: [[ChangeSet]]
         private(set) var tokens: [Observation] = []
         private(set) var results: [LiveCollection] = []
 
         init(_ store: TestStore, _ queries: [String] = NotifierTests.queries) throws {
             session = try store.open()
             queue = try DeliveryQueue()
-            heard = queries.map { _ in [] }
+            received = queries.map { _ in [] }
             try queue.bind(session)
             for (index, query) in queries.enumerated() {
                 let found = try session.objects("Node").filter(query)
                 results.append(found)
                 tokens.append(
                     try found.observe(keyPaths: NotifierTests.keyPaths[index % NotifierTests.keyPaths.count]) {
-                        [unowned self] in heard[index].append($0)
+                        [unowned self] in received[index].append($0)
                     })
             }
             try queue.dispatch()
@@ -90,7 +90,7 @@ import Testing
         let store = try open(kind)
         let listener = try Listener(store)
         let alone = try store.open()
-        try SessionObservers.of(alone).patching = .anew
+        try SessionObservers.of(alone).patching = .again
         let compared = try Self.queries.enumerated().map { index, query in
             try alone.objects("Node").filter(query).observe(keyPaths: Self.keyPaths[index % Self.keyPaths.count])
         }
@@ -103,16 +103,16 @@ import Testing
             #expect(listener.session.counters.read().movesTaken - before == UInt64(Self.queries.count))
             try alone.refresh()
             for (index, query) in Self.queries.enumerated() {
-                let told = listener.heard[index].last
+                let notified = listener.received[index].last
                 let expected = try compared[index].pull()
-                if let expected { #expect(told?.description == expected.description, "\(query)") }
+                if let expected { #expect(notified?.description == expected.description, "\(query)") }
                 #expect(try listener.results[index].allKeys == alone.objects("Node").filter(query).allKeys, "\(query)")
             }
         }
         try listener.session.close()
     }
 
-    /// One row at a time is not handed over where it takes longer than to find out.
+    /// One row at a time is left to the session, which is faster.
     @Test func whoMovesFirstNeedsNobody() throws {
         let store = try open(.memory)
         let listener = try Listener(store, ["rank >= 20 SORT(rank ASC)"])
@@ -126,7 +126,7 @@ import Testing
             let late = try writer.objects("Node").filter("rank < \(round)").observe()
             #expect(try late.pull()?.isInitial == true)
         }
-        #expect(listener.heard[0].count == 41)
+        #expect(listener.received[0].count == 41)
         try listener.session.close()
     }
 
@@ -174,7 +174,7 @@ import Testing
                 try quick.queue.dispatch()
             }
         }
-        #expect(quick.heard[0].reduce(0) { $0 + $1.insertions.count } == rounds)
+        #expect(quick.received[0].reduce(0) { $0 + $1.insertions.count } == rounds)
         release.open()
         #expect(try slow.join() == rounds)
         try quick.session.close()
@@ -195,7 +195,7 @@ import Testing
                     let listener = try Listener(store)
                     var contents = try listener.results.map { try $0.allKeys }
                     var wrong: [String] = []
-                    listener.heard = Self.queries.map { _ in [] }
+                    listener.received = Self.queries.map { _ in [] }
                     ready.open()
                     while true {
                         let isLast = isWritten.load(ordering: .acquiring)
@@ -211,7 +211,7 @@ import Testing
                         for (index, query) in Self.queries.enumerated() {
                             var content = contents[index]
                             let now = try listener.results[index].allKeys
-                            let sets = listener.heard[index]
+                            let sets = listener.received[index]
                             // A write moves twice: to the newest version and to its own.
                             for (place, changes) in sets.enumerated() where place + 1 < sets.count {
                                 content = changes.deletions.reversed().reduce(into: content) { $0.remove(at: $1) }
@@ -227,7 +227,7 @@ import Testing
                             }
                             contents[index] = now
                         }
-                        listener.heard = Self.queries.map { _ in [] }
+                        listener.received = Self.queries.map { _ in [] }
                         if isLast { break }
                     }
                     try listener.session.close()
@@ -272,7 +272,7 @@ import Testing
         }
     }
 
-    /// Each file has a notifier, one queue hears of all.
+    /// Each file has a notifier, one queue is notified of all.
     @Test(arguments: TestStore.Kind.allCases)
     func manyFilesAreFollowedAtOnce(kind: TestStore.Kind) throws {
         let stores = try (0 ..< 16).map { _ in try open(kind, rows: 260) }
@@ -302,7 +302,7 @@ import Testing
         }
         try writer.join()
         for (session, found) in zip(sessions, results) {
-            try SessionObservers.of(session).patching = .anew
+            try SessionObservers.of(session).patching = .again
             #expect(try found.allKeys == session.objects("Node").filter("\(query) LIMIT(100000)").allKeys)
             #expect(!found.isFrozen)
         }

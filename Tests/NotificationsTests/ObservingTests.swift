@@ -152,7 +152,7 @@ extension ChangeSet {
         #expect(try token.pull() == nil)
     }
 
-    @Test func nothingIsEvaluatedAnewForASmallCommit() throws {
+    @Test func nothingIsEvaluatedAgainForASmallCommit() throws {
         let (_, session, people) = try open()
         let results = try session.objects("Person").filter("age > 45 AND friend.name != 'x'")
         let sorted = try results.sorted(by: "age")

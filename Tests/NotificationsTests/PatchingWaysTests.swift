@@ -1,4 +1,4 @@
-// Observed results are patched row by row, in passes over all keys, or evaluated anew: each way tells the same changes.
+// Observed results are patched row by row, in passes over all keys, or re-evaluated: each way tells the same changes.
 import MotteLiveObjects
 import MotteNotifications
 import MotteStorage
@@ -21,7 +21,7 @@ import Testing
             let store = TestStore(schema: RandomNotificationTests.schema)
             let writer = try store.open()
             try writer.inWrite { for _ in 0 ..< 60 { try mutations.mutate(writer, &random) } }
-            let ways: [ResultsPatching] = [.each, .bulk, .anew, .byCost]
+            let ways: [ResultsPatching] = [.each, .bulk, .again, .byCost]
             var observed: [(session: Session, results: [LiveCollection], tokens: [Observation])] = []
             for way in ways {
                 let session = try store.open()
@@ -41,10 +41,10 @@ import Testing
                 if random.chance(30) { continue }
                 for one in observed { try one.session.refresh() }
                 for (index, query) in Self.queries.enumerated() {
-                    let told = try observed.map { try $0.tokens[index].pull()?.description }
+                    let notified = try observed.map { try $0.tokens[index].pull()?.description }
                     let keys = try observed.map { try $0.results[index].allKeys }
-                    for (way, other) in told.enumerated() {
-                        #expect(other == told[0], "\(ways[way]), \(query), step \(step): \(comment)")
+                    for (way, other) in notified.enumerated() {
+                        #expect(other == notified[0], "\(ways[way]), \(query), step \(step): \(comment)")
                         #expect(keys[way] == keys[0], "\(ways[way]), \(query), step \(step): \(comment)")
                     }
                     let fresh = try observed[0].session.objects("Node").filter(query).allValues
@@ -55,7 +55,7 @@ import Testing
     }
 
     /// So many rows that the cost decides for passes over all keys, or against them.
-    @Test func manyChangesAreToldAsFewAre() throws {
+    @Test func manyChangesAreNotifiedAsFewAre() throws {
         let store = TestStore(schema: RandomNotificationTests.schema)
         let writer = try store.open()
         try writer.inWrite {
@@ -92,8 +92,10 @@ import Testing
             return try tokens.map { try $0.pull()?.description }
         }
         for (step, add) in [(4, 3), (1, 5), (3, 4), (2, 8)] {
-            let told = try change(every: step, Int64(add))
-            #expect(told[0] != nil && told[1] != nil && told[0] == told[2] && told[1] == told[3])
+            let notified = try change(every: step, Int64(add))
+            #expect(
+                notified[0] != nil && notified[1] != nil && notified[0] == notified[2]
+                    && notified[1] == notified[3])
         }
     }
 

@@ -9,20 +9,20 @@ import TestSupport
 import Testing
 
 @Suite struct QueuedWritesTests {
-    /// What was heard of writes, on the session's thread.
-    private final class Heard: @unchecked Sendable {  // @unchecked: only the session's thread looks at it
+    /// What was received writes, on the session's thread.
+    private final class Received: @unchecked Sendable {  // @unchecked: only the session's thread looks at it
         var outcomes: [Result<Version, DatabaseError>] = []
         var codes: [ErrorCode?] {
             outcomes.map { if case .failure(let error) = $0 { error.code } else { nil } }
         }
     }
 
-    private func adding(_ name: String, _ heard: Heard, then code: ErrorCode? = nil) -> QueuedWrites.Write {
+    private func adding(_ name: String, _ received: Received, then code: ErrorCode? = nil) -> QueuedWrites.Write {
         QueuedWrites.Write { (session) throws(DatabaseError) in
             _ = try typed { try session.add("Cat", ["name": .string(name)]) }
             if let code { throw DatabaseError(code, "refused") }
         } done: { (outcome) throws(DatabaseError) in
-            heard.outcomes.append(outcome)
+            received.outcomes.append(outcome)
         }
     }
 
@@ -39,13 +39,13 @@ import Testing
         let session = try TestStore(kind, schema: kennelSchema).open()
         let queue = try DeliveryQueue()
         let writes = try queue.bind(session)
-        let heard = Heard()
+        let received = Received()
         let threads = (0 ..< 4).map { thread in
             ThreadRun {
-                for number in 0 ..< 25 { try writes.add(self.adding("\(thread) \(number + 100)", heard)) }
+                for number in 0 ..< 25 { try writes.add(self.adding("\(thread) \(number + 100)", received)) }
             }
         }
-        while heard.outcomes.count < 100 {
+        while received.outcomes.count < 100 {
             #expect(try queue.wait(timeoutMilliseconds: 10_000))
             try queue.dispatch(atMost: 7)
         }
@@ -57,7 +57,7 @@ import Testing
             let own = all.filter { $0.hasPrefix("\(thread) ") }
             #expect(own.count == 25 && own == own.sorted())
         }
-        let versions = try heard.outcomes.map { try $0.get() }
+        let versions = try received.outcomes.map { try $0.get() }
         #expect(versions == versions.sorted() && Set(versions).count == 100)
         try session.close()
     }
@@ -66,13 +66,13 @@ import Testing
         let session = try TestStore(schema: kennelSchema).open()
         let queue = try DeliveryQueue()
         let writes = try queue.bind(session)
-        let heard = Heard()
-        try writes.add(adding("first", heard))
-        try writes.add(adding("never", heard, then: .invalidArgument))
-        try writes.add(adding("second", heard))
+        let received = Received()
+        try writes.add(adding("first", received))
+        try writes.add(adding("never", received, then: .invalidArgument))
+        try writes.add(adding("second", received))
         #expect(try queue.timeoutMilliseconds() == 0)
         #expect(try queue.dispatch() == 3)
-        #expect(heard.codes == [nil, .invalidArgument, nil])
+        #expect(received.codes == [nil, .invalidArgument, nil])
         #expect(try names(session) == ["first", "second"])
 
         // An observer's refusal comes after the commit, and out of the dispatch.
@@ -80,9 +80,9 @@ import Testing
             if !changes.isInitial { throw DatabaseError(.callback, "no") }
         }
         try queue.dispatch()
-        try writes.add(adding("third", heard))
+        try writes.add(adding("third", received))
         #expect(errorCode { try queue.dispatch() } == .callback)
-        #expect(heard.codes == [nil, .invalidArgument, nil, nil] && !session.isInWrite)
+        #expect(received.codes == [nil, .invalidArgument, nil, nil] && !session.isInWrite)
         #expect(try names(session).count == 3)
         withExtendedLifetime(token) {}
         try session.close()
@@ -97,19 +97,19 @@ import Testing
         let session = try Session.open(SessionOptions(.memory(name), schema: try SchemaText.parse(kennelSchema)))
         let queue = try DeliveryQueue()
         let writes = try queue.bind(session)
-        let heard = Heard()
+        let received = Received()
         let before = faults.commitCount
-        for number in 0 ..< 5 { try writes.add(adding("\(number)", heard)) }
+        for number in 0 ..< 5 { try writes.add(adding("\(number)", received)) }
         #expect(try queue.dispatch() == 5)
-        #expect(faults.commitCount == before + 1 && heard.codes == [nil, nil, nil, nil, nil])
+        #expect(faults.commitCount == before + 1 && received.codes == [nil, nil, nil, nil, nil])
         // None is acknowledged when the flush fails, and none is there.
         faults.failCommit(1)
-        for number in 5 ..< 8 { try writes.add(adding("\(number)", heard)) }
+        for number in 5 ..< 8 { try writes.add(adding("\(number)", received)) }
         #expect(try queue.dispatch() == 3)
-        #expect(heard.codes.suffix(3) == [.diskFull, .diskFull, .diskFull])
+        #expect(received.codes.suffix(3) == [.diskFull, .diskFull, .diskFull])
         #expect(try names(session).count == 5)
-        try writes.add(adding("8", heard))
-        #expect(try queue.dispatch() == 1 && heard.codes.last == .some(nil))
+        try writes.add(adding("8", received))
+        #expect(try queue.dispatch() == 1 && received.codes.last == .some(nil))
         #expect(try names(session) == ["0", "1", "2", "3", "4", "8"])
         #expect(try database.latestVersion() == session.version)
         try session.close()
@@ -120,17 +120,17 @@ import Testing
         let session = try store.open(), other = try store.open()
         let queue = try DeliveryQueue()
         let writes = try queue.bind(session)
-        let heard = Heard()
+        let received = Received()
         try other.beginWrite()
-        try writes.add(adding("one", heard))
+        try writes.add(adding("one", received))
         #expect(try queue.dispatch() == 0)
         #expect(try queue.timeoutMilliseconds() > 0)
         // Worth another attempt, which is refused too.
         #expect(try queue.wait(timeoutMilliseconds: -1))
-        #expect(try queue.dispatch() == 0 && heard.outcomes.isEmpty)
+        #expect(try queue.dispatch() == 0 && received.outcomes.isEmpty)
         try other.cancel()
         #expect(try queue.wait(timeoutMilliseconds: -1))
-        #expect(try queue.dispatch() == 1 && heard.codes == [nil])
+        #expect(try queue.dispatch() == 1 && received.codes == [nil])
         #expect(try queue.timeoutMilliseconds() <= 0)
         try session.close()
         try other.close()

@@ -174,7 +174,7 @@ import Testing
         }
         defer { (one.content, one.details, one.keys) = (now, details, keys) }
         guard let changes = try one.token.pull() else {
-            #expect(one.content == now && one.details == details && one.keys == keys, "nothing told: \(comment)")
+            #expect(one.content == now && one.details == details && one.keys == keys, "nothing notified: \(comment)")
             return
         }
         if changes.isInitial { return }

@@ -42,7 +42,7 @@ import Testing
     ]
 
     @Test(arguments: TestStore.Kind.allCases)
-    func patchedEqualsAnew(kind: TestStore.Kind) throws {
+    func patchedEqualsAgain(kind: TestStore.Kind) throws {
         try PropertyTest.run(rounds: kind == .file ? 4 : 12) { random, comment in
             let store = TestStore(kind, schema: Self.schema)
             let session = try store.open()
@@ -159,7 +159,7 @@ import Testing
                 if changes.isSourceDeleted { one.ended = true }
             }
         } else {
-            #expect(one.content == now && one.details == details, "nothing told: \(one.content) \(now) \(comment)")
+            #expect(one.content == now && one.details == details, "nothing notified: \(one.content) \(now) \(comment)")
         }
         one.content = now
         one.details = details

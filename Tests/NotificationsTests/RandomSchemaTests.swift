@@ -56,22 +56,22 @@ import Testing
     }
 
     @Test func eachWayTellsWhatChanged() throws {
-        var counts = (asked: 0, told: 0)
+        var counts = (asked: 0, notified: 0)
         try PropertyTest.run(rounds: 16) { random, comment in
             try run(&random, &counts, comment)
         }
-        print("note: \(counts.asked) commits shown to queries, \(counts.told) told, seed \(PropertyTest.firstSeed)")
+        print("note: \(counts.asked) commits shown, \(counts.notified) notified, seed \(PropertyTest.firstSeed)")
         // Of a few rounds, as when one is repeated, it need not be so.
-        if TestScale.factor >= 1 { #expect(counts.told > counts.asked / 8) }
+        if TestScale.factor >= 1 { #expect(counts.notified > counts.asked / 8) }
     }
 
     private func run(
-        _ random: inout SeededRandom, _ counts: inout (asked: Int, told: Int), _ comment: String
+        _ random: inout SeededRandom, _ counts: inout (asked: Int, notified: Int), _ comment: String
     ) throws {
         let generator = RandomQueries()
         let more = Self.more.filter { _ in random.chance(60) }
         let text = generator.schema(&random, more: more, classes: Self.embedded)
-        let store = TestStore(rowsPerCluster: random.pick([3, 16]), schema: text)
+        let store = TestStore(rowGroupSize: random.pick([3, 16]), schema: text)
         let writer = World(session: try store.open())
         var lastNumber = 0
         func write(_ count: Int) throws {
@@ -81,13 +81,13 @@ import Testing
         }
         try write(150)
 
-        let ways: [ResultsPatching] = [.byCost, .byCost, .each, .bulk, .anew]
+        let ways: [ResultsPatching] = [.byCost, .byCost, .each, .bulk, .again]
         let sessions = try ways.map { way in
             let session = try store.open()
             try SessionObservers.of(session).patching = way
             return session
         }
-        // The second one is moved on ahead by the notifier, if that is in time.
+        // The second one is advanced ahead by the notifier, if that is in time.
         let queue = try DeliveryQueue()
         try queue.bind(sessions[1])
         var watched: [Watched] = []
@@ -118,27 +118,27 @@ import Testing
             for session in sessions.shuffled(using: &random) { try session.refresh() }
             for one in watched {
                 counts.asked += 1
-                if try check(one, ways, "\(one.note), step \(step): \(comment)\n\(text)") { counts.told += 1 }
+                if try check(one, ways, "\(one.note), step \(step): \(comment)\n\(text)") { counts.notified += 1 }
             }
             for one in sections { try SectionTests().check(one, "\(one.name), step \(step): \(comment)\n\(text)") }
         }
         for session in sessions { try session.close() }
     }
 
-    /// Whether something was told.
+    /// Whether something was notified.
     private func check(_ one: Watched, _ ways: [ResultsPatching], _ comment: String) throws -> Bool {
-        let told = try one.tokens.map { try $0.pull() }
+        let notified = try one.tokens.map { try $0.pull() }
         let keys = try one.results.map { try $0.allKeys }
         for way in ways.indices.dropFirst() {
-            #expect(told[way]?.description == told[0]?.description, "\(ways[way]): \(comment)")
+            #expect(notified[way]?.description == notified[0]?.description, "\(ways[way]): \(comment)")
             #expect(keys[way] == keys[0], "\(ways[way]): \(comment)")
         }
         let now = try one.results[0].allValues
         #expect(try one.fresh().allValues == now, "\(comment)")
         let before = one.content
         one.content = now
-        guard let changes = told[0] else {
-            #expect(before == now, "nothing told: \(comment)")
+        guard let changes = notified[0] else {
+            #expect(before == now, "nothing notified: \(comment)")
             return false
         }
         let rebuilt = apply(changes.deletions, changes.insertions, old: before, new: now)

@@ -3,11 +3,11 @@ import MotteValues
 import TestSupport
 import Testing
 
-// A patched result equals the one computed anew, and its difference is that of the two.
+// A patched result equals the one recomputed, and its difference is that of the two.
 @testable import MotteNotifications
 
 @Suite struct ResultsPatchTests {
-    @Test func ascendingEqualsAnew() throws {
+    @Test func ascendingEqualsAgain() throws {
         try PropertyTest.run(rounds: 500) { random, comment in
             let old = Array(Set((0 ..< random.below(20)).map { _ in Int64(random.below(30)) })).sorted()
             let touched = Array(Set((0 ..< random.below(8)).map { _ in Int64(random.below(40)) })).sorted()
@@ -29,8 +29,8 @@ import Testing
         }
     }
 
-    /// One by one, in passes over all keys by merging and by comparing: the same as anew, all of them.
-    @Test func sortedEqualsAnew() throws {
+    /// One by one, in passes over all keys by merging and by comparing: the same as re-evaluated, all of them.
+    @Test func sortedEqualsAgain() throws {
         try PropertyTest.run(rounds: 500) { random, comment in
             var ranks: [Int64: Int] = [:]
             for key in 0 ..< Int64(40) { ranks[key] = random.below(20) }

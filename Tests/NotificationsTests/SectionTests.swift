@@ -137,7 +137,7 @@ extension LiveSections {
     }
 
     /// Whatever the key paths are.
-    @Test func aChangeOfTheKeyIsToldInAnyCase() throws {
+    @Test func aChangeOfTheKeyIsNotifiedInAnyCase() throws {
         let (session, items) = try open()
         let sections = try items.sectioned(by: "name")
         let token = try sections.observe(keyPaths: ["rank"])
@@ -151,7 +151,7 @@ extension LiveSections {
         #expect(try token.pull()?.sectioned?.changes.description == "~[2.0]~[2.0]")
     }
 
-    @Test func severalCommitsAreToldAsOne() throws {
+    @Test func severalCommitsAreNotifiedAsOne() throws {
         let (session, items) = try open()
         let sections = try items.sectioned(by: "rank")
         let token = try sections.observe()

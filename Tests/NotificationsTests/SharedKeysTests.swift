@@ -36,7 +36,7 @@ import Testing
         withExtendedLifetime((first, second)) {}
     }
 
-    @Test func argumentsAndKeyPathsAreToldApart() throws {
+    @Test func argumentsAndKeyPathsAreDistinguished() throws {
         let (store, session) = try open()
         let other = try store.open()
         let people = try session.objects("Person")
@@ -49,13 +49,13 @@ import Testing
             try other.objects("Person").filter("age == 10").object(at: 0)?.set("age", to: .int(20))
         }
         try session.refresh()
-        func told(_ token: Observation) throws -> String? {
+        func notified(_ token: Observation) throws -> String? {
             guard case .changes(let changes) = try token.next() else { return nil }
             return changes.short
         }
-        #expect(try told(all)?.hasPrefix("~") == true)
-        #expect(try told(fewer)?.hasPrefix("+") == true)
-        #expect(try told(names) == nil)
-        #expect(try told(limited) == nil)
+        #expect(try notified(all)?.hasPrefix("~") == true)
+        #expect(try notified(fewer)?.hasPrefix("+") == true)
+        #expect(try notified(names) == nil)
+        #expect(try notified(limited) == nil)
     }
 }

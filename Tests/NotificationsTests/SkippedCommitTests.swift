@@ -1,4 +1,4 @@
-// Commits that some tokens do not hear of, and sessions that belong to something else than a thread.
+// Commits that some tokens are not notified of, and sessions that belong to something else than a thread.
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -20,7 +20,7 @@ import Testing
         return (store, session, try session.objects("Person"))
     }
 
-    @Test func aSkippedTokenHearsOfOthersOnly() throws {
+    @Test func aSkippedTokenIsNotifiedOfOthersOnly() throws {
         let (store, session, people) = try open()
         let first = Recorder()
         let second = Recorder()
@@ -75,8 +75,8 @@ import Testing
         _ = writer
     }
 
-    /// Old content with the skipped change applied, and then with what is told, is the new content.
-    @Test func waitingChangesAreToldAsIfTheSkippedOneHadComeFirst() throws {
+    /// Old content with the skipped change applied, and then with the change set, is the new content.
+    @Test func waitingChangesAreNotifiedAsIfTheSkippedOneHadComeFirst() throws {
         try PropertyTest.run(rounds: 300) { random, comment in
             var next = 100
             func change(_ content: [Int]) -> (ChangeSet, [Int]) {
@@ -133,7 +133,7 @@ import Testing
 }
 
 @Suite struct ConfinementTests {
-    /// A place that any thread may be told to be in.
+    /// An owner that any thread may be said to be.
     final class Place: Sendable {
         let holder = Atomic<UInt64>(0)
         var confinement: SessionConfinement {

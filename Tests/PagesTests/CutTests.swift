@@ -22,17 +22,17 @@ final class CutRun {
     private(set) var acknowledged: [(operation: Int, version: UInt64)]
     private let durability: PageStoreOptions.Durability
     private let faults: FaultInjection?
-    private let journalPages: Int?
+    private let walPages: Int?
 
     init(
         _ disk: SimulatedDisk, _ durability: PageStoreOptions.Durability = .full, faults: FaultInjection? = nil,
-        journalPages: Int? = nil
+        walPages: Int? = nil
     ) throws {
         self.disk = disk
         self.durability = durability
         self.faults = faults
-        self.journalPages = journalPages
-        let store = try CutRun.open(disk, durability, faults, journalPages: journalPages)
+        self.walPages = walPages
+        let store = try CutRun.open(disk, durability, faults, walPages: walPages)
         self.store = store
         let snapshot = try store.snapshot()
         models = [snapshot.version.rawValue: try CutRun.contents(snapshot)]
@@ -41,14 +41,14 @@ final class CutRun {
 
     static func open(
         _ disk: any Disk, _ durability: PageStoreOptions.Durability = .full, _ faults: FaultInjection? = nil,
-        sealed: Bool? = nil, pageBytes: Int = 4096, journalPages: Int? = nil
+        sealed: Bool? = nil, pageBytes: Int = 4096, walPages: Int? = nil
     ) throws -> PageStore {
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
         options.pageBytes = pageBytes
         options.durability = durability
         options.faults = faults
-        options.journalPages = journalPages
+        options.walPages = walPages
         options.mapSizeBytes = 16 << 20
         let isSealed = try sealed ?? CutRun.isSealed(disk)
         if isSealed { options.encryptionKey = TestStore.key }
@@ -61,13 +61,13 @@ final class CutRun {
         return try withUnsafeMutableBytes(of: &cipher) { try disk.read($0, at: 16) == 1 && $0[0] != 0 }
     }
 
-    /// The bytes of a new store, as every run begins with. With journal pages it has a journal.
+    /// The bytes of a new store, as every run begins with. With WAL pages it has a WAL.
     static func newStore(
-        sealed: Bool = false, pageBytes: Int = 4096, journalPages: Int? = nil
+        sealed: Bool = false, pageBytes: Int = 4096, walPages: Int? = nil
     ) throws -> [UInt8] {
         let disk = MemoryDisk()
-        let store = try open(disk, sealed: sealed, pageBytes: pageBytes, journalPages: journalPages)
-        if journalPages != nil { try store.commitNext([("first", [9])]) }
+        let store = try open(disk, sealed: sealed, pageBytes: pageBytes, walPages: walPages)
+        if walPages != nil { try store.commitNext([("first", [9])]) }
         store.close()
         return disk.contents
     }
@@ -106,7 +106,7 @@ final class CutRun {
 
     func reopen() throws {
         store?.close()
-        store = try CutRun.open(disk, durability, faults, journalPages: journalPages)
+        store = try CutRun.open(disk, durability, faults, walPages: walPages)
     }
 
     func close() {
@@ -119,7 +119,7 @@ final class CutRun {
         let least = durability == .full ? acknowledged.last { $0.operation <= end }?.version ?? 0 : 0
         do {
             let disk = MemoryDisk(bytes)
-            let store = try CutRun.open(disk, journalPages: journalPages)
+            let store = try CutRun.open(disk, walPages: walPages)
             defer { store.close() }
             let snapshot = try store.snapshot()
             let version = snapshot.version.rawValue
@@ -142,14 +142,14 @@ final class CutRun {
         _ store: PageStore, _ disk: MemoryDisk, _ model: Contents, _ version: UInt64
     ) throws -> String? {
         var model = model
-        for number in 0 ..< (journalPages == nil ? 1 : 3) {
+        for number in 0 ..< (walPages == nil ? 1 : 3) {
             model["after"] = [UInt8(number)]
             try store.commitNext([("after", [UInt8(number)])])
             if let problem = try store.check().first { return "after version \(version): \(problem)" }
             guard try CutRun.holds(store.snapshot(), model) else { return "a commit after the cut is not there" }
         }
-        guard journalPages != nil else { return nil }
-        let again = try CutRun.open(MemoryDisk(disk.contents), journalPages: journalPages)
+        guard walPages != nil else { return nil }
+        let again = try CutRun.open(MemoryDisk(disk.contents), walPages: walPages)
         defer { again.close() }
         return try CutRun.holds(again.snapshot(), model) ? nil : "opened again it is not what was committed"
     }
@@ -193,9 +193,9 @@ final class CutRun {
         [],
     ]
 
-    /// Without a journal, and with one that is full after one commit, or many.
-    @Test(arguments: [nil, 3, 12]) func everyCutOfEveryShortSequence(journalPages: Int?) throws {
-        let start = try CutRun.newStore(journalPages: journalPages)
+    /// Without a WAL, and with one that is full after one commit, or many.
+    @Test(arguments: [nil, 3, 12]) func everyCutOfEveryShortSequence(walPages: Int?) throws {
+        let start = try CutRun.newStore(walPages: walPages)
         let letters = CutTests.alphabet.count
         var cuts = 0
         // Under a sanitizer the longest sequences take longer than they are worth.
@@ -208,7 +208,7 @@ final class CutRun {
                     sequence.append(rest % letters)
                     rest /= letters
                 }
-                let run = try CutRun(SimulatedDisk(start), journalPages: journalPages)
+                let run = try CutRun(SimulatedDisk(start), walPages: walPages)
                 for letter in sequence {
                     // The empty letter is closing and opening again.
                     if CutTests.alphabet[letter].isEmpty {
@@ -231,8 +231,8 @@ final class CutRun {
                 run.close()
             }
         }
-        // Commits with a journal make fewer calls.
-        #expect(cuts > (isSlow ? 100 : journalPages == nil ? 3000 : 1000))
+        // Commits with a WAL make fewer calls.
+        #expect(cuts > (isSlow ? 100 : walPages == nil ? 3000 : 1000))
         print("note: \(cuts) cuts of every short sequence of commits survived")
     }
 
@@ -259,11 +259,11 @@ final class CutRun {
     /// Answers what went wrong, if anything.
     func randomRun(
         _ random: inout SeededRandom, _ start: [UInt8], _ durability: PageStoreOptions.Durability = .full,
-        faults: FaultInjection? = nil, ignoring: SimulatedDisk.Flushes = .none, journalPages: Int? = nil
+        faults: FaultInjection? = nil, ignoring: SimulatedDisk.Flushes = .none, walPages: Int? = nil
     ) throws -> String? {
         let disk = SimulatedDisk(start)
         disk.ignored = ignoring
-        let run = try CutRun(disk, durability, faults: faults, journalPages: journalPages)
+        let run = try CutRun(disk, durability, faults: faults, walPages: walPages)
         defer { run.close() }
         var pinned: [(snapshot: PageSnapshot, contents: Contents)] = []
         // Few runs are long: what goes wrong goes wrong early, and of many short ones there can be more.
@@ -304,26 +304,26 @@ final class CutRun {
                 + "from seed \(PropertyTest.firstSeed(part: part))")
     }
 
-    /// With journals that are full after one commit, or many.
-    @Test(arguments: 0 ..< 4) func journaledRunsSurviveRandomCuts(part: Int) throws {
-        let starts = try [2, 4, 9, 30].map { (pages: $0, start: try CutRun.newStore(journalPages: $0)) }
+    /// With WALs that are full after one commit, or many.
+    @Test(arguments: 0 ..< 4) func withWALRunsSurviveRandomCuts(part: Int) throws {
+        let starts = try [2, 4, 9, 30].map { (pages: $0, start: try CutRun.newStore(walPages: $0)) }
         try PropertyTest.run(rounds: 75, part: part) { random, comment in
             let (pages, start) = random.pick(starts)
-            let complaint = try randomRun(&random, start, journalPages: pages)
-            if let complaint { Issue.record("\(complaint); \(pages) pages of journal; \(comment)") }
+            let complaint = try randomRun(&random, start, walPages: pages)
+            if let complaint { Issue.record("\(complaint); \(pages) pages of WAL; \(comment)") }
         }
         print(
-            "note: \(TestScale.times(75)) random journaled runs survive cuts, "
+            "note: \(TestScale.times(75)) random with a WAL runs survive cuts, "
                 + "from seed \(PropertyTest.firstSeed(part: part))")
     }
 
     /// Commits of more than 256 pages, which are flushed before their root slot is written: who opens the file after a
     /// cut does not look at each of their pages.
-    @Test(arguments: [nil, 9]) func largeCommitsSurviveRandomCuts(journalPages: Int?) throws {
-        let start = try CutRun.newStore(journalPages: journalPages)
+    @Test(arguments: [nil, 9]) func largeCommitsSurviveRandomCuts(walPages: Int?) throws {
+        let start = try CutRun.newStore(walPages: walPages)
         try PropertyTest.run(rounds: 3) { random, comment in
             let disk = SimulatedDisk(start)
-            let run = try CutRun(disk, journalPages: journalPages)
+            let run = try CutRun(disk, walPages: walPages)
             defer { run.close() }
             try run.commit([("small", [1])])
             let begin = disk.operations.count
@@ -350,10 +350,10 @@ final class CutRun {
     }
 
     /// Without flushes commits may be lost, but what is found is some version, whole.
-    @Test(arguments: [nil, 3, 16]) func relaxedRunsSurviveRandomCutsAsSomeVersion(journalPages: Int?) throws {
-        let start = try CutRun.newStore(journalPages: journalPages)
+    @Test(arguments: [nil, 3, 16]) func relaxedRunsSurviveRandomCutsAsSomeVersion(walPages: Int?) throws {
+        let start = try CutRun.newStore(walPages: walPages)
         try PropertyTest.run(rounds: 60) { random, comment in
-            let complaint = try randomRun(&random, start, .relaxed, journalPages: journalPages)
+            let complaint = try randomRun(&random, start, .relaxed, walPages: walPages)
             #expect(complaint == nil, "\(comment)")
         }
     }
@@ -365,23 +365,23 @@ final class CutRun {
         #expect(found)
     }
 
-    @Test func aRecordOfTheJournalWithoutItsFlushIsFound() throws {
-        let start = try CutRun.newStore(journalPages: 30)
+    @Test func aRecordOfTheWALWithoutItsFlushIsFound() throws {
+        let start = try CutRun.newStore(walPages: 30)
         var random = SeededRandom(seed: 1)
         let found = try (0 ..< 60).contains { _ in
-            try randomRun(&random, start, ignoring: .behindOneWrite, journalPages: 30) != nil
+            try randomRun(&random, start, ignoring: .behindOneWrite, walPages: 30) != nil
         }
         #expect(found)
     }
 
-    @Test(arguments: [nil, 3]) func aPageUsedAgainTooEarlyIsFound(journalPages: Int?) throws {
-        let start = try CutRun.newStore(journalPages: journalPages)
+    @Test(arguments: [nil, 3]) func aPageUsedAgainTooEarlyIsFound(walPages: Int?) throws {
+        let start = try CutRun.newStore(walPages: walPages)
         var random = SeededRandom(seed: 1)
         let faults = FaultInjection(reusesPagesTooEarly: true)
         var found = false
         for _ in 0 ..< 60 where !found {
             do {
-                found = try randomRun(&random, start, faults: faults, journalPages: journalPages) != nil
+                found = try randomRun(&random, start, faults: faults, walPages: walPages) != nil
             } catch is DatabaseError {
                 // Damaged before the cut.
                 found = true
@@ -390,17 +390,17 @@ final class CutRun {
         #expect(found)
     }
 
-    /// Each call of a commit fails in each way: the store goes on or says that it must be opened anew, and either way
+    /// Each call of a commit fails in each way: the store goes on or says that it must be reopened, and either way
     /// what was acknowledged is there.
-    @Test(arguments: [nil, 8]) func failingCallsLoseNothing(journalPages: Int?) throws {
-        let start = try CutRun.newStore(journalPages: journalPages)
+    @Test(arguments: [nil, 8]) func failingCallsLoseNothing(walPages: Int?) throws {
+        let start = try CutRun.newStore(walPages: walPages)
         var failures = 0
         var refusals = 0
         for fault in SimulatedDisk.Fault.allCases {
             for call in 0 ..< 14 {
                 let disk = SimulatedDisk(start)
                 disk.failing = (call, fault)
-                let run = try CutRun(disk, journalPages: journalPages)
+                let run = try CutRun(disk, walPages: walPages)
                 for letter in [1, 0, 4, 3, 0] {
                     do {
                         try run.commit(CutTests.alphabet[letter])

@@ -37,10 +37,10 @@ import Musl
         return (try scratch.read(), contents)
     }
 
-    /// Nearly all of whose bytes are in use: values fill their pages, and only what the last commits have written anew
+    /// Nearly all of whose bytes are in use: values fill their pages, and only what the last commits have rewritten
     /// is free.
     private func fullFile(_ scratch: Scratch) throws -> (bytes: [UInt8], contents: Contents) {
-        let store = try open(scratch.path()) { $0.journalPages = 0 }
+        let store = try open(scratch.path()) { $0.walPages = 0 }
         var contents: Contents = [:]
         func commit(_ numbers: Range<Int>) throws {
             var changes: [(String, [UInt8]?)] = []
@@ -193,7 +193,7 @@ import Musl
         #expect(problems.first?.page == place / 4096)
     }
 
-    /// What a fault of our own would leave: each page is what its reference says, only the whole is not right.
+    /// What a bug would leave: each page is what its reference says, only the whole is not right.
     @Test(arguments: ["T5", "T6", "T7", "S3"]) func checkNamesInvariantsThatDoNotHold(invariant: String) throws {
         let scratch = try Scratch()
         var (bytes, _) = try soundFile(scratch)
@@ -309,10 +309,10 @@ import Musl
     }
 
     /// Also when the header record is gone.
-    @Test func salvageGuessesTheRowsOfAClusterWithoutAHeaderRecord() throws {
+    @Test func salvageGuessesTheRowsOfARowGroupWithoutAHeaderRecord() throws {
         let scratch = try Scratch()
-        let store = try open(scratch.path()) { $0.rowsPerCluster = 7 }
-        // Of a cluster that is not the first.
+        let store = try open(scratch.path()) { $0.rowGroupSize = 7 }
+        // Of a row group that is not the first.
         let lists: [UInt8] = [0x45, 0, 1, 0, 7, 0, 0, 0]
         let keyOfLists = "\u{4}" + String(repeating: "\u{0}", count: 11) + "\u{1}"
         try store.commitNext([(keyOfLists, lists)])
@@ -328,7 +328,7 @@ import Musl
         _ = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"))
         let saved = try open(scratch.path("saved.motte"))
         #expect(try saved.snapshot().value(keyOfLists) == lists)
-        #expect(try saved.header.rowsPerCluster == 7, "guessed, because no header record is left")
+        #expect(try saved.header.rowGroupSize == 7, "guessed, because no header record is left")
     }
 
     @Test func salvageGetsWhatIsIntact() throws {

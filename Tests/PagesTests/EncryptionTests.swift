@@ -86,12 +86,12 @@ import Musl
     @Test func writesDoNotWaitInAFile() throws {
         let scratch = try Scratch()
         let store = try open(scratch.path()) { $0.writeMemoryBytes = 0 }
-        let spool = PageSpool(store.spoolPlan)
+        let spill = SpillFile(store.spillPlan)
         let value = [UInt8](repeating: 1, count: 100_000)
-        value.withUnsafeBytes { value in for _ in 0 ..< 40 { _ = spool.add(value, value) } }
-        #expect(spool.fileBytes == 0 && spool.heapBytes >= 8_000_000)
+        value.withUnsafeBytes { value in for _ in 0 ..< 40 { _ = spill.add(value, value) } }
+        #expect(spill.fileBytes == 0 && spill.heapBytes >= 8_000_000)
         let plain = try open(scratch.path("plain.motte"), nil) { $0.writeMemoryBytes = 0 }
-        #expect(plain.spoolPlan.folder != nil)
+        #expect(plain.spillPlan.folder != nil)
     }
 
     @Test func aWrongKeyIsAnError() throws {
@@ -213,12 +213,12 @@ import Musl
 
     /// Two copies of one file get the same change, and so does one that is set back: no page has the same bytes again,
     /// and no nonce occurs twice.
-    @Test(arguments: [0, 20]) func whatIsWrittenAgainIsEncryptedAnew(journalPages: Int) throws {
-        let start = try CutRun.newStore(sealed: true, journalPages: journalPages)
+    @Test(arguments: [0, 20]) func whatIsWrittenAgainIsEncryptedAgain(walPages: Int) throws {
+        let start = try CutRun.newStore(sealed: true, walPages: walPages)
         let value = [UInt8](repeating: 7, count: 9_000)
         let written = try (0 ..< 3).map { _ in
             let disk = MemoryDisk(start)
-            let store = try CutRun.open(disk, journalPages: journalPages)
+            let store = try CutRun.open(disk, walPages: walPages)
             try store.commitNext([("large", value), ("small", [1])])
             store.close()
             return disk.contents
@@ -239,7 +239,7 @@ import Musl
     /// What of a root slot is not encrypted is authenticated, whatever the checksum says.
     @Test func theLegiblePartOfASlotIsAuthenticated() throws {
         let disk = MemoryDisk()
-        var store = try CutRun.open(disk, sealed: true, journalPages: 0)
+        var store = try CutRun.open(disk, sealed: true, walPages: 0)
         var models: [UInt64: Contents] = [:]
         for number in 0 ..< 3 {
             try store.commitNext([("key-\(number)", [UInt8(number)])])
@@ -256,7 +256,7 @@ import Musl
                 HostileFile.sealSlot(&bytes, slot)
             }
             do {
-                store = try CutRun.open(MemoryDisk(bytes), sealed: true, journalPages: 0)
+                store = try CutRun.open(MemoryDisk(bytes), sealed: true, walPages: 0)
                 defer { store.close() }
                 let snapshot = try store.snapshot()
                 #expect(snapshot.version.rawValue < 3 && snapshot.passedOver != nil, "\(offset)")

@@ -21,7 +21,7 @@ import Musl
 
     /// The bytes of a sound file with some hundred entries.
     private func soundFile(_ scratch: Scratch) throws -> [UInt8] {
-        let store = try open(scratch.path()) { $0.journalPages = 0 }
+        let store = try open(scratch.path()) { $0.walPages = 0 }
         for round in 0 ..< 5 {
             try store.commitNext((0 ..< 60).map { ("k\($0)", [UInt8](repeating: UInt8(round), count: $0 * 70)) })
         }
@@ -31,7 +31,7 @@ import Musl
 
     @Test func reopeningFindsEverything() throws {
         let scratch = try Scratch()
-        let first = try open(scratch.path()) { $0.rowsPerCluster = 3 }
+        let first = try open(scratch.path()) { $0.rowGroupSize = 3 }
         try first.commitNext([("a", [1])])
         let header = try first.header
         first.close()
@@ -39,7 +39,7 @@ import Musl
         let second = try open(scratch.path())
 
         #expect(try second.header == header)
-        #expect(header.rowsPerCluster == 3)
+        #expect(header.rowGroupSize == 3)
         #expect(try second.latestVersion == Version(1))
         #expect(try second.snapshot().value("a") == [1])
         #expect(Scratch.names(in: scratch.directory) == ["test.motte", "test.motte-shared"])

@@ -10,7 +10,7 @@ import Testing
 @Suite struct FormatTests {
     private func newFile() throws -> [UInt8] {
         let disk = MemoryDisk()
-        let store = try CutRun.open(disk, journalPages: 0)
+        let store = try CutRun.open(disk, walPages: 0)
         try store.commitNext([("key", [1])])
         store.close()
         return disk.contents
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func whatIsReservedInTheHeaderRecordIsZero() throws {
-        let sound = try FileHeader.new(rowsPerCluster: 100, pageBytes: 4096).encoded()
+        let sound = try FileHeader.new(rowGroupSize: 100, pageBytes: 4096).encoded()
         func decode(_ bytes: [UInt8]) throws {
             _ = try bytes.withBytes { bytes throws(DatabaseError) in try FileHeader(decoding: bytes, path: "x") }
         }

@@ -20,7 +20,7 @@ import Musl
     private func open(_ bytes: [UInt8], _ mapSizeBytes: Int = 8 << 20) throws -> PageStore {
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = MemoryDisk(bytes)
-        options.journalPages = 0
+        options.walPages = 0
         options.mapSizeBytes = mapSizeBytes
         return try PageStore.open(options)
     }
@@ -30,7 +30,7 @@ import Musl
         let disk = MemoryDisk()
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
-        options.journalPages = 0
+        options.walPages = 0
         let store = try PageStore.open(options)
         try store.commitNext((0 ..< 200).map { ("key-\(1000 + $0)", [UInt8](repeating: 7, count: 100)) })
         try store.commitNext((0 ..< 4).map { ("long-\($0)", [UInt8](repeating: 9, count: 5000)) })
@@ -309,7 +309,7 @@ import Musl
     @Test func valuesLongerThanTheFileTakeNoMemory() throws {
         let sound = try soundFile()
         let store = try open(sound)
-        func last(_ page: Int) -> TreeNodePlace { TreeNodePlace(sound, page, Int(sound[page + 14]) - 1) }
+        func last(_ page: Int) -> TreeNodeLocation { TreeNodeLocation(sound, page, Int(sound[page + 14]) - 1) }
         let leaf = try #require(nodes(of: 0, sound).last { sound[$0 + 24] == 2 && last($0).isReference })
         let place = last(leaf).value
         store.close()
@@ -328,7 +328,7 @@ import Musl
 }
 
 /// Where an entry of a node is in a file's bytes.
-private struct TreeNodePlace {
+private struct TreeNodeLocation {
     let key: Int
     let value: Int
     let isReference: Bool

@@ -1,4 +1,4 @@
-// What a writer does with a file that somebody made, whose checksums are right and whose account of itself is not: each
+// What a writer does with a file that somebody made, whose checksums are right and whose own figures are not: each
 // lie is found out before anything is built on it.
 import MotteValues
 import TestSupport
@@ -12,7 +12,7 @@ import Testing
         let disk = MemoryDisk()
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
-        options.journalPages = 0
+        options.walPages = 0
         let store = try PageStore.open(options)
         try store.commitNext((0 ..< 9).map { ("key-\($0)", [UInt8($0)]) })
         store.close()
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func theJournalsPagesAreNotFree() {
+    @Test func theWALsPagesAreNotFree() {
         var map = SpaceMap(pageCount: 100)
         map.insert([PageRun(start: 40, count: 10)])
         map.die(PageRun(start: 60, count: 5), birth: 1, death: 2)

@@ -1,5 +1,5 @@
-// Files that are deleted, renamed or replaced while they are open, and side files to which the same happens: nobody is
-// told that a commit is there which nobody will find, and no two writers work without seeing each other.
+// Files that are deleted, renamed or replaced while they are open, and sidecar to which the same happens: no commit is
+// acknowledged that nobody will find, and no two writers work without seeing each other.
 import CMotteShim
 import MotteValues
 import TestSupport
@@ -86,7 +86,7 @@ import Musl
         #expect(try test.store.snapshot().version == Version(0))
     }
 
-    /// A side file that is only renamed leaves the writer alone, and others out.
+    /// A sidecar that is only renamed leaves the writer alone, and others out.
     @Test(arguments: StoreForm.files) func whoFindsNoSideFileMakesNoSecondOne(_ form: StoreForm) throws {
         let test = try TestStore(form)
         let path = test.scratch.path()
@@ -147,7 +147,7 @@ import Musl
         try store.commitNext([("name", Array("second".utf8))])
     }
 
-    /// Each name has a side file of its own, each lock directory too.
+    /// Each name has a sidecar of its own, each lock directory too.
     @Test(arguments: StoreForm.files) func whoDoesNotShareTheSideFileIsRefused(_ form: StoreForm) throws {
         let test = try TestStore(form)
         let path = test.scratch.path(), other = test.scratch.path("other.motte")
@@ -179,7 +179,7 @@ import Musl
     }
 
     @Test(arguments: StoreForm.files)
-    func aFileDeletedWhileAnotherProcessHasItOpenIsNotMadeAnew(_ form: StoreForm) throws {
+    func aFileDeletedWhileAnotherProcessHasItOpenIsNotMadeAgain(_ form: StoreForm) throws {
         let scratch = try Scratch()
         let path = scratch.path()
         let first = try TestStore(form)

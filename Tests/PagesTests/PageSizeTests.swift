@@ -1,5 +1,5 @@
 // Page files with pages of every size, on a real disk: opened again, checked, damaged, salvaged without their head. And
-// what holds of every file of our own: its values lie at multiples of 16 bytes, and what lies beside it may be lost.
+// what holds of every page file: its values lie at multiples of 16 bytes, and its sidecar may be lost.
 import MottePages
 import MotteValues
 import TestSupport
@@ -108,7 +108,7 @@ import Musl
         try again.commitNext([("more", [1])])
         #expect(try again.snapshot().version == Version(4) && again.check().isEmpty)
         again.close()
-        // One that is not what it should be is made anew as well.
+        // One that is not what it should be is made again as well.
         #expect(TemporaryDirectory.write([UInt8](repeating: 0xEE, count: 70), test.scratch.path("test.motte-shared")))
         let third = try PageStore.open(TestStore.options(test.scratch.path()))
         #expect(try third.snapshot().value("more") == [1])

@@ -12,7 +12,7 @@ import Testing
 
         #expect(snapshot.version == Version(0))
         #expect(try snapshot.contents().isEmpty)
-        #expect(try test.store.header.rowsPerCluster == FileHeader.defaultRowsPerCluster)
+        #expect(try test.store.header.rowGroupSize == FileHeader.defaultRowGroupSize)
     }
 
     @Test(arguments: StoreForm.allCases)

@@ -48,7 +48,7 @@ import Musl
         try test.scratch.write(bytes)
     }
 
-    private static let ownForms: [StoreForm] = [.file, .sealed, .journaled]
+    private static let ownForms: [StoreForm] = [.file, .sealed, .withWAL]
 
     /// Such a process says nothing of the file. Taken for one at work that had announced version 0, it made the next
     /// one open the file as it was when it was made, and write over what had been acknowledged.
@@ -212,10 +212,10 @@ import Musl
         symlink(file, link)
         symlink(scratch.path("nothing"), dangling)
 
-        #expect(try FilePlace.isThere(file))
-        #expect(try FilePlace.isThere(link))
-        #expect(try !FilePlace.isThere(scratch.path("nothing")))
-        #expect(try failure { try FilePlace.isThere(dangling) }.code == .fileNotFound)
-        #expect(try failure { try FilePlace(dangling, PageStoreOptions(path: dangling)) }.code == .fileNotFound)
+        #expect(try FileLocation.isThere(file))
+        #expect(try FileLocation.isThere(link))
+        #expect(try !FileLocation.isThere(scratch.path("nothing")))
+        #expect(try failure { try FileLocation.isThere(dangling) }.code == .fileNotFound)
+        #expect(try failure { try FileLocation(dangling, PageStoreOptions(path: dangling)) }.code == .fileNotFound)
     }
 }

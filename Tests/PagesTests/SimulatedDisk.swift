@@ -26,7 +26,7 @@ final class SimulatedDisk: Disk, @unchecked Sendable {  // @unchecked: one test,
     /// Flushes to which the disk says yes and does nothing.
     enum Flushes {
         case none, all
-        /// Those that follow one write and no more, as those of a journal's records do.
+        /// Those that follow one write and no more, as those of a WAL's records do.
         case behindOneWrite
     }
 

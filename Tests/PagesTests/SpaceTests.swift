@@ -1,4 +1,4 @@
-// Space of a page file: used again, also between pinned versions; accounted for to the page; given back at the end.
+// Space of a page file: reused, also between pinned versions; mapped to the page; returned at the end.
 import MottePages
 import MotteValues
 import TestSupport
@@ -113,11 +113,11 @@ import Testing
     }
 
     /// A full disk must not stay full of what could not be committed: then the smallest commit would fail for ever.
-    @Test(arguments: [0, 8]) func aFailedCommitGivesItsSpaceBack(journalPages: Int) throws {
-        let disk = SimulatedDisk(try CutRun.newStore(journalPages: journalPages))
+    @Test(arguments: [0, 8]) func aFailedCommitGivesItsSpaceBack(walPages: Int) throws {
+        let disk = SimulatedDisk(try CutRun.newStore(walPages: walPages))
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
-        options.journalPages = journalPages
+        options.walPages = walPages
         let store = try PageStore.open(options)
         defer { store.close() }
         try store.commitNext([("small", value(100, 1))])
@@ -148,17 +148,17 @@ import Testing
         #expect(try store.check().isEmpty)
     }
 
-    /// A new journal may need a longer file than another process has left.
-    @Test func aJournalBehindAnEndThatAnotherProcessCutIsWhole() throws {
+    /// A new WAL may need a longer file than another process has left.
+    @Test func aWALBehindAnEndThatAnotherProcessCutIsWhole() throws {
         let scratch = try Scratch()
         var options = PageStoreOptions(path: scratch.path())
-        options.journalPages = 400
+        options.walPages = 400
         let store = try PageStore.open(options)
         var batch = PageBatch()
         for number in 0 ..< 200 { batch.put([9, UInt8(number)], [UInt8](repeating: 1, count: 40_000)) }
         try store.commitNext(batch)
         #expect(try store.statistics().fileBytes > 8_000_000)
-        let helper = try HelperProcess("empty", scratch.path(), environment: ["MOTTE_JOURNAL_PAGES=0"])
+        let helper = try HelperProcess("empty", scratch.path(), environment: ["MOTTE_WAL_PAGES=0"])
         #expect(helper.line() == "done")
         helper.join()
         #expect(try store.statistics().fileBytes < 3_000_000)

@@ -13,11 +13,11 @@ import Musl
 #endif
 
 enum StoreForm: String, CaseIterable, CustomTestStringConvertible {
-    /// A page file without a journal; in memory; encrypted; with a journal from the first commit on, as larger files
+    /// A page file without a WAL; in memory; encrypted; with a WAL from the first commit on, as larger files
     /// have one; on a disk in memory, with larger pages.
-    case file, memory, sealed, journaled, disk
+    case file, memory, sealed, withWAL, disk
     var testDescription: String { rawValue }
-    static let files: [StoreForm] = [.file, .sealed, .journaled]
+    static let files: [StoreForm] = [.file, .sealed, .withWAL]
     var hasFile: Bool { StoreForm.files.contains(self) }
 }
 
@@ -67,7 +67,7 @@ struct TestStore {
     let store: PageStore
     static let key = [UInt8](repeating: 0x5A, count: 63) + [1]
     /// Full after a few commits.
-    static let journalPages = 8
+    static let walPages = 8
 
     /// For opening a file of any form again.
     static func options(_ path: String) throws -> PageStoreOptions {
@@ -80,12 +80,12 @@ struct TestStore {
         scratch = try Scratch()
         var options: PageStoreOptions
         switch form {
-        case .file, .sealed, .journaled: options = PageStoreOptions(location: .file(scratch.path()))
+        case .file, .sealed, .withWAL: options = PageStoreOptions(location: .file(scratch.path()))
         case .memory, .disk: options = PageStoreOptions(location: .memory(identifier: nil))
         }
         if form == .disk { options.disk = MemoryDisk() }
         if form == .disk { options.pageBytes = 16384 }
-        options.journalPages = form == .journaled ? TestStore.journalPages : 0
+        options.walPages = form == .withWAL ? TestStore.walPages : 0
         if form == .sealed { options.encryptionKey = TestStore.key }
         options.faults = faults
         // Tests check contents, not the disk; flushing has a test of its own.

@@ -1,5 +1,5 @@
 // Sizes at which a page file does something else: one below, exactly there, one above; each store is read back,
-// checked, opened anew, copied and compacted, and all of it is compared with what was put in. docs/testing.md lists
+// checked, reopened, copied and compacted, and all of it is compared with what was put in. docs/testing.md lists
 // them.
 import MottePages
 import MotteValues
@@ -24,7 +24,7 @@ import Testing
         var options = PageStoreOptions(path: scratch.path())
         options.pageBytes = pageBytes
         options.durability = .none
-        options.journalPages = form == .journaled ? 128 : 0
+        options.walPages = form == .withWAL ? 128 : 0
         if form == .sealed { options.encryptionKey = TestStore.key }
         var model: [String: [UInt8]] = [:]
         let store = try PageStore.open(options)
@@ -57,7 +57,7 @@ import Testing
 
     /// Values within a node and on pages of their own: half a page less 64 bytes; and values that fill whole pages, of
     /// which a tag of 16 bytes is a part in encrypted files.
-    @Test(arguments: [4_096, 8_192, 16_384, 32_768], [StoreForm.file, .sealed, .journaled])
+    @Test(arguments: [4_096, 8_192, 16_384, 32_768], [StoreForm.file, .sealed, .withWAL])
     func valuesAroundPages(_ pageBytes: Int, _ form: StoreForm) throws {
         let sizes = [pageBytes / 2 - 64, pageBytes - 16, pageBytes, 2 * pageBytes - 16, 2 * pageBytes, 3 * pageBytes]
         let entries = sizes.flatMap { size in
@@ -98,17 +98,17 @@ import Testing
         }
     }
 
-    /// A record of the journal has 64 entries and 16 pages at most; 128 pages of journal are full after a few such.
+    /// A record of the WAL has 64 entries and 16 pages at most; 128 pages of WAL are full after a few such.
     @Test func recordsAroundTheirLargest() throws {
         for count in [63, 64, 65] {
             let commits = (0 ..< 4).map { commit in
                 (0 ..< count).map { ("r\(commit) \($0)", value($0, 50)) }
             }
-            try expectAllThere(commits, .journaled, "\(count) entries")
+            try expectAllThere(commits, .withWAL, "\(count) entries")
         }
         for bytes in [-200, -100, -60, -40, -20, -10, -1, 0, 1, 10, 100] {
             let commits = (0 ..< 12).map { [("r\($0)", value($0, 16 * 4_096 + bytes))] }
-            try expectAllThere(commits, .journaled, "records of 16 pages and \(bytes) bytes")
+            try expectAllThere(commits, .withWAL, "records of 16 pages and \(bytes) bytes")
         }
     }
 

@@ -9,7 +9,7 @@ import Testing
     private func open(_ disk: MemoryDisk) throws -> PageStore {
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
-        options.journalPages = 0
+        options.walPages = 0
         return try PageStore.open(options)
     }
 

@@ -17,7 +17,7 @@ import Testing
 
     /// Seven items; 0 has nothing.
     private static func world() throws -> QueryWorld {
-        let world = try QueryWorld(schema, rowsPerCluster: 3)
+        let world = try QueryWorld(schema, rowGroupSize: 3)
         try world.begin()
         for id in 0 ..< 7 { try world.create("Item", ["id": .value(.int(Int64(id)))]) }
         let anys: [Value] = [
@@ -85,7 +85,7 @@ import Testing
 
     /// Below null there is null where one value is asked for, and nothing where all are: behind null links too.
     @Test func behindANullLinkIsWhatIsBelowNull() throws {
-        let world = try QueryWorld("Item { id: int key, any: mixed, to: link<Item> }", rowsPerCluster: 3)
+        let world = try QueryWorld("Item { id: int key, any: mixed, to: link<Item> }", rowGroupSize: 3)
         try world.begin()
         for id in 0 ..< 4 { try world.create("Item", ["id": .value(.int(Int64(id)))]) }
         try world.set("Item", 0, "any", .value(.map([MapEntry(key: "k", value: .list([.int(7)]))])))

@@ -158,7 +158,7 @@ import Testing
             #expect(try executor.matches([57, 58, 1_999]) == [true, false, false])
         }
         #expect(patched.rowsEvaluated == 3)
-        // Through a link only the cluster it leads to is evaluated.
+        // Through a link only the row group it leads to is evaluated.
         let linked = try cost(world) { () throws in
             #expect(try world.executor("Person", "friend.age == 0").matches([5]) == [true])
         }

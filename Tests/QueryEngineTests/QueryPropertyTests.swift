@@ -1,4 +1,4 @@
-/// Random queries on random objects give what a naive evaluation gives: committed and in an open write, with clusters
+/// Random queries on random objects give what a naive evaluation gives: committed and in an open write, with row groups
 /// of 3 rows and of 480, over the class, over lists of objects, sorted and limited.
 import MotteQueryEngine
 import MotteSchemaModel
@@ -8,10 +8,10 @@ import TestSupport
 import Testing
 
 @Suite struct QueryPropertyTests {
-    @Test(arguments: [3, 480]) func queriesAgreeWithNaiveEvaluation(rowsPerCluster: Int) throws {
+    @Test(arguments: [3, 480]) func queriesAgreeWithNaiveEvaluation(rowGroupSize: Int) throws {
         try PropertyTest.run(rounds: 6) { random, comment in
             let generator = RandomQueries()
-            let world = try QueryWorld(generator.schema(&random), rowsPerCluster: rowsPerCluster)
+            let world = try QueryWorld(generator.schema(&random), rowGroupSize: rowGroupSize)
             try world.begin()
             try generator.fill(world, &random, objects: 20 + random.below(120))
             try deleteSome(world, &random)

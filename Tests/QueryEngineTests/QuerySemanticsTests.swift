@@ -15,8 +15,8 @@ import Testing
         """
 
     /// Four people: 0 has nothing, 1 ... 3 have more and more.
-    static func world(rowsPerCluster: Int = 3) throws -> QueryWorld {
-        let world = try QueryWorld(schema, rowsPerCluster: rowsPerCluster)
+    static func world(rowGroupSize: Int = 3) throws -> QueryWorld {
+        let world = try QueryWorld(schema, rowGroupSize: rowGroupSize)
         try world.begin()
         for id in 0 ..< 4 { try world.create("Person", ["id": .value(.int(Int64(id)))]) }
         func set(_ key: Int64, _ values: [String: Value]) throws {
@@ -149,8 +149,8 @@ import Testing
         ("SORT(SELF.name)", [0, 1, 3, 2]),
     ]
 
-    @Test(arguments: [3, 480]) func findsThese(rowsPerCluster: Int) throws {
-        let world = try Self.world(rowsPerCluster: rowsPerCluster)
+    @Test(arguments: [3, 480]) func findsThese(rowGroupSize: Int) throws {
+        let world = try Self.world(rowGroupSize: rowGroupSize)
         for (text, expected) in Self.people {
             do {
                 #expect(try world.keys("Person", text) == expected, "\(text)")

@@ -1,4 +1,4 @@
-/// A store in memory beside a plain model of what is in it, for comparing queries with a naive evaluation.
+/// A database in memory beside a plain model of what is in it, for comparing queries with a naive evaluation.
 import MottePages
 import MotteQueryEngine
 import MotteSchemaModel
@@ -24,9 +24,9 @@ final class QueryWorld {
     /// For primary keys.
     var lastNumber = 0
 
-    init(_ schema: String, rowsPerCluster: Int = 480) throws {
+    init(_ schema: String, rowGroupSize: Int = 480) throws {
         var options = PageStoreOptions(location: .memory(identifier: nil))
-        options.rowsPerCluster = rowsPerCluster
+        options.rowGroupSize = rowGroupSize
         database = try Database.open(options)
         snapshot = try database.snapshot()
         _ = try database.reconcile(try SchemaText.parse(schema).validated(), on: snapshot)

@@ -16,12 +16,12 @@ import Testing
         }
     }
 
-    @Test(arguments: [3, 480]) func manyObjectsSortAsTheirValuesDo(rowsPerCluster: Int) throws {
+    @Test(arguments: [3, 480]) func manyObjectsSortAsTheirValuesDo(rowGroupSize: Int) throws {
         try PropertyTest.run(rounds: 2) { random, comment in
             let world = try QueryWorld(
                 """
                 Item { s: string?, i: int?, d: double?, t: timestamp?, b: bool, x: data?, next: link<Item> }
-                """, rowsPerCluster: rowsPerCluster)
+                """, rowGroupSize: rowGroupSize)
             try world.begin()
             let count = 400 + random.below(600)
             for index in 0 ..< count {

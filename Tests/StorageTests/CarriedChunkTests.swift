@@ -1,5 +1,5 @@
-// A snapshot that moves on carries the addresses of chunks that no change record speaks of, so a commit may not write
-// such a chunk anew.
+// A snapshot that advances carries the addresses of chunks that no change record speaks of, so a commit may not write
+// such a chunk again.
 import MottePages
 import MotteSchemaModel
 @testable import MotteStorage
@@ -10,7 +10,7 @@ import Testing
 @Suite struct CarriedChunkTests {
     @Test func editsThatChangeNothingWriteNoChunk() throws {
         var options = PageStoreOptions(location: .memory(identifier: nil))
-        options.rowsPerCluster = 3
+        options.rowGroupSize = 3
         let database = try Database.open(options)
         let snapshot = try database.snapshot()
         let schema = try SchemaText.parse("Row { number: int, tags: list<string> }")

@@ -1,4 +1,4 @@
-// Two floors that may not see each other know the mark of lists in a chunk's first byte.
+// Two layers that may not see each other know the mark of lists in a chunk's first byte.
 import MotteColumns
 import MottePages
 import Testing

@@ -66,8 +66,8 @@ extension EverythingModel {
             let table = try #require(type.tableKey)
             let view = try source.table(table)
             var found: [ObjectLink] = []
-            for cluster in 0 ..< view.clusterCount {
-                found += try view.cluster(cluster).liveKeys.map { ObjectLink(table: table, key: ObjectKey($0)) }
+            for rowGroup in 0 ..< view.rowGroupCount {
+                found += try view.rowGroup(rowGroup).liveKeys.map { ObjectLink(table: table, key: ObjectKey($0)) }
             }
             #expect(found == keys(table), "\(comment)")
             #expect(view.liveCount == found.count, "\(comment)")

@@ -1,5 +1,5 @@
 // Random operations on all types and collections beside a naive model, in writes that are committed, cancelled or fail
-// to commit. In each test, clusters of 3 rows cross every boundary there is, and long lists of a few elements have
+// to commit. In each test, row groups of 3 rows cross every boundary there is, and long lists of a few elements have
 // trees. Values of a few bytes are as long ones, in pages of their own.
 import MottePages
 import MotteSchemaModel
@@ -12,23 +12,23 @@ import Testing
 @Suite struct EverythingTests {
     /// `scripts/test.sh fuzz` runs this at a scale that makes 300,000 operations, `make soak` more than a million.
     @Test(arguments: [3, 480], [LongValues.standardLimit, 60, 4])
-    func randomOperationsAgreeWithAModel(rowsPerCluster: Int, longest: Int) throws {
+    func randomOperationsAgreeWithAModel(rowGroupSize: Int, longest: Int) throws {
         var operations = 0
         try PropertyTest.run(rounds: 2) { random, comment in
-            operations += try run(rowsPerCluster, longest, &random, comment)
+            operations += try run(rowGroupSize, longest, &random, comment)
         }
         print(
-            "note: \(operations) random operations agree with the model, clusters of \(rowsPerCluster), "
+            "note: \(operations) random operations agree with the model, row groups of \(rowGroupSize), "
                 + "values of more than \(longest) bytes apart, "
                 + "from seed \(PropertyTest.firstSeed)")
     }
 
     private func run(
-        _ rowsPerCluster: Int, _ longest: Int, _ random: inout SeededRandom, _ comment: String
+        _ rowGroupSize: Int, _ longest: Int, _ random: inout SeededRandom, _ comment: String
     ) throws -> Int {
         let folder = TemporaryDirectory()
         var options = PageStoreOptions(path: folder.file("store.motte"))
-        options.rowsPerCluster = rowsPerCluster
+        options.rowGroupSize = rowGroupSize
         // A flush proves nothing here.
         options.durability = .none
         options.mapSizeBytes = 256 << 20

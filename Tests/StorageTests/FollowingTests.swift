@@ -14,7 +14,7 @@ import Testing
         try PropertyTest.run(rounds: 3) { random, comment in
             let folder = TemporaryDirectory()
             var options = PageStoreOptions(path: folder.file("store.motte"))
-            options.rowsPerCluster = 3
+            options.rowGroupSize = 3
             let database = try Database.open(options)
             let snapshot = try database.snapshot()
             let schema = try SchemaText.parse("Row { id: int key, age: int indexed, name: string }")
@@ -67,8 +67,8 @@ import Testing
             live += isLive ? 1 : 0
         }
         #expect(live == left.liveCount, "\(comment)")
-        for cluster in 0 ..< left.clusterCount {
-            #expect(try left.cluster(cluster).liveWords == right.cluster(cluster).liveWords, "\(comment)")
+        for rowGroup in 0 ..< left.rowGroupCount {
+            #expect(try left.rowGroup(rowGroup).liveWords == right.rowGroup(rowGroup).liveWords, "\(comment)")
         }
         for id in 0 ..< Int64(Self.rows) {
             #expect(try left.find(primaryKey: .int(id)) == right.find(primaryKey: .int(id)), "\(id) \(comment)")

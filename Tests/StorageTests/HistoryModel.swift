@@ -1,4 +1,4 @@
-// A naive account of transactions: the objects that exist, the value and the edits of each property. What a summary
+// A naive model of transactions: the objects that exist, the value and the edits of each property. What a summary
 // says must lead from one state to the other.
 @testable import MotteStorage
 import MotteValues

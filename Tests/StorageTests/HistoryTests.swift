@@ -1,4 +1,4 @@
-// Change records and their folding: random transactions beside a naive account of them, the log in a store, damage.
+// Change records and their folding: random transactions beside a naive model of them, the log in a store, damage.
 import MottePages
 @testable import MotteStorage
 import MotteValues

@@ -16,10 +16,11 @@ import Testing
     private let table: TableKey
     private let column: ColumnKey
 
-    /// Eleven objects in clusters of three, the last two in the tail; one of the second cluster is deleted.
+    /// Eleven objects in row groups of three, the last two in the open row group; one of the second row group is
+    /// deleted.
     init() throws {
         var options = PageStoreOptions(location: .memory(identifier: nil))
-        options.rowsPerCluster = 3
+        options.rowGroupSize = 3
         database = try Database.open(options)
         let snapshot = try database.snapshot()
         _ = try database.reconcile(
@@ -60,10 +61,10 @@ import Testing
         let snapshot = try database.snapshot().copy()
         let view = try snapshot.table(table)
         var keys: [Int64] = []
-        for cluster in 0 ..< view.clusterCount {
-            let rows = try view.cluster(cluster)
+        for rowGroup in 0 ..< view.rowGroupCount {
+            let rows = try view.rowGroup(rowGroup)
             guard rows.liveCount > 0 else { continue }
-            let chunk = try view.chunk(column, cluster)
+            let chunk = try view.chunk(column, rowGroup)
             for key in rows.liveKeys {
                 _ = chunk.view(Int(key - rows.firstKey)).owned
                 keys.append(key)
@@ -121,7 +122,7 @@ import Testing
             ([0, 0], [0b111]), ([0, 0], []), ([1, 1], [1]), ([2, 0], []), ([4, 2], [0b101]), ([3, 2], [0b11_000]),
             ([3, 3], [1 << 63 | 0b11]), ([0xFFFF_FFFF, 2], [0b101]), ([3, 0xFFFF_FFFF], [0b101]), ([3, 2], []),
         ] as [([UInt64], [UInt64])])
-    func aLiveBitmapIsOfAllRowsOfItsCluster(numbers: [UInt64], words: [UInt64]) throws {
+    func aLiveBitmapIsOfAllRowsOfItsRowGroup(numbers: [UInt64], words: [UInt64]) throws {
         let key = PageKeys.liveBitmap(table, 1)
         let head = bytes(numbers[0], 4) + bytes(numbers[1], 4)
         let rest = bytes(0, 4) + words.flatMap { bytes($0) }
@@ -136,13 +137,13 @@ import Testing
     // MARK: States
 
     /// With the numbers that are not given as they were.
-    private func putState(live: Int64? = nil, next: Int64? = nil, tail: Int64? = nil, rows: UInt32? = nil) throws {
+    private func putState(live: Int64? = nil, next: Int64? = nil, openGroup: Int64? = nil, rows: UInt32? = nil) throws {
         let key = PageKeys.tableState(table)
         let old = try value(key)
         func number(_ place: Int) -> Int64 {
             old.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: place, as: Int64.self) }
         }
-        let numbers = [live ?? number(0), next ?? number(8), tail ?? number(16), number(24)]
+        let numbers = [live ?? number(0), next ?? number(8), openGroup ?? number(16), number(24)]
         let head = numbers.flatMap { bytes(UInt64(bitPattern: $0)) }
         let own = bytes(UInt64(rows ?? 0), 4)
         try put(key, head + bytes(UInt64(crc([head, own, key])), 4) + own)
@@ -150,7 +151,7 @@ import Testing
 
     @Test(arguments: [1 << 20, 1 << 32, 1 << 46, 1 << 48] as [Int64])
     func aTableHasNoMoreObjectsThanTheFileCanHold(next: Int64) throws {
-        try putState(next: next, tail: next)
+        try putState(next: next, openGroup: next)
         try requireDamage("than the file can hold (table-3)", living)
         try putState(next: next)
         try requireDamage("state of table", living)
@@ -158,10 +159,10 @@ import Testing
 
     /// Objects without bytes of their own may be many: of a class whose properties are all younger.
     @Test func objectsWithoutValuesAreNotTooMany() {
-        #expect(TableState.mostKeys(rowsPerCluster: 1_904, entries: 10) > 60_000_000)
-        #expect(TableState.mostKeys(rowsPerCluster: 480, entries: 4_000_000) > 1_900_000_000)
-        #expect(TableState.mostKeys(rowsPerCluster: 65_536, entries: .max) == TableState.keyLimit)
-        #expect(TableState.mostKeys(rowsPerCluster: 1, entries: 0) == 65_536)
+        #expect(TableState.mostKeys(rowGroupSize: 1_904, entries: 10) > 60_000_000)
+        #expect(TableState.mostKeys(rowGroupSize: 480, entries: 4_000_000) > 1_900_000_000)
+        #expect(TableState.mostKeys(rowGroupSize: 65_536, entries: .max) == TableState.keyLimit)
+        #expect(TableState.mostKeys(rowGroupSize: 1, entries: 0) == 65_536)
     }
 
     @Test func aStateThatCountsTooFewObjectsIsAnErrorOfTheDeletion() throws {
@@ -179,8 +180,8 @@ import Testing
         #expect(problems.contains { $0.contains("10") && $0.contains("\(live)") }, "\(problems)")
     }
 
-    @Test func everyFlippedBitOfATailsHeadIsFound() throws {
-        let key = PageKeys.tail(table)
+    @Test func everyFlippedBitOfAOpenGroupsHeadIsFound() throws {
+        let key = PageKeys.openGroup(table)
         let sound = try value(key)
         let columnCount = Int(sound[4])
         #expect(columnCount == 3)
@@ -196,9 +197,9 @@ import Testing
         #expect(try read() == living)
     }
 
-    @Test func aTailIsNoLongerThanACluster() throws {
-        try putState(tail: 6)
-        try requireDamage("a tail of more objects than a cluster has", living)
+    @Test func aOpenGroupIsNoLongerThanARowGroup() throws {
+        try putState(openGroup: 6)
+        try requireDamage("an open row group larger than a row group", living)
     }
 
     // MARK: Numbers of tables, lists, index blocks and commits

@@ -42,10 +42,10 @@ import Testing
         var model = IndexModel(shape)
         var reader = IndexReader(Self.index, pages: store.pages)
         for _ in 0 ..< 14 {
-            // Often with the little memory that sends runs to the spool.
+            // Often with the little memory that sends runs to the spill file.
             let isShort = random.chance(60)
             let delta = IndexDelta(
-                isUnique: isUnique, spool: isShort ? PageSpool() : nil, mostNear: 1 + random.below(60))
+                isUnique: isUnique, spill: isShort ? SpillFile() : nil, mostNear: 1 + random.below(60))
             let view = IndexView(reader, delta)
             // Mostly adding, mostly removing, or a bit of both.
             let adding = random.pick([95, 70, 50, 10, 0])

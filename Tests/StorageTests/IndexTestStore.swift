@@ -1,4 +1,4 @@
-// A store in memory for the index and history tests, with commits in one line.
+// A database in memory for the index and history tests, with commits in one line.
 import MottePages
 import MotteValues
 

@@ -10,7 +10,7 @@ import Testing
 @Suite struct InvariantTests {
     private func broken(_ change: (TableWriter) throws -> Void) throws -> String {
         var options = PageStoreOptions(location: .memory(identifier: nil))
-        options.rowsPerCluster = 3
+        options.rowGroupSize = 3
         let database = try Database.open(options)
         let snapshot = try database.snapshot()
         let schema = try SchemaText.parse("Item { rank: int indexed, texts: list<string> }")
@@ -27,13 +27,13 @@ import Testing
     }
 
     @Test func brokenRowsAreNamed() throws {
-        let tooMany = try broken { try $0.dirtyCluster(1).rowCount += 1 }
-        #expect(tooMany.contains("rows-6: cluster 1 of Item"), "\(tooMany)")
-        let tooFew = try broken { try $0.dirtyCluster(0).rowCount -= 1 }
-        #expect(tooFew.contains("rows-7: the live bitmap of cluster 0 of Item"), "\(tooFew)")
-        let shorter = try broken { try $0.dirtyCluster(1).rowCount -= 1 }
+        let tooMany = try broken { try $0.dirtyRowGroup(1).rowCount += 1 }
+        #expect(tooMany.contains("rows-6: row group 1 of Item"), "\(tooMany)")
+        let tooFew = try broken { try $0.dirtyRowGroup(0).rowCount -= 1 }
+        #expect(tooFew.contains("rows-7: the live bitmap of row group 0 of Item"), "\(tooFew)")
+        let shorter = try broken { try $0.dirtyRowGroup(1).rowCount -= 1 }
         #expect(shorter.contains("rows-8: the values of Item."), "\(shorter)")
-        let uncounted = try broken { try $0.dirtyCluster(0).live?.kill(2) }
+        let uncounted = try broken { try $0.dirtyRowGroup(0).live?.kill(2) }
         #expect(uncounted.contains("rows-9: Item counts the rows that are live"), "\(uncounted)")
     }
 

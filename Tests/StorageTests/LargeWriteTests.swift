@@ -1,5 +1,5 @@
-// Writes larger than the memory they may keep: full clusters lie in a spool, can be read and changed there, survive a
-// commit that fails, and the write stays within its bound.
+// Writes larger than the memory they may keep: full row groups lie in a spill file, can be read and changed there,
+// survive a commit that fails, and the write stays within its bound.
 import MottePages
 import MotteSchemaModel
 import MotteValues
@@ -24,13 +24,13 @@ import Musl
         let number: ColumnKey
         let score: ColumnKey
 
-        init(rowsPerCluster: Int = 480, memoryBytes: Int, mayUseSpoolFile: Bool = true, faults: FaultInjection? = nil)
+        init(rowGroupSize: Int = 480, memoryBytes: Int, maySpill: Bool = true, faults: FaultInjection? = nil)
             throws
         {
             var options = PageStoreOptions(path: folder.file())
-            options.rowsPerCluster = rowsPerCluster
+            options.rowGroupSize = rowGroupSize
             options.writeMemoryBytes = memoryBytes
-            options.mayUseSpoolFile = mayUseSpoolFile
+            options.maySpill = maySpill
             options.faults = faults
             database = try Database.open(options)
             snapshot = try database.snapshot()
@@ -81,10 +81,10 @@ import Musl
     }
 
     @Test(arguments: [3, 480])
-    func spooledRowsAreReadAndChangedLikeOthers(_ rowsPerCluster: Int) throws {
+    func spilledRowsAreReadAndChangedLikeOthers(_ rowGroupSize: Int) throws {
         try PropertyTest.run(rounds: 3) { random, _ in
-            let world = try World(rowsPerCluster: rowsPerCluster, memoryBytes: 1 << 16)
-            let count = rowsPerCluster == 3 ? 3_000 : 60_000
+            let world = try World(rowGroupSize: rowGroupSize, memoryBytes: 1 << 16)
+            let count = rowGroupSize == 3 ? 3_000 : 60_000
             let write = try world.database.beginWrite(on: world.snapshot)
             var expected: [Int: Int64] = [:]
             var gone: Set<Int> = []
@@ -145,26 +145,26 @@ import Musl
         try world.check(after, 24_999, number: 24_999)
     }
 
-    @Test func cancellingForgetsWhatWasSpooled() throws {
+    @Test func cancellingForgetsWhatWasSpilled() throws {
         let world = try World(memoryBytes: 0)
         let write = try world.database.beginWrite(on: world.snapshot)
         try world.insert(write, first: 0, count: 50_000)
-        #expect(write.spool.fileBytes > 0)
+        #expect(write.spill.fileBytes > 0)
         write.cancel()
         #expect(try world.database.snapshot().table(world.table).liveCount == 0)
     }
 
     @Test func memoryOnlyStoresMakeNoFile() throws {
-        let world = try World(memoryBytes: 0, mayUseSpoolFile: false)
+        let world = try World(memoryBytes: 0, maySpill: false)
         let write = try world.database.beginWrite(on: world.snapshot)
         try world.insert(write, first: 0, count: 50_000)
-        #expect(write.spool.fileBytes == 0 && write.spool.heapBytes > 0)
+        #expect(write.spill.fileBytes == 0 && write.spill.heapBytes > 0)
         try write.commit()
         try world.check(try world.database.snapshot(), 49_999, number: 49_999)
     }
 
-    /// What a write of any length keeps in memory of its own: the spool's limit and a little for each cluster. Ten
-    /// million rows under MOTTE_TEST_SCALE=10.
+    /// What a write of any length keeps in memory of its own: the spill file's limit and a little for each row group.
+    /// Ten million rows under MOTTE_TEST_SCALE=10.
     @Test func aLongWriteKeepsLittleInMemory() throws {
         let world = try World(memoryBytes: 4 << 20)
         let write = try world.database.beginWrite(on: world.snapshot)
@@ -176,8 +176,8 @@ import Musl
         for first in stride(from: 100_000, to: rows, by: 100_000) {
             try world.insert(write, first: first, count: 100_000)
         }
-        #expect(write.spool.heapBytes <= 8 << 20)
-        #expect(write.spool.fileBytes > rows * 20)
+        #expect(write.spill.heapBytes <= 8 << 20)
+        #expect(write.spill.fileBytes > rows * 20)
         // 100 MB of arrays that this test makes, and 16 bytes a row: a fifth of what the rows take.
         if before > 0, !isSanitized { #expect(anonymousBytes() - before < (100 << 20) + rows * 16) }
         try write.commit()

@@ -22,9 +22,9 @@ import Testing
         let items: ColumnKey
         let faults = FaultInjection()
 
-        init(_ type: String, rowsPerCluster: Int) throws {
+        init(_ type: String, rowGroupSize: Int) throws {
             var options = PageStoreOptions(location: .memory(identifier: nil))
-            options.rowsPerCluster = rowsPerCluster
+            options.rowGroupSize = rowGroupSize
             options.faults = faults
             database = try Database.open(options)
             snapshot = try database.snapshot()
@@ -58,7 +58,7 @@ import Testing
     @Test(arguments: ["int", "string?"], [true, false])
     func randomEditsAgreeWithAnArray(type: String, isSmall: Bool) throws {
         try PropertyTest.run(rounds: 3) { random, comment in
-            let store = try Store(type, rowsPerCluster: isSmall ? 3 : 480)
+            let store = try Store(type, rowGroupSize: isSmall ? 3 : 480)
             let shape = isSmall ? Self.small : .standard
             let setup = try store.write(shape)
             let keys = try (0 ..< 4).map { _ in try setup.create(store.table, primaryKey: nil) }
@@ -251,7 +251,7 @@ import Testing
     // MARK: A million
 
     @Test func anEditOfAMillionTouchesOnePath() throws {
-        let store = try Store("int", rowsPerCluster: 480)
+        let store = try Store("int", rowGroupSize: 480)
         let fill = try store.write(.standard)
         let key = try fill.create(store.table, primaryKey: nil)
         try fill.listInsert(store.table, store.items, key, at: 0, (0 ..< 1_000_000).map { .int($0) })
@@ -296,7 +296,7 @@ import Testing
     }
 
     @Test func manyEditsInOneWriteStayFast() throws {
-        let store = try Store("int", rowsPerCluster: 480)
+        let store = try Store("int", rowGroupSize: 480)
         let write = try store.write(.standard)
         let key = try write.create(store.table, primaryKey: nil)
         var random = SeededRandom(seed: PropertyTest.firstSeed)
@@ -321,7 +321,7 @@ import Testing
     private func store(
         belowRoot: Bool = false, replacing change: (inout [(id: UInt32, count: Int)], inout UInt32) -> Void
     ) throws -> (store: Store, key: ObjectKey, snapshot: Snapshot) {
-        let store = try Store("int", rowsPerCluster: 480)
+        let store = try Store("int", rowGroupSize: 480)
         let fill = try store.write(Self.small)
         let key = try fill.create(store.table, primaryKey: nil)
         try fill.listInsert(store.table, store.items, key, at: 0, (0 ..< 60).map { .int($0) })
@@ -401,7 +401,7 @@ import Testing
 
     /// The numbers of its nodes are given out again: what they meant before must not be counted twice, nor come back.
     @Test(arguments: [false, true]) func aClearedListKeepsAccountOfItsLongValues(goesBack: Bool) throws {
-        let store = try Store("string", rowsPerCluster: 480)
+        let store = try Store("string", rowGroupSize: 480)
         func text(_ letter: String, _ number: Int) -> Value {
             .string(String(repeating: letter, count: 6_000 + number))
         }
@@ -437,7 +437,7 @@ import Testing
     }
 
     @Test func damagedNodesAreErrors() throws {
-        let store = try Store("int", rowsPerCluster: 480)
+        let store = try Store("int", rowGroupSize: 480)
         let fill = try store.write(Self.small)
         let key = try fill.create(store.table, primaryKey: nil)
         try fill.listInsert(store.table, store.items, key, at: 0, (0 ..< 60).map { .int($0) })

@@ -25,11 +25,11 @@ import Testing
             }
             """
 
-        init(rowsPerCluster: Int = 480, memory: Bool = false) throws {
+        init(rowGroupSize: Int = 480, memory: Bool = false) throws {
             var options =
                 memory
                 ? PageStoreOptions(location: .memory(identifier: nil)) : PageStoreOptions(path: folder.file("a.motte"))
-            options.rowsPerCluster = rowsPerCluster
+            options.rowGroupSize = rowGroupSize
             options.faults = faults
             database = try Database.open(options)
             snapshot = try database.snapshot()
@@ -142,8 +142,8 @@ import Testing
     // MARK: Everywhere
 
     @Test(arguments: [3, 480], [true, false])
-    func everyPlaceTakesThem(rowsPerCluster: Int, memory: Bool) throws {
-        let store = try Store(rowsPerCluster: rowsPerCluster, memory: memory)
+    func everyPlaceTakesThem(rowGroupSize: Int, memory: Bool) throws {
+        let store = try Store(rowGroupSize: rowGroupSize, memory: memory)
         try store.fill(5)
         let key = ObjectKey(1)
         let texts = try store.column("texts"), anys = try store.column("anys")
@@ -237,8 +237,8 @@ import Testing
     // MARK: Bulk
 
     @Test(arguments: [3, 480])
-    func bulkLoadsAndTheirClustersKeepThem(rowsPerCluster: Int) throws {
-        let store = try Store(rowsPerCluster: rowsPerCluster)
+    func bulkLoadsAndTheirRowGroupsKeepThem(rowGroupSize: Int) throws {
+        let store = try Store(rowGroupSize: rowGroupSize)
         let id = try store.column("id"), text = try store.column("text")
         let count = 2_000
         func value(_ row: Int) -> String { String(repeating: "\(row) ", count: row % 7 == 0 ? 200 : 2) }
@@ -262,7 +262,7 @@ import Testing
                 }
             }
         }
-        // Clusters that are encoded already are read and changed; a commit that fails loses nothing.
+        // Row groups that are encoded already are read and changed; a commit that fails loses nothing.
         #expect(try store.value(write, "text", 7) == .string(value(7)))
         try store.set(write, "text", 7, .string("seven"))
         try write.delete(store.table, ObjectKey(14))
@@ -292,7 +292,7 @@ import Testing
 
     @Test func damageHitsOneValueAndIsNamed() throws {
         for kind in 0 ..< 3 {
-            let store = try Store(rowsPerCluster: 3)
+            let store = try Store(rowGroupSize: 3)
             try store.fill(7)
             let write = try store.write()
             for key in 0 ..< Int64(7) {
@@ -347,7 +347,7 @@ import Testing
 
     /// Whoever carries a chunk to a later version carries its long values too.
     @Test func aFollowerReadsThemInLaterVersions() throws {
-        let store = try Store(rowsPerCluster: 3)
+        let store = try Store(rowGroupSize: 3)
         try store.fill(300)
         let write = try store.write(limit: 20)
         for key in 0 ..< Int64(300) { try store.set(write, "data", key, Self.data(60, Int(key))) }

@@ -1,5 +1,5 @@
 // A kind of index of this target's own (`ReversedIndexKind`): made through the schema, kept in writes with savepoints
-// and after cancelled ones, read within them, verified, built anew, counted, and refused where it is not known.
+// and after cancelled ones, read within them, verified, built again, counted, and refused where it is not known.
 import MottePages
 import MotteSchemaModel
 import MotteValues
@@ -26,9 +26,9 @@ import Testing
         Schema([ObjectType(name: "Person", properties: properties, indexes: indexes)])
     }
 
-    private static func open(_ schema: Schema?, rowsPerCluster: Int = 3) throws -> (Database, Snapshot) {
+    private static func open(_ schema: Schema?, rowGroupSize: Int = 3) throws -> (Database, Snapshot) {
         var options = PageStoreOptions(location: .memory(identifier: nil))
-        options.rowsPerCluster = rowsPerCluster
+        options.rowGroupSize = rowGroupSize
         let database = try Database.open(options)
         let snapshot = try database.snapshot()
         if let schema { _ = try database.reconcile(schema, on: snapshot) }
@@ -194,9 +194,9 @@ import Testing
 
     // MARK: Keeping
 
-    @Test(arguments: [3, 480]) func isKeptInWritesWithSavepoints(rowsPerCluster: Int) throws {
+    @Test(arguments: [3, 480]) func isKeptInWritesWithSavepoints(rowGroupSize: Int) throws {
         try PropertyTest.run(rounds: 3) { random, comment in
-            let (database, snapshot) = try Self.open(Self.schema(), rowsPerCluster: rowsPerCluster)
+            let (database, snapshot) = try Self.open(Self.schema(), rowGroupSize: rowGroupSize)
             var rows = try Rows(snapshot)
             let follower = try database.snapshot()
             for round in 0 ..< 12 {
@@ -244,7 +244,7 @@ import Testing
 
     // MARK: The schema
 
-    @Test func aMigrationBuildsDropsAndBuildsAnew() throws {
+    @Test func aMigrationBuildsDropsAndBuildsAgain() throws {
         let (database, snapshot) = try Self.open(Self.schema(Self.properties, []))
         var rows = try Rows(snapshot)
         let write = try database.beginWrite(on: snapshot)
@@ -258,14 +258,14 @@ import Testing
         #expect(try !database.reconcile(Self.schema(Self.properties, []), on: snapshot))
         try rows.check(snapshot, "kept")
 
-        // Another type of one column takes the indexes along that it is in, and makes them anew.
+        // Another type of one column takes the indexes along that it is in, and makes them again.
         var changed = Self.properties
         changed[0].type = .int
         changed[0].isNullable = false
         _ = try database.reconcile(Self.schema(changed), schemaVersion: 1, on: snapshot)
         rows = try Rows(snapshot)
         let view = try snapshot.table(rows.table)
-        // What had to be made anew comes last.
+        // What had to be made again comes last.
         #expect(try view.usableDeclaredIndexes.map { try view.entryCount($0) } == [3, 20, 20])
         #expect(try snapshot.verify().isSound)
 
@@ -332,7 +332,7 @@ import Testing
         // The way out that the message names.
         _ = try database.reconcile(Self.schema(), schemaVersion: 3, on: later)
         rows = try Rows(later)
-        try rows.check(later, "dropped and built anew")
+        try rows.check(later, "dropped and built again")
         #expect(try later.verify().isSound)
         #expect(try database.strayPages() == [])
     }
@@ -349,7 +349,7 @@ import Testing
 
     // MARK: Maintenance
 
-    @Test func damageIsFoundAndBuiltAnew() throws {
+    @Test func damageIsFoundAndBuiltAgain() throws {
         let (database, snapshot) = try Self.open(Self.schema())
         let rows = try Rows(snapshot)
         var write = try database.beginWrite(on: snapshot)
@@ -368,14 +368,14 @@ import Testing
                 $0.hasPrefix("the reversed index of name of Person lacks 1 entries and has 1 that belong to nothing")
             }, "\(report.text)")
 
-        // An entry that cannot even be read does not keep it from being built anew, nor do other kinds go another way.
+        // An entry that cannot even be read does not keep it from being built again, nor do other kinds go another way.
         try Self.put(database, prefix + [0], [9])
         _ = try database.advance(snapshot)
         write = try database.beginWrite(on: snapshot)
         for index in try write.table(rows.table).usableIndexes { try write.rebuildIndex(index.key) }
         try rows.check(write, "in the write")
         try write.commit()
-        try rows.check(snapshot, "built anew")
+        try rows.check(snapshot, "built again")
         let after = try database.snapshot().verify()
         #expect(after.isSound, "\(after.text)")
         #expect(try database.strayPages() == [])

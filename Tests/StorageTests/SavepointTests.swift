@@ -9,13 +9,13 @@ import Testing
 @testable import MotteStorage
 
 @Suite struct SavepointTests {
-    /// In each test, clusters of 3 rows cross every boundary there is, and long lists of a few elements have trees.
+    /// In each test, row groups of 3 rows cross every boundary there is, and long lists of a few elements have trees.
     @Test(arguments: [3, 480], [LongValues.standardLimit, 4])
-    func whatIsUndoneNeverWas(rowsPerCluster: Int, longest: Int) throws {
+    func whatIsUndoneNeverWas(rowGroupSize: Int, longest: Int) throws {
         try PropertyTest.run(rounds: 2) { random, comment in
             let folder = TemporaryDirectory()
             var options = PageStoreOptions(path: folder.file("store.motte"))
-            options.rowsPerCluster = rowsPerCluster
+            options.rowGroupSize = rowGroupSize
             options.durability = .none
             options.mapSizeBytes = 256 << 20
             let database = try Database.open(options)
@@ -105,7 +105,7 @@ import Testing
 
     private func open() throws -> (database: Database, snapshot: Snapshot, table: TableKey, type: ObjectType) {
         var options = PageStoreOptions(location: .memory(identifier: nil))
-        options.rowsPerCluster = 3
+        options.rowGroupSize = 3
         let database = try Database.open(options)
         let snapshot = try database.snapshot()
         _ = try database.reconcile(try SchemaText.parse(Self.plain), on: snapshot)
@@ -149,13 +149,13 @@ import Testing
         #expect(try snapshot.table(table).liveCount == 21)
     }
 
-    /// The last cluster of a write takes more rows after all of them were deleted, also where a savepoint has closed
+    /// The last row group of a write takes more rows after all of them were deleted, also where a savepoint has closed
     /// it.
     @Test func rowsFollowThoseThatWereDeletedAfterGoingBack() throws {
         let (database, snapshot, table, type) = try open()
         let texts = try #require(type.property(named: "texts")?.columnKey)
         let write = try database.beginWrite(on: snapshot)
-        // A cluster of three and one of one.
+        // A row group of three and one of one.
         for id in 0 ..< 4 { _ = try add(write, table, Int64(id)) }
         let savepoint = try write.savepoint()
         _ = try add(write, table, 4)
@@ -246,7 +246,7 @@ import Testing
         #expect(try snapshot.verify().isSound)
     }
 
-    /// Rows that came in batches, over several clusters, after a tail.
+    /// Rows that came in batches, over several row groups, after an open row group.
     @Test(arguments: [0, 1, 2, 5, 40])
     func batchesAreUndone(existing: Int) throws {
         let (database, snapshot, table, type) = try open()

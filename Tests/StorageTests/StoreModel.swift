@@ -165,8 +165,8 @@ struct StoreModel {
         let view = try source.table(table)
         #expect(view.liveCount == rows.count, sourceLocation: location)
         var found: [Int64] = []
-        for cluster in 0 ..< view.clusterCount {
-            let rows = try view.cluster(cluster)
+        for rowGroup in 0 ..< view.rowGroupCount {
+            let rows = try view.rowGroup(rowGroup)
             for row in 0 ..< rows.rowCount
             where rows.liveWords.map({ $0[row >> 6] & (1 << UInt64(row & 63)) != 0 }) ?? true {
                 found.append(rows.firstKey + Int64(row))

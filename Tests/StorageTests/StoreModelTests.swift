@@ -1,5 +1,5 @@
 // Random writes on a database beside a plain model of it: after each commit both agree, also after reopening the file.
-// Runs with clusters of 3 rows, so that every boundary is crossed, and with the normal size.
+// Runs with row groups of 3 rows, so that every boundary is crossed, and with the normal size.
 import MottePages
 import MotteSchemaModel
 @testable import MotteStorage
@@ -28,14 +28,14 @@ import Testing
     ])
 
     @Test(arguments: [3, 480])
-    func randomWritesAgreeWithAModel(rowsPerCluster: Int) throws {
-        try PropertyTest.run(rounds: 1) { random, _ in try run(rowsPerCluster, &random) }
+    func randomWritesAgreeWithAModel(rowGroupSize: Int) throws {
+        try PropertyTest.run(rounds: 1) { random, _ in try run(rowGroupSize, &random) }
     }
 
-    private func run(_ rowsPerCluster: Int, _ random: inout SeededRandom) throws {
+    private func run(_ rowGroupSize: Int, _ random: inout SeededRandom) throws {
         let folder = TemporaryDirectory()
         var options = PageStoreOptions(path: folder.file("store.motte"))
-        options.rowsPerCluster = rowsPerCluster
+        options.rowGroupSize = rowGroupSize
         var model = StoreModel()
         var database: Database? = try Database.open(options)
         var snapshot: Snapshot? = try database?.snapshot()
@@ -163,7 +163,7 @@ import Testing
     // Readers that follow the change log keep pointers to chunks it does not mention, so those must stay in place.
     @Test func editsThatChangeNothingRewriteNothing() throws {
         var options = PageStoreOptions(location: .memory(identifier: "edits that change nothing"))
-        options.rowsPerCluster = 3
+        options.rowGroupSize = 3
         let database = try Database.open(options)
         let snapshot = try database.snapshot()
         _ = try database.reconcile(Self.schema, on: snapshot)

@@ -1,5 +1,5 @@
-/// Sessions for tests: on a store in memory or on a file in a directory of its own, with clusters of three rows so that
-/// a dozen objects already cross every boundary.
+/// Sessions for tests: on a database in memory or on a file in a directory of its own, with row groups of three rows so
+/// that a dozen objects already cross every boundary.
 import MotteLiveObjects
 import MotteNotifications
 import MotteSchemaModel
@@ -17,7 +17,7 @@ public final class TestStore: Sendable {
     private let location: SessionOptions.Location
     private let directory: TemporaryDirectory?
     private let schemaText: String
-    public let rowsPerCluster: Int
+    public let rowGroupSize: Int
 
     private static let nextNumber = Locked(0)
 
@@ -35,7 +35,7 @@ public final class TestStore: Sendable {
         case memory, file
     }
 
-    public init(_ kind: Kind = .memory, rowsPerCluster: Int = 3, schema: String) {
+    public init(_ kind: Kind = .memory, rowGroupSize: Int = 3, schema: String) {
         switch kind {
         case .memory:
             directory = nil
@@ -51,13 +51,13 @@ public final class TestStore: Sendable {
             location = .file(made.file())
         }
         schemaText = schema
-        self.rowsPerCluster = rowsPerCluster
+        self.rowGroupSize = rowGroupSize
     }
 
     package var options: SessionOptions {
         get throws {
             var options = SessionOptions(location, schema: try SchemaText.parse(schemaText))
-            options.rowsPerCluster = rowsPerCluster
+            options.rowGroupSize = rowGroupSize
             options.isDurable = false
             return options
         }

@@ -45,15 +45,15 @@ def test_schema_is_inferred(people: pathlib.Path) -> None:
         assert word in information
 
 
-def test_info_says_where_clusters_are_smaller(tmp_path: pathlib.Path) -> None:
+def test_info_says_where_row_groups_are_smaller(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "rows.motte"
     for name, text in [("Wide", "long " * 100), ("Narrow", "")]:
         rows = "".join(f"{number},{number:05}{text}\n" for number in range(600))
         (tmp_path / "rows.csv").write_text("id,text\n" + rows)
         motte("import", file, name, tmp_path / "rows.csv", "--key", "id")
     information = motte("info", file)
-    assert re.search(r"^format .*, 1904 rows a cluster$", information, re.MULTILINE)
-    assert "Wide: 600 objects, 2 properties, 480 rows a cluster  indexed: id\n" in information
+    assert re.search(r"^format .*, 1904 rows per row group$", information, re.MULTILINE)
+    assert "Wide: 600 objects, 2 properties, 480 rows per row group  indexed: id\n" in information
     assert "Narrow: 600 objects, 2 properties  indexed: id\n" in information
 
 
@@ -151,7 +151,7 @@ def test_wrong_arguments_end_with_2(people: pathlib.Path) -> None:
     assert "import" in motte("--help")
 
 
-def test_watch_hears_of_another_process(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_watch_is_notified_of_another_process(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
     watch = subprocess.Popen(
         [str(TOOL), "watch", str(people), "Person", "age > 30", "--count", "1", "--timeout", "20"],
         stdout=subprocess.PIPE, text=True)
@@ -210,7 +210,7 @@ def test_a_file_is_verified_copied_and_compacted(people: pathlib.Path, tmp_path:
     assert motte("compact", people).startswith("compacted ")
     assert motte("verify", people).startswith("sound")
     assert "Person: 2 objects" in motte("space", people)
-    assert motte("readers", people) == "nobody shows a version of the file\n"
+    assert motte("readers", people) == "no process has the file open\n"
 
 
 def test_a_sound_file_is_salvaged_whole(people: pathlib.Path) -> None:

@@ -72,7 +72,7 @@ AGES = [
 
 
 def age(files):
-    """The x of manylinux_2_x that these files need, by the symbol versions in them; None if that cannot be told."""
+    """The x of manylinux_2_x that these files need, by the symbol versions in them; None if that is unknown."""
     needed = {}
     for file in files:
         read = subprocess.run(["objdump", "-p", file], capture_output=True, text=True)
@@ -89,7 +89,7 @@ def age(files):
 
 
 class HonestWheel(bdist_wheel):
-    """Names the platform that the compiled files really need, where it can be told, as auditwheel does."""
+    """Names the platform that the compiled files really need, where that is known, as auditwheel does."""
 
     def run(self):
         # What an earlier build left, files that are gone by now among it, is not part of this wheel.

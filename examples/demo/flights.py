@@ -39,7 +39,7 @@ class Report:
         return value
 
     def timed(self, name: str, run: Callable[[], Any]) -> Any:
-        """The best of three runs, in milliseconds. Each makes its query anew: results remember what they computed."""
+        """The best of three runs, in milliseconds. Each makes its query again: results remember what they computed."""
         times = []
         for _ in range(3):
             began = time.perf_counter()
@@ -223,7 +223,7 @@ def live(db: motte.Database, path: pathlib.Path, report: Report) -> None:
     writer = subprocess.Popen([sys.executable, str(HERE / "live.py"), str(path)])
     began = time.perf_counter()
     change = next(changes)
-    report.measured["another process started, wrote and was heard"] = (time.perf_counter() - began) * 1000
+    report.measured["another process started, wrote and its commit arrived"] = (time.perf_counter() - began) * 1000
     if writer.wait(60) != 0:
         sys.exit("the other process failed")
     after = db.counters()

@@ -1,4 +1,4 @@
-/// JSON and CSV in and out: of a file or a text, whole stores, collections, single objects.
+/// JSON and CSV in and out: of a file or a text, whole databases, collections, single objects.
 import CMotte
 import MotteExchange
 import MotteLiveObjects

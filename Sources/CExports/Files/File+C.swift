@@ -116,7 +116,7 @@ struct TextTarget {
         self.buffer = buffer
         guard try textBytes(path, size) != nil else {
             guard buffer != nil else {
-                throw DatabaseError(.nullArgument, "neither a path nor a place for the text was given")
+                throw DatabaseError(.nullArgument, "neither a path nor a buffer for the text was given")
             }
             self.path = nil
             return

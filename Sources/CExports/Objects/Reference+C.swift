@@ -24,7 +24,7 @@ final class ReferenceBox: Box {
         case let box as CollectionBox: (target, reference) = (.collection, try LiveReference(box.collection))
         case let box as QueryBox: (target, reference) = (.query, try LiveReference(box.query))
         default:
-            throw DatabaseError(.wrongKind, "\(box.kind.name) is not handed over; objects, collections and queries are")
+            throw DatabaseError(.wrongKind, "\(box.kind.name) has no reference; objects, collections and queries have")
         }
         state = Locked(State(reference: reference))
         super.init(kind: .reference)

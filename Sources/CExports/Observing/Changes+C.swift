@@ -1,4 +1,4 @@
-/// Change sets: what a token told. They never change and belong to no thread.
+/// Change sets of a token. They never change and belong to no thread.
 import CMotte
 import MotteNotifications
 import MotteValues
@@ -40,7 +40,7 @@ final class ChangesBox: Box {
 
     override func clone() throws(DatabaseError) -> Box { ChangesBox(sharing: self) }
 
-    /// Of sections, what is told in places; of everything else, positions.
+    /// Of sections, section and index; of everything else, positions.
     var deletions: [Int] { changes.sectioned?.changes.deletions.map(\.item) ?? changes.deletions }
     var insertions: [Int] { changes.sectioned?.changes.insertions.map(\.item) ?? changes.insertions }
     var modificationsOld: [Int] { changes.sectioned?.changes.modificationsOld.map(\.item) ?? changes.modificationsOld }
@@ -55,11 +55,11 @@ final class ChangesBox: Box {
     }
 
     func sectionIndexes(_ part: motte_changes_part) throws(DatabaseError) -> [Int] {
-        let told = changes.sectioned?.changes
+        let notified = changes.sectioned?.changes
         switch Int(part) {
-        case MOTTE_CHANGES_DELETIONS: return told?.deletions.map(\.section) ?? []
-        case MOTTE_CHANGES_INSERTIONS: return told?.insertions.map(\.section) ?? []
-        case MOTTE_CHANGES_MODIFICATIONS: return told?.modificationsNew.map(\.section) ?? []
+        case MOTTE_CHANGES_DELETIONS: return notified?.deletions.map(\.section) ?? []
+        case MOTTE_CHANGES_INSERTIONS: return notified?.insertions.map(\.section) ?? []
+        case MOTTE_CHANGES_MODIFICATIONS: return notified?.modificationsNew.map(\.section) ?? []
         default: throw DatabaseError(.invalidArgument, "\(part) is no part of a change set")
         }
     }

@@ -1,4 +1,4 @@
-/// How an event loop hears of commits by others.
+/// How an event loop is notified of commits by others.
 import CMotte
 import MotteNotifications
 import MotteValues

@@ -58,7 +58,7 @@ private final class KeptFailure {
 }
 
 extension CallbackBridge {
-    /// A failure that nobody is told of is the dispatch's.
+    /// A failure that no completion handler gets is the dispatch's.
     fileprivate func report(
         _ outcome: Result<Version, DatabaseError>, to done: motte_write_done_fn?
     ) throws(DatabaseError) {

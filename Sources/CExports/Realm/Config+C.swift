@@ -12,7 +12,7 @@ final class ConfigBox: Box {
     var schema: Schema?
     var queue: DeliveryQueue?
     var mapSizeBytes: Int?
-    var rowsPerCluster: Int?
+    var rowGroupSize: Int?
     var durability = Durability.full
     var schemaVersion: UInt64?
     var maximumLiveVersions: Int?
@@ -36,7 +36,7 @@ final class ConfigBox: Box {
         copy.schema = schema
         copy.queue = queue
         copy.mapSizeBytes = mapSizeBytes
-        copy.rowsPerCluster = rowsPerCluster
+        copy.rowGroupSize = rowGroupSize
         copy.durability = durability
         copy.schemaVersion = schemaVersion
         copy.maximumLiveVersions = maximumLiveVersions
@@ -52,7 +52,7 @@ final class ConfigBox: Box {
 
     func sessionOptions() throws(DatabaseError) -> SessionOptions {
         guard let location else {
-            throw DatabaseError(.invalidArgument, "the config names neither a path nor a store in memory; set one")
+            throw DatabaseError(.invalidArgument, "the config names neither a path nor a database in memory; set one")
         }
         var options = SessionOptions(location, schema: schema)
         options.isReadOnly = flags & ConfigFlags.readOnly != 0
@@ -71,7 +71,7 @@ final class ConfigBox: Box {
         options.isImmutable = isImmutable
         options.encryptionKey = encryptionKey
         options.mapSizeBytes = mapSizeBytes
-        options.rowsPerCluster = rowsPerCluster
+        options.rowGroupSize = rowGroupSize
         steps.apply(to: &options)
         return options
     }
@@ -182,7 +182,7 @@ public func motte_config_set_queue(_ config: OpaquePointer?, _ queue: OpaquePoin
 
 private enum OptionName {
     static let settable = [
-        "map_size", "durability", "rows_per_cluster", "schema_version", "delete_if_migration_needed",
+        "map_size", "durability", "row_group_size", "schema_version", "delete_if_migration_needed",
         "max_live_versions", "open_timeout", "seed_path", "lock_directory", "immutable",
     ]
 
@@ -201,7 +201,7 @@ public func motte_config_set_option(
         let value = try checkedValue(value)
         switch name {
         case "map_size": config.box.mapSizeBytes = try positive(value, name)
-        case "rows_per_cluster": config.box.rowsPerCluster = try positive(value, name)
+        case "row_group_size": config.box.rowGroupSize = try positive(value, name)
         case "durability": config.box.durability = try durability(value)
         case "schema_version": config.box.schemaVersion = UInt64(try positive(value, name, from: 0))
         case "delete_if_migration_needed": config.box.deletesInsteadOfMigrating = try flag(value, name)
@@ -266,7 +266,7 @@ public func motte_config_get_option(
 private func option(_ name: String, _ config: ConfigBox) throws(DatabaseError) -> motte_value? {
     switch name {
     case "map_size": return config.mapSizeBytes.map { ValueView.int(Int64($0)).cValue }
-    case "rows_per_cluster": return config.rowsPerCluster.map { ValueView.int(Int64($0)).cValue }
+    case "row_group_size": return config.rowGroupSize.map { ValueView.int(Int64($0)).cValue }
     case "durability": return try kept(config.durability.rawValue, config)
     case "schema_version": return config.schemaVersion.map { ValueView.int(Int64(clamping: $0)).cValue }
     case "delete_if_migration_needed": return ValueView.bool(config.deletesInsteadOfMigrating).cValue

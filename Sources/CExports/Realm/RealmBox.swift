@@ -21,7 +21,7 @@ final class RealmCore: Sendable {
         writes = nil
     }
 
-    /// With a queue that hears of its changes.
+    /// With a queue that is notified of its changes.
     init(_ session: Session, on queue: DeliveryQueue) throws(DatabaseError) {
         self.session = session
         self.queue = queue
@@ -102,7 +102,7 @@ final class ObjectBox: RealmMemberBox {
         return ObjectBox(frozen, RealmCore(frozen.session))
     }
 
-    /// The same row; one of a cancelled write is told from a later one with the same key by not being there.
+    /// The same row; one of a cancelled write differs from a later one with the same key by not being there.
     override func isSame(as other: Box) -> Bool {
         guard let other = (other as? ObjectBox)?.object else { return false }
         return other.session === session && other.link == object.link && other.isValid == object.isValid

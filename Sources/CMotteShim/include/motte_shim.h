@@ -36,9 +36,9 @@ static inline _Bool motte_shim_is_current_executor(uintptr_t identity, uintptr_t
     return swift_task_isCurrentExecutorWithFlags(identity, implementation, 0);
 }
 
-/* Grows by one in every forked child (pthread_atfork), so that an object made before fork can be told apart. It changes
- * while the child has a single thread. The top bit says that all threads' reads are tracked: so both are asked in one
- * comparison. */
+/* Grows by one in every forked child (pthread_atfork), so that an object made before fork can be distinguished. It
+ * changes while the child has a single thread. The top bit says that all threads' reads are tracked: so both are asked
+ * in one comparison. */
 extern uint32_t motte_shim_reads;
 #define MOTTE_SHIM_TRACKED 0x80000000u
 static inline uint32_t motte_shim_read_state(void) { return __atomic_load_n(&motte_shim_reads, __ATOMIC_RELAXED); }
@@ -101,7 +101,7 @@ uint64_t motte_shim_process_start(int32_t pid);
 /* The same of this process, looked up once. Called holding the open-files lock. */
 uint64_t motte_shim_own_start(void);
 
-/* The f_type of the file system at `path` (linux/magic.h); 0 when it cannot be told. */
+/* The f_type of the file system at `path` (linux/magic.h); 0 when it is not known. */
 uint32_t motte_shim_file_system_type(const char *path);
 
 /* A random number, the same for the life of this image of the library in this process. */

@@ -1,4 +1,4 @@
-/// One column of one cluster while it is being written: typed buffers that append at memory speed and encode into the
+/// One column of one row group while it is being written: typed buffers that append at memory speed and encode into the
 /// narrowest chunk. Encoding consumes nothing.
 ///
 /// Integers, links and seconds are `words`; doubles and floats their bits; bools 0 or 1; strings and data a start in

@@ -78,7 +78,7 @@ struct ChunkHeader {
 }
 
 extension ColumnKind {
-    /// What the first byte of a chunk says that nobody has told of; nil when it is none.
+    /// What the first byte of a chunk says; nil when it is none.
     package static func ofChunk(_ first: UInt8) -> (kind: ColumnKind, isList: Bool)? {
         ColumnKind(rawValue: first & ~ChunkHeader.listFlag).map { ($0, first & ChunkHeader.listFlag != 0) }
     }

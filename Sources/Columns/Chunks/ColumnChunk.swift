@@ -1,4 +1,4 @@
-/// A view of the encoded values of one column of one cluster: plain pointers into bytes that were checked once.
+/// A view of the encoded values of one column of one row group: plain pointers into bytes that were checked once.
 ///
 /// Payload by kind, after the optional validity bitmap (a multiple of 8 bytes, 1 = present) and the optional bitmap of
 /// long texts (the same, 1 = what is in the text's place is a reference to it):

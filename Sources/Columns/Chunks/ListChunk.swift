@@ -1,4 +1,4 @@
-/// The lists of one column of one cluster: where each row's elements are in one flattened run.
+/// The lists of one column of one row group: where each row's elements are in one flattened run.
 ///
 ///     payload: count x lengths of the header's width (0: 4 bytes, whose top bit says that the list is external, stored
 ///              in blocks of its own) | padding to 8 | the elements of all inline lists as a chunk, with a checksum of

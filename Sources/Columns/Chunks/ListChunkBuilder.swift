@@ -1,4 +1,4 @@
-/// The lists of one column of one cluster while they are being written: each row's elements as a builder of their own
+/// The lists of one column of one row group while they are being written: each row's elements as a builder of their own
 /// once it has any.
 import MotteValues
 

@@ -1,5 +1,5 @@
 /// Strings, data and mixed values too long for a chunk: each lies in a page of its own, and the chunk has a reference
-/// of 24 bytes in its place, so that a value of 16 MB costs its neighbours in the cluster nothing.
+/// of 24 bytes in its place, so that a value of 16 MB costs its neighbours in the row group nothing.
 ///
 /// This is the one place where a reference becomes bytes, for chunks and for builders alike: `LongText.bytes` looks for
 /// the page on first touch, checks it once and remembers it. What cannot be read shows as empty there and is an error

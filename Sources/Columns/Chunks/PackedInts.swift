@@ -1,6 +1,6 @@
 /// The integers of a chunk: a reference, and beside it what each differs by in 0, 1, 2, 4 or 8 bytes.
 ///
-/// Inlined into whoever reads one, also above this floor: a read in place must not cost a call.
+/// Inlined into whoever reads one, also above this layer: a read in place must not cost a call.
 package enum PackedInts {
     @inlinable @inline(__always)
     package static func value(

@@ -6,7 +6,7 @@ package struct SavedCell {
     fileprivate let word: UInt64
     fileprivate let size: UInt32
     fileprivate let isPresent: Bool
-    /// Of a text that lies in the builder's heap, which may be packed anew meanwhile.
+    /// Of a text that lies in the builder's heap, which may be packed again meanwhile.
     fileprivate let bytes: [UInt8]?
     fileprivate let long: LongText?
 }

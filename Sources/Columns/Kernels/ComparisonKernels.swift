@@ -83,7 +83,7 @@ package enum ComparisonKernels {
         _ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Double, into words: SelectionWords
     ) {
         if let exact = Int64(exactly: constant) { return selectInts(chunk, op, exact, into: words) }
-        // No int equals it; the ints below it end at its floor.
+        // No int equals it; the ints below it end at the next lower one.
         let below: Int64? =
             constant.isNaN || constant < -0x1p63
             ? nil

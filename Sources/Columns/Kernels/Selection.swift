@@ -1,4 +1,4 @@
-/// Which rows of a cluster are in play: one bit per row in 64-bit words, bits past the last row 0.
+/// Which rows of a row group are in play: one bit per row in 64-bit words, bits past the last row 0.
 import MotteValues
 
 package typealias SelectionWords = UnsafeMutablePointer<UInt64>

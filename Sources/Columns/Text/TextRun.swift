@@ -102,7 +102,7 @@ struct TextRun {
         }
     }
 
-    /// One byte that equal texts share: most unequal ones are told apart without looking at them.
+    /// One byte that equal texts share: most unequal ones are distinguished without looking at them.
     @inline(__always)
     static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt8 { UInt8(truncatingIfNeeded: wideHash(bytes) >> 56) }
 
@@ -133,8 +133,8 @@ struct TextDictionary {
     /// Of every code, the first row that has its text.
     let distinct: [UInt32]
 
-    /// nil where more than half of the texts differ, or where codes would not fit. Columns of different texts are told
-    /// after a quarter of them, of which hardly one in sixteen was there before.
+    /// nil where more than half of the texts differ, or where codes would not fit. Columns of different texts are
+    /// notified after a quarter of them, of which hardly one in sixteen was there before.
     init?(_ buffers: ChunkBuffers) {
         let count = buffers.count
         // A long text belongs to one row.

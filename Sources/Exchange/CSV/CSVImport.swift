@@ -13,7 +13,7 @@ package final class CSVImport {
         package var null = "NA"
         package var policy = UpdatePolicy.error
         package var batchRows = 1_000
-        /// Commits and begins anew after that many rows; 0: never.
+        /// Commits and starts over after that many rows; 0: never.
         package var commitEvery = 0
         /// Called with the rows so far and the bytes read.
         package var progress: ((Int, Int) throws(DatabaseError) -> Void)?

@@ -1,4 +1,5 @@
-/// Objects as JSON: one, a collection, a class, or the whole store as a dump that `JSONImport` makes a store of again.
+/// Objects as JSON: one, a collection, a class, or the whole database as a dump that `JSONImport` makes a store of
+/// again.
 ///
 /// Reads one version of the session, object by object into a sink, so that memory does not grow with what is exported.
 /// Links are written as references; with `.nested` what they link to is written in place, down to a depth, and an
@@ -137,8 +138,8 @@ package struct JSONExport {
             // Embedded objects stand within their owners.
             guard let table = type.tableKey, !type.isEmbedded else { continue }
             let view = try source.table(table)
-            for cluster in 0 ..< view.clusterCount {
-                let rows = try view.cluster(cluster)
+            for rowGroup in 0 ..< view.rowGroupCount {
+                let rows = try view.rowGroup(rowGroup)
                 for slot in 0 ..< rows.rowCount {
                     if let live = rows.liveWords, live[slot >> 6] & (1 << UInt64(slot & 63)) == 0 { continue }
                     try write(table, ObjectKey(rows.firstKey + Int64(slot)), named: type.name, to: &sink)
@@ -228,7 +229,7 @@ package struct JSONExport {
         sink.append("}")
     }
 
-    /// Some elements: a long list is not found anew for each of them.
+    /// Some elements: a long list is not looked up again for each of them.
     private func piece(
         _ view: TableView, _ field: ClassPlan.Field, _ key: ObjectKey, _ first: Int
     ) throws(DatabaseError) -> [ValueView] {

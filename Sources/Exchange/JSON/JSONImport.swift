@@ -12,7 +12,7 @@ package final class JSONImport {
     package struct Options {
         package var policy = UpdatePolicy.error
         package var batchRows = 1_000
-        /// Commits and begins anew after that many rows; 0: never.
+        /// Commits and starts over after that many rows; 0: never.
         package var commitEvery = 0
         /// Names that the class does not have are passed over.
         package var ignoresUnknownProperties = false

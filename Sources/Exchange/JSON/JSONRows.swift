@@ -166,7 +166,7 @@ final class JSONRows: RowReader {
         let name = String(decoding: raw, as: UTF8.self)
         let type = try plans.schema.type(named: name)
         guard let table = type.tableKey, !type.isEmbedded else {
-            throw reader.failure("\(name) is embedded: its objects stand where they belong, not by themselves")
+            throw reader.failure("\(name) is embedded: its objects are written inside their parents, not by themselves")
         }
         return try plans.plan(table)
     }

@@ -1,4 +1,4 @@
-/// The first line of a dump, which makes it a whole store: the form's number and the schema as text.
+/// The first line of a dump, which makes it a whole database: the form's number and the schema as text.
 ///
 ///     {"$motte":1,"schema":"Person {\n    id: int key,\n}\n"}
 import MotteSchemaModel

@@ -100,7 +100,7 @@ package enum OutputFile {
     }
 
     /// Whoever names a database as the place of a text has mixed up two names. One with a damaged head is known by its
-    /// name or by what lies beside it: who salvages it into itself would lose everything.
+    /// name or by its sidecar: who salvages it into itself would lose everything.
     private static func checkIsNoDatabase(_ path: String) throws(DatabaseError) {
         let seemsOne =
             path.utf8.suffix(6).elementsEqual(".motte".utf8) || access(path + "-shared", F_OK) == 0

@@ -9,7 +9,7 @@ import MotteValues
 struct RunReader {
     private let view: TableView
     private let column: ColumnKey
-    private var cluster = -1
+    private var rowGroup = -1
     private var firstKey: Int64 = 0
     private var rowCount: Int64 = 0
     private var live: [UInt64]?
@@ -50,7 +50,7 @@ struct RunReader {
             }
             let slot = try seek(keys[position])
             guard let chunk else { return }
-            // As long as the next element is the next row of the same cluster.
+            // As long as the next element is the next row of the same row group.
             var length = 1
             while position + length < end, keys[position + length] == keys[position] + Int64(length),
                 slot + length < Int(rowCount), isLive(slot + length)
@@ -77,17 +77,17 @@ struct RunReader {
 
     private mutating func seek(_ key: Int64) throws(DatabaseError) -> Int {
         let offset = key - firstKey
-        if cluster >= 0, offset >= 0, offset < rowCount {
+        if rowGroup >= 0, offset >= 0, offset < rowCount {
             if isLive(Int(offset)) { return Int(offset) }
             throw deleted()
         }
         guard let place = try view.locate(ObjectKey(key)) else { throw deleted() }
-        let rows = try view.cluster(place.cluster)
-        cluster = place.cluster
+        let rows = try view.rowGroup(place.rowGroup)
+        rowGroup = place.rowGroup
         firstKey = rows.firstKey
         rowCount = Int64(rows.rowCount)
         live = rows.liveWords
-        chunk = try view.chunk(column, place.cluster)
+        chunk = try view.chunk(column, place.rowGroup)
         return place.slot
     }
 

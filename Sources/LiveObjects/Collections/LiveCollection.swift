@@ -1,7 +1,8 @@
 /// What lists, results and backlinks have in common: elements by position, live or frozen.
 ///
-/// One base class so that every face has one kind of collection handle. Elements are objects (their keys) or values.
-/// Nothing is computed before the first look; what was computed is kept until the session's view epoch moves.
+/// One base class so that every language binding has one kind of collection handle. Elements are objects (their keys)
+/// or values. Nothing is computed before the first look; what was computed is kept until the session's view epoch
+/// moves.
 import MotteColumns
 import MotteQueryEngine
 import MotteSchemaModel
@@ -163,7 +164,7 @@ package class LiveCollection {
         return try results().adding(.sort(isAscending: keys[0].isAscending))
     }
 
-    /// The first of equal values each, in the order they have; objects are told apart by what they are.
+    /// The first of equal values each, in the order they have; objects are compared by identity.
     package func distinct() throws(DatabaseError) -> LiveResults { try results().adding(.distinct) }
 
     /// The first of those that agree in all properties, each a path through links; "self" is the element itself.
@@ -171,7 +172,7 @@ package class LiveCollection {
         let areSelf = paths.allSatisfy { path in ["self", "SELF"].contains(where: path.hasSameBytes) }
         if areSelf { return try distinct() }
         guard target != nil else {
-            throw DatabaseError(.queryInvalid, "values are told apart by 'self' only")
+            throw DatabaseError(.queryInvalid, "distinct values are compared by 'self' only")
         }
         let clause = Ordering.Clause.distinct(paths.map { Predicate.Path(dotted: $0) })
         return try narrowed(by: ParsedQuery(.constant(true), ordering: Ordering([clause])))

@@ -57,7 +57,7 @@ package final class LiveNested: LiveCollection {
         version = try session.version
         if let write = session.write {
             writeSerial = session.writeSerial
-            followed = write.nestedJournal.count
+            followed = write.nestedEditLog.count
             birth = writeSerial
         } else {
             birth = 0
@@ -86,13 +86,13 @@ package final class LiveNested: LiveCollection {
             followed = 0
             committed = place
         }
-        let journal = write.nestedJournal
-        guard followed < journal.count else { return }
-        for entry in journal[followed...] where entry.isFor(owner.table, column, owner.key) { follow(entry) }
-        followed = journal.count
+        let wal = write.nestedEditLog
+        guard followed < wal.count else { return }
+        for entry in wal[followed...] where entry.isFor(owner.table, column, owner.key) { follow(entry) }
+        followed = wal.count
     }
 
-    private func follow(_ entry: NestedJournalEntry) {
+    private func follow(_ entry: NestedEditLogEntry) {
         switch entry.edit {
         case .nested(let operation): place.follow(operation)
         case .list(let operation): place.follow(operation)
@@ -100,10 +100,11 @@ package final class LiveNested: LiveCollection {
         }
     }
 
-    /// Versions that the session has moved over since.
+    /// Versions that the session has advanced past since.
     private func followLog() throws(DatabaseError) {
         let shown = try session.committedSnapshot()
-        // Observers are told of the members of a group one after the other, when this is at the last of them already.
+        // Observers are notified of the members of a group one after the other, when this is at the last of them
+        // already.
         guard shown.version > version else { return }
         if let summary = try session.database.changes(from: version, to: shown) {
             place.follow(summary, root)
@@ -114,7 +115,7 @@ package final class LiveNested: LiveCollection {
         version = shown.version
     }
 
-    /// The session's write is being committed: what it did is followed while its journal is there.
+    /// The session's write is being committed: what it did is followed while its WAL is there.
     func writeWillEnd() throws(DatabaseError) { try catchUp() }
 
     func writeWasCommitted(as version: Version) {
@@ -132,7 +133,7 @@ package final class LiveNested: LiveCollection {
     }
 
     /// The session's write is back at a savepoint, before which it had made so many edits.
-    func writeWasRolledBack(to edits: Int, _ journal: [NestedJournalEntry]) {
+    func writeWasRolledBack(to edits: Int, _ wal: [NestedEditLogEntry]) {
         guard writeSerial == session.writeSerial, followed > edits else { return }
         followed = birth == writeSerial ? editsBeforeBirth : 0
         guard followed <= edits else {
@@ -140,7 +141,7 @@ package final class LiveNested: LiveCollection {
             return
         }
         place = committed
-        for entry in journal[followed ..< edits] where entry.isFor(owner.table, column, owner.key) { follow(entry) }
+        for entry in wal[followed ..< edits] where entry.isFor(owner.table, column, owner.key) { follow(entry) }
         followed = edits
     }
 
@@ -249,12 +250,12 @@ package final class LiveNested: LiveCollection {
         return same
     }
 
-    /// Where it was when the open write began, if there is one; nil where that cannot be told.
+    /// Where it was when the open write began, if there is one; nil where that is unknown.
     private var pathBeforeWrite: NestedPath? {
         guard let write = session.write else { return place.path }
         let isKnown =
             birth != writeSerial
-            || !write.nestedJournal[..<editsBeforeBirth].contains { $0.isFor(owner.table, column, owner.key) }
+            || !write.nestedEditLog[..<editsBeforeBirth].contains { $0.isFor(owner.table, column, owner.key) }
         return isKnown ? committed.path : nil
     }
 

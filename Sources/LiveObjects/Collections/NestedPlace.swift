@@ -65,7 +65,7 @@ package struct NestedPlace {
         }
     }
 
-    /// An edit of the list of mixed values around it. Elements that are set are told of as nested edits.
+    /// An edit of the list of mixed values around it. Elements that are set are reported as nested edits.
     mutating func follow(_ operation: ListOperation) {
         guard !isGone, case .index(let mine)? = path.first else { return }
         switch operation.kind {

@@ -40,7 +40,7 @@ package enum KeyBlocks: Sendable {
         }
     }
 
-    /// Where a key is, if that can be told without looking at all.
+    /// Where a key is, if that is known without looking at all.
     package func position(of key: Int64) -> (position: Int, isThere: Bool)? {
         guard case .ascending(let keys) = self else { return nil }
         return keys.place(of: key)

@@ -105,10 +105,10 @@ package struct KeySet: Sendable {
                 blocks.append(Block(base, bits: bits))
             }
         }
-        countAnew()
+        recount()
     }
 
-    private mutating func countAnew() {
+    private mutating func recount() {
         starts.removeAll(keepingCapacity: true)
         starts.reserveCapacity(blocks.count)
         count = 0
@@ -288,7 +288,7 @@ package struct KeySet: Sendable {
         } else {
             edited.blocks = Self.merged(blocks, made)
         }
-        edited.countAnew()
+        edited.recount()
         return edited
     }
 

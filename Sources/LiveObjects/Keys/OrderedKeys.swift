@@ -108,7 +108,7 @@ package struct OrderedKeys: Sendable {
         settle()
     }
 
-    /// Splits groups that are too large, drops empty ones and counts anew.
+    /// Splits groups that are too large, drops empty ones and counts again.
     private mutating func settle() {
         if groups.contains(where: { $0.count == 0 || $0.blocks.count > Self.mostBlocks }) {
             groups = groups.flatMap { $0.count == 0 ? [] : $0.split(above: Self.mostBlocks, into: Self.filledBlocks) }
@@ -150,7 +150,7 @@ private struct KeyGroup: Sendable {
         self.blocks = Array(blocks)
         starts = []
         count = 0
-        countAnew()
+        recount()
     }
 
     subscript(position: Int) -> Int64 {
@@ -214,7 +214,7 @@ private struct KeyGroup: Sendable {
         settle()
     }
 
-    /// Splits blocks that are too large, drops empty ones and counts anew.
+    /// Splits blocks that are too large, drops empty ones and counts again.
     private mutating func settle() {
         if blocks.contains(where: { $0.isEmpty || $0.count > Self.mostKeys }) {
             var settled: [[Int64]] = []
@@ -229,10 +229,10 @@ private struct KeyGroup: Sendable {
             }
             blocks = settled
         }
-        countAnew()
+        recount()
     }
 
-    private mutating func countAnew() {
+    private mutating func recount() {
         starts.removeAll(keepingCapacity: true)
         count = 0
         for block in blocks {

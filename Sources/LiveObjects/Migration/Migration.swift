@@ -87,8 +87,8 @@ extension TableView {
     func allLiveKeys() throws(DatabaseError) -> [Int64] {
         var keys: [Int64] = []
         keys.reserveCapacity(liveCount)
-        for cluster in 0 ..< clusterCount {
-            let rows = try self.cluster(cluster)
+        for rowGroup in 0 ..< rowGroupCount {
+            let rows = try self.rowGroup(rowGroup)
             if rows.liveCount > 0 { keys += rows.liveKeys }
         }
         return keys

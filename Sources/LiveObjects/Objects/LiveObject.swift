@@ -1,6 +1,6 @@
 /// One object for good: it follows its session through versions and answers `.objectDeleted` when the row is gone.
 ///
-/// Four words, no allocation of its own, so that faces may keep the words instead. `birth` is the
+/// Four words, no allocation of its own, so that language bindings may keep the words instead. `birth` is the
 /// number of the write that made the row while that write is open, so that an object of a cancelled write is not taken
 /// for a later one that got the same key.
 import MotteSchemaModel

@@ -1,8 +1,8 @@
 /// Making objects, or changing those that have the primary key already.
 ///
 /// All or nothing: every value is checked before anything is written. New rows of a batch are appended together; rows
-/// that exist are changed a column at a time in the order of their keys, so that each cluster is visited once a column.
-/// No row costs an allocation.
+/// that exist are changed a column at a time in the order of their keys, so that each row group is visited once a
+/// column. No row costs an allocation.
 import MotteSchemaModel
 import MotteStorage
 import MotteValues

@@ -1,7 +1,7 @@
 /// One step of results: a predicate and the clauses behind it, bound to the class of the elements.
 ///
 /// Steps follow each other. A filter joins the step before it while that has only been put in order, so that filters of
-/// filters are one query; behind a limit, or behind what is told apart, it begins a new step. Clauses always join.
+/// filters are one query; behind a limit, or behind a distinct, it begins a new step. Clauses always join.
 import MotteQueryEngine
 import MotteSchemaModel
 import MotteStorage
@@ -65,7 +65,7 @@ package struct ResultsStage: Sendable {
 }
 
 extension Ordering {
-    /// Orders in a row become one, so that results that are sorted anew time and again do not grow.
+    /// Orders in a row become one, so that results that are sorted again and again do not grow.
     func followed(by next: Ordering) -> Ordering {
         var all = clauses
         for clause in next.clauses {

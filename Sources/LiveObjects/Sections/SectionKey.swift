@@ -80,7 +80,7 @@ struct KeySteps {
         for (index, name) in names.enumerated() {
             guard let type = owner else {
                 throw DatabaseError(
-                    .unknownProperty, "the key path '\(path)' goes on behind a plain value", propertyName: name)
+                    .unknownProperty, "the key path '\(path)' continues after a plain value", propertyName: name)
             }
             let property = try type.requiredProperty(named: name)
             guard let column = property.columnKey, property.collection == .none else {

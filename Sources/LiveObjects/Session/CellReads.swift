@@ -36,7 +36,7 @@ package struct ReadGate {
 }
 
 package struct CellReads {
-    /// The chunk's words that a read of a number needs stand beside it, because the floor that reads them can look at
+    /// The chunk's words that a read of a number needs stand beside it, because the layer that reads them can look at
     /// stored words of another module without a call, but not call its functions without one.
     package struct Window {
         package let stamp: UInt64

@@ -1,18 +1,19 @@
 /// Group commit: writes of one session, one after another, that become durable with one flush.
 ///
-///     beginGroup      takes the writer's place once for all of them
+///     beginGroup      takes the write lock once for all of them
 ///     beginWrite, commit, cancel
 ///                     as ever; each commit has a version and an entry in the change log of its own, and a write that
 ///                     is cancelled, or whose commit fails, takes nothing with it but its own changes
 ///     endGroup        flushes. If that fails, all of them are taken back
 ///
-/// Until the flush nobody hears of any of it: no observer, no other session, no reference. After it the observers of
-/// this session are told of each write by itself, in order, as if each had just been committed; others see the newest
-/// version, as they do when commits come faster than they look. Reading between the writes shows what is committed so
-/// far; it is meant to be short. What is frozen goes to others, so freezing flushes what is committed so far.
+/// Until the flush nobody is notified of any of it: no observer, no other session, no reference. After it the observers
+/// of this session are notified of each write by itself, in order, as if each had just been committed; others see the
+/// newest version, as they do when commits come faster than they look. Reading between the writes shows what is
+/// committed so far; it is meant to be short. What is frozen goes to others, so freezing flushes what is committed so
+/// far.
 ///
-/// Asynchronous writes of every face are made of this: collect what was asked for, run it in a group where the session
-/// belongs until `isGroupFull`, end the group, and then complete each with its own result.
+/// Asynchronous writes of every language binding are made of this: collect what was asked for, run it in a group where
+/// the session belongs until `isGroupFull`, end the group, and then complete each with its own result.
 import MotteStorage
 import MotteValues
 
@@ -20,7 +21,7 @@ import MotteValues
 final class SessionGroup {
     struct Member {
         let version: Version
-        /// What the session shows while its observers are told; nil when nobody observes.
+        /// What the session shows while its observers are notified; nil when nobody observes.
         let shown: Snapshot?
         let outcome: WriteOutcome?
         let births: ClosedRange<UInt32>
@@ -47,7 +48,7 @@ extension Session {
     /// What waits for the flush takes so much memory that the group had better end.
     package var isGroupFull: Bool { group?.pages.isFull ?? false }
 
-    /// Waits for the writer's place (negative: for ever) and moves to the newest version.
+    /// Waits for the write lock (negative: for ever) and moves to the newest version.
     package func beginGroup(timeoutMilliseconds: Int64 = -1) throws(DatabaseError) {
         try checkMayWrite()
         try checkIsNotMigrating("group writes")
@@ -136,8 +137,8 @@ extension Session {
         hook?.groupWasLost()
     }
 
-    /// Shows each version in turn while it is told of. Stops when a callback has moved the session on: the rest has
-    /// been told with that.
+    /// Shows each version in turn while its observers are notified. Stops when a callback has advanced the session: the
+    /// rest was notified with that.
     private func tell(of group: SessionGroup) throws(DatabaseError) {
         guard let hook, let final = snapshot else {
             previous = nil

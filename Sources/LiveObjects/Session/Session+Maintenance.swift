@@ -4,7 +4,7 @@ import MotteStorage
 import MotteValues
 
 extension Session {
-    /// Writes what the session shows, in a write with its changes so far, to a new file without free space, with the
+    /// Writes what the session shows, in a write with its changes so far, to a new file without free pages, with the
     /// same key unless another is named; others go on meanwhile.
     package func copy(
         to path: String, encryption: CopyEncryption = .same, progress: MaintenanceProgressHandler? = nil
@@ -85,7 +85,7 @@ extension Session {
 // MARK: Files that nobody needs to have open
 
 extension Session {
-    /// Whether there is something at the path, or a store in memory is open under the identifier.
+    /// Whether there is something at the path, or a database in memory is open under the identifier.
     package static func exists(_ options: SessionOptions) throws(DatabaseError) -> Bool {
         try Database.exists(options.databaseOptions)
     }
@@ -93,7 +93,7 @@ extension Session {
     /// Whether the file says that it is a database; false for what is not there or cannot be read.
     package static func isDatabase(_ path: String) throws(DatabaseError) -> Bool { try Database.isDatabase(path) }
 
-    /// Removes the file and what lies beside it; false when there is none, `.busy` when somebody has it open.
+    /// Removes the file and its sidecar; false when there is none, `.busy` when somebody has it open.
     package static func deleteFile(_ options: SessionOptions) throws(DatabaseError) -> Bool {
         try Database.deleteFile(options.databaseOptions)
     }

@@ -3,7 +3,7 @@ import MotteStorage
 import MotteValues
 
 extension Session {
-    /// Waits for the writer's place (negative: for ever), advances to the newest version, delivers what is pending.
+    /// Waits for the write lock (negative: for ever), advances to the newest version, delivers what is pending.
     /// Where a callback fails no write is open: what it, or another, has changed in it is undone.
     package func beginWrite(timeoutMilliseconds: Int64 = -1) throws(DatabaseError) {
         try checkMayWrite()
@@ -18,7 +18,7 @@ extension Session {
         }
         writeSerial &+= 1
         births.begin()
-        // Members of a group hear of those before them when all are durable.
+        // Members of a group are notified of those before them when all are durable.
         guard let hook, group?.members.isEmpty ?? true else { return }
         isBeginningWrite = true
         defer { isBeginningWrite = false }

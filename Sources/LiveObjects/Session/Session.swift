@@ -20,7 +20,7 @@ package final class Session: @unchecked Sendable {
     /// nil once closed, so that a session that somebody still holds does not keep the file open.
     private var openDatabase: Database?
     package let isFrozen: Bool
-    /// Set by the floor above; nil until something is observed.
+    /// Set by the layer above; nil until something is observed.
     package var hook: (any SessionHook)?
 
     // The exclusivity of these is the owner check itself; they are read by every call.
@@ -53,14 +53,14 @@ package final class Session: @unchecked Sendable {
     var writeOutcome: WriteOutcome?
 
     var writeSerial: UInt32 = 0
-    /// So that objects of what was undone are told from later objects with the same keys.
+    /// So that objects of what was undone differ from later objects with the same keys.
     var births = Births()
     /// While observers are notified of the version that a write begins with.
     var isBeginningWrite = false
     /// Its write belongs to a migration, which alone ends it.
     private var isMigrating = false
 
-    /// What was shown before the present move, while somebody observes and has not yet been told of it.
+    /// What was shown before the present move, while an observer has not yet been notified of it.
     package internal(set) var previous: Snapshot?
     /// As whom it has the write lock.
     private(set) lazy var writeHolder = WriteHolder(
@@ -225,12 +225,12 @@ package final class Session: @unchecked Sendable {
     package var isInWrite: Bool { write != nil }
     /// Whether what was borrowed outside of writes at this epoch still holds.
     package func hasStayed(at epoch: UInt64) -> Bool { write == nil && epochBase == epoch }
-    /// Of the file, or the identifier of a store in memory.
+    /// Of the file, or the identifier of a database in memory.
     package var path: String { options.name }
 
     // MARK: Checks
 
-    /// Every call of a face begins with this.
+    /// Every call of a language binding begins with this.
     @inline(__always)
     package func check() throws(DatabaseError) {
         let thread = motte_shim_thread_serial()
@@ -262,7 +262,7 @@ package final class Session: @unchecked Sendable {
         }
         return DatabaseError(
             .wrongThread,
-            "this session belongs to \(confinement.name); open one here, or freeze what you hand over", path: path)
+            "this session belongs to \(confinement.name); open one here, or freeze what you pass", path: path)
     }
 
     /// Makes the calling thread the owner; for executors that move their work between threads. The caller sees to it
@@ -391,7 +391,7 @@ package final class Session: @unchecked Sendable {
                 .alreadyInWrite, "a session in a write shows the newest version already; commit or cancel first",
                 path: path)
         }
-        // Nobody else can commit now, and what was committed here is told of when it is durable.
+        // Nobody else can commit now, and observers are notified of what was committed here when it is durable.
         if group != nil { return false }
         let snapshot = try committedSnapshot()
         forgetTables()

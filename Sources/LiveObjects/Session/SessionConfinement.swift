@@ -1,7 +1,7 @@
 /// Who may use a live session.
 ///
-/// A thread is told by its number at every call. Anything else, such as a serial queue or an actor's executor, is asked
-/// whether the calling thread runs on its behalf just now; two threads must never be told yes at once.
+/// A thread is identified by its number at every call. Anything else, such as a serial queue or an actor's executor, is
+/// asked whether the calling thread runs on its behalf just now; the answer must never be yes for two threads at once.
 import CMotteShim
 
 package enum SessionConfinement: Sendable {

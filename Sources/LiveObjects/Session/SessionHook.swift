@@ -1,4 +1,4 @@
-/// How the floor above hears that a session moves: it puts one of these into `Session.hook`.
+/// How the layer above is notified that a session advances: it puts one of these into `Session.hook`.
 ///
 /// Called on the session's thread. At the time of a call the session shows the version it moved to, and its rows are
 /// those of that version: during `.beginWrite` nothing has been changed yet.

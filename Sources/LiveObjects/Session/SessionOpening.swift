@@ -7,7 +7,7 @@ import MotteValues
 /// What opening does to a file.
 package enum OpeningNote: Sendable {
     case compacted(CompactionOutcome)
-    /// The schema that the file was given; not told where it had all that is declared.
+    /// The schema that the file was given; not called if it had all that is declared.
     case schema(SchemaPlan)
     case opened(Version)
 }

@@ -15,7 +15,7 @@ extension SessionOptions {
         options.lockDirectory = lockDirectory
         options.immutable = isImmutable
         options.mapSizeBytes = mapSizeBytes
-        options.rowsPerCluster = rowsPerCluster
+        options.rowGroupSize = rowGroupSize
         options.openTimeoutMilliseconds = openTimeoutMilliseconds
         return options
     }

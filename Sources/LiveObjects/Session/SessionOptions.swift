@@ -45,10 +45,10 @@ package struct SessionOptions: Sendable {
     package var seedPath: String?
     /// Asked when the file is opened and nobody else has it open: size of the file and bytes in use; true compacts it.
     package var compactOnLaunch: (@Sendable (_ totalBytes: Int, _ usedBytes: Int) throws(DatabaseError) -> Bool)?
-    /// Told what opening does to the file.
+    /// Called with what opening does to the file.
     package var openingNote: (@Sendable (OpeningNote) -> Void)?
     /// Only of a new file.
-    package var rowsPerCluster: Int?
+    package var rowGroupSize: Int?
 
     package init(_ location: Location, schema: Schema? = nil) {
         self.location = location
@@ -66,7 +66,7 @@ package struct SessionOptions: Sendable {
 
     package init(path: String, schema: Schema? = nil) { self.init(.file(path), schema: schema) }
 
-    /// The path, or the identifier of a store in memory.
+    /// The path, or the identifier of a database in memory.
     package var name: String {
         switch location {
         case .file(let path): path

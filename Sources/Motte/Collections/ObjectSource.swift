@@ -33,7 +33,7 @@ public final class _ObjectSource {
 
     /// The next of a loop; nil at the end, and where it is found the long way.
     ///
-    /// What a loop has let go of is pointed at the next row instead of being freed and made anew. It must be the only
+    /// What a loop has let go of is pointed at the next row instead of being freed and made again. It must be the only
     /// reference there is, keep nothing, and be of a class that has nothing but stored properties, so that nobody can
     /// tell the difference.
     @usableFromInline final func _next(_ index: Int) -> ObjectBase? {

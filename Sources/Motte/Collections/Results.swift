@@ -7,7 +7,7 @@ import MotteValues
 ///
 /// Live and lazy: nothing is computed before it is looked at, and indexes may change whenever the realm moves. An
 /// iteration goes over what was there when it began. They end with their realm: after `invalidate()` they are asked for
-/// anew.
+/// again.
 public struct Results<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable {
     private let source: _CollectionHandle?
     public var _managed: _CollectionHandle? { source?.noted }

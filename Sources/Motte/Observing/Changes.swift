@@ -1,4 +1,4 @@
-/// What observers are told.
+/// Change sets, as observers get them.
 import Foundation
 import MotteNotifications
 import MotteValues
@@ -18,7 +18,7 @@ public enum RealmCollectionChange<CollectionType> {
     }
 }
 
-/// What observers of a map are told.
+/// The change set of a map.
 public enum RealmMapChange<Collection: RealmKeyedCollection> {
     case initial(Collection)
     case update(
@@ -34,7 +34,7 @@ public enum RealmMapChange<Collection: RealmKeyedCollection> {
     }
 }
 
-/// What observers of an object or a projection are told. Nothing follows `deleted`.
+/// The change set of an object or a projection. Nothing follows `deleted`.
 public enum ObjectChange<T> {
     case error(_ error: NSError)
     case change(_ object: T, _ properties: [PropertyChange])

@@ -1,5 +1,5 @@
-/// How a realm hears of commits by others: the engine wakes it, and soon after, where the realm belongs, it refreshes
-/// and runs the callbacks that wait. A thread's run loop, a serial queue or an actor has to turn for that.
+/// How a realm is notified of commits by others: the engine wakes it, and soon after, where the realm belongs, it
+/// refreshes and runs the callbacks that wait. A thread's run loop, a serial queue or an actor has to turn for that.
 import Dispatch
 import Foundation
 import MotteLiveObjects
@@ -43,7 +43,7 @@ private final class WeakDelivery: @unchecked Sendable {
 }
 
 /// Where callbacks run.
-package final class DeliveryPlace: @unchecked Sendable {
+package final class DeliveryOwner: @unchecked Sendable {
     // @unchecked: adding a timer to a run loop is what other threads may do to it.
     private let confinement: Confinement
     private let runLoop: RunLoop?
@@ -151,7 +151,7 @@ extension RealmSession {
     }
 
     /// Realms move to newer versions by themselves, observed or not, where something turns. A thread whose run loop
-    /// does not is not told of commits, and costs those who write nothing.
+    /// does not is not notified of commits, and costs those who write nothing.
     func startDeliveryWhenItsPlaceTurns() {
         guard delivery == nil, !session.isFrozen, !configuration.readOnly else { return }
         deliveryStart?()
@@ -169,7 +169,7 @@ extension RealmSession {
     func startDueDelivery() {
         guard isDeliveryDue, !session.isClosed, !session.isInWrite, !session.isInGroup else { return }
         isDeliveryDue = false
-        // Without it the realm is refreshed by hand; whoever observes hears why.
+        // Without it the realm is refreshed by hand; observers get the error.
         try? startDelivery()
     }
 

@@ -1,4 +1,4 @@
-/// Keeps an observation alive: let it go, or invalidate it, and nothing more is heard. Invalidation may come from any
+/// Keeps an observation alive: release or invalidate it, and it notifies no longer. Invalidation may come from any
 /// thread.
 import Foundation
 import MotteLiveObjects

@@ -1,6 +1,6 @@
 /// `observe` on objects, collections and realms, for the place the realm belongs to.
 ///
-/// Observing in a write transaction, or something frozen or unmanaged, is misuse. Observations that are to be heard on
+/// Observing in a write transaction, or something frozen or unmanaged, is misuse. Observations whose callbacks run on
 /// another queue or actor are begun there, on the same thing handed over (`ObserveElsewhere`).
 import Dispatch
 import Foundation
@@ -36,7 +36,7 @@ extension RealmSession {
         return observation.map { NotificationToken($0, self) } ?? NotificationToken()
     }
 
-    /// Hears of every version this moves to, and does not keep it open.
+    /// Is notified of every version this advances to, and does not keep it open.
     func versions(_ block: @escaping () -> Void) -> NotificationToken? {
         attempt(or: nil) { () throws(DatabaseError) in
             try startDelivery()
@@ -47,7 +47,7 @@ extension RealmSession {
 }
 
 extension Realm {
-    /// Hears of every version the realm moves to.
+    /// Notifies of every version the realm advances to.
     public func observe(_ block: @escaping NotificationBlock) -> NotificationToken {
         let token = core.token { () throws(DatabaseError) in
             try core.session.observe { [weak core] (_) throws(DatabaseError) in
@@ -62,13 +62,13 @@ extension Realm {
 // MARK: Collections
 
 extension RealmCollection {
-    /// Hears of changes; the first call has the collection as it is.
+    /// Notifies of changes; the first call has the collection as it is.
     ///
     /// - Parameters:
     ///   - keyPaths: what counts as a modification of an element. nil: everything it reaches over four links; empty:
     ///     only what comes and goes.
-    ///   - queue: a serial queue to be told on; nil: where the realm belongs.
-    ///   - block: what is told. Called first with the collection as it is.
+    ///   - queue: a serial queue to be notified on; nil: where the realm belongs.
+    ///   - block: gets the change sets. Called first with the collection as it is.
     public func observe(
         keyPaths: [String]? = nil, on queue: DispatchQueue? = nil,
         _ block: @escaping (RealmCollectionChange<Self>) -> Void
@@ -210,7 +210,7 @@ extension Map where Value: OptionalProtocol, Value.Wrapped: ObjectBase {
 // MARK: Objects
 
 extension ThreadConfined where Self: ObjectBase {
-    /// Hears of changed properties and of the deletion of this object.
+    /// Notifies of changed properties and of the deletion of this object.
     public func observe(
         keyPaths: [String]? = nil, on queue: DispatchQueue? = nil,
         _ block: @escaping (ObjectChange<Self>) -> Void

@@ -1,4 +1,4 @@
-/// Observations that are heard on another queue or actor than the one the realm belongs to: what is observed is handed
+/// Observations whose callbacks run on another queue or actor than the realm's owner: what is observed is handed
 /// over, and observed there in a realm of that place.
 import Dispatch
 import Foundation
@@ -34,7 +34,7 @@ enum ObserveElsewhere {
     }
 
     /// The outer token is handed out at once; ending it ends what is begun later. Where the queue has no realm open
-    /// yet, one begins at the version that the caller saw, so that what is written until then is told.
+    /// yet, one begins at the version that the caller saw, so that what is written until then is notified.
     private static func start(
         on queue: DispatchQueue, _ session: RealmSession, _ reference: LiveReference,
         _ begin: @escaping (RealmSession) throws(DatabaseError) -> NotificationToken?

@@ -1,10 +1,10 @@
 /// `withObservationTracking` on managed objects: properties that are read inside are tracked, and a change of one of
-/// them, by this realm, another thread or another process, is told when the realm shows it.
+/// them, by this realm, another thread or another process, notifies when the realm shows it.
 ///
 /// Nothing is tracked, and nothing costs anything, but within the function below, which stands for the one of the
 /// `Observation` module wherever Motte is imported, or after `Realm.trackObservation()`. The realm keeps for each
 /// property that was read its value, and for each collection its elements (of objects their keys), and compares when it
-/// moves. It tells and forgets those that differ; whoever wants to hear more reads again, as `withObservationTracking`
+/// moves. It notifies of those that differ and drops them; who wants more reads again, as `withObservationTracking`
 /// has it.
 import MotteLiveObjects
 import MotteValues
@@ -108,7 +108,7 @@ package final class PropertyTracking {
     private var collections: [Place: Collection] = [:]
     private var properties: [Key: Property] = [:]
     private var token: NotificationToken?
-    /// Nobody says when tracking has ended without a change. Beyond this many, all are told to have changed.
+    /// Nobody says when tracking has ended without a change. Beyond this many, all are reported as changed.
     private static let limit = 10_000
 
     func noteRead(_ object: LiveObject, _ column: ColumnKey, _ value: ValueView, _ session: RealmSession) {

@@ -1,8 +1,8 @@
 /// Changes as an asynchronous sequence: `for await change in dogs.changes() { … }`.
 ///
-/// A loop hears what `observe` tells. It runs where the realm belongs, on an actor or the main actor; observing begins
-/// with the loop and ends with it, also when its task is cancelled. What happens while the loop's body is busy is kept
-/// as one change, combined: however slow a loop is, it costs no memory and misses nothing.
+/// A loop gets the change sets of `observe`. It runs where the realm belongs, on an actor or the main actor; observing
+/// begins with the loop and ends with it, also when its task is cancelled. What happens while the loop's body is busy
+/// is kept as one change, combined: however slow a loop is, it costs no memory and misses nothing.
 import Foundation
 import MotteLiveObjects
 import MotteNotifications

@@ -56,7 +56,7 @@ public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCo
         return "ProjectedCollection<\(Element.self)> {\n\(lines.joined(separator: ",\n"))\n}"
     }
 
-    /// Without key paths, told of what comes and goes and of changes of the projected property.
+    /// Without key paths, notified of insertions and deletions and of changes of the projected property.
     public func observe(
         keyPaths: [String]? = nil, on queue: DispatchQueue? = nil,
         _ block: @escaping (RealmCollectionChange<ProjectedCollection<Element>>) -> Void

@@ -1,7 +1,7 @@
-/// Observing projections: told of what they project and of nothing else, under their own labels.
+/// Observing projections: notified only of what they project, under their own labels.
 ///
 /// The root object is observed with the paths of the projected properties. Where several labels begin with the same
-/// property of the root (a city and a country of one address), which of them changed is told apart by an observation
+/// property of the root (a city and a country of one address), which of them changed is found by an observation
 /// each, delivered before the one that calls the block.
 import Dispatch
 import Foundation

@@ -28,7 +28,7 @@ extension RealmSectionedResult where Self: RealmSubscribable {
     public func collectionPublisher(keyPaths: [String]?) -> RealmPublishers.Value<Self> {
         RealmPublishers.Value(self, keyPaths)
     }
-    /// What `observe` is told.
+    /// The change sets of `observe`.
     public var changesetPublisher: RealmPublishers.SectionChangeset<Self> { changesetPublisher(keyPaths: nil) }
     public func changesetPublisher(keyPaths: [String]?) -> RealmPublishers.SectionChangeset<Self> {
         RealmPublishers.Changes(isObservable: _isObservable) { queue, receive, _ in

@@ -3,7 +3,7 @@ import Dispatch
 import Foundation
 import OpenCombine
 
-/// What observers of collections, maps and sections are told.
+/// Change sets of collections, maps and sections.
 protocol CollectionChange {
     associatedtype Observed
     /// nil where the observation failed.
@@ -55,7 +55,7 @@ extension RealmCollection where Self: RealmSubscribable {
     public func collectionPublisher(keyPaths: [String]?) -> RealmPublishers.Value<Self> {
         RealmPublishers.Value(self, keyPaths)
     }
-    /// What `observe` is told.
+    /// The change sets of `observe`.
     public var changesetPublisher: RealmPublishers.CollectionChangeset<Self> { changesetPublisher(keyPaths: nil) }
     public func changesetPublisher(keyPaths: [String]?) -> RealmPublishers.CollectionChangeset<Self> {
         RealmPublishers.Changes(isObservable: _isObservable) { queue, receive, _ in
@@ -181,7 +181,7 @@ public func valuePublisher<Key: _MapKey, Value: RealmCollectionValue>(
     _ map: Map<Key, Value>, keyPaths: [String]? = nil
 ) -> RealmPublishers.Value<Map<Key, Value>> { RealmPublishers.Value(map, keyPaths) }
 
-/// What `observe` is told of the object; finished when it is deleted.
+/// The change sets of the object; finished when it is deleted.
 public func changesetPublisher<T: ObjectBase & ThreadConfined & RealmSubscribable>(
     _ object: T, keyPaths: [String]? = nil
 ) -> RealmPublishers.ObjectChangeset<T> {

@@ -3,7 +3,7 @@
 ///     objects, collections, maps, sections, projections, realms
 ///       objectWillChange            Void after every change, despite its name
 ///       collectionPublisher         the thing itself: at first, and after every change
-///       changesetPublisher          what `observe` is told
+///       changesetPublisher          the change sets of `observe`
 ///
 /// A subscription observes; cancelling it ends the observation. Values belong to the place where they were observed:
 /// `freeze()` or `threadSafeReference()` before `receive(on:)` takes them elsewhere, `subscribe(on:)` observes on a
@@ -105,7 +105,7 @@ public enum RealmPublishers {
         }
     }
 
-    /// What `observe` is told of a thing.
+    /// The change sets of `observe`.
     public struct Changes<Change>: Publisher {
         public typealias Output = Change
         public typealias Failure = Never
@@ -192,7 +192,7 @@ struct PublisherSource<Object> {
         return source
     }
 
-    /// The subscriber hears of its subscription before it can hear of anything else.
+    /// The subscriber gets its subscription before anything else.
     func subscribe<S: Subscriber>(
         _ subscriber: S, _ observe: (Object, DispatchQueue?) -> NotificationToken
     ) {

@@ -1,4 +1,4 @@
-/// Where a realm belongs: to a thread, a serial queue or an actor. How it is told whether the caller is there, and how
+/// Where a realm belongs: to a thread, a serial queue or an actor. How it is known whether the caller is there, and how
 /// something is run there.
 import CMotteShim
 import Dispatch
@@ -34,7 +34,7 @@ package enum Confinement: @unchecked Sendable {  // @unchecked: queues and actor
     var orMain: Confinement {
         switch self {
         case .thread: Self.isMain ? .main : self
-        case .queue(let queue): QueuePlaces.isMain(queue) ? .main : self
+        case .queue(let queue): QueueOwners.isMain(queue) ? .main : self
         case .actor(let actor): actor === MainActor.shared ? .main : self
         case .main: self
         }
@@ -42,7 +42,7 @@ package enum Confinement: @unchecked Sendable {  // @unchecked: queues and actor
 
     /// In a program with an asynchronous main function any thread runs the main queue and the main actor.
     static var isMain: Bool {
-        Thread.isMainThread || ExecutorPlaces.isCurrent(ExecutorPlaces.main) || QueuePlaces.isCurrent(QueuePlaces.main)
+        Thread.isMainThread || ExecutorPlaces.isCurrent(ExecutorPlaces.main) || QueueOwners.isCurrent(QueueOwners.main)
     }
 
     /// Whether a task can wait here while others go on.
@@ -60,9 +60,9 @@ package enum Confinement: @unchecked Sendable {  // @unchecked: queues and actor
             let isHere: @Sendable () -> Bool = { Self.isMain }
             return .custom(name: "the main thread", opensOnOwnThread: Thread.isMainThread, isHere: isHere)
         case .queue(let queue):
-            QueuePlaces.mark(queue)
+            QueueOwners.mark(queue)
             let id = ObjectIdentifier(queue)
-            return .custom(name: "the queue '\(queue.label)'") { QueuePlaces.isCurrent(id) }
+            return .custom(name: "the queue '\(queue.label)'") { QueueOwners.isCurrent(id) }
         case .actor(let actor):
             let executor = ExecutorPlaces.key(of: actor)
             return .custom(name: "the actor \(type(of: actor))") { ExecutorPlaces.isCurrent(executor) }
@@ -84,7 +84,7 @@ package enum Confinement: @unchecked Sendable {  // @unchecked: queues and actor
 }
 
 /// Which queue runs the caller, by a mark on the queues that have realms.
-private enum QueuePlaces {
+private enum QueueOwners {
     private static let key = DispatchSpecificKey<ObjectIdentifier>()
 
     /// `DispatchQueue.main` may be another object each time, but it keeps what it is marked with.
@@ -117,7 +117,7 @@ extension DispatchQueue {
     private static let concurrentKinds: Set<UInt> = {
         let queues = [DispatchQueue(label: "motte", attributes: .concurrent), .global()]
         let kinds = Set(queues.compactMap(kind))
-        // Where serial ones look the same there is nothing to be told.
+        // Where serial ones look the same nothing can be known.
         return kinds.subtracting([DispatchQueue(label: "motte"), .main].compactMap(kind))
     }()
 

@@ -1,6 +1,6 @@
 /// Opening and writing without holding up a thread: completion handlers for threads and queues, `async` for actors.
 ///
-/// A queued write waits for the writer's place without blocking anybody: it tries again, and again a little later,
+/// A queued write waits for the write lock without blocking anybody: it tries again, and again a little later,
 /// where the realm belongs. Those that wait together are written together: each is a transaction of its own, and one
 /// flush makes all of them durable, after which their completion handlers are called.
 import Dispatch
@@ -95,7 +95,7 @@ extension Realm {
 
     // MARK: Actors
 
-    /// Waits for the writer's place without blocking the actor, runs `block` there and commits.
+    /// Waits for the write lock without blocking the actor, runs `block` there and commits.
     @discardableResult
     public func asyncWrite<Result>(
         _isolation actor: isolated any Actor = #isolation, _ block: () throws -> Result
@@ -282,7 +282,7 @@ extension RealmSession {
         return id
     }
 
-    /// What has not begun is forgotten; what was committed is told.
+    /// What has not begun is dropped; what was committed is notified.
     func endAsyncWrites() {
         asyncWrites.pending = []
         asyncWrites.turn = []
@@ -306,7 +306,7 @@ extension RealmSession {
         }
     }
 
-    /// Writes what waits, as one group, when the writer's place is free.
+    /// Writes what waits, as one group, when the write lock is free.
     func runWrites() {
         guard asyncWrites.hasWaiting, !asyncWrites.isRunning else { return }
         if session.isInWrite || session.isInGroup { return schedule(afterMilliseconds: 1) }
@@ -364,7 +364,7 @@ extension RealmSession {
         asyncWrites.grouped.append(((try? session.version) ?? Version(0), onComplete))
     }
 
-    /// Completions of the group that has ended, with what each of them is told.
+    /// Completions of the group that has ended, with the outcome of each.
     private func takeGrouped(_ failure: Swift.Error?) -> [(call: (Swift.Error?) -> Void, failure: Swift.Error?)] {
         // Of a session that was closed nothing is shown: each completion gets the failure.
         let shown = (try? session.version) ?? Version(0)

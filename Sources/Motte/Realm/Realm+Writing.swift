@@ -11,7 +11,7 @@ extension Realm {
     /// Runs `block` in a write transaction and commits it; a block that throws rolls back.
     ///
     /// - Parameters:
-    ///   - tokens: observations that shall not hear of it.
+    ///   - tokens: observations that are not notified of it.
     ///   - block: changes the realm.
     @discardableResult
     public func write<Result>(
@@ -33,7 +33,7 @@ extension Realm {
         return outcome.unsafelyUnwrapped
     }
 
-    /// Waits for the writer's place among all threads and processes, and moves to the newest version.
+    /// Waits for the write lock among all threads and processes, and moves to the newest version.
     public func beginWrite() { attempt { () throws(DatabaseError) in try core.session.beginWrite() } }
 
     public func commitWrite(withoutNotifying tokens: [NotificationToken] = []) throws {

@@ -35,11 +35,11 @@ public protocol ThreadConfined {
     func thaw() -> Self?
 }
 
-/// An open file, or a store in memory, as one thread, serial queue or actor sees it.
+/// An open file, or a database in memory, as one thread, serial queue or actor sees it.
 ///
-/// It shows one version of the file until it refreshes, writes, or is told of a commit. Everything that comes out of it
-/// is live and belongs where it belongs; ``freeze()`` and ``ThreadSafeReference`` take things elsewhere. Opening again
-/// in the same place gives the same realm.
+/// It shows one version of the file until it refreshes, writes, or is notified of a commit. Everything that comes out
+/// of it is live and belongs where it belongs; ``freeze()`` and ``ThreadSafeReference`` take things elsewhere. Opening
+/// again in the same place gives the same realm.
 public struct Realm: Equatable {
     package let core: RealmSession
 

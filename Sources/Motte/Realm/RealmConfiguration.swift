@@ -11,7 +11,7 @@ extension Realm {
         public var fileURL: URL? {
             didSet { if fileURL != nil, inMemoryIdentifier != nil { inMemoryIdentifier = nil } }
         }
-        /// A store in memory, shared by the process under this name and gone with its last user. Setting it clears
+        /// A database in memory, shared by the process under this name and gone with its last user. Setting it clears
         /// `fileURL`.
         public var inMemoryIdentifier: String? {
             didSet { if inMemoryIdentifier != nil, fileURL != nil { fileURL = nil } }
@@ -44,7 +44,7 @@ extension Realm {
         /// How many objects of a class a new file stores together, 1 to 65,536; nil: 1,904 in page files of Motte,
         /// 480 in others. Fewer make it larger, and cheaper to change one of many values. Classes with wide values get
         /// 480 where this is more.
-        public var rowsPerCluster: Int?
+        public var rowGroupSize: Int?
 
         // RealmSwift's, whose programs name these.
         public init(
@@ -102,7 +102,7 @@ extension Realm {
             return "Realm.Configuration {\n\(lines.joined())}"
         }
 
-        /// The file's path, or the name of a store in memory.
+        /// The file's path, or the name of a database in memory.
         package var name: String? { inMemoryIdentifier ?? fileURL?.path }
     }
 }

@@ -83,7 +83,7 @@ package enum RealmOpening {
         options.migration.fixesProperties = true
         options.compactOnLaunch = configuration.shouldCompactOnLaunch
         options.seedPath = configuration.seedFilePath?.path
-        options.rowsPerCluster = configuration.rowsPerCluster
+        options.rowGroupSize = configuration.rowGroupSize
         options.lockDirectory = configuration.lockDirectory?.path
         options.openTimeoutMilliseconds = openTimeout(configuration)
         options.maximumLiveVersions = configuration.maximumNumberOfActiveVersions.map { Int(clamping: $0) }

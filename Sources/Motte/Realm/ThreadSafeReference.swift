@@ -73,7 +73,7 @@ enum HandOver {
         if let collection = value as? any RealmCollection { return of(collection) }
         if let map = value as? any RealmKeyedCollection { return of(map) }
         if let custom = value as? any HandedOver { return custom.handOver() }
-        misuse("\(T.self) cannot be handed over")
+        misuse("\(T.self) cannot be passed to another thread")
         return nil
     }
 

@@ -1,4 +1,4 @@
-/// What observers of sections are told.
+/// Change sets of sections.
 ///
 /// Deletions, modifications and deleted sections are counted as before the change, insertions and inserted sections as
 /// after it. The elements of a section that goes are not listed one by one; those of one that comes are.
@@ -80,11 +80,12 @@ extension SectionedResultsChange {
     /// nil when there is nothing to tell.
     static func from(_ changes: ChangeSet, of sections: Collection) -> SectionedResultsChange? {
         if changes.isInitial { return .initial(sections) }
-        guard let told = changes.sectioned?.changes, !told.isEmpty else { return nil }
+        guard let notified = changes.sectioned?.changes, !notified.isEmpty else { return nil }
         return .update(
-            sections, deletions: told.deletions.map(\.path), insertions: told.insertions.map(\.path),
-            modifications: told.modificationsOld.map(\.path), sectionsToInsert: IndexSet(told.sectionInsertions),
-            sectionsToDelete: IndexSet(told.sectionDeletions))
+            sections, deletions: notified.deletions.map(\.path), insertions: notified.insertions.map(\.path),
+            modifications: notified.modificationsOld.map(\.path),
+            sectionsToInsert: IndexSet(notified.sectionInsertions),
+            sectionsToDelete: IndexSet(notified.sectionDeletions))
     }
 }
 

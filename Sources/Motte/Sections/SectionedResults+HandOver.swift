@@ -1,4 +1,4 @@
-/// Sections are handed over by way of the collection that they group, and grouped anew where they arrive.
+/// Sections are handed over by way of the collection that they group, and grouped again where they arrive.
 import MotteLiveObjects
 import MotteValues
 

@@ -61,7 +61,7 @@ extension RealmSession {
                 "Object is already managed by another Realm. Use create instead to copy it into this Realm.")
         }
         throw DatabaseError(
-            .wrongThread, "this object belongs to the realm of another thread; hand over a ThreadSafeReference")
+            .wrongThread, "this object belongs to the realm of another thread; pass a ThreadSafeReference")
     }
 
     func encode(_ object: ObjectBase, _ binding: ClassBinding, _ encoder: _Encoder) {

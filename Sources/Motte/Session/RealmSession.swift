@@ -97,7 +97,7 @@ package final class RealmSession: @unchecked Sendable {
     package let configuration: Realm.Configuration
     package let confinement: Confinement
     /// Where callbacks run.
-    package let place: DeliveryPlace
+    package let place: DeliveryOwner
     private var bindings: [ObjectIdentifier: ClassBinding] = [:]
     @exclusivity(unchecked) private var lastBinding: (id: ObjectIdentifier, binding: ClassBinding)?
     private let frozenBindings = Locked<[ObjectIdentifier: ClassBinding]>([:])
@@ -134,9 +134,9 @@ package final class RealmSession: @unchecked Sendable {
     package var autorefresh = true
     /// nil while nobody tracks.
     var tracking: PropertyTracking?
-    /// While callbacks hear of this realm's own commit.
+    /// While callbacks are notified of this realm's own commit.
     package var isCommitting = false
-    /// Blocks of the realm itself that want to hear of versions it does not move to.
+    /// Blocks of the realm itself that want to be notified of versions it does not advance to.
     package var refreshObservers: [RefreshObserver] = []
 
     /// The number of properties that have no column.
@@ -146,7 +146,7 @@ package final class RealmSession: @unchecked Sendable {
         self.session = session
         self.configuration = configuration
         self.confinement = confinement
-        place = DeliveryPlace(confinement)
+        place = DeliveryOwner(confinement)
     }
 
     deinit {
@@ -327,7 +327,7 @@ package final class RealmSession: @unchecked Sendable {
         delivery?.end()
         delivery = nil
         isDeliveryDue = false
-        // Before the old one is closed, with which a store in memory might go.
+        // Before the old one is closed, with which a database in memory might go.
         let next = try RealmOpening.openSession(configuration, confinement)
         tracking = nil
         _ = try session.close()

@@ -9,7 +9,7 @@ extension ChangeSet {
     package func followed(by next: ChangeSet) -> ChangeSet {
         var sum = ChangeSet(kind, from: fromVersion, to: next.toVersion)
         sum.isSourceDeleted = next.isSourceDeleted
-        // Nothing was known before the initial one, so what follows is part of it; one that comes later begins anew.
+        // Nothing was known before the initial one, so what follows is part of it; one that comes later starts over.
         sum.isInitial = isInitial || next.isInitial
         if sum.isInitial { return sum }
         if let sectioned {
@@ -67,7 +67,7 @@ extension ChangeSet {
         var rest = ChangeSet(kind, from: fromVersion, to: next.toVersion)
         rest.isInitial = isInitial
         if isInitial { return rest }
-        // Sections before and after do not say what they were in between: these are told together.
+        // Sections before and after do not say what they were in between: these are reported together.
         if sectioned != nil { return followed(by: next) }
         let before = PositionMap(self)
         let after = PositionMap(next)

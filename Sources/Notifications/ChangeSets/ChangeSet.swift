@@ -65,7 +65,7 @@ package struct ChangeSet: Sendable {
         toVersion = to
     }
 
-    /// Whether there is anything to tell of a collection or an object.
+    /// Whether there is anything to report of a collection or an object.
     package var isEmpty: Bool {
         !isInitial && !isSourceDeleted && deletions.isEmpty && insertions.isEmpty && modificationsOld.isEmpty
             && properties.isEmpty && (sectioned?.changes.isEmpty ?? true)

@@ -1,9 +1,9 @@
 /// A change of a collection as seen in sections.
 ///
-/// Deleted sections are told by their old index, and their elements are not among the deletions. Inserted sections are
-/// told by their new index, and their elements are insertions too. Deletions and old places of modifications count in
-/// the old sections, insertions and new places in the new ones. What stays keeps its order: a section or an element
-/// that moves, or an element whose key changes, is a deletion and an insertion.
+/// Deleted sections are reported by their old index, and their elements are not among the deletions. Inserted sections
+/// are reported by their new index, and their elements are insertions too. Deletions and old places of modifications
+/// count in the old sections, insertions and new places in the new ones. What stays keeps its order: a section or an
+/// element that moves, or an element whose key changes, is a deletion and an insertion.
 import MotteLiveObjects
 import MotteValues
 
@@ -21,7 +21,7 @@ package struct SectionChanges: Sendable {
     let new: SectionLayout
     /// Of one section alone.
     let only: SectionLayout.Key?
-    /// Where that section was just before it changed; others may have shifted it since its observer was told something.
+    /// Where that section was just before it changed; others may have shifted it since its observer was notified.
     let lastIndex: Int?
     package private(set) var sectionDeletions: [Int] = []
     package private(set) var sectionInsertions: [Int] = []
@@ -154,7 +154,7 @@ struct StayingWalk {
     }
 }
 
-/// The change in sections together with what it was made from, so that several can be told as one.
+/// The change in sections together with what it was made from, so that several can be combined.
 package final class SectionedChanges: Sendable {
     private let base: ChangeSet
     package let changes: SectionChanges

@@ -2,7 +2,7 @@
 /// (`MovePreparation`), and tells the queues whose sessions are behind.
 ///
 /// It runs from the first followed session (`FollowedSession`) to the last: `remove` of the last one ends it and waits
-/// until it is gone, at most for the one thing that is being moved on. It holds no lock while it sleeps or computes,
+/// until it is gone, at most for the one thing that it is computing. It holds no lock while it sleeps or computes,
 /// and of the sessions it touches only what these hand out.
 #if canImport(Glibc)
 import Glibc
@@ -19,7 +19,7 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
     private struct State: @unchecked Sendable {
         var sessions: [FollowedSession] = []
         var thread: pthread_t?
-        /// Told to the thread that must end; a later one gets its own.
+        /// Set for the thread that must end; a later one gets its own.
         var run: Run?
     }
 
@@ -134,7 +134,7 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
                 seen = version
                 isBehind = preparation.tell(run.sessions(), version, isCalm: newest == nil)
             } catch {
-                // The file cannot be read just now; whoever refreshes is told why.
+                // The file cannot be read just now; whoever refreshes gets the reason.
                 usleep(100_000)
             }
         }

@@ -1,8 +1,8 @@
-/// How an event loop hears of commits by others: a descriptor to poll, and a call that refreshes and delivers.
+/// How an event loop is notified of commits by others: a descriptor to poll, and a call that refreshes and delivers.
 ///
 /// The descriptor is readable while there is work, level-triggered, and is drained by `dispatch` alone. Sessions are
 /// bound to a queue on its owner's thread; a notifier thread per open file sets the descriptor when there is a version
-/// newer than what a bound session shows, and the session's queries are moved on to it (`MovePreparation`). Writes that
+/// newer than what a bound session shows, and the session's queries are advanced to it (`MovePreparation`). Writes that
 /// wait for their turn are run by `dispatch` too; while somebody else is writing, `timeoutMilliseconds` says when to
 /// try again. A host with a scheduler of its own gives a wake function instead, which is called from any thread and has
 /// `dispatch` called where the queue is.
@@ -52,7 +52,7 @@ package final class DeliveryQueue: @unchecked Sendable {
         let isHere =
             if case .thread = confinement { motte_shim_thread_serial() == owner } else { confinement.isHere }
         guard isHere else {
-            throw DatabaseError(.wrongThread, "this queue belongs to \(confinement.name); make one for this place")
+            throw DatabaseError(.wrongThread, "this queue belongs to \(confinement.name); make one here")
         }
     }
 
@@ -62,7 +62,7 @@ package final class DeliveryQueue: @unchecked Sendable {
         if let wake { wake() } else { motte_shim_event_set(descriptor) }
     }
 
-    /// From now on this queue hears of changes to the session. Answers the writes that it runs there.
+    /// From now on this queue is notified of changes to the session. Returns the writes that it runs there.
     @discardableResult
     package func bind(_ session: Session) throws(DatabaseError) -> QueuedWrites {
         try check()
@@ -77,7 +77,7 @@ package final class DeliveryQueue: @unchecked Sendable {
         observers.queueBinding = binding
         bindings.append(binding)
         try observers.showNotifier(isInWrite: session.isInWrite)
-        // The notifier tells of versions that come from here on.
+        // The notifier notifies of versions that come from here on.
         if try session.latestVersion > session.version { signal() }
         return binding.writes
     }

@@ -1,24 +1,24 @@
-/// What the notifier knows of one session: the version that it shows and what it observes there, so that this is moved
-/// on ahead of it.
+/// What the notifier knows of one session: the version that it shows and what it observes there, so that its change
+/// sets are computed ahead of it.
 ///
-/// Sessions that are bound to a queue are told of new versions too (`QueueBinding`). Others are followed from the first
-/// refresh on that took so long to find out what others had changed that it is worth a thread; before that they, and
-/// sessions that observe little, cost none. Such a session that sleeps until something changes is woken when what it
-/// observes is there, if that does not take longer than usual.
+/// Sessions that are bound to a queue are notified of new versions too (`QueueBinding`). Others are followed from the
+/// first refresh on that took so long to find out what others had changed that it is worth a thread; before that they,
+/// and sessions that observe little, cost none. Such a session that sleeps until something changes is woken when what
+/// it observes is there, if that does not take longer than usual.
 import CMotteShim
 import MotteLiveObjects
 import MotteValues
 import Synchronization
 
 class FollowedSession: @unchecked Sendable {
-    // @unchecked: `shown` and `told` are only touched atomically, `watching` locks; the rest belongs to the session's
-    // owner, but for `end`, which locks in the notifier.
+    // @unchecked: `shown` and `notified` are only touched atomically, `watching` locks; the rest belongs to the
+    // session's owner, but for `end`, which locks in the notifier.
     private(set) weak var session: Session?
     /// nil once ended: the notifier keeps the file open.
     private var notifier: CommitNotifier?
     private let shown: Atomic<UInt64>
-    /// Low half of the last version that was told, to sleep on.
-    private let told: UnsafeMutablePointer<UInt32>
+    /// Low half of the last version that was notified, to sleep on.
+    private let notified: UnsafeMutablePointer<UInt32>
     private let watching = Locked<WatchedSession?>(nil)
     private(set) var isEnded = false
     private static let mostMilliseconds: Int64 = 100
@@ -27,14 +27,14 @@ class FollowedSession: @unchecked Sendable {
         self.session = session
         let version = try session.version
         shown = Atomic(version.rawValue)
-        told = .allocate(capacity: 1)
-        told.initialize(to: UInt32(truncatingIfNeeded: version.rawValue))
+        notified = .allocate(capacity: 1)
+        notified.initialize(to: UInt32(truncatingIfNeeded: version.rawValue))
         let notifier = try CommitNotifier.of(session.database)
         self.notifier = notifier
         try notifier.add(self)
     }
 
-    deinit { told.deallocate() }
+    deinit { notified.deallocate() }
 
     func noteShown(_ session: WatchedSession) {
         shown.store(session.place.version.rawValue, ordering: .releasing)
@@ -52,8 +52,8 @@ class FollowedSession: @unchecked Sendable {
 
     /// What could be prepared of a version is there.
     func tell(_ version: Version) {
-        motte_shim_store32(told, UInt32(truncatingIfNeeded: version.rawValue))
-        motte_shim_futex_wake_all(told)
+        motte_shim_store32(notified, UInt32(truncatingIfNeeded: version.rawValue))
+        motte_shim_futex_wake_all(notified)
     }
 
     /// What the session observes, if it is behind a version.
@@ -65,7 +65,7 @@ class FollowedSession: @unchecked Sendable {
     // MARK: On the session's thread
 
     /// Sleeps until the notifier is done with a version, at most twice as long as it usually takes.
-    final func waitUntilTold(_ version: Version) {
+    final func waitUntilNotified(_ version: Version) {
         guard let watched = watching.withLock({ $0 }), watched.expectedNanoseconds >= WatchedSession.leastNanoseconds
         else {
             return
@@ -73,11 +73,11 @@ class FollowedSession: @unchecked Sendable {
         let most = min(2 * watched.expectedNanoseconds / 1_000_000 + 1, Self.mostMilliseconds)
         let deadline = motte_shim_monotonic_ms() + most
         while true {
-            let seen = motte_shim_load32(told)
+            let seen = motte_shim_load32(notified)
             let left = deadline - motte_shim_monotonic_ms()
             // Versions differ by far less than half of what the word counts.
             if Int32(bitPattern: seen &- UInt32(truncatingIfNeeded: version.rawValue)) >= 0 || left <= 0 { return }
-            _ = motte_shim_futex_wait(told, seen, left)
+            _ = motte_shim_futex_wait(notified, seen, left)
         }
     }
 

@@ -5,10 +5,11 @@
 ///    without a lock and leaves what it found in `SharedKeys`, for what is no query in the observer's own slot
 ///    (`WatchedObserver`). A session that is earlier computes by itself.
 ///  - It goes from what a session shows to the newest version in one step, however many lie between. Where a session
-///    was told and does not move, it goes on only when twice as many lie between, and once nothing comes for a while.
+///    was notified and does not advance, it continues only when twice as many are pending, and once nothing comes for a
+/// while.
 ///  - Its snapshots live as long as one round. The older one is to be had only while somebody shows that version. Where
 ///    the number of live versions is limited it takes none.
-///  - Small changes of what is quickly moved on are left to the sessions: they would not wait for less.
+///  - Small changes of what is quickly computed are left to the sessions: they would not wait for less.
 import CMotteShim
 import MotteLiveObjects
 import MotteStorage
@@ -47,7 +48,7 @@ final class WatchedSession: Sendable {
 final class MovePreparation {
     private let database: Database
     private let ending: Cancellation
-    /// How far the queries of each session that has not moved since were moved on.
+    /// How far the queries of each session that has not advanced since were computed.
     private var reached: [ObjectIdentifier: (from: Version, to: Version)] = [:]
 
     /// How many changed rows may take as long as `WatchedSession.leastNanoseconds`.
@@ -60,7 +61,7 @@ final class MovePreparation {
         self.ending = ending
     }
 
-    /// Tells the queues that there is a version, each when its session's queries are there. True when some were told
+    /// Notifies the queues of a version, each when its session's queries are computed. True when some were notified
     /// before they are, because their session does not keep up; `isCalm` prepares them too.
     func tell(_ sessions: [FollowedSession], _ version: Version, isCalm: Bool) -> Bool {
         var late: [(followed: FollowedSession, session: WatchedSession)] = []
@@ -100,7 +101,7 @@ final class MovePreparation {
             let from = session.place.version
             if let newest, !ending.isCancelled, let context = contexts[from] ?? context(of: session, newest) {
                 contexts[from] = context
-                // Whatever fails here fails again where somebody hears of it.
+                // What fails here fails again where somebody gets the error.
                 try? moveOn(session, context, in: newest)
                 reached[ObjectIdentifier(followed)] = (from, context.to)
             }

@@ -89,9 +89,9 @@ package final class Observation: @unchecked Sendable {
     }
 
     /// Computes what the session's last move means for the observer. If it is skipped, its owner knows of the changes
-    /// already: they are not told, and those that still wait are told as if they had come after them.
+    /// already: they are not notified, and those that still wait are notified as if they had come after them.
     ///
-    /// After a failure the observer begins anew at the next delivery that is not in a write: its own work alone was
+    /// After a failure the observer starts over at the next delivery that is not in a write: its own work alone was
     /// lost, and nobody else's.
     func prepare(_ context: DeliveryContext, isSkipped: Bool, isInWrite: Bool) throws(DatabaseError) {
         guard !isFinished, !isStopped, !isBehind || !isInWrite else { return }

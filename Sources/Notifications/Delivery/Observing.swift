@@ -6,7 +6,7 @@ import MotteLiveObjects
 import MotteValues
 
 extension Session {
-    /// Hears of every version the session moves to.
+    /// Notifies of every version the session advances to.
     package func observe(_ callback: Observation.Callback? = nil) throws(DatabaseError) -> Observation {
         try SessionObservers.checkCanObserve(self)
         return try register(try VersionObserver(self), callback)
@@ -31,7 +31,7 @@ extension Session {
 }
 
 extension LiveObject {
-    /// Hears of changed properties and of the deletion of the object. Without key paths, of its own properties.
+    /// Notifies of changed properties and of the deletion of the object. Without key paths, of its own properties.
     package func observe(
         keyPaths: [String]? = nil, _ callback: Observation.Callback? = nil
     ) throws(DatabaseError) -> Observation {
@@ -47,7 +47,7 @@ extension LiveObject {
 }
 
 extension LiveCollection {
-    /// Hears of changes to the collection; the first change set is the initial state. Without key paths, everything
+    /// Notifies of changes to the collection; the first change set is the initial state. Without key paths, everything
     /// that an element reaches over a few links counts as its modification.
     package func observe(
         keyPaths: [String]? = nil, _ callback: Observation.Callback? = nil
@@ -85,7 +85,7 @@ extension LiveCollection {
 }
 
 extension LiveSections {
-    /// Hears of changes to sections and their elements; the first change set is the initial state.
+    /// Notifies of changes to sections and their elements; the first change set is the initial state.
     package func observe(
         keyPaths: [String]? = nil, _ callback: Observation.Callback? = nil
     ) throws(DatabaseError) -> Observation {
@@ -102,7 +102,8 @@ extension LiveSections {
 }
 
 extension LiveSection {
-    /// Hears of the elements with its key, and of the section's coming and going; not of its moving as a whole.
+    /// Notifies of changes to the elements with its key, and when the section is inserted or deleted; not when it moves
+    /// as a whole.
     package func observe(
         keyPaths: [String]? = nil, _ callback: Observation.Callback? = nil
     ) throws(DatabaseError) -> Observation {

@@ -1,4 +1,4 @@
-/// One session on one queue: it is told of new versions once what it observes was moved on to them, and its writes wait
+/// One session on one queue: it is notified of new versions once its change sets are computed, and its writes wait
 /// there for their turn.
 import MotteLiveObjects
 import MotteValues

@@ -6,11 +6,11 @@
 ///     before, so that it gets a place among those who wait.
 ///  3. All that wait run within that dispatch, each in a write of its own, and share one flush; each `done` comes
 ///     after it. Work that throws undoes its own write and no other. What work commits itself is durable at its `done`.
-///  4. What has not begun when the session closes never runs: it is let go of, and that is all it hears.
+///  4. What has not begun when the session closes never runs: it is only released.
 import MotteLiveObjects
 import MotteValues
 
-package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queue is only told that there is work
+package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queue is only woken
     package struct Write {
         let work: (Session) throws(DatabaseError) -> Void
         let done: (Result<Version, DatabaseError>) throws(DatabaseError) -> Void
@@ -109,7 +109,7 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
     }
 
     /// Those that wait, each in a write of its own, and one flush for all of them. The first error that is nobody's
-    /// to be told of comes last.
+    /// to be notified of comes last.
     private func runGroup(_ session: Session, atMost limit: Int) throws(DatabaseError) -> Int {
         var ran: [(write: Write, outcome: Result<Version, DatabaseError>)] = []
         var failure: DatabaseError?
@@ -117,8 +117,8 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
             do throws(DatabaseError) {
                 try session.beginWrite()
             } catch {
-                // A callback failed that was told of the version before: the write itself is fine and stays first. That
-                // is the cause; a session that was closed has no write left to cancel.
+                // A callback failed that was notified of the version before: the write itself is fine and stays first.
+                // That is the cause; a session that was closed has no write left to cancel.
                 if session.isInWrite { try? session.cancel() }
                 failure = error
                 continue

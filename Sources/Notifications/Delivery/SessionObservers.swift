@@ -1,4 +1,4 @@
-/// All observations of one session, and the order in which they hear of changes.
+/// All observations of one session, and the order in which they are notified.
 ///
 ///  1. The session moves (refresh, begin-write, commit, dispatch) and calls `deliver`.
 ///  2. What changed is computed for every token, in the order of registration, before any callback runs: callbacks may
@@ -7,7 +7,7 @@
 ///     round. A callback that writes leads to another round after this one, not to a nested one.
 ///  4. What fails for one observer, finding out what changed or its callback, takes nothing from the others: they are
 ///     notified as ever, and the last error is thrown when all of that is done. An observer that could not find out
-///     what changed begins anew at the next delivery.
+///     what changed starts over at the next delivery.
 ///
 /// The initial state is not delivered by begin-write: it would be out of date at once. It comes with the next commit.
 import CMotteShim
@@ -25,15 +25,15 @@ package final class SessionObservers: SessionHook {
     private var delivering = false
     /// While changes are computed: functions that say which section an element is in must not move the session.
     private var preparing = false
-    /// Tokens that do not hear of the commit under way.
+    /// Tokens that are not notified of the commit under way.
     private var skipped: [Observation] = []
-    /// The same of commits that a group will tell of, by version.
+    /// The same of commits that a group will notify of, by version.
     private var skippedLater: [UInt64: [Observation]] = [:]
-    /// Version up to which tokens have been told.
+    /// Version up to which tokens have been notified.
     private var preparedVersion: Version
     /// nil while the session has let go of its file.
     private var keepsHistory: HistoryClaim?
-    /// Only tests choose; observers that were told how share nothing with others.
+    /// Only tests choose; observers for which it was chosen share nothing with others.
     package var patching = ResultsPatching.byCost
     /// Set by the delivery queue the session is bound to.
     var queueBinding: QueueBinding? {
@@ -165,7 +165,7 @@ package final class SessionObservers: SessionHook {
         return failure
     }
 
-    package func waitUntilPrepared(_ version: Version) { followed?.waitUntilTold(version) }
+    package func waitUntilPrepared(_ version: Version) { followed?.waitUntilNotified(version) }
 
     /// Tells the notifier what is shown and observed.
     func showNotifier(isInWrite: Bool) throws(DatabaseError) {

@@ -1,7 +1,7 @@
-/// What the notifier moves on ahead of a session, besides queries: the observers of single collections, sections and
+/// What the notifier computes ahead of a session, besides queries: the observers of single collections, sections and
 /// objects.
 ///
-/// An observer remembers what it has told of as a value (`Observer.memory`) that belongs to no session. The notifier
+/// An observer remembers what it has reported as a value (`Observer.memory`) that belongs to no session. The notifier
 /// opens the same thing in a frozen session of the newest version, gives it a copy of that memory, lets it advance and
 /// leaves the outcome in the observer's slot. The observer takes it if it moves between just these versions; if not, it
 /// advances by itself.
@@ -55,7 +55,7 @@ struct WatchedObserver: Sendable {
     }
 }
 
-/// What an observer has to tell of a move, and what it remembers after it.
+/// The change set of an observer for an advance, and what it remembers after it.
 struct PreparedMove: Sendable {
     let from: Version
     let to: Version

@@ -24,7 +24,7 @@ class CollectionObserver: Observer {
         }
     }
 
-    /// The log no longer reaches back to what is remembered: begin anew.
+    /// The log no longer reaches back to what is remembered: start over.
     func restart() throws(DatabaseError) -> ChangeSet {
         session.counters.add(fullReruns: 1)
         return try initialState()

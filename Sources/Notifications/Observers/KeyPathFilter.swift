@@ -1,4 +1,4 @@
-/// What an observation hears of besides elements that come and go: the changes that its key paths name.
+/// What an observation reports besides insertions and deletions: the changes that its key paths name.
 ///
 ///     nil                 everything that an element reaches over at most `DeliveryContext.linkDepth` links
 ///     none                only membership: what comes, goes, moves, and slots that are replaced

@@ -54,7 +54,7 @@ final class NestedObserver: CollectionObserver {
         guard let summary = try context.summary() else { return try restart() }
         let owner = nested.owner.key.rawValue
         let table = summary.table(nested.owner.table)
-        var edits = NestedEdits(ListReplay(count: old.count), hearsOfInner: filter == nil)
+        var edits = NestedEdits(ListReplay(count: old.count), isNotifiedOfInner: filter == nil)
         for operation in table?.nested(nested.column, owner)?.operations ?? [] {
             edits.apply(operation, old.place.path)
             old.place.follow(operation)
@@ -115,15 +115,15 @@ private struct NestedEdits {
     var touchesAllKeys = false
     var isTouched = false
     /// Whether an edit further in modifies the element that leads there.
-    private let hearsOfInner: Bool
+    private let isNotifiedOfInner: Bool
 
-    init(_ replay: ListReplay, hearsOfInner: Bool) {
+    init(_ replay: ListReplay, isNotifiedOfInner: Bool) {
         self.replay = replay
-        self.hearsOfInner = hearsOfInner
+        self.isNotifiedOfInner = isNotifiedOfInner
     }
 
     mutating func apply(_ operation: NestedOperation, _ path: NestedPath) {
-        guard operation.path.starts(with: path), hearsOfInner || operation.path.count == path.count else { return }
+        guard operation.path.starts(with: path), isNotifiedOfInner || operation.path.count == path.count else { return }
         isTouched = true
         guard operation.path.count == path.count else {
             switch operation.path[path.count] {

@@ -1,7 +1,7 @@
 /// One object: which of its properties changed, with their values before and after; and its deletion.
 ///
 /// Without key paths only its own properties count, in the order of the schema. With key paths those that a path begins
-/// with, when something changed that the path names; a deletion is told in any case.
+/// with, when something changed that the path names; a deletion is always reported.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage

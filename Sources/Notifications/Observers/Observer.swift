@@ -23,7 +23,7 @@ class Observer {
     /// Whether the first delivery tells the state that observation starts from.
     var tellsInitialState: Bool { false }
 
-    /// The query that the notifier may move on ahead of the session.
+    /// The query that the notifier may advance ahead of the session.
     var watchedQuery: WatchedQuery? { nil }
 
     /// What is observed, for the notifier; nil where only the session can say what changed.

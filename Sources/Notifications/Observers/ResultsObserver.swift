@@ -1,7 +1,7 @@
 /// Observed results: those over a class follow their query (`ObservedQuery`) and share what its observers have worked
 /// out, or the notifier ahead of them (`SharedKeys`). All others, over lists, backlinks and sections, are evaluated
-/// anew when something they depend on changed, and counted in `fullReruns`; ahead of the session like other collections
-/// (`WatchedObserver`).
+/// again when something they depend on changed, and counted in `fullReruns`; ahead of the session like other
+/// collections (`WatchedObserver`).
 import CMotteShim
 import MotteLiveObjects
 import MotteQueryEngine

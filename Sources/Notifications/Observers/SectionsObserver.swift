@@ -1,5 +1,5 @@
 /// A collection in sections, or one section of it: the collection's own observer says what came, went and changed, and
-/// the keys of what may have another one are computed anew.
+/// the keys of what may have another one are recomputed.
 ///
 /// With a key path those are the elements from which it leads to something that changed; with a function, which may
 /// look at anything, all of them, whenever an element changed within the usual links.
@@ -16,16 +16,16 @@ final class SectionsObserver: CollectionObserver {
     private var layout = SectionLayout.empty
     /// Changes of the collection that the sections do not show, such as those of other sections than the observed one.
     /// They are part of the next change set, because positions moved with them.
-    private var untold: Untold?
+    private var pendingChanges: PendingChanges?
 
-    struct Untold: Sendable {
+    struct PendingChanges: Sendable {
         let base: ChangeSet
         let from: SectionLayout
     }
 
     struct Remembered: Sendable {
         let layout: SectionLayout
-        let untold: Untold?
+        let pendingChanges: PendingChanges?
         let elements: ObserverMemory
     }
 
@@ -55,14 +55,14 @@ final class SectionsObserver: CollectionObserver {
     }
 
     override var memory: ObserverMemory {
-        .sections(Remembered(layout: layout, untold: untold, elements: elements.memory))
+        .sections(Remembered(layout: layout, pendingChanges: pendingChanges, elements: elements.memory))
     }
 
     override func take(_ memory: ObserverMemory, at version: Version) throws(DatabaseError) {
         guard case .sections(let memory) = memory else { throw memory.isOfAnother }
         try elements.remember(memory.elements, at: version)
         layout = memory.layout
-        untold = memory.untold
+        pendingChanges = memory.pendingChanges
     }
 
     override func show() {
@@ -74,7 +74,7 @@ final class SectionsObserver: CollectionObserver {
         var changes = try elements.initialState()
         version = changes.toVersion
         changes.kind = .sections
-        untold = nil
+        pendingChanges = nil
         layout = try sections.layout()
         return changes
     }
@@ -100,11 +100,11 @@ final class SectionsObserver: CollectionObserver {
             layout = try sections.layout()
         }
         var changes = ChangeSet(.sections, from: context.from, to: context.to)
-        let base = untold.map { $0.base.followed(by: change) } ?? change
-        let from = untold?.from ?? old
+        let base = pendingChanges.map { $0.base.followed(by: change) } ?? change
+        let from = pendingChanges?.from ?? old
         changes.sectioned = SectionedChanges(
             base: base, from: from, to: layout, only: only, lastIndex: only.flatMap(old.find))
-        untold = changes.isEmpty ? Untold(base: base, from: from) : nil
+        pendingChanges = changes.isEmpty ? PendingChanges(base: base, from: from) : nil
         return changes.isEmpty ? nil : changes
     }
 
@@ -112,7 +112,7 @@ final class SectionsObserver: CollectionObserver {
         var changes = base
         changes.kind = .sections
         let old = layout
-        untold = nil
+        pendingChanges = nil
         layout = try sections.layout()
         guard base.isSourceDeleted, !base.isInitial else { return changes }
         changes.sectioned = SectionedChanges(

@@ -3,9 +3,9 @@
 /// Patched are queries of at most one step, also sorted and limited: the rows that may have come, gone or moved are
 /// those that were inserted or deleted, or of which something changed that the query reads, in themselves or along a
 /// path; only these are evaluated. Few rows are looked for one by one; where many changed, sorted results are patched
-/// in passes over all keys (`BulkPatch`), and where most did, evaluated anew. Everything else (what is told apart,
-/// several limits, an order behind a limit) is evaluated anew, when something it depends on changed, and counted in
-/// `fullReruns`. Key paths say which rows are told of as modified, not which are looked at.
+/// in passes over all keys (`BulkPatch`), and where most did, re-evaluated. Everything else (what is distinguished,
+/// several limits, an order behind a limit) is re-evaluated, when something it depends on changed, and counted in
+/// `fullReruns`. Key paths say which rows are reported as modified, not which are looked at.
 import CMotteShim
 import MotteLiveObjects
 import MotteQueryEngine
@@ -49,7 +49,7 @@ final class ObservedQuery: Sendable {
     /// The step that is patched; nil for all rows of the class.
     private var stage: ResultsStage? { sharedSteps.first }
 
-    /// Above this many rows to look for or to sort, evaluating anew is cheaper.
+    /// Above this many rows to look for or to sort, re-evaluating is cheaper.
     private func candidateLimit(_ keys: KeyBlocks) -> Int { max(1_000, keys.count / 4) }
 
     /// Without the limit of a patched step.
@@ -83,13 +83,13 @@ final class ObservedQuery: Sendable {
             let isTouched =
                 !modified.isEmpty || summary.table(target) != nil
                 || sharedSteps.contains { $0.isTouchedElsewhere(summary) }
-            return isTouched ? try evaluatedAnew(keys, modified, context) : nil
+            return isTouched ? try reevaluated(keys, modified, context) : nil
         }
         guard let movable = try movable(keys, summary, context) else {
-            return try evaluatedAnew(keys, modified, context)
+            return try reevaluated(keys, modified, context)
         }
         if movable.isEmpty && modified.isEmpty { return nil }
-        if context.patching == .anew { return try evaluatedAnew(keys, modified, movable: movable, context) }
+        if context.patching == .again { return try reevaluated(keys, modified, movable: movable, context) }
         return try patch(keys, movable, modified, context)
     }
 
@@ -156,7 +156,7 @@ final class ObservedQuery: Sendable {
         _ old: OrderedKeys, _ movable: [Int64], _ modified: [Int64], _ stage: ResultsStage, _ context: DeliveryContext
     ) throws(DatabaseError) -> ResultsPatch {
         guard let bulk = BulkPatch(old, movable: movable, modified: modified) else {
-            return try evaluatedAnew(.ordered(old), modified, movable: movable, context)
+            return try reevaluated(.ordered(old), modified, movable: movable, context)
         }
         if movable.count > candidateLimit(.ordered(old)) {
             context.database.counters.add(fullReruns: 1)
@@ -210,7 +210,7 @@ final class ObservedQuery: Sendable {
     }
 
     /// `movable`: all that may not have kept their order, if that is known.
-    private func evaluatedAnew(
+    private func reevaluated(
         _ keys: KeyBlocks, _ modified: [Int64], movable: [Int64]? = nil, _ context: DeliveryContext
     ) throws(DatabaseError) -> ResultsPatch {
         context.database.counters.add(fullReruns: 1)

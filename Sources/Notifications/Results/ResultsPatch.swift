@@ -11,7 +11,7 @@ package enum ResultsPatching: Sendable {
     case each
     /// In passes over all keys, where they are sorted.
     case bulk
-    case anew
+    case again
 }
 
 struct ResultsPatch {

@@ -1,4 +1,4 @@
-/// A file rewritten in place without its free space, which takes having it to oneself: every user in every process must
+/// A file rewritten in place without its free pages, which takes having it to oneself: every user in every process must
 /// have closed it.
 ///
 /// The copy takes the file's place, with its mode and owner, when it is on disk and was compared with it; so a crash
@@ -18,22 +18,22 @@ package struct CompactionOutcome: Sendable {
 }
 
 extension PageStore {
-    /// nil when `decide`, told the file's size and the bytes in use, does not want it. Throws `.busy` when somebody has
-    /// the file open.
+    /// nil when `decide`, called with the file's size and the bytes in use, does not want it. Throws `.busy` when
+    /// somebody has the file open.
     package static func compact(
         _ options: PageStoreOptions,
         decide: (_ totalBytes: Int, _ usedBytes: Int) throws(DatabaseError) -> Bool = { _, _ in true },
         batchBytes: Int? = nil, progress: PageProgressHandler? = nil
     ) throws(DatabaseError) -> CompactionOutcome? {
         guard case .file(let path) = options.location else {
-            throw DatabaseError(.unsupported, "a store in memory has no file to compact")
+            throw DatabaseError(.unsupported, "a database in memory has no file to compact")
         }
         guard !options.readOnly, !options.immutable else {
             throw DatabaseError(.readOnly, "'\(path)' is open for reading only and cannot be compacted", path: path)
         }
         var wanted = options
         wanted.noCreate = true
-        let place = try FilePlace(path, wanted)
+        let place = try FileLocation(path, wanted)
         guard let identity = place.identity else {
             throw DatabaseError(.fileNotFound, "there is no file '\(path)'", path: path)
         }
@@ -45,7 +45,7 @@ extension PageStore {
     }
 
     private static func compact(
-        _ place: FilePlace, _ identity: FileIdentity, _ options: PageStoreOptions,
+        _ place: FileLocation, _ identity: FileIdentity, _ options: PageStoreOptions,
         _ decide: (Int, Int) throws(DatabaseError) -> Bool, _ batchBytes: Int?, _ progress: PageProgressHandler?
     ) throws(DatabaseError) -> CompactionOutcome? {
         let pages = try TreePages.openUnshared(place, options)

@@ -1,4 +1,4 @@
-/// A finished copy, opened anew from its file and compared with what it was made of: every key and every value in
+/// A finished copy, reopened from its file and compared with what it was made of: every key and every value in
 /// order, nothing besides, and pages that are sound and accounted for. Only then may it take the place of anything.
 ///
 /// Reads through another path than the one it was written by: its own descriptor and memory, and checksums of what
@@ -29,7 +29,7 @@ struct CopyCheck {
         do throws(DatabaseError) {
             var options = PageStoreOptions(path: path)
             options.readOnly = true
-            let place = try FilePlace(path, options)
+            let place = try FileLocation(path, options)
             options.mapSizeBytes = place.sizeBytes
             options.encryptionKey = encryptionKey
             pages = try TreePages.openUnshared(place, options)

@@ -1,4 +1,4 @@
-/// A file deleted with what lies beside it. Nobody may have it open, and it has to be Motte's: a text with that name is
+/// A file deleted with its sidecar. Nobody may have it open, and it has to be Motte's: a text with that name is
 /// not touched, while a damaged file of ours goes.
 import MotteValues
 
@@ -9,7 +9,7 @@ import Musl
 #endif
 
 extension PageStore {
-    /// Whether there is something at the path, whatever it is; whether a store in memory is open.
+    /// Whether there is something at the path, whatever it is; whether a database in memory is open.
     package static func exists(_ options: PageStoreOptions) throws(DatabaseError) -> Bool {
         switch options.location {
         case .memory(let identifier): return identifier.map(PageRegistry.isOpen) ?? false
@@ -35,10 +35,12 @@ extension PageStore {
     /// False when there is no such file; `.busy` when somebody has it open.
     package static func deleteFile(_ options: PageStoreOptions) throws(DatabaseError) -> Bool {
         guard case .file(let path) = options.location else {
-            throw DatabaseError(.unsupported, "a store in memory has no file to delete; it goes with its last session")
+            throw DatabaseError(
+                .unsupported,
+                "a database in memory has no file to delete; it goes with its last session")
         }
         guard try exists(options) else { return false }
-        let place = try FilePlace(path, options)
+        let place = try FileLocation(path, options)
         guard let identity = place.identity else { return false }
         let attachment = try PageRegistry.reserve(place, identity, acceptsDamage: true)
         defer { PageRegistry.giveBack(identity) }

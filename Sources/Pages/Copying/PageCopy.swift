@@ -22,7 +22,7 @@ package struct PageProgress: Sendable {
     }
 }
 
-/// Told how far work is; what it throws stops the work.
+/// Called with the progress; what it throws stops the work.
 package typealias PageProgressHandler = (PageProgress) throws(DatabaseError) -> Void
 
 /// What key a copy has.
@@ -174,7 +174,7 @@ extension PageStore {
             .copying, of: path, source.fileIdentity == nil ? .new : .like(source.path))
         var copy = try PageCopy(
             of: snapshot, at: source.path, header, encryptionKey: key, entries: statistics.entryCount,
-            bytes: statistics.fileBytes + ((snapshot as? LayeredSnapshot)?.layerBytes ?? 0),
+            bytes: statistics.fileBytes + ((snapshot as? OverlaySnapshot)?.layerBytes ?? 0),
             batchBytes: batchBytes ?? PageCopy.batchBytes, progress: progress)
         try copy.write(to: temporary, source.faults)
         try temporary.name(path)

@@ -129,7 +129,7 @@ final class TemporaryFile {
         else {
             isNamed = false
             throw DatabaseError(
-                .inputOutput, "'\(path)' was replaced by somebody else; nothing was changed", path: path)
+                .inputOutput, "'\(path)' was replaced by another process; nothing was changed", path: path)
         }
     }
 

@@ -1,5 +1,5 @@
-/// The in-memory store: the behaviour of the page file without a file. Serves in-memory databases and is the reference
-/// that tests compare the page file with.
+/// The in-memory implementation: the behaviour of the page file without a file. Serves in-memory databases and is the
+/// reference that tests compare the page file with.
 ///
 /// A version is an array of blocks; a commit makes new blocks where something changed and shares the others. Entries
 /// are shared too, so a value keeps its address as long as any version with it lives.
@@ -23,7 +23,7 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
     init(identifier: String?, _ options: PageStoreOptions) throws(DatabaseError) {
         self.identifier = identifier
         latestHeader = try FileHeader.new(
-            rowsPerCluster: options.rowsPerCluster ?? FileHeader.defaultRowsPerCluster,
+            rowGroupSize: options.rowGroupSize ?? FileHeader.defaultRowGroupSize,
             pageBytes: MemoryPages.pageBytes)
         var tree = MemoryTree()
         tree.put(FileHeader.key, latestHeader.encoded())

@@ -1,4 +1,4 @@
-/// A version of the in-memory store. Nothing in it changes, so it needs no lock.
+/// A version of the in-memory database. Nothing in it changes, so it needs no lock.
 import MotteValues
 
 final class MemorySnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: never changes

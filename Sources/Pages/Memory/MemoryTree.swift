@@ -1,7 +1,7 @@
 /// A persistent sorted map in two levels: an array of blocks, each a sorted array of up to 128 entries. Changing one
 /// entry copies its block and the array of blocks; everything else is shared with the versions before.
 ///
-/// Laid over another map (`LayeredSnapshot`), it remembers deletions too.
+/// Laid over another map (`OverlaySnapshot`), it remembers deletions too.
 import MotteValues
 
 /// Key and value in one allocation that lives as long as any version shows it.

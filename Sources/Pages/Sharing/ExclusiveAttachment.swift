@@ -21,7 +21,7 @@ struct ExclusiveAttachment: ~Copyable {
     }
 
     /// nil when somebody else is attached. Called holding the open-files lock.
-    static func take(_ place: FilePlace) throws(DatabaseError) -> ExclusiveAttachment? {
+    static func take(_ place: FileLocation) throws(DatabaseError) -> ExclusiveAttachment? {
         let path = place.sidecarPath
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, place.mode)
         guard descriptor >= 0 else { throw SystemError.error(errno, "open", path) }

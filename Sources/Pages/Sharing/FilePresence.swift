@@ -1,5 +1,5 @@
 /// That this process has a database file open, said in the file itself: a lock for reading on one byte far behind its
-/// end. Which byte is told by the sidecar, so those who share a sidecar hold the same one.
+/// end. The sidecar says which byte, so those who share a sidecar hold the same one.
 ///
 /// Locks, pins and announcements are in the sidecar, which is found by its name. Somebody who has another one, because
 /// the first was deleted while in use, because the file has a second name, or because another directory for it was

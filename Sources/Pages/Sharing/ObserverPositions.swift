@@ -39,7 +39,7 @@ final class ObserverPositions: @unchecked Sendable {  // @unchecked: the state i
     }
 }
 
-/// An observer's place: history from this version on is kept for it, until it moves on or lets go.
+/// An observer's place: history from this version on is kept for it, until it advances or is released.
 package final class ObserverSlot: @unchecked Sendable {  // @unchecked: the position is only touched holding 'lock'
     private let pages: any PageStorage
     private let lock = Lock()

@@ -1,4 +1,4 @@
-/// What all users of one file (or of one in-memory store) in this process share, whichever implementation of
+/// What all users of one file (or of one in-memory database) in this process share, whichever implementation of
 /// `PageStorage` it is: the write lock, the commit signal, the observers' positions. `PageStore` is one user's handle.
 ///
 /// It counts its users (handles, snapshots, held locks, observers) and closes when the last one goes, under the lock

@@ -1,7 +1,7 @@
 /// The memory and the locks that processes share about one file; see `SidecarLayout` for the bytes.
 ///
 /// Attached by the first opener in a process and kept until the last user goes. Whoever finds nobody attached sets it
-/// up anew, so nothing in it outlives its users, and a machine that lost power needs no repair of it.
+/// up again, so nothing in it outlives its users, and a machine that lost power needs no repair of it.
 import CMotteShim
 import MotteValues
 

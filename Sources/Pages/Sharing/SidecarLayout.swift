@@ -19,9 +19,9 @@
 /// 3 claiming slots, 4 opening or making the file, 256 + i: slot i is in use.
 /// The contents mean something only while somebody is attached.
 ///
-/// Whoever has the file open also holds one byte of the file itself for reading, far behind its end: which one is told
-/// by device and inode of the sidecar. Somebody with another sidecar, because the first was deleted or the file has two
-/// names, holds another byte and is found by that; see `FilePresence`.
+/// Whoever has the file open also holds one byte of the file itself for reading, far behind its end: which one is
+/// identified by device and inode of the sidecar. Somebody with another sidecar, because the first was deleted or the
+/// file has two names, holds another byte and is found by that; see `FilePresence`.
 enum SidecarLayout {
     static let magic: UInt64 = 0x5248_5345_5454_4F4D  // "MOTTESHR", little-endian
     static let number: UInt32 = 4

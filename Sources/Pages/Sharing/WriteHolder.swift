@@ -1,4 +1,4 @@
-/// Who has the write lock, as far as that is known: so that a thread which waits for itself is told so.
+/// Who has the write lock, as far as that is known: so that a thread which would wait for itself gets an error.
 ///
 /// The lock itself is bound to no thread. But a user who belongs to one, or to a queue or an actor, gives the lock back
 /// from there; who waits for it there keeps that from happening.

@@ -1,6 +1,6 @@
 /// The write lock inside one process: who comes first writes first. Its holder is not tied to a thread.
 ///
-/// The lock is handed over, not thrown open: while somebody waits, a newcomer cannot overtake.
+/// The lock is passed on, not released to all: while somebody waits, a newcomer cannot overtake.
 import CMotteShim
 import MotteValues
 
@@ -58,7 +58,7 @@ final class WriteQueue: @unchecked Sendable {  // @unchecked: the state is only 
         return waiter
     }
 
-    /// Gives up waiting; true when the lock was handed over in the meantime.
+    /// Gives up waiting; true when the lock was passed on in the meantime.
     private func leave(_ waiter: Waiter) -> Bool {
         lock.lock()
         defer { lock.unlock() }

@@ -1,4 +1,4 @@
-/// Records of journals that salvage finds without a root, by their checksums, and in which order they count.
+/// Records of WALs that salvage finds without a root, by their checksums, and in which order they count.
 import MotteValues
 
 struct FoundRecord {
@@ -18,7 +18,7 @@ struct FoundRecord {
         func word(_ offset: Int) -> UInt64 {
             UInt64(littleEndian: head.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
         }
-        guard head.count >= JournalRecord.headerBytes, UInt32(truncatingIfNeeded: word(8)) == JournalRecord.magic
+        guard head.count >= WALRecord.headerBytes, UInt32(truncatingIfNeeded: word(8)) == WALRecord.magic
         else { return nil }
         let pageBytes = head.count
         self.page = page
@@ -26,7 +26,7 @@ struct FoundRecord {
         salt = word(24)
         previous = word(32)
         guard byteCount <= FoundRecord.mostBytes else { return nil }
-        let count = JournalRecord.pageCount(byteCount, pageBytes: pageBytes) * pageBytes
+        let count = WALRecord.pageCount(byteCount, pageBytes: pageBytes) * pageBytes
         guard let found = try FoundRecord.read(image, page, count, salt, { record, _ in record }) else { return nil }
         version = found.version
         checksum = found.checksum
@@ -36,7 +36,7 @@ struct FoundRecord {
     func forEach(
         _ image: PageImage, _ visit: (_ key: [UInt8], _ value: [UInt8]?) -> Void
     ) throws(DatabaseError) {
-        let count = JournalRecord.pageCount(byteCount, pageBytes: image.pageBytes) * image.pageBytes
+        let count = WALRecord.pageCount(byteCount, pageBytes: image.pageBytes) * image.pageBytes
         _ = try FoundRecord.read(image, page, count, salt) { _, entries in
             for entry in entries { visit(Array(entry.key), entry.isDelete ? nil : Array(entry.value)) }
         }
@@ -45,14 +45,14 @@ struct FoundRecord {
     /// nil where there is no sound record, or none that the file's key fits.
     private static func read<Answer>(
         _ image: PageImage, _ page: Int, _ count: Int, _ salt: UInt64,
-        _ body: (JournalRecord, [PageBatch.Entry]) -> Answer
+        _ body: (WALRecord, [PageBatch.Entry]) -> Answer
     ) throws(DatabaseError) -> Answer? {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
         defer { buffer.deallocate() }
         let bytes = UnsafeRawBufferPointer(buffer)
         guard try image.disk.read(buffer, at: page * image.pageBytes) == count,
-            let record = JournalRecord(at: bytes, salt: salt, pageBytes: image.pageBytes),
-            try record.unseal(buffer, page: page, image.cipher), let entries = JournalRecord.entries(in: bytes)
+            let record = WALRecord(at: bytes, salt: salt, pageBytes: image.pageBytes),
+            try record.unseal(buffer, page: page, image.cipher), let entries = WALRecord.entries(in: bytes)
         else { return nil }
         return body(record, entries)
     }

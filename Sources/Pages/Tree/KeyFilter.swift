@@ -1,5 +1,5 @@
 /// Says of most keys in a few nanoseconds that a small map does not have them: a bit for each of 4,096 remainders of
-/// their checksums. A journal has a few hundred keys, a scan asks for thousands that are not among them.
+/// their checksums. A WAL has a few hundred keys, a scan asks for thousands that are not among them.
 import CMotteShim
 
 struct KeyFilter {

@@ -1,7 +1,7 @@
-/// Chunks and tails on pages of their own that no intact leaf leads to any more. They do not say where they belong, but
-/// their checksum covers the key: so the key that makes it right is theirs. A CRC can be run backwards over four bytes,
-/// so the last number of a key (of a chunk the cluster, of a tail the table) follows from the ones before it, and only
-/// table and column have to be tried.
+/// Chunks and open row groups on pages of their own that no intact leaf leads to any more. They do not say where they
+/// belong, but their checksum covers the key: so the key that makes it right is theirs. A CRC can be run backwards over
+/// four bytes, so the last number of a key (of a chunk the row group, of an open row group the table) follows from the
+/// ones before it, and only table and column have to be tried.
 import CMotteShim
 import MotteValues
 
@@ -59,7 +59,7 @@ struct OrphanChunks {
         if let size = Self.chunkSize(head), let bytes = try read(page, size), let key = chunkKey(bytes) {
             return Found(key: key, bytes: bytes)
         }
-        if let size = Self.tailSize(head), let bytes = try read(page, size), let key = tailKey(bytes) {
+        if let size = Self.openGroupSize(head), let bytes = try read(page, size), let key = openGroupKey(bytes) {
             return Found(key: key, bytes: bytes)
         }
         return nil
@@ -82,7 +82,7 @@ struct OrphanChunks {
     private static func chunkSize(_ head: [UInt8]) -> Int? {
         let kind = head[0] & ~ChunkMark.list
         guard head[0] < 0x80, (1 ... 11).contains(kind) || kind == 14, head[1] <= 1, [0, 1, 2, 4, 8].contains(head[2]),
-            head[3] < 8, (1 ... FileHeader.mostRowsPerCluster).contains(number(head, 4)), head[8] & 7 == 0
+            head[3] < 8, (1 ... FileHeader.mostRowGroupSize).contains(number(head, 4)), head[8] & 7 == 0
         else { return nil }
         return 16 + number(head, 8)
     }
@@ -95,38 +95,38 @@ struct OrphanChunks {
         let last = Self.stateBefore(UInt32(Self.number(bytes, 12)))
         for column in columns where column.kind == nil || column.kind == bytes[0] {
             let prefix = [KeySpace.chunks] + Self.bigEndian(column.table) + Self.bigEndian(column.column)
-            let cluster = (last ^ ~motte_shim_crc32c(state, prefix, prefix.count)).littleEndian.byteSwapped
-            // Every cluster before it takes something as well.
-            if Int(cluster) < isKnown.count { return prefix + Self.bigEndian(cluster) }
+            let rowGroup = (last ^ ~motte_shim_crc32c(state, prefix, prefix.count)).littleEndian.byteSwapped
+            // Every row group before it takes something as well.
+            if Int(rowGroup) < isKnown.count { return prefix + Self.bigEndian(rowGroup) }
         }
         return nil
     }
 
-    // MARK: Tails
+    // MARK: Open row groups
 
-    private static let tailHeader = 32
+    private static let openGroupHeader = 32
 
-    /// Of bytes that look like the beginning of a tail, whose directory is in the first page.
-    private static func tailSize(_ head: [UInt8]) -> Int? {
+    /// Of bytes that look like the beginning of an open row group, whose directory is in the first page.
+    private static func openGroupSize(_ head: [UInt8]) -> Int? {
         let columns = number(head, 4)
-        guard (1 ... FileHeader.mostRowsPerCluster).contains(number(head, 0)), number(head, 28) == 0, columns > 0,
-            tailHeader + 16 * columns <= head.count
+        guard (1 ... FileHeader.mostRowGroupSize).contains(number(head, 0)), number(head, 28) == 0, columns > 0,
+            openGroupHeader + 16 * columns <= head.count
         else { return nil }
-        let entries = (0 ..< columns).map { tailHeader + 16 * $0 }
+        let entries = (0 ..< columns).map { openGroupHeader + 16 * $0 }
         return entries.map { number(head, $0 + 4) + number(head, $0 + 8) }.max().map { ($0 + 7) & ~7 }
     }
 
-    private func tailKey(_ bytes: [UInt8]) -> [UInt8]? {
-        let directory = Self.tailHeader + 16 * Self.number(bytes, 4)
+    private func openGroupKey(_ bytes: [UInt8]) -> [UInt8]? {
+        let directory = Self.openGroupHeader + 16 * Self.number(bytes, 4)
         guard directory <= bytes.count else { return nil }
         let state = bytes.withUnsafeBytes { bytes in
             let head = motte_shim_crc32c(0, bytes.baseAddress, 24)
-            let entries = UnsafeRawBufferPointer(rebasing: bytes[Self.tailHeader ..< directory])
+            let entries = UnsafeRawBufferPointer(rebasing: bytes[Self.openGroupHeader ..< directory])
             return motte_shim_crc32c(head, entries.baseAddress, entries.count)
         }
         let last = Self.stateBefore(UInt32(Self.number(bytes, 24)))
-        let table = (last ^ ~motte_shim_crc32c(state, [KeySpace.tails], 1)).littleEndian.byteSwapped
-        return tables.contains(table) ? [KeySpace.tails] + Self.bigEndian(table) : nil
+        let table = (last ^ ~motte_shim_crc32c(state, [KeySpace.openGroups], 1)).littleEndian.byteSwapped
+        return tables.contains(table) ? [KeySpace.openGroups] + Self.bigEndian(table) : nil
     }
 
     // MARK: Numbers

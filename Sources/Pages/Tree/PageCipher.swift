@@ -1,9 +1,9 @@
 /// Encryption of a page file: what is encrypted are units, as references name them (a node, a value over several
-/// pages), root slots and records of the journal, each with a random nonce and a tag at its end that authenticates the
+/// pages), root slots and records of the WAL, each with a random nonce and a tag at its end that authenticates the
 /// unit and its place. XAES-256-GCM; why that is said in docs/decisions/0031-encryption.md.
 ///
 /// Keys come from the 64 bytes of the user and the file's salt by HKDF-SHA-256. The nonce of a unit is its first page
-/// and 16 random bytes, which are drawn anew whenever it is written: so a page that is written again, by a later
+/// and 16 random bytes, which are drawn again whenever it is written: so a page that is written again, by a later
 /// commit, by one that starts from the same version after a power cut, or in a copy of the file, gets another key
 /// stream.
 ///

@@ -1,4 +1,4 @@
-/// The record that makes a commit: the root of the tree and of the account of space, in one page that is written last.
+/// The record that makes a commit: the root of the tree and of the free-space map, in one page that is written last.
 ///
 ///       0  u64 checksum of the rest of the page         64  PageRef  checkpoint of space, or zero
 ///       8  u32 "MTRT"                                   88  PageRef  newest page of the space log, or zero
@@ -6,13 +6,13 @@
 ///      14  u16 bytes of the space log in this page     128  u64 leaf pages   136  u64 pages of extents
 ///      16  u64 version                                 144  u64 sequence number
 ///      24  u64 durable version when this was written   152  u32 bytes of the space log's pages so far
-///      32  u64 page count: where the file ends         156  u32 bytes of the journal's part, 0 or 48
+///      32  u64 page count: where the file ends         156  u32 bytes of the WAL's part, 0 or 48
 ///      40  PageRef  root node, or zero                 160  the newest part of the space log
 ///
 /// Of an encrypted file what comes before 32 stays legible, so that it shows which slot is written next; the page ends
 /// with the file's salt, the random bytes of the nonce and the tag. The checksum is over what is in the file.
 ///
-/// Where the file has a journal, the number at 156 is 48, and what `JournalPlace` says stands at 160, before the log;
+/// Where the file has a WAL, the number at 156 is 48, and what `WALLocation` says stands at 160, before the log;
 /// else it is zero.
 ///
 /// A slot counts when its checksum is right and every page born after its durable version, as far as it reaches any, is
@@ -40,7 +40,7 @@ struct RootSlot: Equatable {
     var sequence: UInt64 = 0
     var log: [UInt8] = []
     /// Where small commits on top of this root are; nil where the file has none.
-    var journal: JournalPlace?
+    var wal: WALLocation?
     /// Which slot it was read from, or is written to.
     var slot = 0
 
@@ -50,7 +50,7 @@ struct RootSlot: Equatable {
     static let clearBytes = 32
     static let countLimit = 1 << 44
     /// Where the newest part of the space log begins.
-    var logOffset: Int { RootSlot.fixedBytes + (journal == nil ? 0 : JournalPlace.encodedCount) }
+    var logOffset: Int { RootSlot.fixedBytes + (wal == nil ? 0 : WALLocation.encodedCount) }
 
     func encoded(pageBytes: Int, _ cipher: PageCipher? = nil) throws(DatabaseError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: pageBytes)
@@ -91,10 +91,10 @@ struct RootSlot: Equatable {
         base.storeBytes(of: UInt16(log.count).littleEndian, toByteOffset: 14, as: UInt16.self)
         base.storeBytes(of: UInt32(logPageBytes).littleEndian, toByteOffset: 152, as: UInt32.self)
         store(sequence, 144)
-        if let journal {
+        if let wal {
             base.storeBytes(
-                of: UInt32(JournalPlace.encodedCount).littleEndian, toByteOffset: 156, as: UInt32.self)
-            journal.store(at: base + RootSlot.fixedBytes)
+                of: UInt32(WALLocation.encodedCount).littleEndian, toByteOffset: 156, as: UInt32.self)
+            wal.store(at: base + RootSlot.fixedBytes)
         }
         log.withUnsafeBytes { bytes in
             UnsafeMutableRawBufferPointer(rebasing: page[logOffset...]).copyMemory(from: bytes)
@@ -138,14 +138,14 @@ struct RootSlot: Equatable {
         self.slot = slot
         // A sound checksum does not make a number sensible: files may come from anywhere.
         let counts = [word(32), word(112), word(120), word(128), word(136)]
-        let journalBytes = Int(UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 156, as: UInt32.self)))
-        let logOffset = RootSlot.fixedBytes + journalBytes
+        let walBytes = Int(UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 156, as: UInt32.self)))
+        let logOffset = RootSlot.fixedBytes + walBytes
         guard counts.allSatisfy({ $0 < UInt64(RootSlot.countLimit) }), level < TreeFormat.mostLevels,
             durable <= version, max(version, sequence) < TreeFormat.versionLimit,
-            journalBytes == 0 || journalBytes == JournalPlace.encodedCount,
+            walBytes == 0 || walBytes == WALLocation.encodedCount,
             logOffset + half(14) <= page.count - layout.slotTrailerBytes
         else { return nil }
-        if journalBytes > 0 { journal = JournalPlace(at: base + RootSlot.fixedBytes) }
+        if walBytes > 0 { wal = WALLocation(at: base + RootSlot.fixedBytes) }
         pageCount = Int(counts[0])
         entryCount = Int(counts[1])
         branchPageCount = Int(counts[2])
@@ -156,7 +156,7 @@ struct RootSlot: Equatable {
         guard pageCount >= TreeFormat.firstPage, tree.byteCount == 0,
             references.allSatisfy({
                 $0.page >= TreeFormat.firstPage && $0.page + $0.pageCount(layout) <= pageCount
-            }), journal?.isWithin(pageCount) ?? true
+            }), wal?.isWithin(pageCount) ?? true
         else { return nil }
     }
 

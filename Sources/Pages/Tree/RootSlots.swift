@@ -117,7 +117,7 @@ enum RootSlots {
         }
     }
 
-    private static let brokenLog = "its account of free pages is broken"
+    private static let brokenLog = "its free-space map is damaged"
 
     /// `rest`: how many pages it may still reach, so that a file that somebody made does not lead the walk to one page
     /// on more ways than anybody can go.

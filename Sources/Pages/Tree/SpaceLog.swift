@@ -1,4 +1,4 @@
-/// How the account of space is kept in the file: a checkpoint with every free run, and behind it what each commit did.
+/// How the free-space map is kept in the file: a checkpoint with every free run, and behind it what each commit did.
 /// The newest part of that log lies in the root slot; when it is full there, it moves to a page of its own, and when
 /// those pages outweigh a checkpoint, a new checkpoint takes their place. So a small commit writes no page for it.
 ///

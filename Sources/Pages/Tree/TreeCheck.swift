@@ -1,12 +1,12 @@
 /// Looks at everything a page file has and says what is wrong with it: the slots, each node and value below the newest
-/// root, keys across nodes, the records of the journal, and the account of space against the pages that are really in
+/// root, keys across nodes, the records of the WAL, and the free-space map against the pages that are really in
 /// use.
 ///
-/// Invariants of the whole, besides those of nodes (T1 to T4) and of the account (S1, S2):
+/// Invariants of the whole, besides those of nodes (T1 to T4) and of the free-space map (S1, S2):
 ///   T5  keys of a node lie within what its parent says
 ///   T6  no page is reached twice
 ///   T7  the slot's counts are right
-///   J1  the journal's records are whole up to the version that is shown, and the one of a sealed version is the one
+///   J1  the WAL's records are whole up to the version that is shown, and the one of a sealed version is the one
 ///       that was sealed
 ///   J2  keys of a record ascend, the header's first
 ///   S3  every page is reached, or free, or died in a version that is known; none is two of these
@@ -37,7 +37,7 @@ struct TreeCheck {
         owner = [UInt8](repeating: 0, count: root.pageCount)
     }
 
-    /// `isQuiet`: nobody writes, so that the account can be compared with the pages.
+    /// `isQuiet`: nobody writes, so that the free-space map can be compared with the pages.
     mutating func run(isQuiet: Bool) throws(DatabaseError) {
         if !root.tree.isNone { try visit(root.tree, root.level, nil, nil) }
         if counts.entries != root.entryCount || counts.branches != root.branchPageCount
@@ -46,7 +46,7 @@ struct TreeCheck {
             // With a damaged node the rest cannot be counted.
             if problems.isEmpty { note(nil, "its root counts other numbers of entries or pages than there are (T7)") }
         }
-        if let journal = root.journal, claim(journal.run) { try visit(journal) }
+        if let wal = root.wal, claim(wal.run) { try visit(wal) }
         if isQuiet { try checkSpace() }
     }
 
@@ -124,29 +124,29 @@ struct TreeCheck {
         }
     }
 
-    private mutating func visit(_ journal: JournalPlace) throws(DatabaseError) {
-        var state = JournalState(root)
-        try state.readOn(journal, image, through: shown)
-        let end = journal.run.start + state.usedPages
+    private mutating func visit(_ wal: WALLocation) throws(DatabaseError) {
+        var state = WALState(root)
+        try state.readOn(wal, image, through: shown)
+        let end = wal.run.start + state.usedPages
         if state.version < shown {
-            note(end, "page \(end) should begin a record of the journal, which ends before version \(shown) (J1)")
-        } else if state.version == journal.sealed, state.chain != journal.sealedChain {
-            note(journal.run.start, "the journal of page \(journal.run.start) is not the one that was sealed (J1)")
+            note(end, "page \(end) should begin a log record; the write-ahead log ends before version \(shown) (J1)")
+        } else if state.version == wal.sealed, state.chain != wal.sealedChain {
+            note(wal.run.start, "the write-ahead log of page \(wal.run.start) is not the one that was closed (J1)")
         }
         let count = state.usedPages * image.pageBytes
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
         defer { buffer.deallocate() }
-        guard count > 0, try image.disk.read(buffer, at: journal.run.start * image.pageBytes) == count else { return }
+        guard count > 0, try image.disk.read(buffer, at: wal.run.start * image.pageBytes) == count else { return }
         var offset = 0
         while offset < count {
             let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
             let bytes = UnsafeRawBufferPointer(rest)
-            let page = journal.run.start + offset / image.pageBytes
-            guard let record = JournalRecord(at: bytes, salt: journal.salt, pageBytes: image.pageBytes),
+            let page = wal.run.start + offset / image.pageBytes
+            guard let record = WALRecord(at: bytes, salt: wal.salt, pageBytes: image.pageBytes),
                 try record.unseal(rest, page: page, image.cipher)
             else { return }
-            if !JournalRecord.isTidy(bytes) {
-                note(page, "the record of the journal at page \(page) has entries that do not belong there (J2)")
+            if !WALRecord.isTidy(bytes) {
+                note(page, "the log record at page \(page) has entries that do not belong there (J2)")
             }
             offset += record.pageCount * image.pageBytes
         }
@@ -169,7 +169,7 @@ struct TreeCheck {
                 owner[page] = 2
             }
         }
-        // What a damaged node reaches cannot be told from what nobody reaches.
+        // What a damaged node reaches cannot be distinguished from what nothing reaches.
         guard problems.isEmpty else { return }
         for page in TreeFormat.firstPage ..< root.pageCount where owner[page] == 0 {
             note(page, "page \(page) is neither in use nor free (S3)")

@@ -2,7 +2,7 @@
 ///
 ///     1  pages that no protected version reaches any more become free
 ///     2  new nodes and extents are built in the image, on free pages
-///     3  the account of space gets a record of what was taken and what died
+///     3  the free-space map gets a record of what was taken and what died
 ///     4  new pages are written, neighbours in one call
 ///     5  the root slot is written
 ///     6  one flush makes all of it durable together
@@ -10,7 +10,7 @@
 /// A cut before 6 leaves some of 4 and 5: then the slot is torn, or its walk finds a page that is not there, and the
 /// version before counts, none of whose pages was touched. When much was written it is flushed before 5 as well, so
 /// that opening never walks far. A disk that fails in 4 has changed nothing that counts. One that fails in 5 or 6 may
-/// or may not have the commit: the slot is made void, and the store takes no more commits until it is opened anew.
+/// or may not have the commit: the slot is made void, and the store takes no more commits until it is reopened.
 import CMotteShim
 import MotteValues
 
@@ -22,8 +22,8 @@ struct TreeCommit {
     /// Free pages in a row whose memory is worth a system call; fewer are soon used again.
     private static let fewestToForget = 256
 
-    /// What becomes of the journal.
-    struct JournalWish {
+    /// What becomes of the WAL.
+    struct WALRequest {
         /// Its records are in the entries of this commit, or it is not to be gone on with.
         var isDone: Bool
         /// Pages of a new one; 0: none.
@@ -38,12 +38,12 @@ struct TreeCommit {
 
     /// The state and the slot of the next version.
     private(set) var next: TreeState
-    /// Pages of a journal that this commit makes.
-    private(set) var newJournal: PageRun?
+    /// Pages of a WAL that this commit makes.
+    private(set) var newWAL: PageRun?
 
     /// Takes the state's map, so that it is nobody else's.
     init(
-        _ pages: TreePages, _ state: inout TreeState, _ version: UInt64, byteCount: Int, _ journal: JournalWish
+        _ pages: TreePages, _ state: inout TreeState, _ version: UInt64, byteCount: Int, _ wal: WALRequest
     ) {
         self.pages = pages
         self.version = version
@@ -55,24 +55,24 @@ struct TreeCommit {
             image.giveBackMemory(of: run)
         }
         map.dropEnd()
-        // Before nodes and values take pieces of the run that the journal before the last one has left.
-        if journal.pageCount > 0 {
-            let count = journal.pageCount
+        // Before nodes and values take pieces of the run that the WAL before the last one has left.
+        if wal.pageCount > 0 {
+            let count = wal.pageCount
             let run = map.take(atLeast: count, atMost: count, wishing: count)
-            newJournal = run
-            next.root.journal = JournalPlace(run: run, birth: version, salt: journal.salt)
-        } else if journal.isDone {
-            next.root.journal = nil
+            newWAL = run
+            next.root.wal = WALLocation(run: run, birth: version, salt: wal.salt)
+        } else if wal.isDone {
+            next.root.wal = nil
         } else {
             // Not begun, so it serves the new root as well.
-            next.root.journal?.sealed = 0
-            next.root.journal?.sealedChain = 0
+            next.root.wal?.sealed = 0
+            next.root.wal?.sealedChain = 0
         }
         // Commits in a row resemble each other; a run that is longer than needed would hardly ever be free.
         let few = max(state.likelyPageCount, state.root.level + 3)
         let wish = min(1024, byteCount / image.pageBytes + min(few, TreeCommit.mostLikelyPages))
         writer = TreeWriter(image, PageAllocator(image, map, wishing: wish, pages.path), version: version)
-        if journal.isDone, let old = state.root.journal { writer.free(old.run, birth: old.birth) }
+        if wal.isDone, let old = state.root.wal { writer.free(old.run, birth: old.birth) }
     }
 
     mutating func build(_ changes: [PageBatch.Entry], _ header: FileHeader) throws(DatabaseError) {
@@ -128,7 +128,7 @@ struct TreeCommit {
     var unwrittenRuns: [PageRun] { writer.unwrittenRuns }
     var pageCount: Int { writer.allocator.used.reduce(0) { $0 + $1.count } }
 
-    // MARK: The account of space.
+    // MARK: The free-space map.
 
     private mutating func account() throws(DatabaseError) {
         let room = image.pageBytes - image.layout.slotTrailerBytes - next.root.logOffset
@@ -160,10 +160,10 @@ struct TreeCommit {
     private func record(_ freed: [TreeWriter.Freed]) -> SpaceLog {
         var record = SpaceLog(version)
         // Ascending.
-        var before = newJournal
+        var before = newWAL
         for run in runs {
-            if let journal = before, journal.start < run.start {
-                record.take(journal)
+            if let wal = before, wal.start < run.start {
+                record.take(wal)
                 before = nil
             }
             record.take(run)
@@ -188,7 +188,7 @@ struct TreeCommit {
 
     /// The log so far and this commit's record move to pages of their own.
     private mutating func writeLogPage(_ estimate: SpaceLog) throws(DatabaseError) {
-        // Its own pages are taken by this commit too, so they are taken before the record is written for good.
+        // Its pages are taken by this commit too, so they are taken before the record is written for good.
         let bytes = SpaceLog.pageHeader + next.root.log.count + estimate.bytes.count + 64
         let page = try writer.allocator.allocate(image.layout.pageCount(bytes))
         let record = self.record(writer.freed)
@@ -214,7 +214,7 @@ struct TreeCommit {
         if !next.root.checkpoint.isNone { writer.freeExtent(next.root.checkpoint) }
         writer.allocator.giveBack()
         let dead = TreeCommit.merged(writer.freed)
-        // Taking its own pages can split one run; giving back what is left of it can add one.
+        // Taking its pages can split one run; giving back what is left of it can add one.
         let bound = SpaceLog.checkpointBytes(
             writer.allocator.map.runCount + dead.count + 4 + writer.allocator.map.pageCount >> 24)
         let count = image.layout.pageCount(bound)

@@ -18,7 +18,7 @@ extension TreePages {
     }
 
     /// Called holding the open-files lock.
-    static func open(_ place: FilePlace, _ options: PageStoreOptions) throws(DatabaseError) -> TreePages {
+    static func open(_ place: FileLocation, _ options: PageStoreOptions) throws(DatabaseError) -> TreePages {
         if options.immutable { return try openUnshared(place, options) }
         // Before anything is made beside a file that may be somebody else's.
         if place.sizeBytes > 0 { try checkHead(place) }
@@ -42,19 +42,19 @@ extension TreePages {
     }
 
     /// For who has the file to itself: no locks, nothing shared, not in the registry.
-    static func openUnshared(_ place: FilePlace, _ options: PageStoreOptions) throws(DatabaseError) -> TreePages {
+    static func openUnshared(_ place: FileLocation, _ options: PageStoreOptions) throws(DatabaseError) -> TreePages {
         let disk = try FileDisk(place.path, isWritable: false, making: nil)
         return try open(disk, nil, try identity(place), isWritable: false, nil, options)
     }
 
-    static func checkHead(_ place: FilePlace) throws(DatabaseError) {
+    static func checkHead(_ place: FileLocation) throws(DatabaseError) {
         let disk = try FileDisk(place.path, isWritable: false, making: nil)
         defer { disk.close() }
         _ = try head(disk)
     }
 
     private static func open(
-        _ given: FilePlace, _ sidecar: Sidecar, _ options: PageStoreOptions
+        _ given: FileLocation, _ sidecar: Sidecar, _ options: PageStoreOptions
     ) throws(DatabaseError) -> TreePages {
         var place = try given.refreshed(options)
         if place.sizeBytes == 0 {
@@ -82,7 +82,7 @@ extension TreePages {
         }
     }
 
-    private static func identity(_ place: FilePlace) throws(DatabaseError) -> FileIdentity {
+    private static func identity(_ place: FileLocation) throws(DatabaseError) -> FileIdentity {
         guard let identity = place.identity else { throw SystemError.error(ENOENT, "open", place.path) }
         return identity
     }
@@ -100,7 +100,7 @@ extension TreePages {
     ) throws(DatabaseError) -> TreePages {
         do throws(DatabaseError) {
             var options = options
-            options.journalPages = try chosenJournalPages(options)
+            options.walPages = try chosenWALPages(options)
             let head = try head(disk)
             // Replaced between two looks at its path; the next attempt finds one file.
             if let presence, presence.identity != identity {
@@ -178,7 +178,7 @@ extension TreePages {
     // MARK: New files.
 
     /// Under another name first: so a file is there whole or not at all.
-    private static func make(_ place: FilePlace, _ options: PageStoreOptions) throws(DatabaseError) {
+    private static func make(_ place: FileLocation, _ options: PageStoreOptions) throws(DatabaseError) {
         guard !options.noCreate, !options.readOnly, place.isWritable else {
             throw DatabaseError(.notAMotteFile, "'\(place.path)' is not a Motte file", path: place.path)
         }
@@ -204,7 +204,7 @@ extension TreePages {
                 .invalidArgument, "the size of a page is \(options.pageBytes); 4096, 8192, 16384 or 32768 are possible")
         }
         let header = try FileHeader.new(
-            rowsPerCluster: options.rowsPerCluster ?? FileHeader.defaultRowsPerCluster,
+            rowGroupSize: options.rowGroupSize ?? FileHeader.defaultRowGroupSize,
             pageBytes: options.pageBytes)
         let cipher: PageCipher? =
             if let key = options.encryptionKey { try PageCipher.new(key) } else { nil }
@@ -239,9 +239,9 @@ extension TreePages {
 extension FileHeader {
     /// The header record of a version.
     init(reading version: TreeVersion, _ image: PageImage, _ path: String) throws(DatabaseError) {
-        let inJournal = FileHeader.key.withUnsafeBytes { version.journal.changes.entry(for: $0) }
-        if let inJournal, !inJournal.isDeletion {
-            try self.init(decoding: inJournal.value, path: path)
+        let inWAL = FileHeader.key.withUnsafeBytes { version.wal.changes.entry(for: $0) }
+        if let inWAL, !inWAL.isDeletion {
+            try self.init(decoding: inWAL.value, path: path)
             return
         }
         let root = version.root

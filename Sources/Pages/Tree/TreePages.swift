@@ -1,4 +1,4 @@
-/// A store in a file of our own: a copy-on-write tree of checked pages, committed with one flush.
+/// The page file: a copy-on-write B+tree of checked pages, committed with one flush.
 ///
 /// What a process knows is the newest root and the image of the pages; what processes share is in the sidecar: write
 /// lock, published and durable version, pins. A version is visible to others once it is published, which is after it
@@ -15,7 +15,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     let identity: FileIdentity?
     let durability: PageStoreOptions.Durability
     let passedOver: PassedOver?
-    let journalPages: Int?
+    let walPages: Int?
     private let sidecar: Sidecar?
     private let presence: FilePresence?
     private let isWritable: Bool
@@ -31,7 +31,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     private(set) var state: TreeState?
     /// The version in each slot, as last seen or written.
     private(set) var slotVersions: [UInt64]
-    /// Slots that opening passed over and that are not written anew yet.
+    /// Root slots that opening skipped and that are not rewritten yet.
     private(set) var brokenSlots: [Int]
     /// The newest version known to be on the disk for good; without a sidecar, else it is in there.
     private var ownDurable: UInt64?
@@ -64,7 +64,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         disk = parts.disk
         image = parts.image
         known = parts.newest
-        journalPages = options.journalPages
+        walPages = options.walPages
         passedOver = parts.passedOver
         brokenSlots = parts.passedOver?.slots ?? []
         slotVersions = parts.slotVersions
@@ -122,7 +122,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
 
     var header: FileHeader {
         get throws(DatabaseError) {
-            // Kept until the record is decoded: it may lie in the snapshot's part of the journal, which a commit of
+            // Kept until the record is decoded: it may lie in the snapshot's part of the WAL, which a commit of
             // another thread changes in place as soon as nobody shows it.
             let snapshot = try snapshot()
             defer { withExtendedLifetime(snapshot) {} }
@@ -256,12 +256,12 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
             cachedHeader = header
             return
         }
-        let journal = try journalWish(known, entries, byteCount)
-        if known.journal.isEmpty {
-            try commit(entries, byteCount, header, journal, after: known)
+        let wal = try walRequest(known, entries, byteCount)
+        if known.wal.isEmpty {
+            try commit(entries, byteCount, header, wal, after: known)
         } else {
-            let all = known.journal.batch(before: entries)
-            try commit(all.effectiveEntries(), all.byteCount, header, journal, after: known)
+            let all = known.wal.batch(before: entries)
+            try commit(all.effectiveEntries(), all.byteCount, header, wal, after: known)
         }
         cachedHeader = header
     }
@@ -277,17 +277,17 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         }
         if durability == .full { durable = record.next.version }
         lock.lock()
-        known.journal = record.next
+        known.wal = record.next
         lock.unlock()
     }
 
     private func commit(
-        _ entries: [PageBatch.Entry], _ byteCount: Int, _ header: FileHeader, _ journal: TreeCommit.JournalWish,
+        _ entries: [PageBatch.Entry], _ byteCount: Int, _ header: FileHeader, _ wal: TreeCommit.WALRequest,
         after known: TreeVersion
     ) throws(DatabaseError) {
         let root = known.root
         var state = try takeState(root)
-        var commit = TreeCommit(self, &state, header.version.rawValue, byteCount: byteCount, journal)
+        var commit = TreeCommit(self, &state, header.version.rawValue, byteCount: byteCount, wal)
         do throws(DatabaseError) {
             try commit.build(entries, header)
             try write(&commit, after: root)
@@ -308,7 +308,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         return try header
     }
 
-    /// The account of space, read anew when another process has committed or a commit of ours failed.
+    /// The free-space map, read again when another process has committed or a commit of ours failed.
     private func takeState(_ root: RootSlot) throws(DatabaseError) -> TreeState {
         if let kept = state, kept.root.version == root.version, kept.root.tree == root.tree {
             state = nil
@@ -322,7 +322,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         let runs = commit.unwrittenRuns
         try image.write(runs)
         count(commit.pageCount * image.pageBytes, calls: runs.count)
-        if let journal = commit.newJournal { try extendFile(to: journal) }
+        if let wal = commit.newWAL { try extendFile(to: wal) }
         let isLarge = durability == .full && commit.pageCount > TreeCommit.mostPagesInOneFlush
         if isLarge { try flush(poisoning: nil) }
         commit.place(in: freeSlot(root), durable: isLarge ? commit.version : durable ?? 0)
@@ -344,7 +344,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     /// Neither the newest root nor the last durable one is ever written over.
     private func freeSlot(_ root: RootSlot) -> Int {
         var durableRoot: UInt64?
-        // A record of a journal may be what is durable; then it is the root below.
+        // A record of a WAL may be what is durable; then it is the root below.
         if let durable, durable < root.version { durableRoot = slotVersions.filter { $0 <= durable }.max() }
         let candidates = (0 ..< TreeFormat.slotCount).filter {
             $0 != root.slot && slotVersions[$0] != durableRoot
@@ -406,7 +406,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     /// Pages at the end that no version needs leave the file, once that is worth a system call. A failure costs space.
     ///
     /// The file is looked at only where this process knows that it was so long: a look at its times makes file systems
-    /// stamp the next write anew, and the flush then writes the inode as well.
+    /// stamp the next write again, and the flush then writes the inode as well.
     private func giveBackEnd(_ root: RootSlot, after before: RootSlot) {
         let needed = root.pageCount * image.pageBytes
         // Another process may have made it so long.
@@ -473,8 +473,8 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
             var slot = known.root
             slot.slot = freeSlot(known.root)
             slot.durable = slot.version
-            slot.journal?.sealed = known.version
-            slot.journal?.sealedChain = known.journal.chain
+            slot.wal?.sealed = known.version
+            slot.wal?.sealedChain = known.wal.chain
             slot.sequence += 1
             try putSlot(slot)
         } catch {

@@ -6,10 +6,10 @@
 /// all known roots are gone, that is so for every key. When no slot is readable, the node with the highest version and
 /// level is the root: every commit of the tree wrote one.
 ///
-/// Records of journals are found by their checksums too. Those that follow the root one upon the other change what its
+/// Records of WALs are found by their checksums too. Those that follow the root one upon the other change what its
 /// tree says; those behind a gap do as well, but then any key may be older. For keys of a node that is gone records
 /// count like leaves. Chunks that only a damaged leaf led to are found by their checksums
-/// (`OrphanChunks`); the account of space says which pages belong to the newest version.
+/// (`OrphanChunks`); the free-space map says which pages belong to the newest version.
 import MotteValues
 
 #if canImport(Glibc)
@@ -87,7 +87,7 @@ struct TreeSalvage {
     /// Nodes and records that were found, of whatever version.
     var findCount: Int { leaves.count + (top == nil ? 0 : 1) + records.count }
 
-    /// Every sound node of the file and record of a journal, leaves and records by version.
+    /// Every sound node of the file and record of a WAL, leaves and records by version.
     private mutating func findNodes() throws(DatabaseError) {
         guard pageCount > TreeFormat.firstPage else { return }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: image.pageBytes, alignment: 16)
@@ -145,17 +145,17 @@ struct TreeSalvage {
         try applyRecords(after: top.reference.birth)
     }
 
-    /// What the journal changes in the tree of this version.
+    /// What the WAL changes in the tree of this version.
     private mutating func applyRecords(after root: UInt64) throws(DatabaseError) {
-        // Of a root that is known those of its own journal, as there may be some that never counted.
-        let own = newest.flatMap { $0.version == root ? $0.journal : nil }
+        // Of a root that is known those of its own WAL, as there may be some that never counted.
+        let own = newest.flatMap { $0.version == root ? $0.wal : nil }
         let (following, behind) = FoundRecord.course(
             own.map { own in records.filter { $0.salt == own.salt } } ?? records, after: root)
         for record in following { try apply(record, isCertain: !isOlderTree) }
         let last = following.last?.version ?? root
-        let end = max(newest?.journal?.sealed ?? 0, behind.last?.version ?? 0)
+        let end = max(newest?.wal?.sealed ?? 0, behind.last?.version ?? 0)
         guard end > last else { return try noteStrays(after: root) }
-        note(behind.first?.page, "records of the journal between version \(last) and \(end) are damaged")
+        note(behind.first?.page, "log records between version \(last) and \(end) are damaged")
         // What they changed is older now, and what they added is missing.
         recovered.formUnion(entries.keys)
         report.gaps.append(KeyGap(from: [], to: nil))
@@ -164,12 +164,12 @@ struct TreeSalvage {
 
     /// A record of which something is left at the end is one that a cut took, or the last commit.
     private mutating func noteStrays(after version: UInt64) throws(DatabaseError) {
-        guard let newest, newest.version == version, let journal = newest.journal else { return }
-        var state = JournalState(newest)
-        try state.readOn(journal, image, through: .max)
-        let strays = try state.strayVersions(journal, disk, pageBytes: image.pageBytes)
+        guard let newest, newest.version == version, let wal = newest.wal else { return }
+        var state = WALState(newest)
+        try state.readOn(wal, image, through: .max)
+        let strays = try state.strayVersions(wal, disk, pageBytes: image.pageBytes)
         guard let stray = strays.max() else { return }
-        note(journal.run.start + state.usedPages, "the record of version \(stray) in the journal is not whole")
+        note(wal.run.start + state.usedPages, "the record of version \(stray) in the write-ahead log is incomplete")
     }
 
     private mutating func apply(_ record: FoundRecord, isCertain: Bool) throws(DatabaseError) {
@@ -285,7 +285,7 @@ struct TreeSalvage {
         } catch {
             guard error.code == .corrupted else { throw error }
         }
-        if let journal = newest?.journal { know(journal.run.start ..< journal.run.end) }
+        if let wal = newest?.wal { know(wal.run.start ..< wal.run.end) }
         if let map = state?.map {
             for run in map.free + map.dead.map(\.run) { know(run.start ..< run.end) }
             // What is behind its end, where the file is not shorter.
@@ -320,7 +320,7 @@ extension PageStore {
     ) throws(DatabaseError) -> (store: PageStore, report: PageSalvageReport) {
         var salvage = try TreeSalvage.read(path, encryptionKey, columns)
         var options = PageStoreOptions(location: .memory(identifier: nil))
-        options.rowsPerCluster = try salvage.header(path).rowsPerCluster
+        options.rowGroupSize = try salvage.header(path).rowGroupSize
         let store = try PageStore.open(options)
         var batch = salvage.batch()
         salvage.report.entryCount = batch.count
@@ -382,14 +382,14 @@ extension TreeSalvage {
     /// The header record that was found, or a new one.
     fileprivate func header(_ path: String) throws(DatabaseError) -> FileHeader {
         guard let record = entries[FileHeader.key] else {
-            return try FileHeader.new(rowsPerCluster: guessedRowsPerCluster, pageBytes: image.pageBytes)
+            return try FileHeader.new(rowGroupSize: guessedRowGroupSize, pageBytes: image.pageBytes)
         }
         var header: FileHeader
         do throws(DatabaseError) {
             header = try record.withBytes { bytes throws(DatabaseError) in try FileHeader(decoding: bytes, path: path) }
         } catch {
             guard error.code == .corrupted || error.code == .notAMotteFile else { throw error }
-            return try FileHeader.new(rowsPerCluster: guessedRowsPerCluster, pageBytes: image.pageBytes)
+            return try FileHeader.new(rowGroupSize: guessedRowGroupSize, pageBytes: image.pageBytes)
         }
         // The new file has the version of its header, and of the page size that was found.
         header.version = Version(min(header.version.rawValue, TreeFormat.versionLimit / 2))
@@ -397,16 +397,16 @@ extension TreeSalvage {
         return header
     }
 
-    /// All clusters of a class but its last are full, so the largest tells, if there is any that is not the last.
-    private var guessedRowsPerCluster: Int {
+    /// All row groups of a class but its last are full, so the largest tells, if there is any that is not the last.
+    private var guessedRowGroupSize: Int {
         var mostRows = 1
-        var hasFullClusters = false
+        var hasFullRowGroups = false
         for (key, value) in entries where key.first == KeySpace.chunks && key.count == 13 && value.count >= 8 {
             mostRows = max(mostRows, Int(value[4]) | Int(value[5]) << 8 | Int(value[6]) << 16)
-            if key[9 ..< 13].contains(where: { $0 != 0 }) { hasFullClusters = true }
+            if key[9 ..< 13].contains(where: { $0 != 0 }) { hasFullRowGroups = true }
         }
-        if !hasFullClusters { mostRows = max(mostRows, FileHeader.defaultRowsPerCluster) }
-        return min(mostRows, FileHeader.mostRowsPerCluster)
+        if !hasFullRowGroups { mostRows = max(mostRows, FileHeader.defaultRowGroupSize) }
+        return min(mostRows, FileHeader.mostRowGroupSize)
     }
 
     /// Everything but the header record.

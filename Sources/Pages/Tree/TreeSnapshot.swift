@@ -1,4 +1,4 @@
-/// A version of the tree: a root, what its journal changes in it, and the pin that keeps what it reaches from being
+/// A version of the tree: a root, what its WAL changes in it, and the pin that keeps what it reaches from being
 /// overwritten. Reading takes no lock: nodes never change, and the image says with one load whether a page is there.
 import MotteValues
 
@@ -6,7 +6,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
     let version: Version
     let pages: TreePages
     let root: RootSlot
-    /// Copies of what the journal says, above the tree.
+    /// Copies of what the WAL says, above the tree.
     let changes: MemoryTree
     private let filter: KeyFilter
     let image: PageImage
@@ -16,8 +16,8 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
     init(_ version: TreeVersion, _ pin: PagePins.Pin, _ pages: TreePages) {
         self.pages = pages
         root = version.root
-        changes = version.journal.changes
-        filter = version.journal.filter
+        changes = version.wal.changes
+        filter = version.wal.filter
         self.pin = pin
         image = pages.image
         self.version = Version(version.version)
@@ -69,7 +69,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
 
     func makeCursor() throws(DatabaseError) -> PageCursor {
         try pages.checkProcess()
-        return changes.entryCount > 0 ? LayeredCursor(changes, TreeCursor(self)) : TreeCursor(self)
+        return changes.entryCount > 0 ? OverlayCursor(changes, TreeCursor(self)) : TreeCursor(self)
     }
 
     /// Of this version; the root counts those of its tree.

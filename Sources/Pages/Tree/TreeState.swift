@@ -1,5 +1,5 @@
-/// What a writer knows about the newest version besides its root: the account of space, read back from checkpoint and
-/// log, and which pages that account itself lies on.
+/// What a writer knows about the newest version besides its root: the free-space map, read back from checkpoint and
+/// log, and which pages the map itself is on.
 import MotteValues
 
 struct TreeState {
@@ -28,7 +28,7 @@ struct TreeState {
         let isLog = root.log.withUnsafeBytes { SpaceLog.replay($0, after: 0, &map) }
         guard isLog else { throw TreeState.damaged }
         map.cut(to: root.pageCount)
-        if let problem = map.problem(used: root.journal?.run) { throw .corrupted(problem) }
+        if let problem = map.problem(used: root.wal?.run) { throw .corrupted(problem) }
         pagesToGain = map.pagesToGain
     }
 
@@ -58,5 +58,5 @@ struct TreeState {
         }
     }
 
-    private static var damaged: DatabaseError { .corrupted("the account of its free pages cannot be read") }
+    private static var damaged: DatabaseError { .corrupted("its free-space map cannot be read") }
 }

@@ -1,4 +1,4 @@
-/// Applies a sorted run of changes to a tree that never changes: writes the nodes on the way to each change anew, from
+/// Applies a sorted run of changes to a tree that never changes: rewrites the nodes on the way to each change, from
 /// the leaves up, and shares the rest with the versions before.
 ///
 /// Each level has a row of entries on their way into new nodes. A node that has changes below it is taken apart and its
@@ -316,7 +316,7 @@ struct TreeWriter {
         if level > 0 { branchDelta -= 1 } else { leafDelta -= 1 }
     }
 
-    /// What else this commit leaves behind: pages of the account of space.
+    /// What else this commit leaves behind: pages of the free-space map.
     mutating func freeExtent(_ reference: PageRef) {
         freed.append(
             Freed(run: PageRun(start: reference.page, count: reference.pageCount(layout)), birth: reference.birth))

@@ -192,8 +192,8 @@ struct PathResolver {
             guard let back = linking.property(named: property.origin ?? "") else {
                 throw source.error(
                     .queryInvalid,
-                    "\(type.name).\(property.name) goes back over \(linking.name).\(property.origin ?? ""), which the file"
-                        + " has no longer", at: name?.position ?? .none, className: type.name,
+                    "\(type.name).\(property.name) goes back over \(linking.name).\(property.origin ?? ""),"
+                        + " which the file has no longer", at: name?.position ?? .none, className: type.name,
                     propertyName: property.name)
             }
             return PathStep(

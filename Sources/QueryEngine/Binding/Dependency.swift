@@ -18,7 +18,8 @@ extension BoundQuery {
     package var dependencies: [Dependency] {
         var found = DependencyFinder()
         found.visit(predicate, [], table)
-        // What a row is told apart by, and the order before a limit that is not the last word, decide who is in it.
+        // What rows are compared by, and the order before a limit that is not the last clause, decide which rows are in
+        // it.
         for step in steps {
             switch step {
             case .sort(let keys): for key in keys { found.visit(key.path, [], table, isForOrder: isPlain) }

@@ -46,7 +46,7 @@ final class Aggregation {
         cursor = try reader.cursor(column)
     }
 
-    func add(_ rows: ClusterRows, _ words: UnsafePointer<UInt64>) throws(DatabaseError) {
+    func add(_ rows: RowGroupRows, _ words: UnsafePointer<UInt64>) throws(DatabaseError) {
         let chunk = try cursor.chunk(rows.index).pointee
         let selected = Selection.count(words, rows: rows.rowCount)
         if selected == 0 { return }

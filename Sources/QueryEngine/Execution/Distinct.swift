@@ -44,7 +44,7 @@ final class Distinct {
             }
             guard isNew else { continue }
             guard kept.count < Int(Int32.max) else {
-                throw DatabaseError(.unsupported, "more than two billion objects cannot be told apart at once")
+                throw DatabaseError(.unsupported, "DISTINCT of more than two billion objects is not supported")
             }
             slots[slot] = Int32(kept.count)
             kept.append(key)

@@ -92,7 +92,7 @@ extension SortOrder {
         return low
     }
 
-    /// Most objects are told apart by the first piece of their value, which `entry` has of `key`.
+    /// Most objects differ in the first piece of their value, which `entry` has of `key`.
     @inline(__always)
     private func isBefore(_ other: Int64, _ key: Int64, _ entry: SortEntry) throws(DatabaseError) -> Bool {
         try isBefore(other, key, entry, probedBy: self)

@@ -76,7 +76,7 @@ package final class Executor {
             return min(limit, access.count)
         }
         var count = 0
-        try run(plan).forEachCluster { rows, words in
+        try run(plan).forEachRowGroup { rows, words in
             count += Selection.count(words, rows: rows.rowCount)
             return count < limit
         }
@@ -93,7 +93,7 @@ package final class Executor {
     private func selectedKeys(limit: Int?) throws(DatabaseError) -> [Int64] {
         let most = limit ?? .max
         var keys: [Int64] = []
-        try run(try plan()).forEachCluster { rows, words in
+        try run(try plan()).forEachRowGroup { rows, words in
             Selection.appendKeys(words, rows: rows.rowCount, first: rows.firstKey, to: &keys)
             return keys.count < most
         }
@@ -120,7 +120,7 @@ package final class Executor {
         let reader = try context.reader(query.table)
         let run = try SelectionRun(context, reader, keys: ascending, filter: try filter(visits: ascending.count))
         var found: [Int64] = []
-        try run.forEachCluster { rows, words in
+        try run.forEachRowGroup { rows, words in
             Selection.appendKeys(words, rows: rows.rowCount, first: rows.firstKey, to: &found)
             return true
         }
@@ -167,7 +167,7 @@ package final class Executor {
         // Orders change nothing about totals.
         let onlySorts = query.steps.allSatisfy { if case .sort = $0 { true } else { false } }
         if !onlySorts { return try aggregation.overKeys(try keys()) }
-        try run(try plan()).forEachCluster { rows, words throws(DatabaseError) in
+        try run(try plan()).forEachRowGroup { rows, words throws(DatabaseError) in
             try aggregation.add(rows, words)
             return true
         }

@@ -27,10 +27,10 @@ final class InverseTotals {
         let linking = try context.reader(step.target)
         let links = try linking.cursor(step.column)
         let live = SelectionBuffer(rows: linking.mostRows)
-        for cluster in 0 ..< linking.clusterCount {
-            guard let rows = try linking.liveRows(cluster, into: live.words) else { continue }
+        for rowGroup in 0 ..< linking.rowGroupCount {
+            guard let rows = try linking.liveRows(rowGroup, into: live.words) else { continue }
             context.noteEvaluated(rows.rowCount)
-            add(try links.chunk(cluster).pointee, try values.chunk(cluster).pointee, rows.rowCount, live.words)
+            add(try links.chunk(rowGroup).pointee, try values.chunk(rowGroup).pointee, rows.rowCount, live.words)
         }
     }
 

@@ -2,7 +2,7 @@
 /// through links.
 ///
 /// With many rows to come the whole table is evaluated at once (by an index where one helps), so that following a link
-/// is the test of a bit. With few, only the clusters that links lead to are.
+/// is the test of a bit. With few, only the row groups that links lead to are.
 import MotteColumns
 import MotteStorage
 import MotteValues
@@ -28,12 +28,12 @@ final class KeySelection {
         self.table = table
         self.visits = visits
         reader = try context.reader(table)
-        // A spare word, because clusters are stored across word borders.
+        // A spare word, because row groups are stored across word borders.
         wordCount = Int(reader.nextKey >> 6) + 2
         bits = .allocate(capacity: wordCount)
         bits.initialize(repeating: 0, count: wordCount)
         buffers = (SelectionBuffer(rows: reader.mostRows), SelectionBuffer(rows: reader.mostRows))
-        isKnown = Array(repeating: false, count: reader.clusterCount)
+        isKnown = Array(repeating: false, count: reader.rowGroupCount)
     }
 
     deinit { bits.deallocate() }
@@ -41,7 +41,7 @@ final class KeySelection {
     /// To be called before a batch of `contains`.
     @inline(__always)
     func prepare() throws(DatabaseError) {
-        if !isComplete, visits >= reader.clusterCount { try complete() }
+        if !isComplete, visits >= reader.rowGroupCount { try complete() }
     }
 
     /// Keys that never were are not in it.
@@ -49,8 +49,8 @@ final class KeySelection {
     func contains(_ key: Int64) throws(DatabaseError) -> Bool {
         guard key >= 0, key < reader.nextKey else { return false }
         if !isComplete {
-            let cluster = reader.place(key).cluster
-            if !isKnown[cluster] { try evaluate(cluster) }
+            let rowGroup = reader.place(key).rowGroup
+            if !isKnown[rowGroup] { try evaluate(rowGroup) }
         }
         return bits[Int(key >> 6)] & (1 << UInt64(key & 63)) != 0
     }
@@ -72,23 +72,23 @@ final class KeySelection {
         if let access = try IndexChoice.choose(predicate, try context.source.table(table), context.source) {
             try completeByIndex(access)
         } else {
-            for cluster in 0 ..< reader.clusterCount where !isKnown[cluster] { try evaluate(cluster) }
+            for rowGroup in 0 ..< reader.rowGroupCount where !isKnown[rowGroup] { try evaluate(rowGroup) }
         }
         isComplete = true
     }
 
     private func completeByIndex(_ access: IndexAccess) throws(DatabaseError) {
         let run = try SelectionRun(context, table, access: access, rest: access.rest, visits: access.count)
-        try run.forEachCluster { (rows, words) throws(DatabaseError) in
+        try run.forEachRowGroup { (rows, words) throws(DatabaseError) in
             store(rows, words)
             return true
         }
     }
 
-    private func evaluate(_ cluster: Int) throws(DatabaseError) {
-        isKnown[cluster] = true
+    private func evaluate(_ rowGroup: Int) throws(DatabaseError) {
+        isKnown[rowGroup] = true
         let (live, found) = (buffers.live.words, buffers.found.words)
-        guard let rows = try reader.liveRows(cluster, into: live) else { return }
+        guard let rows = try reader.liveRows(rowGroup, into: live) else { return }
         context.noteEvaluated(Selection.count(live, rows: rows.rowCount))
         try rootOperator().select(rows, live, into: found)
         Selection.formAnd(found, live, rows: rows.rowCount)
@@ -97,13 +97,13 @@ final class KeySelection {
 
     private func rootOperator() throws(DatabaseError) -> Operator {
         if let root { return root }
-        let rowsToCome = visits >= reader.clusterCount ? Int(reader.nextKey) : visits &* 8
+        let rowsToCome = visits >= reader.rowGroupCount ? Int(reader.nextKey) : visits &* 8
         let made = try OperatorBuilder(context: context).make(predicate, table, visits: rowsToCome)
         root = made
         return made
     }
 
-    private func store(_ rows: ClusterRows, _ words: UnsafePointer<UInt64>) {
+    private func store(_ rows: RowGroupRows, _ words: UnsafePointer<UInt64>) {
         let shift = UInt64(rows.firstKey & 63)
         let first = Int(rows.firstKey >> 6)
         for index in 0 ..< Selection.wordCount(rows.rowCount) {

@@ -1,5 +1,5 @@
-/// One pass over the rows that a plan names: all of a table, those an index gives, or those in a list of keys. Cluster
-/// by cluster, ascending, the rows that pass.
+/// One pass over the rows that a plan names: all of a table, those an index gives, or those in a list of keys. Row
+/// group by row group, ascending, the rows that pass.
 import MotteColumns
 import MotteStorage
 import MotteValues
@@ -39,13 +39,13 @@ struct SelectionRun {
         return try OperatorBuilder(context: context).make(predicate, table, visits: visits)
     }
 
-    /// Calls `body` with the passing rows of each cluster that has candidates, until it returns false.
-    func forEachCluster(
-        _ body: (ClusterRows, UnsafePointer<UInt64>) throws(DatabaseError) -> Bool
+    /// Calls `body` with the passing rows of each row group that has candidates, until it returns false.
+    func forEachRowGroup(
+        _ body: (RowGroupRows, UnsafePointer<UInt64>) throws(DatabaseError) -> Bool
     ) throws(DatabaseError) {
         guard let keys else {
-            for cluster in 0 ..< reader.clusterCount {
-                guard let rows = try reader.liveRows(cluster, into: candidates.words) else { continue }
+            for rowGroup in 0 ..< reader.rowGroupCount {
+                guard let rows = try reader.liveRows(rowGroup, into: candidates.words) else { continue }
                 guard try evaluate(rows, body) else { return }
             }
             return
@@ -56,9 +56,9 @@ struct SelectionRun {
                 next += 1
                 continue
             }
-            let cluster = reader.place(keys[next]).cluster
-            let rows = try reader.liveRows(cluster, into: candidates.words)
-            let last = try reader.view.cluster(cluster)
+            let rowGroup = reader.place(keys[next]).rowGroup
+            let rows = try reader.liveRows(rowGroup, into: candidates.words)
+            let last = try reader.view.rowGroup(rowGroup)
             let end = last.firstKey + Int64(last.rowCount)
             Selection.clear(found.words, rows: last.rowCount)
             while next < keys.count, keys[next] < end {
@@ -74,7 +74,7 @@ struct SelectionRun {
 
     @inline(__always)
     private func evaluate(
-        _ rows: ClusterRows, _ body: (ClusterRows, UnsafePointer<UInt64>) throws(DatabaseError) -> Bool
+        _ rows: RowGroupRows, _ body: (RowGroupRows, UnsafePointer<UInt64>) throws(DatabaseError) -> Bool
     ) throws(DatabaseError) -> Bool {
         guard let filter else { return try body(rows, candidates.words) }
         context.noteEvaluated(Selection.count(candidates.words, rows: rows.rowCount))

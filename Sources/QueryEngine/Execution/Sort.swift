@@ -99,7 +99,7 @@ final class SortLevel {
             let key = keys[index]
             if key < first || key >= end || chunk == nil {
                 let place = rows.table.place(key)
-                let found = try rows.column.chunk(place.cluster)
+                let found = try rows.column.chunk(place.rowGroup)
                 first = key - Int64(place.slot)
                 end = first + Int64(found.pointee.count)
                 chunk = found
@@ -116,7 +116,7 @@ final class SortLevel {
     func fillFirst(_ entry: inout SortEntry, _ key: Int64) throws(DatabaseError) {
         guard let rows, key < rows.table.nextKey else { return try fill(&entry, key, 0) }
         let place = rows.table.place(key)
-        fill(&entry, try rows.column.chunk(place.cluster), place.slot)
+        fill(&entry, try rows.column.chunk(place.rowGroup), place.slot)
     }
 
     /// The next piece of an entry whose first had more to come; false where it has to be read.
@@ -197,7 +197,7 @@ final class SortLevel {
     /// Values of all kinds go by their order keys.
     @inline(never)
     private static func mixedPiece(_ view: ValueView, _ depth: Int) -> (code: UInt64, tail: UInt8) {
-        // Most values are told apart by their first piece.
+        // Most values differ in their first piece.
         if depth == 0, let code = OrderKey.prefix(of: view) { return (code, continues) }
         return OrderKey.bytes(of: view).withBytes { textPiece($0, depth) }
     }

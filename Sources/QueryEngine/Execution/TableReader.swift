@@ -5,7 +5,7 @@ import MotteColumns
 import MotteStorage
 import MotteValues
 
-struct ClusterRows {
+struct RowGroupRows {
     let index: Int
     let firstKey: Int64
     let rowCount: Int
@@ -13,42 +13,42 @@ struct ClusterRows {
 
 final class TableReader {
     let view: TableView
-    let clusterCount: Int
+    let rowGroupCount: Int
     let nextKey: Int64
-    /// No cluster has more.
+    /// No row group has more.
     let mostRows: Int
-    private let rowsPerCluster: Int
+    private let rowGroupSize: Int
     private let lastFirstKey: Int64
     private var columns: [Int: ColumnCursor] = [:]
 
     init(_ view: TableView) throws(DatabaseError) {
         self.view = view
-        clusterCount = view.clusterCount
+        rowGroupCount = view.rowGroupCount
         nextKey = view.nextKey
-        rowsPerCluster = view.rowsPerCluster
-        let last = clusterCount > 0 ? try view.cluster(clusterCount - 1) : nil
+        rowGroupSize = view.rowGroupSize
+        let last = rowGroupCount > 0 ? try view.rowGroup(rowGroupCount - 1) : nil
         lastFirstKey = last?.firstKey ?? 0
-        mostRows = max(rowsPerCluster, last?.rowCount ?? 0)
+        mostRows = max(rowGroupSize, last?.rowCount ?? 0)
     }
 
     /// Where the row of a key below `nextKey` is or was.
     @inline(__always)
-    func place(_ key: Int64) -> (cluster: Int, slot: Int) {
-        if key >= lastFirstKey { return (clusterCount - 1, Int(key - lastFirstKey)) }
-        let (cluster, slot) = UInt64(bitPattern: key).quotientAndRemainder(dividingBy: UInt64(rowsPerCluster))
-        return (Int(cluster), Int(slot))
+    func place(_ key: Int64) -> (rowGroup: Int, slot: Int) {
+        if key >= lastFirstKey { return (rowGroupCount - 1, Int(key - lastFirstKey)) }
+        let (rowGroup, slot) = UInt64(bitPattern: key).quotientAndRemainder(dividingBy: UInt64(rowGroupSize))
+        return (Int(rowGroup), Int(slot))
     }
 
-    /// The live rows of a cluster as selection words; false where there are none.
-    func liveRows(_ cluster: Int, into words: SelectionWords) throws(DatabaseError) -> ClusterRows? {
-        let rows = try view.cluster(cluster)
+    /// The live rows of a row group as selection words; false where there are none.
+    func liveRows(_ rowGroup: Int, into words: SelectionWords) throws(DatabaseError) -> RowGroupRows? {
+        let rows = try view.rowGroup(rowGroup)
         guard rows.liveCount > 0 else { return nil }
         if let live = rows.liveWords {
             for index in 0 ..< Selection.wordCount(rows.rowCount) { words[index] = live[index] }
         } else {
             Selection.fill(words, rows: rows.rowCount)
         }
-        return ClusterRows(index: cluster, firstKey: rows.firstKey, rowCount: rows.rowCount)
+        return RowGroupRows(index: rowGroup, firstKey: rows.firstKey, rowCount: rows.rowCount)
     }
 
     func cursor(_ column: ColumnKey) throws(DatabaseError) -> ColumnCursor {
@@ -70,9 +70,9 @@ final class ColumnCursor {
     init(_ reader: TableReader, _ slot: Int) {
         self.reader = reader
         self.slot = slot
-        chunks = .allocate(capacity: max(1, reader.clusterCount))
-        isLoaded = .allocate(capacity: max(1, reader.clusterCount))
-        isLoaded.initialize(repeating: false, count: max(1, reader.clusterCount))
+        chunks = .allocate(capacity: max(1, reader.rowGroupCount))
+        isLoaded = .allocate(capacity: max(1, reader.rowGroupCount))
+        isLoaded.initialize(repeating: false, count: max(1, reader.rowGroupCount))
     }
 
     deinit {
@@ -82,27 +82,27 @@ final class ColumnCursor {
     }
 
     @inline(__always)
-    func chunk(_ cluster: Int) throws(DatabaseError) -> UnsafePointer<ColumnChunk> {
-        if !isLoaded[cluster] { try load(cluster) }
-        return UnsafePointer(chunks + cluster)
+    func chunk(_ rowGroup: Int) throws(DatabaseError) -> UnsafePointer<ColumnChunk> {
+        if !isLoaded[rowGroup] { try load(rowGroup) }
+        return UnsafePointer(chunks + rowGroup)
     }
 
     /// The value of a live object.
     @inline(__always)
     func view(_ key: Int64) throws(DatabaseError) -> ValueView {
         let place = try place(key)
-        return try chunk(place.cluster).pointee.view(place.slot)
+        return try chunk(place.rowGroup).pointee.view(place.slot)
     }
 
     /// Of a link column: the object key, -1 for null.
     @inline(__always)
     func link(_ key: Int64) throws(DatabaseError) -> Int64 {
         let place = try place(key)
-        return try chunk(place.cluster).pointee.link(place.slot)
+        return try chunk(place.rowGroup).pointee.link(place.slot)
     }
 
     @inline(__always)
-    private func place(_ key: Int64) throws(DatabaseError) -> (cluster: Int, slot: Int) {
+    private func place(_ key: Int64) throws(DatabaseError) -> (rowGroup: Int, slot: Int) {
         // Keys come from link columns and indexes, and a damaged file may hold any number there.
         guard key >= 0, key < reader.nextKey else {
             throw .corrupted("a link leads to an object of \(reader.view.type.name) that never was")
@@ -110,13 +110,13 @@ final class ColumnCursor {
         return reader.place(key)
     }
 
-    private func load(_ cluster: Int) throws(DatabaseError) {
-        (chunks + cluster).initialize(to: try reader.view.chunk(slot: slot, cluster))
-        isLoaded[cluster] = true
+    private func load(_ rowGroup: Int) throws(DatabaseError) {
+        (chunks + rowGroup).initialize(to: try reader.view.chunk(slot: slot, rowGroup))
+        isLoaded[rowGroup] = true
     }
 }
 
-/// Selection words of their own for an operator, as many as its table's clusters have rows.
+/// Selection words of their own for an operator, as many as its table's row groups have rows.
 final class SelectionBuffer {
     let words: SelectionWords
 

@@ -1,7 +1,7 @@
 /// Applying a declared schema to the stored one: what may be added is added with fresh keys, everything else is
 /// refused.
 ///
-/// A new column needs no rewriting (older clusters read its default), a new index is built from the rows in the same
+/// A new column needs no rewriting (older row groups read its default), a new index is built from the rows in the same
 /// commit, and what the declaration leaves out stays in the file untouched.
 import MotteColumns
 import MotteSchemaModel

@@ -22,7 +22,7 @@ struct CatalogMigration {
     /// Classes that can only go when nothing links to their objects any more: mixed values may.
     let deletedLate: [String]
     let obsoletePages: [[UInt8]]
-    /// Tables from which a column went: their tails are rewritten without it.
+    /// Tables from which a column went: their open row groups are rewritten without it.
     let shortened: Set<TableKey>
 
     static func make(

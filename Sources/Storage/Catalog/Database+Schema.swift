@@ -16,7 +16,7 @@ package struct SchemaRequest {
     package var resetsInsteadOfMigrating = false
     /// Whether a property that comes or goes takes a new schema version.
     package var fixesProperties = false
-    /// Changes objects in the course of a migration; what it throws undoes everything.
+    /// Changes objects during a migration; what it throws undoes everything.
     package var step: ((SchemaMigration) throws(DatabaseError) -> Void)?
     package var progress: MigrationProgressHandler?
     /// Fills a new file, in the write that gives it its schema.

@@ -49,7 +49,7 @@ extension SchemaMigration {
         let view = try write.table(table)
         let incoming = write.catalog.incomingLinks(to: table)
         var keys: [Int64] = []
-        for cluster in 0 ..< view.clusterCount { keys += try view.cluster(cluster).liveKeys }
+        for rowGroup in 0 ..< view.rowGroupCount { keys += try view.rowGroup(rowGroup).liveKeys }
         var changed = false
         for key in keys where try view.locate(ObjectKey(key)) != nil {
             var isFirst = true

@@ -26,7 +26,7 @@ package struct MigrationProgress: Sendable {
     }
 }
 
-/// Told how far it is; what it throws undoes the migration.
+/// Called with the progress; what it throws undoes the migration.
 package typealias MigrationProgressHandler = (MigrationProgress) throws(DatabaseError) -> Void
 
 package final class SchemaMigration {
@@ -48,13 +48,13 @@ package final class SchemaMigration {
         var deferred: Set<IndexKey> = []
         var obsoletePages: [[UInt8]] = []
         /// Primary keys that were set, which otherwise never happens.
-        var changedPrimaryKeys: Set<ColumnPlace> = []
+        var changedPrimaryKeys: Set<ColumnLocation> = []
         /// Classes deleted after rows had been changed, and the columns that linked to them.
         var droppedTables: Set<TableKey> = []
-        var droppedColumns: [ColumnPlace] = []
+        var droppedColumns: [ColumnLocation] = []
     }
 
-    struct ColumnPlace: Hashable {
+    struct ColumnLocation: Hashable {
         let table: TableKey
         let column: ColumnKey
     }
@@ -128,8 +128,8 @@ package final class SchemaMigration {
         if let type = write.schema[name], declared[name] != nil {
             guard let table = type.tableKey else { return false }
             let view = try write.table(table)
-            for cluster in 0 ..< view.clusterCount {
-                for key in try view.cluster(cluster).liveKeys where try view.locate(ObjectKey(key)) != nil {
+            for rowGroup in 0 ..< view.rowGroupCount {
+                for key in try view.rowGroup(rowGroup).liveKeys where try view.locate(ObjectKey(key)) != nil {
                     try write.delete(table, ObjectKey(key))
                 }
             }
@@ -152,8 +152,8 @@ package final class SchemaMigration {
         else { return }
         let before = try old.table(table)
         let now = try write.table(table)
-        for cluster in 0 ..< before.clusterCount {
-            for raw in try before.cluster(cluster).liveKeys {
+        for rowGroup in 0 ..< before.rowGroupCount {
+            for raw in try before.rowGroup(rowGroup).liveKeys {
                 let key = ObjectKey(raw)
                 guard try now.locate(key) != nil else { continue }
                 if source.collection == .none {
@@ -187,7 +187,7 @@ package final class SchemaMigration {
         guard let state = write.migration else { return }
         for name in current.deletedLate { try write.dropTable(named: name) }
         try embed(current.becomingEmbedded)
-        for table in current.shortened { try write.rewriteTail(table) }
+        for table in current.shortened { try write.rewriteOpenGroup(table) }
         try buildIndexes(state)
         for (table, column) in current.newPrimaryKeys { try write.checkDistinct(table, column) }
         for place in state.changedPrimaryKeys { try write.checkDistinct(place.table, place.column) }
@@ -214,20 +214,20 @@ package final class SchemaMigration {
         let view = try write.table(table)
         let slot = try view.layout.slot(column)
         guard view.layout.columns[slot].collection == .none else { return }
-        for cluster in 0 ..< view.clusterCount {
-            let rows = try view.cluster(cluster)
-            guard rows.liveCount > 0, try !write.base.hasChunk(table, column, cluster) else { continue }
+        for rowGroup in 0 ..< view.rowGroupCount {
+            let rows = try view.rowGroup(rowGroup)
+            guard rows.liveCount > 0, try !write.base.hasChunk(table, column, rowGroup) else { continue }
             let kind = view.layout.columns[slot].kind
             let former = ChunkBuilder(kind: kind, nullable: false, capacity: 1)
             former.appendDefaults(1)
-            let (changed, builder) = try write.writer(table).values(slot, cluster)
+            let (changed, builder) = try write.writer(table).values(slot, rowGroup)
             for row in 0 ..< rows.rowCount { builder.set(row, former.view(0)) }
             changed.markChanged()
         }
     }
 }
 
-extension ClusterView {
+extension RowGroupView {
     /// Keys of the rows that exist, ascending.
     package var liveKeys: [Int64] {
         guard let liveWords else { return Array(firstKey ..< firstKey + Int64(rowCount)) }

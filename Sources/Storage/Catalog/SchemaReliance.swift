@@ -52,7 +52,7 @@ package struct SchemaReliance: Sendable {
     private func changed(_ what: String, _ className: String) -> DatabaseError {
         DatabaseError(
             .schemaChanged,
-            "the schema was changed under this session: \(what); it goes on showing its version, open a new session "
+            "the schema was changed under this session: \(what); it continues to show its version, open a new session "
                 + "for newer ones", className: className)
     }
 }

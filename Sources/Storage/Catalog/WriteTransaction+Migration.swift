@@ -18,8 +18,8 @@ extension WriteTransaction {
         guard let migration, let gone = catalog.tables.first(where: { $0.name.hasSameBytes(as: name) }) else { return }
         // Its rows go one by one, so that what links to them is unlinked.
         let view = try table(gone.key)
-        for cluster in 0 ..< view.clusterCount {
-            for key in try view.cluster(cluster).liveKeys where try view.locate(ObjectKey(key)) != nil {
+        for rowGroup in 0 ..< view.rowGroupCount {
+            for key in try view.rowGroup(rowGroup).liveKeys where try view.locate(ObjectKey(key)) != nil {
                 try delete(gone.key, ObjectKey(key))
             }
         }
@@ -42,7 +42,7 @@ extension WriteTransaction {
             tables[position].columns.removeAll { column in
                 guard let target = column.target, dropped.contains(target) else { return false }
                 migration.obsoletePages += PageKeys.everything(of: table, column)
-                migration.droppedColumns.append(SchemaMigration.ColumnPlace(table: table, column: column.key))
+                migration.droppedColumns.append(SchemaMigration.ColumnLocation(table: table, column: column.key))
                 for index in column.indexes { forget(index, migration) }
                 return true
             }
@@ -80,18 +80,18 @@ extension WriteTransaction {
             }
         }
         for place in migration.droppedColumns {
-            for cluster in 0 ..< (try writer(place.table).clusterCount) {
-                batch.delete(PageKeys.chunk(place.table, place.column, cluster))
+            for rowGroup in 0 ..< (try writer(place.table).rowGroupCount) {
+                batch.delete(PageKeys.chunk(place.table, place.column, rowGroup))
             }
         }
     }
 
-    /// A tail is one value: it is written again without the columns that went.
-    func rewriteTail(_ table: TableKey) throws(DatabaseError) {
+    /// An open row group is one value: it is written again without the columns that went.
+    func rewriteOpenGroup(_ table: TableKey) throws(DatabaseError) {
         guard catalog.table(table) != nil else { return }
         let writer = try writer(table)
-        guard writer.tailRowCount > 0 else { return }
-        _ = try writer.dirtyCluster(writer.regularCount)
+        guard writer.openGroupRowCount > 0 else { return }
+        _ = try writer.dirtyRowGroup(writer.regularCount)
         noteChange()
     }
 
@@ -102,10 +102,10 @@ extension WriteTransaction {
         let slot = try view.layout.slot(column)
         var entries: [(order: EntryOrder, key: Int64)] = []
         entries.reserveCapacity(view.liveCount)
-        for cluster in 0 ..< view.clusterCount {
-            let rows = try view.cluster(cluster)
+        for rowGroup in 0 ..< view.rowGroupCount {
+            let rows = try view.rowGroup(rowGroup)
             guard rows.liveCount > 0 else { continue }
-            let chunk = try view.chunk(slot: slot, cluster)
+            let chunk = try view.chunk(slot: slot, rowGroup)
             for key in rows.liveKeys {
                 entries.append(
                     (
@@ -155,14 +155,14 @@ private struct EntryOrder: Comparable {
 }
 
 extension Snapshot {
-    /// Whether a column's values of a cluster are in the file; if not the column is younger than its rows.
-    func hasChunk(_ table: TableKey, _ column: ColumnKey, _ cluster: Int) throws(DatabaseError) -> Bool {
-        let state = try TableDirectory.readState(table, pages, rowsPerCluster)
-        let rows = Int64(state.rowsPerCluster(ofFile: rowsPerCluster))
-        let regular = Int((state.tailFirstKey + rows - 1) / rows)
-        guard cluster >= regular else { return try pages.get(PageKeys.chunk(table, column, cluster)) != nil }
-        let key = PageKeys.tail(table)
-        guard let tail = try pages.get(key) else { return false }
-        return try Tail.decode(tail.bytes, pageKey: key).columns.contains { $0.key == column }
+    /// Whether a column's values of a row group are in the file; if not the column is younger than its rows.
+    func hasChunk(_ table: TableKey, _ column: ColumnKey, _ rowGroup: Int) throws(DatabaseError) -> Bool {
+        let state = try TableDirectory.readState(table, pages, rowGroupSize)
+        let rows = Int64(state.rowGroupSize(ofFile: rowGroupSize))
+        let regular = Int((state.openGroupFirstKey + rows - 1) / rows)
+        guard rowGroup >= regular else { return try pages.get(PageKeys.chunk(table, column, rowGroup)) != nil }
+        let key = PageKeys.openGroup(table)
+        guard let openGroup = try pages.get(key) else { return false }
+        return try OpenGroup.decode(openGroup.bytes, pageKey: key).columns.contains { $0.key == column }
     }
 }

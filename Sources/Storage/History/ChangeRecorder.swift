@@ -23,8 +23,8 @@ package final class ChangeRecorder {
         self.undo = undo
     }
 
-    func cutJournal(to count: Int) {
-        if count < journal.count { journal.removeSubrange(count...) }
+    func cutWAL(to count: Int) {
+        if count < wal.count { wal.removeSubrange(count...) }
     }
 
     /// Before rows of a table come or go.
@@ -35,7 +35,7 @@ package final class ChangeRecorder {
     }
 
     /// Edits in and around nested lists and maps in the order they were made, of new objects too.
-    var journal: [NestedJournalEntry] = []
+    var wal: [NestedEditLogEntry] = []
 
     package var isEmpty: Bool { tables.isEmpty && !changesSchema }
 
@@ -110,7 +110,7 @@ package final class ChangeRecorder {
     package func nestedChanged(
         _ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ operation: NestedOperation
     ) {
-        journal.append(NestedJournalEntry(table: table, column: column, owner: owner, edit: .nested(operation)))
+        wal.append(NestedEditLogEntry(table: table, column: column, owner: owner, edit: .nested(operation)))
         let recorded = self.table(table)
         guard recorded.isOld(owner) else { return }
         let nested = recorded.nestedColumn(column)

@@ -115,7 +115,7 @@ package enum HistoryLog {
             return
         }
         guard end <= (try TableState(decoding: found.bytes, of: table.table)).nextKey else {
-            throw .corrupted("the change log tells of objects of table \(table.table.rawValue) that never were")
+            throw .corrupted("the change log names objects of table \(table.table.rawValue) that never were")
         }
     }
 

@@ -21,7 +21,7 @@ package final class RecentChanges: Sendable {
     private let kept = Locked(Kept())
     private let followerCount = Atomic<Int>(0)
 
-    /// Sessions that advance over more versions read their rows anew.
+    /// Sessions that advance over more versions read their rows again.
     private static let mostRecords = 64
     private static let mostBytes = 64 << 10
     /// How many things a summary names that is kept.

@@ -30,7 +30,7 @@ extension Database {
             guard error.code == .corrupted || error.code == .notAMotteFile else { throw error }
             damage = error
         }
-        guard case .file(let path) = options.location else { throw damage ?? .corrupted("a store in memory") }
+        guard case .file(let path) = options.location else { throw damage ?? .corrupted("a database in memory") }
         do throws(DatabaseError) {
             let (store, report) = try PageStore.openSalvaged(
                 path, encryptionKey: options.encryptionKey, columns: chunkColumns)
@@ -43,7 +43,7 @@ extension Database {
     }
 
     private static func chunkColumns(_ record: [UInt8]) -> [ChunkColumn]? {
-        // A damaged catalog names no columns; pages are then told by their contents.
+        // A damaged catalog names no columns; pages are then known by their contents.
         guard let catalog = record.withUnsafeBytes({ try? Catalog.decode($0) }) else { return nil }
         return catalog.tables.flatMap { table in
             table.columns.map { column in

@@ -8,7 +8,7 @@ package typealias CopyEncryption = MottePages.CopyEncryption
 package typealias CompactionOutcome = MottePages.CompactionOutcome
 
 extension Database {
-    /// Writes what `pages` show to a new file without free space, with the source's key unless another is named.
+    /// Writes what `pages` show to a new file without free pages, with the source's key unless another is named.
     /// Writers go on meanwhile.
     package func copy(
         _ pages: PageSnapshot, to path: String, encryption: CopyEncryption = .same,
@@ -26,7 +26,7 @@ extension Database {
         try PageStore.compact(options, decide: decide, progress: progress)
     }
 
-    /// Whether there is something at the path; whether a store in memory is open.
+    /// Whether there is something at the path; whether a database in memory is open.
     package static func exists(_ options: DatabaseOptions) throws(DatabaseError) -> Bool {
         try PageStore.exists(options)
     }
@@ -34,7 +34,7 @@ extension Database {
     /// Whether the file says that it is a database.
     package static func isDatabase(_ path: String) throws(DatabaseError) -> Bool { try PageStore.isDatabase(path) }
 
-    /// Removes a file that nobody has open, with what lies beside it; false when there is none.
+    /// Removes a file that nobody has open, with its sidecar; false when there is none.
     package static func deleteFile(_ options: DatabaseOptions) throws(DatabaseError) -> Bool {
         try PageStore.deleteFile(options)
     }

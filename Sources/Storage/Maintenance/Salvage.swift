@@ -47,7 +47,7 @@ extension DamagedFile {
         }
         let source = Snapshot(
             pages: newest, catalog: catalog, counters: database.counters,
-            rowsPerCluster: try database.pages.header.rowsPerCluster)
+            rowGroupSize: try database.pages.header.rowGroupSize)
         var walk = SalvageWalk(source, losses, gaps, progress)
         return try walk.run(visit)
     }
@@ -72,13 +72,13 @@ private struct SalvageWalk {
         for (number, table) in tables.enumerated() {
             do throws(DatabaseError) {
                 let view = try view(of: table)
-                for cluster in 0 ..< view.clusterCount {
-                    if cluster & 0xFF == 0xFF {
+                for rowGroup in 0 ..< view.rowGroupCount {
+                    if rowGroup & 0xFF == 0xFF {
                         // Classes are steps of a thousand parts.
-                        let done = number * 1_000 + cluster * 1_000 / view.clusterCount
+                        let done = number * 1_000 + rowGroup * 1_000 / view.rowGroupCount
                         try progress?(MaintenanceProgress(done: done, total: tables.count * 1_000))
                     }
-                    try salvage(view, cluster, visit)
+                    try salvage(view, rowGroup, visit)
                 }
             } catch {
                 // Errors of damaged bytes are caught where they are met; what comes here is the visitor's.
@@ -99,10 +99,10 @@ private struct SalvageWalk {
     private func isInGap(_ key: [UInt8]) -> Bool { gaps.contains { $0.contains(key) } }
 
     private func checkIsNotLost(
-        _ view: TableView, _ column: ColumnKey, _ cluster: Int
+        _ view: TableView, _ column: ColumnKey, _ rowGroup: Int
     ) throws(DatabaseError) {
-        guard cluster < view.directory.regularCount else { return }
-        if try isLost(PageKeys.chunk(view.key, column, cluster)) {
+        guard rowGroup < view.directory.regularCount else { return }
+        if try isLost(PageKeys.chunk(view.key, column, rowGroup)) {
             throw .corrupted("it was on a damaged page, or below one")
         }
     }
@@ -123,31 +123,31 @@ private struct SalvageWalk {
             return view
         } catch {
             report.losses.append(
-                "the state of class \(table.name): \(error.damage); its objects are counted anew")
+                "the state of class \(table.name): \(error.damage); its objects are counted again")
             let state = try source.guessedState(of: table)
             let directory = TableDirectory(
                 TableLayout(table, catalog: source.catalog), pages: source.pages,
-                rowsPerCluster: source.rowsPerCluster, counters: source.counters, state: state)
+                rowGroupSize: source.rowGroupSize, counters: source.counters, state: state)
             return TableView(directory: directory, writer: nil, source: source)
         }
     }
 
     private mutating func salvage(
-        _ view: TableView, _ cluster: Int, _ visit: (SalvagedObject) throws(DatabaseError) -> Void
+        _ view: TableView, _ rowGroup: Int, _ visit: (SalvagedObject) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
         let name = view.type.name
-        let first = view.directory.firstKey(cluster)
-        let count = view.directory.rowCount(cluster)
+        let first = view.directory.firstKey(rowGroup)
+        let count = view.directory.rowCount(rowGroup)
         var keys: [Int64]
-        do throws(DatabaseError) { keys = try liveKeys(view, cluster) } catch {
+        do throws(DatabaseError) { keys = try liveKeys(view, rowGroup) } catch {
             report.losses.append(
                 "which objects of \(name) from \(first) are deleted: \(error.damage); all are taken")
             keys = Array(first ..< first + Int64(count))
         }
         let state = view.directory.state
-        // Most clusters have none, so this is said once for a class.
-        if state.liveCount < state.nextKey, cluster < view.directory.regularCount, tableWithoutBitmaps != view.key,
-            try isLost(PageKeys.liveBitmap(view.key, cluster))
+        // Most row groups have none, so this is said once for a class.
+        if state.liveCount < state.nextKey, rowGroup < view.directory.regularCount, tableWithoutBitmaps != view.key,
+            try isLost(PageKeys.liveBitmap(view.key, rowGroup))
         {
             tableWithoutBitmaps = view.key
             report.losses.append(
@@ -158,14 +158,14 @@ private struct SalvageWalk {
         var columns: [(slot: Int, chunk: ColumnChunk?)] = []
         for (slot, column) in view.layout.columns.enumerated() where !column.isMapKeys {
             do throws(DatabaseError) {
-                try checkIsNotLost(view, column.key, cluster)
-                if let keys = column.keyColumn { try checkIsNotLost(view, keys, cluster) }
+                try checkIsNotLost(view, column.key, rowGroup)
+                if let keys = column.keyColumn { try checkIsNotLost(view, keys, rowGroup) }
                 if column.collection == .none {
-                    columns.append((slot, try view.directory.chunk(slot, cluster)))
+                    columns.append((slot, try view.directory.chunk(slot, rowGroup)))
                 } else {
-                    _ = try view.directory.listChunk(slot, cluster)
+                    _ = try view.directory.listChunk(slot, rowGroup)
                     if let keys = column.keyColumn {
-                        _ = try view.directory.listChunk(try view.layout.slot(keys), cluster)
+                        _ = try view.directory.listChunk(try view.layout.slot(keys), rowGroup)
                     }
                     columns.append((slot, nil))
                 }
@@ -187,7 +187,7 @@ private struct SalvageWalk {
                         report.losses.append(
                             "\(name).\(column.name) of object \(key): \(error.damage)")
                     }
-                } else if let content = elements(view, slot, cluster, key) {
+                } else if let content = elements(view, slot, rowGroup, key) {
                     properties.append((column.name, content))
                 }
             }
@@ -196,25 +196,26 @@ private struct SalvageWalk {
         }
     }
 
-    /// With the bitmap of this cluster alone: a damaged one must not bring back what others say is deleted.
-    private func liveKeys(_ view: TableView, _ cluster: Int) throws(DatabaseError) -> [Int64] {
-        // A damaged cluster is what salvage is for: the other way to its rows follows.
-        if let rows = try? view.cluster(cluster) { return rows.liveKeys }
-        let first = view.directory.firstKey(cluster)
-        let count = view.directory.rowCount(cluster)
+    /// With the bitmap of this row group alone: a damaged one must not bring back what others say is deleted.
+    private func liveKeys(_ view: TableView, _ rowGroup: Int) throws(DatabaseError) -> [Int64] {
+        // A damaged row group is what salvage is for: the other way to its rows follows.
+        if let rows = try? view.rowGroup(rowGroup) { return rows.liveKeys }
+        let first = view.directory.firstKey(rowGroup)
+        let count = view.directory.rowCount(rowGroup)
         let all = first ..< first + Int64(count)
         let bitmap: LiveBitmap
-        if cluster < view.directory.regularCount {
-            let key = PageKeys.liveBitmap(view.key, cluster)
+        if rowGroup < view.directory.regularCount {
+            let key = PageKeys.liveBitmap(view.key, rowGroup)
             guard let found = try source.pages.get(key) else { return Array(all) }
             bitmap = try LiveBitmap.decode(found.bytes, key: key, rowCount: count, isOlder: true)
         } else {
-            let key = PageKeys.tail(view.key)
-            guard let tail = try source.pages.get(key) else { return [] }
-            let directory = try Tail.decode(tail.bytes, pageKey: key)
+            let key = PageKeys.openGroup(view.key)
+            guard let openGroup = try source.pages.get(key) else { return [] }
+            let directory = try OpenGroup.decode(openGroup.bytes, pageKey: key)
             guard !directory.live.isEmpty else { return Array(all) }
             bitmap = try LiveBitmap.decode(
-                UnsafeRawBufferPointer(rebasing: tail.bytes[directory.live]), key: key, rowCount: count, isOlder: true)
+                UnsafeRawBufferPointer(rebasing: openGroup.bytes[directory.live]), key: key, rowCount: count,
+                isOlder: true)
         }
         // Rows that came after an older one count as live.
         return all.filter { Int($0 - first) >= bitmap.rowCount || bitmap.isLive(Int($0 - first)) }
@@ -231,12 +232,12 @@ private struct SalvageWalk {
 
     /// As many elements as can be read; of a long list with a damaged part those before it, and nil where that is
     /// none: an empty list would be a value.
-    private mutating func elements(_ view: TableView, _ slot: Int, _ cluster: Int, _ key: Int64) -> SalvagedContent? {
+    private mutating func elements(_ view: TableView, _ slot: Int, _ rowGroup: Int, _ key: Int64) -> SalvagedContent? {
         let column = view.layout.columns[slot]
-        guard let values = self.values(view, slot, cluster, key) else { return nil }
+        guard let values = self.values(view, slot, rowGroup, key) else { return nil }
         // A map whose column of keys is lost has elements at most.
         guard let keys = column.keyColumn, let keySlot = try? view.layout.slot(keys) else { return .elements(values) }
-        guard let names = self.values(view, keySlot, cluster, key) else { return nil }
+        guard let names = self.values(view, keySlot, rowGroup, key) else { return nil }
         // Where some are lost, the others still pair up from the beginning.
         return .entries(
             zip(names, values).map { name, value in
@@ -245,12 +246,12 @@ private struct SalvageWalk {
             })
     }
 
-    private mutating func values(_ view: TableView, _ slot: Int, _ cluster: Int, _ key: Int64) -> [Value]? {
+    private mutating func values(_ view: TableView, _ slot: Int, _ rowGroup: Int, _ key: Int64) -> [Value]? {
         let column = view.layout.columns[slot]
         var values: [Value] = []
         do throws(DatabaseError) {
-            let chunk = try view.directory.listChunk(slot, cluster)
-            let row = Int(key - view.directory.firstKey(cluster))
+            let chunk = try view.directory.listChunk(slot, rowGroup)
+            let row = Int(key - view.directory.firstKey(rowGroup))
             if chunk.isExternal(row) {
                 let count = chunk.elementCount(row)
                 try view.directory.longList(slot, ObjectKey(key)).forEach(
@@ -290,43 +291,43 @@ extension Snapshot {
         let cursor = try pages.makeCursor()
         let found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
         if found, cursor.key.starts(with: prefix) { return true }
-        return try pages.get(PageKeys.tail(table)) != nil
+        return try pages.get(PageKeys.openGroup(table)) != nil
     }
 
-    /// From the chunks and the tail that are there; all rows count as live.
+    /// From the chunks and the open row group that are there; all rows count as live.
     fileprivate func guessedState(of table: StoredTable) throws(DatabaseError) -> TableState {
         var state = TableState()
         let prefix = PageKeys.chunks(table.key)
         let cursor = try pages.makeCursor()
         var found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
-        var clusters: [Int64: Int] = [:]
+        var rowGroups: [Int64: Int] = [:]
         while found, cursor.key.starts(with: prefix) {
             if cursor.key.count == 13 {
-                let cluster = cursor.key[9 ..< 13].reduce(Int64(0)) { $0 << 8 | Int64($1) }
+                let rowGroup = cursor.key[9 ..< 13].reduce(Int64(0)) { $0 << 8 | Int64($1) }
                 // Only of a chunk that is whole.
-                if let rows = rowCount(cursor.value.bytes, key: cursor.key), rows <= FileHeader.mostRowsPerCluster {
-                    clusters[cluster] = max(clusters[cluster] ?? 0, rows)
+                if let rows = rowCount(cursor.value.bytes, key: cursor.key), rows <= FileHeader.mostRowGroupSize {
+                    rowGroups[rowGroup] = max(rowGroups[rowGroup] ?? 0, rows)
                 }
             }
             found = try cursor.next()
         }
         // All but the last are full.
-        let highest = clusters.keys.max()
-        let full = max(1, clusters.filter { $0.key != highest }.values.max() ?? rowsPerCluster)
-        // Somebody may have put a chunk further back than there can be clusters.
-        let most = TableState.mostKeys(rowsPerCluster: full, entries: pages.mostEntryCount)
-        if let last = clusters.keys.filter({ $0 < most / Int64(full) }).max() {
-            if full != rowsPerCluster { state.ownRowsPerCluster = full }
-            state.nextKey = last * Int64(full) + Int64(min(clusters[last] ?? 0, full))
+        let highest = rowGroups.keys.max()
+        let full = max(1, rowGroups.filter { $0.key != highest }.values.max() ?? rowGroupSize)
+        // Somebody may have put a chunk further back than there can be row groups.
+        let most = TableState.mostKeys(rowGroupSize: full, entries: pages.mostEntryCount)
+        if let last = rowGroups.keys.filter({ $0 < most / Int64(full) }).max() {
+            if full != rowGroupSize { state.ownRowGroupSize = full }
+            state.nextKey = last * Int64(full) + Int64(min(rowGroups[last] ?? 0, full))
         }
-        state.tailFirstKey = state.nextKey
-        let key = PageKeys.tail(table.key)
-        // A damaged tail has no rows to be counted.
-        if let tail = try pages.get(key), let directory = try? Tail.decode(tail.bytes, pageKey: key) {
+        state.openGroupFirstKey = state.nextKey
+        let key = PageKeys.openGroup(table.key)
+        // A damaged open row group has no rows to be counted.
+        if let openGroup = try pages.get(key), let directory = try? OpenGroup.decode(openGroup.bytes, pageKey: key) {
             let end = directory.firstKey + Int64(directory.rowCount)
             // An older one may have been folded into chunks since.
             if directory.firstKey >= state.nextKey, end <= most {
-                state.tailFirstKey = directory.firstKey
+                state.openGroupFirstKey = directory.firstKey
                 state.nextKey = end
             }
         }
@@ -336,7 +337,8 @@ extension Snapshot {
 }
 
 extension Catalog {
-    /// What chunks and tails say of a schema that is lost. Links lead nowhere, since their classes are not in chunks.
+    /// What chunks and open row groups say of a schema that is lost. Links lead nowhere, since their classes are not in
+    /// chunks.
     fileprivate static func guessed(from pages: PageSnapshot) throws(DatabaseError) -> Catalog {
         var tables: [UInt32: [UInt32: (kind: ColumnKind, isList: Bool)]] = [:]
         func number(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> UInt32 {
@@ -353,10 +355,10 @@ extension Catalog {
         while found, let space = cursor.key.first, space <= KeySpace.chunks {
             if space == KeySpace.chunks, cursor.key.count == 13 {
                 add(number(cursor.key, 1), number(cursor.key, 5), cursor.value.bytes)
-            } else if space == KeySpace.tails, cursor.key.count == 5 {
+            } else if space == KeySpace.openGroups, cursor.key.count == 5 {
                 let table = number(cursor.key, 1)
-                // A damaged tail names no columns.
-                let directory = try? Tail.decode(cursor.value.bytes, pageKey: [UInt8](cursor.key))
+                // A damaged open row group names no columns.
+                let directory = try? OpenGroup.decode(cursor.value.bytes, pageKey: [UInt8](cursor.key))
                 for column in directory?.columns ?? [] {
                     add(table, column.key.rawValue, UnsafeRawBufferPointer(rebasing: cursor.value.bytes[column.bytes]))
                 }

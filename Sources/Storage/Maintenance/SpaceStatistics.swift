@@ -9,7 +9,7 @@ package struct SpaceStatistics: Sendable {
         package let table: TableKey
         package let name: String
         package let objects: Int
-        /// Values of single properties and of short lists; tails, states and live bitmaps with them.
+        /// Values of single properties and of short lists; open row groups, states and live bitmaps with them.
         package var chunkBytes = 0
         package var longListBytes = 0
         package var indexBytes = 0
@@ -125,7 +125,7 @@ extension SpaceStatistics {
     ) {
         let number = key.count >= 5 ? key[1 ..< 5].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } : 0
         switch key.first {
-        case KeySpace.tableStates, KeySpace.tails, KeySpace.chunks, KeySpace.liveBitmaps:
+        case KeySpace.tableStates, KeySpace.openGroups, KeySpace.chunks, KeySpace.liveBitmaps:
             if let position = classOfTable[number] {
                 classes[position].chunkBytes += bytes
             } else {

@@ -1,4 +1,5 @@
-/// The values of one column of one cluster: each by itself, in its collection, and as entries for the column's indexes.
+/// The values of one column of one row group: each by itself, in its collection, and as entries for the column's
+/// indexes.
 import MotteColumns
 import MotteSchemaModel
 import MotteValues
@@ -33,13 +34,13 @@ struct RowEntries {
 
 extension VerificationWalk {
     mutating func check(
-        _ view: TableView, _ slot: Int, _ cluster: Int, _ entries: inout RowEntries
+        _ view: TableView, _ slot: Int, _ rowGroup: Int, _ entries: inout RowEntries
     ) throws(DatabaseError) {
-        let rows = try view.cluster(cluster)
+        let rows = try view.rowGroup(rowGroup)
         let column = view.layout.columns[slot]
         guard rows.liveCount > 0 else {
-            if cluster < view.directory.regularCount, try source.hasChunk(view.key, column.key, cluster) {
-                note("a cluster of \(view.type.name) without objects still has values of \(column.name) (C3)")
+            if rowGroup < view.directory.regularCount, try source.hasChunk(view.key, column.key, rowGroup) {
+                note("a row group of \(view.type.name) without objects still has values of \(column.name) (C3)")
             }
             return
         }
@@ -48,7 +49,7 @@ extension VerificationWalk {
             for key in rows.liveKeys { try checkCollection(view, slot, key, &entries) }
             return
         }
-        let chunk = try view.directory.chunk(slot, cluster)
+        let chunk = try view.directory.chunk(slot, rowGroup)
         for key in rows.liveKeys {
             let row = Int(key - rows.firstKey)
             if let reference = chunk.longReference(row) {
@@ -153,8 +154,8 @@ extension VerificationWalk {
 
     /// Embedded objects belong to one parent each.
     mutating func checkOwners(_ view: TableView) throws(DatabaseError) {
-        for cluster in 0 ..< view.clusterCount {
-            for key in try view.cluster(cluster).liveKeys {
+        for rowGroup in 0 ..< view.rowGroupCount {
+            for key in try view.rowGroup(rowGroup).liveKeys {
                 var owners = 0
                 for (origin, column) in view.layout.incoming {
                     owners += try view.backlinkCount(origin: origin, column.key, ObjectKey(key))

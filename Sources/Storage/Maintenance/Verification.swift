@@ -100,7 +100,7 @@ struct VerificationWalk {
         tell(done)
     }
 
-    /// Columns are steps, and their clusters parts of one.
+    /// Columns are steps, and their row groups parts of one.
     private static let partsOfAStep = 1_000
 
     private mutating func tell(_ done: Int) {
@@ -151,7 +151,7 @@ struct VerificationWalk {
                 // A copy has none before its first commit.
                 return
             }
-            // The empty file has no commit to be told of.
+            // The empty file has no commit to report.
             guard oldest.rawValue > 0 else { return walk.note("the change log has a record of version 0") }
             let from = Version(oldest.rawValue - 1)
             guard let records = try HistoryLog.records(from: from, to: pages.version, snapshot: pages) else {
@@ -171,13 +171,13 @@ struct VerificationWalk {
         for (slot, column) in table.columns.enumerated() {
             let name = "\(table.name).\(column.name)"
             var entries = RowEntries(column)
-            for cluster in 0 ..< view.clusterCount {
-                if cluster & 0xFF == 0xFF {
-                    tell(done + cluster * Self.partsOfAStep / view.clusterCount)
+            for rowGroup in 0 ..< view.rowGroupCount {
+                if rowGroup & 0xFF == 0xFF {
+                    tell(done + rowGroup * Self.partsOfAStep / view.rowGroupCount)
                     guard stopped == nil else { return }
                 }
-                attempt("\(name), objects from \(view.directory.firstKey(cluster))") { (walk) throws(DatabaseError) in
-                    try walk.check(view, slot, cluster, &entries)
+                attempt("\(name), objects from \(view.directory.firstKey(rowGroup))") { (walk) throws(DatabaseError) in
+                    try walk.check(view, slot, rowGroup, &entries)
                 }
             }
             for (index, rows, what) in entries.all {
@@ -234,8 +234,8 @@ struct VerificationWalk {
         let first = PageKeys.chunk(view.key, column.key, 0)
         let hasChunk = try end.withBytes { key throws(DatabaseError) in try cursor.seekLast(atMost: key) }
         if hasChunk, cursor.key.count == first.count, cursor.key.starts(with: first.prefix(9)) {
-            let cluster = cursor.key.suffix(4).reduce(0) { $0 << 8 | Int($1) }
-            if cluster >= view.directory.regularCount { note("\(name) has values of objects that never were") }
+            let rowGroup = cursor.key.suffix(4).reduce(0) { $0 << 8 | Int($1) }
+            if rowGroup >= view.directory.regularCount { note("\(name) has values of objects that never were") }
         }
         var next = PageKeys.longList(view.key, column.key, ObjectKey(0), 0)
         let prefix = Array(next.prefix(9))
@@ -255,7 +255,7 @@ struct VerificationWalk {
 
     private mutating func checkLiveRows(_ view: TableView) throws(DatabaseError) {
         var live = 0
-        for cluster in 0 ..< view.clusterCount { live += try view.directory.storedLiveCount(cluster) }
+        for rowGroup in 0 ..< view.rowGroupCount { live += try view.directory.storedLiveCount(rowGroup) }
         if live != view.liveCount {
             note("class \(view.type.name) has \(live) objects, its state says \(view.liveCount)")
         }

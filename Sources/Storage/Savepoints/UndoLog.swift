@@ -10,21 +10,21 @@
 ///     indexes    `IndexDelta`: entries are a multiset, so an added one is undone by removing it
 ///     the record `ChangeRecorder` and what it consists of
 ///
-/// A savepoint of a write that has changed nothing needs no entries: going back to it is beginning anew, and all that a
-/// bulk load costs more within one is a look at `isActive`, as without a savepoint. One thread, that of its write.
+/// A savepoint of a write that has changed nothing needs no entries: going back to it is beginning again, and all that
+/// a bulk load costs more within one is a look at `isActive`, as without a savepoint. One thread, that of its write.
 import MotteColumns
 import MotteValues
 
 final class UndoLog {
     enum Entry {
         case table(TableWriter, TableWriter.Image)
-        case installed(TableWriter, Int, before: DirtyCluster?)
-        case rows(TableWriter, DirtyCluster, index: Int, count: Int, LiveBitmap?, isLiveChanged: Bool)
-        case live(DirtyCluster, LiveBitmap?, isChanged: Bool)
+        case installed(TableWriter, Int, before: DirtyRowGroup?)
+        case rows(TableWriter, DirtyRowGroup, index: Int, count: Int, LiveBitmap?, isLiveChanged: Bool)
+        case live(DirtyRowGroup, LiveBitmap?, isChanged: Bool)
         /// The commit would not have written it.
         case unchanged(DirtyColumn)
-        case cell(TableWriter, slot: Int, cluster: Int, row: Int, SavedCell)
-        case listRow(TableWriter, slot: Int, cluster: Int, row: Int, ListChunkBuilder.SavedRow)
+        case cell(TableWriter, slot: Int, rowGroup: Int, row: Int, SavedCell)
+        case listRow(TableWriter, slot: Int, rowGroup: Int, row: Int, ListChunkBuilder.SavedRow)
         /// The list was as it is in the file, or was not there.
         case longListAdded(TableWriter, LongListKey)
         case longLists(TableWriter, [LongListKey: LongList])
@@ -50,7 +50,7 @@ final class UndoLog {
         /// False where the write had changed nothing. Levels without entries lie outside of those that have some.
         let hasEntries: Bool
         let firstEntry: Int
-        let journalCount: Int
+        let walCount: Int
         /// Changes that the write had then, and those among them that had been undone.
         let changeCount: UInt64
         let undoneCount: UInt64
@@ -61,7 +61,7 @@ final class UndoLog {
     struct ListRow: Hashable {
         let writer: ObjectIdentifier
         let slot: Int
-        let cluster: Int
+        let rowGroup: Int
         let row: Int
     }
 
@@ -80,7 +80,7 @@ final class UndoLog {
         if isActive { entries.append(entry()) }
     }
 
-    /// True the first time that a savepoint hears of a list.
+    /// True the first time that a savepoint notes a list.
     func isFirst(_ row: ListRow) -> Bool {
         guard isActive else { return false }
         return levels[levels.count - 1].listRows.insert(row).inserted
@@ -95,12 +95,12 @@ final class UndoLog {
 
     // MARK: Savepoints
 
-    func begin(isUnchanged: Bool, journalCount: Int, changeCount: UInt64, undoneCount: UInt64) -> UInt64 {
+    func begin(isUnchanged: Bool, walCount: Int, changeCount: UInt64, undoneCount: UInt64) -> UInt64 {
         lastSerial += 1
         levels.append(
             Level(
                 serial: lastSerial, hasEntries: isActive || !isUnchanged, firstEntry: entries.count,
-                journalCount: journalCount, changeCount: changeCount, undoneCount: undoneCount))
+                walCount: walCount, changeCount: changeCount, undoneCount: undoneCount))
         followInnermost()
         return lastSerial
     }

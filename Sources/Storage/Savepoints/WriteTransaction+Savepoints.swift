@@ -14,8 +14,8 @@ extension WriteTransaction {
     package struct RolledBack {
         /// By table the first key that is free again: objects from there on never were.
         package let firstKeys: [(table: TableKey, key: ObjectKey)]
-        /// How many edits of nested lists and maps are left in the journal.
-        package let journalCount: Int
+        /// How many edits of nested lists and maps are left in the WAL.
+        package let walCount: Int
     }
 
     /// Savepoints lie within each other: releasing one, or going back to it, ends those that began after it.
@@ -24,7 +24,7 @@ extension WriteTransaction {
         try requireWhole()
         return Savepoint(
             serial: undo.begin(
-                isUnchanged: isUnchanged, journalCount: recorder.journal.count, changeCount: changeCount,
+                isUnchanged: isUnchanged, walCount: recorder.wal.count, changeCount: changeCount,
                 undoneCount: undoneCount))
     }
 
@@ -48,14 +48,14 @@ extension WriteTransaction {
             try undo(entry)
         }
         guard let level else { throw Self.endedSavepoint() }
-        if !level.hasEntries { firstKeys = beginAnew() }
-        recorder.cutJournal(to: level.journalCount)
+        if !level.hasEntries { firstKeys = beginAgain() }
+        recorder.cutWAL(to: level.walCount)
         // What was borrowed or computed since is out of date.
         noteUndone(since: level.changeCount, undoneCount: level.undoneCount)
-        return RolledBack(firstKeys: firstKeys, journalCount: level.journalCount)
+        return RolledBack(firstKeys: firstKeys, walCount: level.walCount)
     }
 
-    /// Whether going back to now is beginning anew.
+    /// Whether going back to now is beginning again.
     private var isUnchanged: Bool { !hasChanges && migration == nil && !isCreatingEmbedded }
 
     private static func endedSavepoint() -> DatabaseError {
@@ -74,20 +74,20 @@ extension WriteTransaction {
         switch entry {
         case .table(let writer, let image): writer.restore(image)
         case .installed(let writer, let index, let before): writer.reinstall(before, at: index)
-        case .rows(let writer, let cluster, let index, let count, let live, let isLiveChanged):
-            try writer.cutOff(cluster, index, rows: count)
-            cluster.live = live
-            cluster.liveChanged = isLiveChanged
-        case .live(let cluster, let live, let isChanged):
-            cluster.live = live
-            cluster.liveChanged = isChanged
+        case .rows(let writer, let rowGroup, let index, let count, let live, let isLiveChanged):
+            try writer.cutOff(rowGroup, index, rows: count)
+            rowGroup.live = live
+            rowGroup.liveChanged = isLiveChanged
+        case .live(let rowGroup, let live, let isChanged):
+            rowGroup.live = live
+            rowGroup.liveChanged = isChanged
         case .unchanged(let column): column.markUnchanged()
-        case .cell(let writer, let slot, let cluster, let row, let saved):
-            let (column, builder) = try writer.values(slot, cluster)
+        case .cell(let writer, let slot, let rowGroup, let row, let saved):
+            let (column, builder) = try writer.values(slot, rowGroup)
             builder.restore(row, saved)
             column.markChanged()
-        case .listRow(let writer, let slot, let cluster, let row, let saved):
-            let (column, builder) = try writer.lists(slot, cluster)
+        case .listRow(let writer, let slot, let rowGroup, let row, let saved):
+            let (column, builder) = try writer.lists(slot, rowGroup)
             builder.restore(row, saved)
             column.markChanged()
         case .longListAdded(let writer, let id): writer.longLists[id] = nil
@@ -131,17 +131,18 @@ extension TableWriter {
     }
 
     /// Whether the row came after the savepoint and goes whatever becomes of it.
-    private func isNew(_ cluster: Int, _ row: Int) -> Bool { firstKey(cluster) + Int64(row) >= firstNewKey }
+    private func isNew(_ rowGroup: Int, _ row: Int) -> Bool { firstKey(rowGroup) + Int64(row) >= firstNewKey }
 
-    /// Before rows are appended to a cluster whose columns are open.
-    func noteAppending(to cluster: DirtyCluster, at index: Int) {
-        guard undo.isActive, cluster.savedAt != undo.serial else { return }
-        cluster.savedAt = undo.serial
+    /// Before rows are appended to a row group whose columns are open.
+    func noteAppending(to rowGroup: DirtyRowGroup, at index: Int) {
+        guard undo.isActive, rowGroup.savedAt != undo.serial else { return }
+        rowGroup.savedAt = undo.serial
         undo.append(
             .rows(
-                self, cluster, index: index, count: cluster.rowCount, cluster.live, isLiveChanged: cluster.liveChanged)
+                self, rowGroup, index: index, count: rowGroup.rowCount, rowGroup.live,
+                isLiveChanged: rowGroup.liveChanged)
         )
-        for column in cluster.columns { if let column { noteColumn(column) } }
+        for column in rowGroup.columns { if let column { noteColumn(column) } }
     }
 
     private func noteColumn(_ column: DirtyColumn) {
@@ -149,26 +150,26 @@ extension TableWriter {
     }
 
     /// Before a value changes.
-    func noteCell(_ slot: Int, _ cluster: Int, _ row: Int, _ column: DirtyColumn, _ builder: ChunkBuilder) {
+    func noteCell(_ slot: Int, _ rowGroup: Int, _ row: Int, _ column: DirtyColumn, _ builder: ChunkBuilder) {
         guard undo.isActive else { return }
         noteTable()
         noteColumn(column)
-        guard !isNew(cluster, row) else { return }
-        undo.append(.cell(self, slot: slot, cluster: cluster, row: row, builder.saved(row)))
+        guard !isNew(rowGroup, row) else { return }
+        undo.append(.cell(self, slot: slot, rowGroup: rowGroup, row: row, builder.saved(row)))
     }
 
     /// Before the elements of a list change that lie in its column's chunk, or their number.
-    func noteListRow(_ slot: Int, _ cluster: Int, _ row: Int, _ column: DirtyColumn, _ builder: ListChunkBuilder) {
+    func noteListRow(_ slot: Int, _ rowGroup: Int, _ row: Int, _ column: DirtyColumn, _ builder: ListChunkBuilder) {
         guard undo.isActive else { return }
         noteTable()
         noteColumn(column)
-        let id = UndoLog.ListRow(writer: ObjectIdentifier(self), slot: slot, cluster: cluster, row: row)
-        guard !isNew(cluster, row), undo.isFirst(id) else { return }
-        undo.append(.listRow(self, slot: slot, cluster: cluster, row: row, builder.saved(row)))
+        let id = UndoLog.ListRow(writer: ObjectIdentifier(self), slot: slot, rowGroup: rowGroup, row: row)
+        guard !isNew(rowGroup, row), undo.isFirst(id) else { return }
+        undo.append(.listRow(self, slot: slot, rowGroup: rowGroup, row: row, builder.saved(row)))
     }
 
-    func noteLive(_ cluster: DirtyCluster) {
-        undo.append(.live(cluster, cluster.live, isChanged: cluster.liveChanged))
+    func noteLive(_ rowGroup: DirtyRowGroup) {
+        undo.append(.live(rowGroup, rowGroup.live, isChanged: rowGroup.liveChanged))
     }
 
     /// Before a long list is changed for which nothing has been written yet.
@@ -184,8 +185,8 @@ extension TableWriter {
 
     // MARK: Undoing
 
-    func cutOff(_ cluster: DirtyCluster, _ index: Int, rows: Int) throws(DatabaseError) {
-        // A cluster that was empty goes as a whole.
+    func cutOff(_ rowGroup: DirtyRowGroup, _ index: Int, rows: Int) throws(DatabaseError) {
+        // A row group that was empty goes as a whole.
         if rows > 0 {
             for (slot, stored) in layout.columns.enumerated() {
                 if stored.isList {
@@ -199,6 +200,6 @@ extension TableWriter {
                 }
             }
         }
-        cluster.rowCount = rows
+        rowGroup.rowCount = rows
     }
 }

@@ -1,7 +1,7 @@
-/// The live bitmaps of a table as far as they have been read, by cluster, the tail last.
+/// The live bitmaps of a table as far as they have been read, by row group, the open row group last.
 ///
-/// Whoever looks at a few objects reads a few bitmaps, whoever goes on reads all in one pass. When the table moves on
-/// only those of clusters that have changed are read again: a commit of a hundred changes to a million objects would
+/// Whoever looks at a few objects reads a few bitmaps, whoever goes on reads all in one pass. When the table advances
+/// only those of row groups that have changed are read again: a commit of a hundred changes to a million objects would
 /// otherwise wait for two thousand bitmaps.
 struct KnownLiveRows {
     private enum Rows {
@@ -17,9 +17,9 @@ struct KnownLiveRows {
     private static let mostSingleReads = 16
 
     /// nil where it is not known, nil inside where every row is live.
-    subscript(cluster: Int) -> LiveBitmap?? {
-        guard cluster < rows.count else { return nil }
-        switch rows[cluster] {
+    subscript(rowGroup: Int) -> LiveBitmap?? {
+        guard rowGroup < rows.count else { return nil }
+        switch rows[rowGroup] {
         case .unknown: return nil
         case .all: return .some(nil)
         case .some(let bitmap): return bitmap
@@ -27,9 +27,9 @@ struct KnownLiveRows {
     }
 
     @inline(__always)
-    func isLive(_ cluster: Int, _ slot: Int) -> Bool? {
-        guard cluster < rows.count else { return nil }
-        switch rows[cluster] {
+    func isLive(_ rowGroup: Int, _ slot: Int) -> Bool? {
+        guard rowGroup < rows.count else { return nil }
+        switch rows[rowGroup] {
         case .unknown: return nil
         case .all: return true
         case .some(let bitmap): return bitmap.isLive(slot)
@@ -37,46 +37,46 @@ struct KnownLiveRows {
     }
 
     /// Whether the next one is better read alone than with all the others.
-    mutating func prefersSingle(of clusterCount: Int) -> Bool {
-        if rows.count != clusterCount {
-            rows = ContiguousArray(repeating: .unknown, count: clusterCount)
-            unknownCount = clusterCount
+    mutating func prefersSingle(of rowGroupCount: Int) -> Bool {
+        if rows.count != rowGroupCount {
+            rows = ContiguousArray(repeating: .unknown, count: rowGroupCount)
+            unknownCount = rowGroupCount
         }
         singleReads += 1
-        return singleReads <= Self.mostSingleReads || unknownCount * 8 <= clusterCount
+        return singleReads <= Self.mostSingleReads || unknownCount * 8 <= rowGroupCount
     }
 
-    mutating func add(_ bitmap: LiveBitmap?, _ cluster: Int) {
-        if case .unknown = rows[cluster] { unknownCount -= 1 }
-        rows[cluster] = bitmap.map { .some($0) } ?? .all
+    mutating func add(_ bitmap: LiveBitmap?, _ rowGroup: Int) {
+        if case .unknown = rows[rowGroup] { unknownCount -= 1 }
+        rows[rowGroup] = bitmap.map { .some($0) } ?? .all
     }
 
-    /// Clusters without a bitmap have lost no row.
+    /// Row groups without a bitmap have lost no row.
     mutating func restIsWhole() {
         guard unknownCount > 0 else { return }
-        for cluster in rows.indices { if case .unknown = rows[cluster] { rows[cluster] = .all } }
+        for rowGroup in rows.indices { if case .unknown = rows[rowGroup] { rows[rowGroup] = .all } }
         unknownCount = 0
     }
 
-    /// To another version, of which only `stale` clusters differ. `wasWhole`: no row had been deleted before it.
-    mutating func move(to clusterCount: Int, _ stale: [Int], wasWhole: Bool) {
+    /// To another version, of which only `stale` row groups differ. `wasWhole`: no row had been deleted before it.
+    mutating func move(to rowGroupCount: Int, _ stale: [Int], wasWhole: Bool) {
         singleReads = 0
         if wasWhole {
-            rows = ContiguousArray(repeating: .all, count: clusterCount)
+            rows = ContiguousArray(repeating: .all, count: rowGroupCount)
             unknownCount = 0
         } else if rows.isEmpty {
             return
         }
-        while rows.count > clusterCount {
+        while rows.count > rowGroupCount {
             if case .unknown? = rows.popLast() { unknownCount -= 1 }
         }
-        while rows.count < clusterCount {
+        while rows.count < rowGroupCount {
             rows.append(.unknown)
             unknownCount += 1
         }
-        for cluster in stale where cluster < rows.count {
-            if case .unknown = rows[cluster] { continue }
-            rows[cluster] = .unknown
+        for rowGroup in stale where rowGroup < rows.count {
+            if case .unknown = rows[rowGroup] { continue }
+            rows[rowGroup] = .unknown
             unknownCount += 1
         }
     }

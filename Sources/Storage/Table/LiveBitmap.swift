@@ -1,7 +1,7 @@
-/// Which rows of a cluster still exist. Stored only for clusters in which a row has been deleted.
+/// Which rows of a row group still exist. Stored only for row groups in which a row has been deleted.
 ///
-///     offset  0  row count   u32   rows of the cluster when it was written
-///             4  live count  u32   0: the whole cluster is gone, its chunks too, and no words follow
+///     offset  0  row count   u32   rows of the row group when it was written
+///             4  live count  u32   0: the whole row group is gone, its chunks too, and no words follow
 ///             8  crc32c      u32   over header (with crc 0), words and page key
 ///            12  zero        u32
 ///            16  words       u64 each, bit i = row i; bits past the row count are 0
@@ -35,7 +35,7 @@ struct LiveBitmap {
 
     mutating func kill(_ slot: Int) { words[slot >> 6] &= ~(1 << UInt64(slot & 63)) }
 
-    /// Rows appended to the cluster are live.
+    /// Rows appended to the row group are live.
     mutating func extend(to count: Int) {
         extend(to: count, from: rowCount)
         rowCount = count
@@ -61,12 +61,13 @@ struct LiveBitmap {
         return bytes
     }
 
-    /// Of a cluster with so many rows, each of which can then be asked for. `isOlder`: there may have come more since.
+    /// Of a row group with so many rows, each of which can then be asked for. `isOlder`: there may have come more
+    /// since.
     static func decode(
         _ bytes: UnsafeRawBufferPointer, key: [UInt8], rowCount expected: Int, isOlder: Bool = false
     ) throws(DatabaseError) -> LiveBitmap {
         guard bytes.count >= 16 else { throw .corrupted("a live bitmap ends too early") }
-        // Read as they lie: a scan after deletions decodes one of these for each cluster.
+        // Read as they lie: a scan after deletions decodes one of these for each row group.
         let rowCount = Int(UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)))
         let live = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
         let crc = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))

@@ -2,54 +2,54 @@
 ///
 /// Belongs to one `Snapshot` and so to one thread at a time. A snapshot that moves to a newer version keeps the
 /// pointers
-/// of every cluster that no commit in between has touched: stable ones point to pages that live on, unstable ones were
-/// copied into the arena when they were first met.
+/// of every row group that no commit in between has touched: stable ones point to pages that live on, unstable ones
+/// were copied into the arena when they were first met.
 ///
 /// Invariants:
-///   C1  a chunk has as many rows as its cluster
-///   C2  rows of cluster c have the keys c * rowsPerCluster ... ; the tail follows the last cluster
-///   C3  a cluster without live rows has no chunks
+///   C1  a chunk has as many rows as its row group
+///   C2  rows of row group c have the keys c * rowGroupSize ... ; the open row group follows the last row group
+///   C3  a row group without live rows has no chunks
 import MotteColumns
 import MottePages
 import MotteValues
 
 final class TableDirectory {
     let layout: TableLayout
-    private(set) var rowsPerCluster: Int
+    private(set) var rowGroupSize: Int
     /// Of tables that have no number of their own.
-    let rowsPerClusterOfFile: Int
+    let rowGroupSizeOfFile: Int
     private let counters: Counters
     private var pages: PageSnapshot
     private(set) var state: TableState {
-        didSet { rowsPerCluster = state.rowsPerCluster(ofFile: rowsPerClusterOfFile) }
+        didSet { rowGroupSize = state.rowGroupSize(ofFile: rowGroupSizeOfFile) }
     }
     private var arena = ChunkArena()
 
     private var columns: [ContiguousArray<ColumnChunk?>]
     private var lists: [ContiguousArray<ListChunk?>]
     private var longSources: [StoredLongValues?]
-    /// Of chunks that have long values, by slot and cluster.
+    /// Of chunks that have long values, by slot and row group.
     private var longTexts: [[Int: LongTexts]]
-    private var tail: (directory: Tail.Directory, bytes: UnsafeRawBufferPointer)?
+    private var openGroup: (directory: OpenGroup.Directory, bytes: UnsafeRawBufferPointer)?
     private var live = KnownLiveRows()
     private var lastList: LongListReader?
 
     convenience init(
-        _ layout: TableLayout, pages: PageSnapshot, rowsPerCluster: Int, counters: Counters
+        _ layout: TableLayout, pages: PageSnapshot, rowGroupSize: Int, counters: Counters
     ) throws(DatabaseError) {
         self.init(
-            layout, pages: pages, rowsPerCluster: rowsPerCluster, counters: counters,
-            state: try Self.readState(layout.key, pages, rowsPerCluster))
+            layout, pages: pages, rowGroupSize: rowGroupSize, counters: counters,
+            state: try Self.readState(layout.key, pages, rowGroupSize))
     }
 
     /// For a table whose state cannot be read.
     init(
-        _ layout: TableLayout, pages: PageSnapshot, rowsPerCluster: Int, counters: Counters, state: TableState
+        _ layout: TableLayout, pages: PageSnapshot, rowGroupSize: Int, counters: Counters, state: TableState
     ) {
         self.layout = layout
         self.pages = pages
-        rowsPerClusterOfFile = rowsPerCluster
-        self.rowsPerCluster = state.rowsPerCluster(ofFile: rowsPerCluster)
+        rowGroupSizeOfFile = rowGroupSize
+        self.rowGroupSize = state.rowGroupSize(ofFile: rowGroupSize)
         self.counters = counters
         self.state = state
         columns = Array(repeating: [], count: layout.columns.count)
@@ -59,12 +59,12 @@ final class TableDirectory {
     }
 
     static func readState(
-        _ table: TableKey, _ pages: PageSnapshot, _ rowsPerClusterOfFile: Int
+        _ table: TableKey, _ pages: PageSnapshot, _ rowGroupSizeOfFile: Int
     ) throws(DatabaseError) -> TableState {
         let found = try PageKeys.tableState(table).withBytes { key throws(DatabaseError) in try pages.get(key) }
         guard let found else { return TableState() }
         let state = try TableState(decoding: found.bytes, of: table)
-        try state.requireRoom(in: pages, rowsPerClusterOfFile: rowsPerClusterOfFile, of: table)
+        try state.requireRoom(in: pages, rowGroupSizeOfFile: rowGroupSizeOfFile, of: table)
         return state
     }
 
@@ -72,26 +72,26 @@ final class TableDirectory {
 
     // MARK: Geometry
 
-    /// Clusters that hold columns of their own; the tail is not one of them.
-    var regularCount: Int { Int((state.tailFirstKey + Int64(rowsPerCluster) - 1) / Int64(rowsPerCluster)) }
-    var tailRowCount: Int { Int(state.nextKey - state.tailFirstKey) }
-    var clusterCount: Int { regularCount + (tailRowCount > 0 ? 1 : 0) }
+    /// Row groups that hold columns of their own; the open row group is not one of them.
+    var regularCount: Int { Int((state.openGroupFirstKey + Int64(rowGroupSize) - 1) / Int64(rowGroupSize)) }
+    var openGroupRowCount: Int { Int(state.nextKey - state.openGroupFirstKey) }
+    var rowGroupCount: Int { regularCount + (openGroupRowCount > 0 ? 1 : 0) }
 
-    func firstKey(_ cluster: Int) -> Int64 {
-        cluster < regularCount ? Int64(cluster) * Int64(rowsPerCluster) : state.tailFirstKey
+    func firstKey(_ rowGroup: Int) -> Int64 {
+        rowGroup < regularCount ? Int64(rowGroup) * Int64(rowGroupSize) : state.openGroupFirstKey
     }
 
-    func rowCount(_ cluster: Int) -> Int {
-        guard cluster < regularCount else { return tailRowCount }
-        return Int(min(Int64(rowsPerCluster), state.tailFirstKey - Int64(cluster) * Int64(rowsPerCluster)))
+    func rowCount(_ rowGroup: Int) -> Int {
+        guard rowGroup < regularCount else { return openGroupRowCount }
+        return Int(min(Int64(rowGroupSize), state.openGroupFirstKey - Int64(rowGroup) * Int64(rowGroupSize)))
     }
 
-    /// How many rows the chunks have that have been read, of a column's clusters.
+    /// How many rows the chunks have that have been read, of a column's row groups.
     func forEachKnownChunk(
-        _ slot: Int, _ body: (_ cluster: Int, _ rows: Int) throws(DatabaseError) -> Void
+        _ slot: Int, _ body: (_ rowGroup: Int, _ rows: Int) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
-        for (cluster, chunk) in columns[slot].enumerated() { if let chunk { try body(cluster, chunk.count) } }
-        for (cluster, chunk) in lists[slot].enumerated() { if let chunk { try body(cluster, chunk.count) } }
+        for (rowGroup, chunk) in columns[slot].enumerated() { if let chunk { try body(rowGroup, chunk.count) } }
+        for (rowGroup, chunk) in lists[slot].enumerated() { if let chunk { try body(rowGroup, chunk.count) } }
     }
 
     // MARK: Live rows
@@ -101,125 +101,125 @@ final class TableDirectory {
     private var isWhole: Bool { state.liveCount == state.nextKey }
 
     /// nil where every row is live.
-    func liveBitmap(_ cluster: Int) throws(DatabaseError) -> LiveBitmap? {
+    func liveBitmap(_ rowGroup: Int) throws(DatabaseError) -> LiveBitmap? {
         if isWhole { return nil }
-        if let known = live[cluster] { return known }
-        return try findLiveBitmap(cluster)
+        if let known = live[rowGroup] { return known }
+        return try findLiveBitmap(rowGroup)
     }
 
-    /// Whether a row of a cluster exists, without copying a bitmap.
+    /// Whether a row of a row group exists, without copying a bitmap.
     @inline(__always)
-    func isLive(_ cluster: Int, _ slot: Int) throws(DatabaseError) -> Bool {
+    func isLive(_ rowGroup: Int, _ slot: Int) throws(DatabaseError) -> Bool {
         if isWhole { return true }
-        if let known = live.isLive(cluster, slot) { return known }
-        return try findLiveBitmap(cluster)?.isLive(slot) ?? true
+        if let known = live.isLive(rowGroup, slot) { return known }
+        return try findLiveBitmap(rowGroup)?.isLive(slot) ?? true
     }
 
     @inline(never)
-    private func findLiveBitmap(_ cluster: Int) throws(DatabaseError) -> LiveBitmap? {
-        guard cluster < clusterCount else { return nil }
-        if live.prefersSingle(of: clusterCount) {
-            let found = try readLiveBitmap(cluster)
-            live.add(found, cluster)
+    private func findLiveBitmap(_ rowGroup: Int) throws(DatabaseError) -> LiveBitmap? {
+        guard rowGroup < rowGroupCount else { return nil }
+        if live.prefersSingle(of: rowGroupCount) {
+            let found = try readLiveBitmap(rowGroup)
+            live.add(found, rowGroup)
             return found
         }
-        try readClusterBitmaps()
-        return live[cluster] ?? nil
+        try readRowGroupBitmaps()
+        return live[rowGroup] ?? nil
     }
 
-    private func readTailBitmap() throws(DatabaseError) -> LiveBitmap? {
-        let tail = try loadTail()
-        guard !tail.directory.live.isEmpty else { return nil }
-        let bytes = UnsafeRawBufferPointer(rebasing: tail.bytes[tail.directory.live])
-        return try LiveBitmap.decode(bytes, key: PageKeys.tail(layout.key), rowCount: tailRowCount)
+    private func readOpenGroupBitmap() throws(DatabaseError) -> LiveBitmap? {
+        let openGroup = try loadOpenGroup()
+        guard !openGroup.directory.live.isEmpty else { return nil }
+        let bytes = UnsafeRawBufferPointer(rebasing: openGroup.bytes[openGroup.directory.live])
+        return try LiveBitmap.decode(bytes, key: PageKeys.openGroup(layout.key), rowCount: openGroupRowCount)
     }
 
     /// What the file itself says, also where the state says that all rows live and readers ask no bitmap.
-    func storedLiveCount(_ cluster: Int) throws(DatabaseError) -> Int {
-        try readLiveBitmap(cluster)?.liveCount ?? rowCount(cluster)
+    func storedLiveCount(_ rowGroup: Int) throws(DatabaseError) -> Int {
+        try readLiveBitmap(rowGroup)?.liveCount ?? rowCount(rowGroup)
     }
 
-    private func readLiveBitmap(_ cluster: Int) throws(DatabaseError) -> LiveBitmap? {
-        guard cluster < regularCount else { return try readTailBitmap() }
-        let key = PageKeys.liveBitmap(layout.key, cluster)
+    private func readLiveBitmap(_ rowGroup: Int) throws(DatabaseError) -> LiveBitmap? {
+        guard rowGroup < regularCount else { return try readOpenGroupBitmap() }
+        let key = PageKeys.liveBitmap(layout.key, rowGroup)
         guard let found = try pages.get(key) else { return nil }
-        return try LiveBitmap.decode(found.bytes, key: key, rowCount: rowCount(cluster))
+        return try LiveBitmap.decode(found.bytes, key: key, rowCount: rowCount(rowGroup))
     }
 
     /// All that are not known yet, in one pass.
-    private func readClusterBitmaps() throws(DatabaseError) {
+    private func readRowGroupBitmaps() throws(DatabaseError) {
         let prefix = PageKeys.liveBitmaps(layout.key)
         let cursor = try pages.makeCursor()
         var found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
         while found, cursor.key.starts(with: prefix) {
             let key = [UInt8](cursor.key)
             guard key.count == prefix.count + 4 else { throw .corrupted("a live bitmap has a malformed key") }
-            let cluster = key.suffix(4).reduce(0) { $0 << 8 | Int($1) }
-            guard cluster < regularCount else { throw .corrupted("a live bitmap belongs to no cluster") }
-            if live[cluster] == nil {
-                live.add(try LiveBitmap.decode(cursor.value.bytes, key: key, rowCount: rowCount(cluster)), cluster)
+            let rowGroup = key.suffix(4).reduce(0) { $0 << 8 | Int($1) }
+            guard rowGroup < regularCount else { throw .corrupted("a live bitmap belongs to no row group") }
+            if live[rowGroup] == nil {
+                live.add(try LiveBitmap.decode(cursor.value.bytes, key: key, rowCount: rowCount(rowGroup)), rowGroup)
             }
             found = try cursor.next()
         }
-        if tailRowCount > 0, live[regularCount] == nil { live.add(try readTailBitmap(), regularCount) }
+        if openGroupRowCount > 0, live[regularCount] == nil { live.add(try readOpenGroupBitmap(), regularCount) }
         live.restIsWhole()
     }
 
     // MARK: Chunks
 
     @inline(__always)
-    func chunk(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> ColumnChunk {
-        if cluster < columns[slot].count, let chunk = columns[slot][cluster] { return chunk }
-        return try loadChunk(slot, cluster)
+    func chunk(_ slot: Int, _ rowGroup: Int) throws(DatabaseError) -> ColumnChunk {
+        if rowGroup < columns[slot].count, let chunk = columns[slot][rowGroup] { return chunk }
+        return try loadChunk(slot, rowGroup)
     }
 
-    func listChunk(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> ListChunk {
-        if cluster < lists[slot].count, let chunk = lists[slot][cluster] { return chunk }
+    func listChunk(_ slot: Int, _ rowGroup: Int) throws(DatabaseError) -> ListChunk {
+        if rowGroup < lists[slot].count, let chunk = lists[slot][rowGroup] { return chunk }
         let column = layout.columns[slot]
         let chunk: ListChunk
         var long: LongTexts?
-        if let (bytes, key) = try chunkBytes(slot, cluster) {
+        if let (bytes, key) = try chunkBytes(slot, rowGroup) {
             chunk = try key.withBytes { key throws(DatabaseError) in
                 try ListChunk(
                     validating: bytes, elementKind: column.kind, key: key, long: longSource(slot), keeping: &long)
             }
         } else {
             let builder = ListChunkBuilder(
-                elementKind: column.kind, nullable: column.isNullable, capacity: rowCount(cluster))
-            for _ in 0 ..< rowCount(cluster) { builder.appendRow() }
+                elementKind: column.kind, nullable: column.isNullable, capacity: rowCount(rowGroup))
+            for _ in 0 ..< rowCount(rowGroup) { builder.appendRow() }
             chunk = try arena.keep(builder.encode(key: Self.noKey)).asListChunk(column.kind)
         }
-        guard chunk.count == rowCount(cluster) else { throw wrongRowCount(slot, cluster, chunk.count) }
+        guard chunk.count == rowCount(rowGroup) else { throw wrongRowCount(slot, rowGroup, chunk.count) }
         counters.add(chunksDecoded: 1)
-        while lists[slot].count <= cluster { lists[slot].append(nil) }
-        lists[slot][cluster] = chunk
-        if let long { longTexts[slot][cluster] = long }
+        while lists[slot].count <= rowGroup { lists[slot].append(nil) }
+        lists[slot][rowGroup] = chunk
+        if let long { longTexts[slot][rowGroup] = long }
         return chunk
     }
 
     @inline(never)
-    private func loadChunk(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> ColumnChunk {
+    private func loadChunk(_ slot: Int, _ rowGroup: Int) throws(DatabaseError) -> ColumnChunk {
         let column = layout.columns[slot]
         let chunk: ColumnChunk
         var long: LongTexts?
-        if let (bytes, key) = try chunkBytes(slot, cluster) {
+        if let (bytes, key) = try chunkBytes(slot, rowGroup) {
             chunk = try key.withBytes { key throws(DatabaseError) in
                 try ColumnChunk(validating: bytes, kind: column.kind, key: key, long: longSource(slot), keeping: &long)
             }
         } else {
             // The column is younger than the rows.
-            let builder = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: rowCount(cluster))
-            builder.appendDefaults(rowCount(cluster))
+            let builder = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: rowCount(rowGroup))
+            builder.appendDefaults(rowCount(rowGroup))
             chunk = try arena.keep(builder.encode(key: Self.noKey)).asColumnChunk(column.kind)
         }
-        guard chunk.count == rowCount(cluster) else { throw wrongRowCount(slot, cluster, chunk.count) }
+        guard chunk.count == rowCount(rowGroup) else { throw wrongRowCount(slot, rowGroup, chunk.count) }
         counters.add(chunksDecoded: 1)
-        if columns[slot].count <= cluster {
+        if columns[slot].count <= rowGroup {
             columns[slot].append(
-                contentsOf: repeatElement(nil, count: max(clusterCount, cluster + 1) - columns[slot].count))
+                contentsOf: repeatElement(nil, count: max(rowGroupCount, rowGroup + 1) - columns[slot].count))
         }
-        columns[slot][cluster] = chunk
-        if let long { longTexts[slot][cluster] = long }
+        columns[slot][rowGroup] = chunk
+        if let long { longTexts[slot][rowGroup] = long }
         return chunk
     }
 
@@ -232,37 +232,40 @@ final class TableDirectory {
         return source
     }
 
-    private func wrongRowCount(_ slot: Int, _ cluster: Int, _ count: Int) -> DatabaseError {
+    private func wrongRowCount(_ slot: Int, _ rowGroup: Int, _ count: Int) -> DatabaseError {
         .corrupted(
-            "cluster \(cluster) of \(layout.stored.name).\(layout.columns[slot].name) has \(count) rows, "
-                + "not \(rowCount(cluster)) (C1)")
+            "row group \(rowGroup) of \(layout.stored.name).\(layout.columns[slot].name) has \(count) rows, "
+                + "not \(rowCount(rowGroup)) (C1)")
     }
 
     /// The stored bytes at an address that stays, and the key their checksum covers; nil if the column is younger.
-    private func chunkBytes(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> (UnsafeRawBufferPointer, [UInt8])? {
+    private func chunkBytes(_ slot: Int, _ rowGroup: Int) throws(DatabaseError) -> (UnsafeRawBufferPointer, [UInt8])? {
         let column = layout.columns[slot].key
-        if cluster == regularCount {
-            let tail = try loadTail()
-            guard let range = tail.directory.columns.first(where: { $0.key == column })?.bytes else { return nil }
-            return (UnsafeRawBufferPointer(rebasing: tail.bytes[range]), PageKeys.tail(layout.key))
+        if rowGroup == regularCount {
+            let openGroup = try loadOpenGroup()
+            guard let range = openGroup.directory.columns.first(where: { $0.key == column })?.bytes else { return nil }
+            return (UnsafeRawBufferPointer(rebasing: openGroup.bytes[range]), PageKeys.openGroup(layout.key))
         }
-        let key = PageKeys.chunk(layout.key, column, cluster)
+        let key = PageKeys.chunk(layout.key, column, rowGroup)
         let found = try key.withBytes { key throws(DatabaseError) in try pages.get(key) }
         guard let found else { return nil }
         return (found.isStable ? found.bytes : arena.copy(found.bytes), key)
     }
 
-    private func loadTail() throws(DatabaseError) -> (directory: Tail.Directory, bytes: UnsafeRawBufferPointer) {
-        if let tail { return tail }
-        let key = PageKeys.tail(layout.key)
+    private func loadOpenGroup() throws(DatabaseError) -> (
+        directory: OpenGroup.Directory,
+        bytes: UnsafeRawBufferPointer
+    ) {
+        if let openGroup { return openGroup }
+        let key = PageKeys.openGroup(layout.key)
         let found = try key.withBytes { key throws(DatabaseError) in try pages.get(key) }
-        guard let found else { throw .corrupted("the tail of \(layout.stored.name) is missing") }
+        guard let found else { throw .corrupted("the open row group of \(layout.stored.name) is missing") }
         let bytes = found.isStable ? found.bytes : arena.copy(found.bytes)
-        let directory = try Tail.decode(bytes, pageKey: key)
-        guard directory.rowCount == tailRowCount, directory.firstKey == state.tailFirstKey else {
-            throw .corrupted("the tail of \(layout.stored.name) disagrees with the table's state")
+        let directory = try OpenGroup.decode(bytes, pageKey: key)
+        guard directory.rowCount == openGroupRowCount, directory.firstKey == state.openGroupFirstKey else {
+            throw .corrupted("the open row group of \(layout.stored.name) disagrees with the table's state")
         }
-        tail = (directory, bytes)
+        openGroup = (directory, bytes)
         return (directory, bytes)
     }
 
@@ -285,9 +288,9 @@ final class TableDirectory {
 
     // MARK: Moving to another version
 
-    /// Takes over what is still right. `touched` are the clusters that changed in between, nil if that is not known.
+    /// Takes over what is still right. `touched` are the row groups that changed in between, nil if that is not known.
     func advance(to pages: PageSnapshot, touched: Set<Int>?) throws(DatabaseError) {
-        let new = try Self.readState(layout.key, pages, rowsPerClusterOfFile)
+        let new = try Self.readState(layout.key, pages, rowGroupSizeOfFile)
         move(to: pages)
         if new.modifiedIn != state.modifiedIn { show(new, touched: touched.map { Array($0) }) }
     }
@@ -296,7 +299,7 @@ final class TableDirectory {
     func advance(to pages: PageSnapshot, after writer: TableWriter?) {
         move(to: pages)
         guard let writer, writer.isWritten else { return }
-        show(writer.stamp(pages.version.rawValue), touched: writer.touchedClusters)
+        show(writer.stamp(pages.version.rawValue), touched: writer.touchedRowGroups)
     }
 
     private func move(to pages: PageSnapshot) {
@@ -307,25 +310,25 @@ final class TableDirectory {
 
     private func show(_ new: TableState, touched: [Int]?) {
         let old = state
-        let oldClusters = regularCount
+        let oldRowGroups = regularCount
         let wasWhole = isWhole
         state = new
-        tail = nil
-        guard let touched, touched.count * 4 <= clusterCount else {
+        openGroup = nil
+        guard let touched, touched.count * 4 <= rowGroupCount else {
             live = KnownLiveRows()
             return forgetChunks()
         }
-        // The tail's rows may have become clusters, and a partial last cluster may have grown.
+        // The open row group's rows may have become row groups, and a partial last row group may have grown.
         var stale = touched
-        let firstMoved = Int(old.tailFirstKey / Int64(rowsPerCluster))
-        stale.append(contentsOf: min(firstMoved, oldClusters) ... max(clusterCount, oldClusters))
-        if !isWhole { live.move(to: clusterCount, stale, wasWhole: wasWhole) }
+        let firstMoved = Int(old.openGroupFirstKey / Int64(rowGroupSize))
+        stale.append(contentsOf: min(firstMoved, oldRowGroups) ... max(rowGroupCount, oldRowGroups))
+        if !isWhole { live.move(to: rowGroupCount, stale, wasWhole: wasWhole) }
         let bytesUsed = longSources.reduce(arena.bytesUsed) { $0 + ($1?.bytesUsed ?? 0) }
         guard bytesUsed < 64 << 20 else { return forgetChunks() }
         for slot in columns.indices {
-            for cluster in stale where cluster < columns[slot].count { columns[slot][cluster] = nil }
-            for cluster in stale where cluster < lists[slot].count { lists[slot][cluster] = nil }
-            if !longTexts[slot].isEmpty { for cluster in stale { longTexts[slot][cluster] = nil } }
+            for rowGroup in stale where rowGroup < columns[slot].count { columns[slot][rowGroup] = nil }
+            for rowGroup in stale where rowGroup < lists[slot].count { lists[slot][rowGroup] = nil }
+            if !longTexts[slot].isEmpty { for rowGroup in stale { longTexts[slot][rowGroup] = nil } }
         }
     }
 

@@ -11,43 +11,45 @@ extension TableDirectory {
             state.liveCount >= 0 && state.liveCount <= state.nextKey,
             "rows-1: \(name) has no more live rows than keys were given out")
         try Invariant.require(
-            state.tailFirstKey >= 0 && state.tailFirstKey <= state.nextKey,
-            "rows-2: the tail of \(name) begins within the keys that were given out")
+            state.openGroupFirstKey >= 0 && state.openGroupFirstKey <= state.nextKey,
+            "rows-2: the open row group of \(name) begins within the keys that were given out")
         for slot in layout.columns.indices {
-            try forEachKnownChunk(slot) { (cluster, count) throws(DatabaseError) in
+            try forEachKnownChunk(slot) { (rowGroup, count) throws(DatabaseError) in
                 try Invariant.require(
-                    count == self.rowCount(cluster),
-                    "rows-3: a chunk of \(name).\(self.layout.columns[slot].name) has the rows of cluster \(cluster)")
+                    count == self.rowCount(rowGroup),
+                    "rows-3: a chunk of \(name).\(self.layout.columns[slot].name) has the rows of row group \(rowGroup)"
+                )
             }
         }
     }
 }
 
 extension TableWriter {
-    /// Of everything that the write has touched. `counting` also the live rows of all clusters, whose bitmaps are read
-    /// for it, and which a damaged file may count wrong.
+    /// Of everything that the write has touched. `counting` also the live rows of all row groups, whose bitmaps are
+    /// read for it, and which a damaged file may count wrong.
     func checkInvariants(counting: Bool) throws(DatabaseError) {
         let name = layout.stored.name
         try Invariant.require(
             state.liveCount >= 0 && state.liveCount <= state.nextKey,
             "rows-4: \(name) has no more live rows than keys were given out, in a write")
         try Invariant.require(
-            state.tailFirstKey >= 0 && state.tailFirstKey <= state.nextKey
-                && (mode == .tail || state.tailFirstKey == state.nextKey),
-            "rows-5: the tail of \(name) begins within the keys, and nothing is in it once clusters are appended to")
-        for (index, cluster) in dirty.enumerated() {
-            guard let cluster, cluster.rowCount > 0 else { continue }
+            state.openGroupFirstKey >= 0 && state.openGroupFirstKey <= state.nextKey
+                && (mode == .openGroup || state.openGroupFirstKey == state.nextKey),
+            "rows-5: the open row group of \(name) begins within the keys, and is empty once row groups are appended to"
+        )
+        for (index, rowGroup) in dirty.enumerated() {
+            guard let rowGroup, rowGroup.rowCount > 0 else { continue }
             try Invariant.require(
-                cluster.firstKey == firstKey(index) && firstKey(index) + Int64(cluster.rowCount) <= state.nextKey,
-                "rows-6: cluster \(index) of \(name) has the keys that belong there")
+                rowGroup.firstKey == firstKey(index) && firstKey(index) + Int64(rowGroup.rowCount) <= state.nextKey,
+                "rows-6: row group \(index) of \(name) has the keys that belong there")
             try Invariant.require(
-                cluster.live.map { $0.rowCount == cluster.rowCount } ?? true,
-                "rows-7: the live bitmap of cluster \(index) of \(name) has its rows")
-            for (slot, column) in cluster.columns.enumerated() {
+                rowGroup.live.map { $0.rowCount == rowGroup.rowCount } ?? true,
+                "rows-7: the live bitmap of row group \(index) of \(name) has its rows")
+            for (slot, column) in rowGroup.columns.enumerated() {
                 guard let count = column?.builderCount else { continue }
                 try Invariant.require(
-                    count == cluster.rowCount,
-                    "rows-8: the values of \(name).\(layout.columns[slot].name) are those of cluster \(index)")
+                    count == rowGroup.rowCount,
+                    "rows-8: the values of \(name).\(layout.columns[slot].name) are those of row group \(index)")
             }
         }
         guard counting else { return }
@@ -57,11 +59,11 @@ extension TableWriter {
 
     private func countLiveRows() throws(DatabaseError) -> Int {
         var count = 0
-        for cluster in 0 ..< clusterCount {
-            if let overlay = overlay(cluster) {
+        for rowGroup in 0 ..< rowGroupCount {
+            if let overlay = overlay(rowGroup) {
                 count += overlay.liveCount
             } else {
-                count += try directory.liveBitmap(cluster)?.liveCount ?? rowCount(cluster)
+                count += try directory.liveBitmap(rowGroup)?.liveCount ?? rowCount(rowGroup)
             }
         }
         return count

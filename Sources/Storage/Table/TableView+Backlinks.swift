@@ -25,16 +25,16 @@ extension TableView {
     private func appendKeys(
         linkingTo mask: KeyMask, _ slot: Int, _ found: inout [Int64]
     ) throws(DatabaseError) {
-        // Links of a cluster in its first half, and the keys of rows that link to one of the mask's in the other.
-        let most = rowsPerCluster
+        // Links of a row group in its first half, and the keys of rows that link to one of the mask's in the other.
+        let most = rowGroupSize
         let known = found.count
         let buffer = UnsafeMutablePointer<Int64>.allocate(capacity: 2 &* most)
         defer { buffer.deallocate() }
-        for index in 0 ..< clusterCount {
-            let rows = try cluster(index)
+        for index in 0 ..< rowGroupCount {
+            let rows = try rowGroup(index)
             if rows.liveCount == 0 { continue }
             let count = rows.rowCount
-            guard count <= most else { throw .corrupted("a cluster has more rows than it may") }
+            guard count <= most else { throw .corrupted("a row group has more rows than it may") }
             try chunk(slot: slot, index).decodeLinks(0 ..< count, into: buffer)
             var hits = 0
             if let words = rows.liveWords {
@@ -51,7 +51,7 @@ extension TableView {
             let all = found.count &+ hits
             if all > found.capacity {
                 // As many as there will be if the rest is like the rows so far.
-                let expected = known &+ (all &- known) / (index &+ 1) &* clusterCount
+                let expected = known &+ (all &- known) / (index &+ 1) &* rowGroupCount
                 found.reserveCapacity(max(expected, 2 &* all))
             }
             found.append(contentsOf: UnsafeBufferPointer(start: buffer + most, count: hits))

@@ -7,7 +7,7 @@ import MotteColumns
 import MotteSchemaModel
 import MotteValues
 
-package struct ClusterView {
+package struct RowGroupView {
     package let firstKey: Int64
     package let rowCount: Int
     /// How many of the rows exist.
@@ -17,7 +17,7 @@ package struct ClusterView {
 }
 
 package struct RowLocation: Equatable {
-    package let cluster: Int
+    package let rowGroup: Int
     package let slot: Int
 }
 
@@ -40,46 +40,46 @@ package final class TableView {
     package var type: ObjectType { layout.type }
     package var liveCount: Int { Int((writer?.state ?? directory.state).liveCount) }
     package var nextKey: Int64 { (writer?.state ?? directory.state).nextKey }
-    package var rowsPerCluster: Int { writer?.rowsPerCluster ?? directory.rowsPerCluster }
-    package var clusterCount: Int { writer?.clusterCount ?? directory.clusterCount }
+    package var rowGroupSize: Int { writer?.rowGroupSize ?? directory.rowGroupSize }
+    package var rowGroupCount: Int { writer?.rowGroupCount ?? directory.rowGroupCount }
 
-    /// First key of the rows that are in the tail; equal to `nextKey` when there is none.
-    private var tailFirstKey: Int64 { (writer?.state ?? directory.state).tailFirstKey }
+    /// First key of the rows that are in the open row group; equal to `nextKey` when there is none.
+    private var openGroupFirstKey: Int64 { (writer?.state ?? directory.state).openGroupFirstKey }
     private var regularCount: Int { writer?.regularCount ?? directory.regularCount }
 
-    // MARK: Clusters
+    // MARK: Row groups
 
-    package func cluster(_ index: Int) throws(DatabaseError) -> ClusterView {
+    package func rowGroup(_ index: Int) throws(DatabaseError) -> RowGroupView {
         let first = writer?.firstKey(index) ?? directory.firstKey(index)
         if let overlay = writer?.overlay(index) {
-            return ClusterView(
+            return RowGroupView(
                 firstKey: first, rowCount: overlay.rowCount, liveCount: overlay.liveCount,
                 liveWords: overlay.live?.words)
         }
         let rowCount = directory.rowCount(index)
         let live = try directory.liveBitmap(index)
-        return ClusterView(
+        return RowGroupView(
             firstKey: first, rowCount: rowCount, liveCount: live?.liveCount ?? rowCount, liveWords: live?.words)
     }
 
-    /// A column of one value per row. Not to be asked for clusters without live rows.
-    package func chunk(_ column: ColumnKey, _ cluster: Int) throws(DatabaseError) -> ColumnChunk {
-        try chunk(slot: try layout.slot(column), cluster)
+    /// A column of one value per row. Not to be asked for row groups without live rows.
+    package func chunk(_ column: ColumnKey, _ rowGroup: Int) throws(DatabaseError) -> ColumnChunk {
+        try chunk(slot: try layout.slot(column), rowGroup)
     }
 
-    package func chunk(slot: Int, _ cluster: Int) throws(DatabaseError) -> ColumnChunk {
-        let chunk = try uncheckedChunk(slot, cluster)
+    package func chunk(slot: Int, _ rowGroup: Int) throws(DatabaseError) -> ColumnChunk {
+        let chunk = try uncheckedChunk(slot, rowGroup)
         if chunk.hasLongTexts { try chunk.checkLongTexts() }
         return chunk
     }
 
     /// Its long values have not been looked at.
-    private func uncheckedChunk(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> ColumnChunk {
-        if let writer, let changed = writer.overlay(cluster)?.columns[slot] {
+    private func uncheckedChunk(_ slot: Int, _ rowGroup: Int) throws(DatabaseError) -> ColumnChunk {
+        if let writer, let changed = writer.overlay(rowGroup)?.columns[slot] {
             writer.lent.any = true
             return try changed.currentChunk(layout.columns[slot].kind, writer.longValues(slot))
         }
-        return try directory.chunk(slot, cluster)
+        return try directory.chunk(slot, rowGroup)
     }
 
     /// The committed chunk that a key's value lies in and the key of its first row, for whoever reads more of it
@@ -87,31 +87,31 @@ package final class TableView {
     package func plainRun(
         _ column: ColumnKey, around key: ObjectKey
     ) throws(DatabaseError) -> (chunk: ColumnChunk, firstKey: Int64)? {
-        guard writer == nil, let place = position(key), try directory.liveBitmap(place.cluster) == nil else {
+        guard writer == nil, let place = position(key), try directory.liveBitmap(place.rowGroup) == nil else {
             return nil
         }
         let slot = try layout.slot(column)
         guard !layout.columns[slot].isList, layout.columns[slot].target == nil else { return nil }
-        let chunk = try directory.chunk(slot, place.cluster)
-        return chunk.hasLongTexts ? nil : (chunk, directory.firstKey(place.cluster))
+        let chunk = try directory.chunk(slot, place.rowGroup)
+        return chunk.hasLongTexts ? nil : (chunk, directory.firstKey(place.rowGroup))
     }
 
-    package func listChunk(_ column: ColumnKey, _ cluster: Int) throws(DatabaseError) -> ListChunk {
-        try listChunk(slot: try layout.slot(column), cluster)
+    package func listChunk(_ column: ColumnKey, _ rowGroup: Int) throws(DatabaseError) -> ListChunk {
+        try listChunk(slot: try layout.slot(column), rowGroup)
     }
 
-    package func listChunk(slot: Int, _ cluster: Int) throws(DatabaseError) -> ListChunk {
-        let chunk = try uncheckedListChunk(slot, cluster)
+    package func listChunk(slot: Int, _ rowGroup: Int) throws(DatabaseError) -> ListChunk {
+        let chunk = try uncheckedListChunk(slot, rowGroup)
         if chunk.elements.hasLongTexts { try chunk.elements.checkLongTexts() }
         return chunk
     }
 
-    private func uncheckedListChunk(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> ListChunk {
-        if let writer, let changed = writer.overlay(cluster)?.columns[slot] {
+    private func uncheckedListChunk(_ slot: Int, _ rowGroup: Int) throws(DatabaseError) -> ListChunk {
+        if let writer, let changed = writer.overlay(rowGroup)?.columns[slot] {
             writer.lent.any = true
             return try changed.currentListChunk(layout.columns[slot].kind, writer.longValues(slot))
         }
-        return try directory.listChunk(slot, cluster)
+        return try directory.listChunk(slot, rowGroup)
     }
 
     // MARK: Rows
@@ -119,9 +119,9 @@ package final class TableView {
     /// nil when no such object exists (any more).
     package func locate(_ key: ObjectKey) throws(DatabaseError) -> RowLocation? {
         guard let place = position(key) else { return nil }
-        if let overlay = writer?.overlay(place.cluster) {
+        if let overlay = writer?.overlay(place.rowGroup) {
             if let live = overlay.live, !live.isLive(place.slot) { return nil }
-        } else if try !directory.isLive(place.cluster, place.slot) {
+        } else if try !directory.isLive(place.rowGroup, place.slot) {
             return nil
         }
         return place
@@ -132,9 +132,9 @@ package final class TableView {
     func position(_ key: ObjectKey) -> RowLocation? {
         let raw = key.rawValue
         guard raw >= 0, raw < nextKey else { return nil }
-        if raw >= tailFirstKey { return RowLocation(cluster: regularCount, slot: Int(raw - tailFirstKey)) }
-        let (cluster, slot) = Int(raw).quotientAndRemainder(dividingBy: rowsPerCluster)
-        return RowLocation(cluster: cluster, slot: slot)
+        if raw >= openGroupFirstKey { return RowLocation(rowGroup: regularCount, slot: Int(raw - openGroupFirstKey)) }
+        let (rowGroup, slot) = Int(raw).quotientAndRemainder(dividingBy: rowGroupSize)
+        return RowLocation(rowGroup: rowGroup, slot: slot)
     }
 
     func requireLocation(_ key: ObjectKey) throws(DatabaseError) -> RowLocation {
@@ -158,11 +158,11 @@ package final class TableView {
                 className: layout.stored.name, propertyName: layout.columns[slot].name)
         }
         var view: ValueView
-        if case .values(let builder)? = writer?.overlay(place.cluster)?.columns[slot]?.storage {
+        if case .values(let builder)? = writer?.overlay(place.rowGroup)?.columns[slot]?.storage {
             try builder.checkLongText(place.slot)
             view = builder.view(place.slot)
         } else {
-            let chunk = try uncheckedChunk(slot, place.cluster)
+            let chunk = try uncheckedChunk(slot, place.rowGroup)
             try chunk.checkLongText(place.slot)
             view = chunk.view(place.slot)
         }
@@ -179,10 +179,10 @@ package final class TableView {
         let slot = try listSlot(column)
         let place = try requireLocation(key)
         if let long = changedLongList(slot, key) { return long.count }
-        if let changed = writer?.overlay(place.cluster)?.columns[slot], case .lists(let builder) = changed.storage {
+        if let changed = writer?.overlay(place.rowGroup)?.columns[slot], case .lists(let builder) = changed.storage {
             return builder.elementCount(place.slot)
         }
-        return try elementCount(try uncheckedListChunk(slot, place.cluster), place.slot)
+        return try elementCount(try uncheckedListChunk(slot, place.rowGroup), place.slot)
     }
 
     /// Callers reserve memory for so many elements.
@@ -234,7 +234,7 @@ package final class TableView {
         guard let writer else { return nil }
         writer.lent.any = true
         let place = try requireLocation(key)
-        guard let changed = writer.overlay(place.cluster)?.columns[slot], case .lists(let builder) = changed.storage,
+        guard let changed = writer.overlay(place.rowGroup)?.columns[slot], case .lists(let builder) = changed.storage,
             !builder.isExternal(place.slot)
         else { return nil }
         return builder.cell(place.slot)
@@ -253,7 +253,7 @@ package final class TableView {
             return first < end ? try long.forEach(first ..< end, body) : ()
         }
         if let builder = try changedElements(slot, key) { return try lend(builder, slot, first, limit, body) }
-        let chunk = try uncheckedListChunk(slot, place.cluster)
+        let chunk = try uncheckedListChunk(slot, place.rowGroup)
         let count = try elementCount(chunk, place.slot)
         let end = limit < count - first ? first + limit : count
         guard first < end else { return }

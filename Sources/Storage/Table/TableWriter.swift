@@ -1,8 +1,9 @@
-/// The rows of one table as a write transaction is changing them: an overlay of dirty clusters over the committed
+/// The rows of one table as a write transaction is changing them: an overlay of dirty row groups over the committed
 /// directory. Knows nothing of indexes, links or history; `WriteTransaction` keeps those in step.
 ///
-/// New rows go to the tail while few arrive and to clusters of their own once more than `Tail.rowLimit` are there
-/// ("folding"). The overlay is not consumed by encoding it: a commit that fails leaves the write as it was.
+/// New rows go to the open row group while few arrive and to row groups of their own once more than
+/// `OpenGroup.rowLimit` are there ("folding"). The overlay is not consumed by encoding it: a commit that fails leaves
+/// the write as it was.
 import MotteColumns
 import MottePages
 import MotteValues
@@ -11,14 +12,14 @@ final class TableWriter {
     // Exclusivity: one thread at a time, like the write it belongs to; each row of many looks at these.
     let directory: TableDirectory
     @exclusivity(unchecked) private(set) var state: TableState
-    private(set) var dirty = DirtyClusters()
+    private(set) var dirty = DirtyRowGroups()
     private(set) var touched = false
     /// Lists too long for their column's chunk, as far as this write has touched them.
     var longLists: [LongListKey: LongList] = [:]
-    @exclusivity(unchecked) private var openCluster: DirtyCluster?
+    @exclusivity(unchecked) private var openRowGroup: DirtyRowGroup?
 
     var layout: TableLayout { directory.layout }
-    var rowsPerCluster: Int { state.rowsPerCluster(ofFile: directory.rowsPerClusterOfFile) }
+    var rowGroupSize: Int { state.rowGroupSize(ofFile: directory.rowGroupSizeOfFile) }
 
     let undo: UndoLog
     let lent: LentRows
@@ -26,24 +27,25 @@ final class TableWriter {
     @exclusivity(unchecked) var savedAt: UInt64 = 0
     @exclusivity(unchecked) var firstNewKey: Int64 = .max
 
-    /// Where full clusters wait for the commit.
-    private let spool: PageSpool
+    /// Where full row groups wait for the commit.
+    private let spill: SpillFile
     private let pendingLongValues: PendingLongValues
     private var longSources: [WrittenLongValues?]
 
-    /// The tail as the write before has left it, until it is touched.
-    private var keptTail: Handover.Tail?
+    /// The open row group as the write before has left it, until it is touched.
+    private var keptOpenGroup: KeptBuilders.OpenGroup?
 
     init(
-        _ directory: TableDirectory, _ spool: PageSpool, _ long: PendingLongValues, _ keptTail: Handover.Tail?,
+        _ directory: TableDirectory, _ spill: SpillFile, _ long: PendingLongValues,
+        _ keptOpenGroup: KeptBuilders.OpenGroup?,
         _ undo: UndoLog, _ lent: LentRows
     ) {
         self.undo = undo
         self.lent = lent
         self.directory = directory
-        self.keptTail = keptTail
-        plan = keptTail?.plan
-        self.spool = spool
+        self.keptOpenGroup = keptOpenGroup
+        plan = keptOpenGroup?.plan
+        self.spill = spill
         pendingLongValues = long
         longSources = Array(repeating: nil, count: directory.layout.columns.count)
         state = directory.state
@@ -71,109 +73,110 @@ final class TableWriter {
     }
 
     /// How many rows its builders have room for from the beginning.
-    private func capacity(_ cluster: Int) -> Int {
-        mode == .tail && cluster == regularCount ? tailRowLimit : rowsPerCluster
+    private func capacity(_ rowGroup: Int) -> Int {
+        mode == .openGroup && rowGroup == regularCount ? openGroupRowLimit : rowGroupSize
     }
 
     // MARK: Geometry, as the write sees it
 
-    var regularCount: Int { Int((state.tailFirstKey + Int64(rowsPerCluster) - 1) / Int64(rowsPerCluster)) }
-    var tailRowCount: Int { Int(state.nextKey - state.tailFirstKey) }
-    var clusterCount: Int { regularCount + (tailRowCount > 0 ? 1 : 0) }
+    var regularCount: Int { Int((state.openGroupFirstKey + Int64(rowGroupSize) - 1) / Int64(rowGroupSize)) }
+    var openGroupRowCount: Int { Int(state.nextKey - state.openGroupFirstKey) }
+    var rowGroupCount: Int { regularCount + (openGroupRowCount > 0 ? 1 : 0) }
 
-    func firstKey(_ cluster: Int) -> Int64 {
-        cluster < regularCount ? Int64(cluster) * Int64(rowsPerCluster) : state.tailFirstKey
+    func firstKey(_ rowGroup: Int) -> Int64 {
+        rowGroup < regularCount ? Int64(rowGroup) * Int64(rowGroupSize) : state.openGroupFirstKey
     }
 
-    func rowCount(_ cluster: Int) -> Int {
-        if let overlay = overlay(cluster) { return overlay.rowCount }
-        return directory.rowCount(cluster)
+    func rowCount(_ rowGroup: Int) -> Int {
+        if let overlay = overlay(rowGroup) { return overlay.rowCount }
+        return directory.rowCount(rowGroup)
     }
 
     @inline(__always)
-    func overlay(_ cluster: Int) -> DirtyCluster? { dirty[cluster] }
+    func overlay(_ rowGroup: Int) -> DirtyRowGroup? { dirty[rowGroup] }
 
     // MARK: Touching
 
     /// Whether the commit has something of this table to write.
     var isWritten: Bool { touched || !longLists.isEmpty }
 
-    var touchedClusters: [Int] {
-        var clusters: [Int] = []
-        for (cluster, overlay) in dirty.enumerated() where overlay != nil { clusters.append(cluster) }
-        return clusters
+    var touchedRowGroups: [Int] {
+        var rowGroups: [Int] = []
+        for (rowGroup, overlay) in dirty.enumerated() where overlay != nil { rowGroups.append(rowGroup) }
+        return rowGroups
     }
 
-    func dirtyCluster(_ cluster: Int) throws(DatabaseError) -> DirtyCluster {
-        if let overlay = overlay(cluster) { return overlay }
-        if let tail = takeKeptTail(cluster) {
-            install(tail, at: cluster)
-            return tail
+    func dirtyRowGroup(_ rowGroup: Int) throws(DatabaseError) -> DirtyRowGroup {
+        if let overlay = overlay(rowGroup) { return overlay }
+        if let openGroup = takeKeptOpenGroup(rowGroup) {
+            install(openGroup, at: rowGroup)
+            return openGroup
         }
-        let made = DirtyCluster(
-            firstKey: firstKey(cluster), rowCount: directory.rowCount(cluster), live: try directory.liveBitmap(cluster),
+        let made = DirtyRowGroup(
+            firstKey: firstKey(rowGroup), rowCount: directory.rowCount(rowGroup),
+            live: try directory.liveBitmap(rowGroup),
             columnCount: layout.columns.count)
-        install(made, at: cluster)
+        install(made, at: rowGroup)
         return made
     }
 
-    private func install(_ cluster: DirtyCluster, at index: Int) {
+    private func install(_ rowGroup: DirtyRowGroup, at index: Int) {
         noteTable()
         undo.append(.installed(self, index, before: dirty[index]))
         touched = true
-        dirty[index] = cluster
+        dirty[index] = rowGroup
     }
 
-    /// The tail without reading it, where the write before has left it.
-    private func takeKeptTail(_ cluster: Int) -> DirtyCluster? {
-        guard mode == .tail, cluster == regularCount, let kept = keptTail else { return nil }
-        keptTail = nil
-        guard kept.cluster.firstKey == state.tailFirstKey, kept.cluster.rowCount == tailRowCount else {
-            assertionFailure("a tail was kept for another version")
+    /// The open row group without reading it, where the write before has left it.
+    private func takeKeptOpenGroup(_ rowGroup: Int) -> DirtyRowGroup? {
+        guard mode == .openGroup, rowGroup == regularCount, let kept = keptOpenGroup else { return nil }
+        keptOpenGroup = nil
+        guard kept.rowGroup.firstKey == state.openGroupFirstKey, kept.rowGroup.rowCount == openGroupRowCount else {
+            assertionFailure("an open row group was kept for another version")
             return nil
         }
-        for (slot, column) in kept.cluster.columns.enumerated() where layout.columns[slot].kind.mayBeLong {
+        for (slot, column) in kept.rowGroup.columns.enumerated() where layout.columns[slot].kind.mayBeLong {
             column?.join(longValues(slot))
         }
-        return kept.cluster
+        return kept.rowGroup
     }
 
-    /// After the commit: the tail as it has been written, or as it was kept where nobody has touched it.
-    func handOverTail() -> Handover.Tail? {
-        guard mode == .tail, tailRowCount > 0 else { return nil }
-        guard let tail = overlay(regularCount) else { return keptTail }
-        guard tail.leaveWrite() else { return nil }
-        return Handover.Tail(
-            layout: layout, cluster: tail, plan: plan.flatMap { $0.isTurned(to: tail) ? $0 : nil })
+    /// After the commit: the open row group as it has been written, or as it was kept where nobody has touched it.
+    func handOverOpenGroup() -> KeptBuilders.OpenGroup? {
+        guard mode == .openGroup, openGroupRowCount > 0 else { return nil }
+        guard let openGroup = overlay(regularCount) else { return keptOpenGroup }
+        guard openGroup.leaveWrite() else { return nil }
+        return KeptBuilders.OpenGroup(
+            layout: layout, rowGroup: openGroup, plan: plan.flatMap { $0.isTurned(to: openGroup) ? $0 : nil })
     }
 
-    func values(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> (column: DirtyColumn, builder: ChunkBuilder) {
-        let overlay = try dirtyCluster(cluster)
+    func values(_ slot: Int, _ rowGroup: Int) throws(DatabaseError) -> (column: DirtyColumn, builder: ChunkBuilder) {
+        let overlay = try dirtyRowGroup(rowGroup)
         if let column = overlay.columns[slot], case .values(let builder) = column.storage { return (column, builder) }
         let stored = layout.columns[slot]
-        let builder = makeBuilder(slot, capacity: capacity(cluster))
+        let builder = makeBuilder(slot, capacity: capacity(rowGroup))
         if let column = overlay.columns[slot] {
             builder.load(try column.currentChunk(stored.kind, longValues(slot)))
             column.reopen(.values(builder))
             return (column, builder)
         }
-        builder.load(try directory.chunk(slot, cluster))
+        builder.load(try directory.chunk(slot, rowGroup))
         let column = DirtyColumn(.values(builder))
         overlay.columns[slot] = column
         return (column, builder)
     }
 
-    func lists(_ slot: Int, _ cluster: Int) throws(DatabaseError) -> (column: DirtyColumn, builder: ListChunkBuilder) {
-        let overlay = try dirtyCluster(cluster)
+    func lists(_ slot: Int, _ rowGroup: Int) throws(DatabaseError) -> (column: DirtyColumn, builder: ListChunkBuilder) {
+        let overlay = try dirtyRowGroup(rowGroup)
         if let column = overlay.columns[slot], case .lists(let builder) = column.storage { return (column, builder) }
         let stored = layout.columns[slot]
-        let builder = makeListBuilder(slot, capacity: capacity(cluster))
+        let builder = makeListBuilder(slot, capacity: capacity(rowGroup))
         if let column = overlay.columns[slot] {
             builder.load(try column.currentListChunk(stored.kind, longValues(slot)))
             column.reopen(.lists(builder))
             return (column, builder)
         }
-        builder.load(try directory.listChunk(slot, cluster))
+        builder.load(try directory.listChunk(slot, rowGroup))
         let column = DirtyColumn(.lists(builder))
         overlay.columns[slot] = column
         return (column, builder)
@@ -181,45 +184,46 @@ final class TableWriter {
 
     // MARK: Rows
 
-    /// Where new rows go. A write starts with the tail and turns to clusters for good when the tail is full.
-    enum AppendMode { case tail, clusters }
-    @exclusivity(unchecked) private(set) var mode = AppendMode.tail
-    private var tailRowLimit: Int { min(Tail.rowLimit, rowsPerCluster) }
+    /// Where new rows go. A write starts with the open row group and turns to row groups for good when the open row
+    /// group is full.
+    enum AppendMode { case openGroup, rowGroups }
+    @exclusivity(unchecked) private(set) var mode = AppendMode.openGroup
+    private var openGroupRowLimit: Int { min(OpenGroup.rowLimit, rowGroupSize) }
 
-    /// The cluster that the next row is appended to, with all its columns loaded and room for at least one row.
-    func clusterForAppend() throws(DatabaseError) -> DirtyCluster {
+    /// The row group that the next row is appended to, with all its columns loaded and room for at least one row.
+    func rowGroupForAppend() throws(DatabaseError) -> DirtyRowGroup {
         noteTable()
-        let cluster = try openClusterForAppend()
+        let rowGroup = try openRowGroupForAppend()
         if undo.isActive {
-            noteAppending(to: cluster, at: mode == .tail ? regularCount : Int(cluster.firstKey) / rowsPerCluster)
+            noteAppending(to: rowGroup, at: mode == .openGroup ? regularCount : Int(rowGroup.firstKey) / rowGroupSize)
         }
-        return cluster
+        return rowGroup
     }
 
-    private func openClusterForAppend() throws(DatabaseError) -> DirtyCluster {
-        if mode == .tail {
-            if tailRowCount < tailRowLimit {
-                if let openCluster { return openCluster }
-                return tailRowCount > 0 ? try openForAppend(regularCount) : open(emptyCluster(), at: regularCount)
+    private func openRowGroupForAppend() throws(DatabaseError) -> DirtyRowGroup {
+        if mode == .openGroup {
+            if openGroupRowCount < openGroupRowLimit {
+                if let openRowGroup { return openRowGroup }
+                return openGroupRowCount > 0 ? try openForAppend(regularCount) : open(emptyRowGroup(), at: regularCount)
             }
-            try foldTail()
+            try foldOpenGroup()
         }
-        if let full = openCluster {
-            chooseRowsPerCluster(by: full)
+        if let full = openRowGroup {
+            chooseRowGroupSize(by: full)
             if room(for: full) > 0 { return full }
             seal(full)
         }
-        return try openRegularCluster()
+        return try openRegularRowGroup()
     }
 
-    /// Full clusters of a bulk load wait for the commit as encoded bytes, a fraction of what their builders take; the
-    /// builders go on to the next cluster.
-    private func seal(_ cluster: DirtyCluster) {
-        let index = Int(cluster.firstKey) / rowsPerCluster
+    /// Full row groups of a bulk load wait for the commit as encoded bytes, a fraction of what their builders take; the
+    /// builders go on to the next row group.
+    private func seal(_ rowGroup: DirtyRowGroup) {
+        let index = Int(rowGroup.firstKey) / rowGroupSize
         for (slot, stored) in layout.columns.enumerated() {
-            guard let column = cluster.columns[slot] else { continue }
+            guard let column = rowGroup.columns[slot] else { continue }
             let key = PageKeys.chunk(layout.key, stored.key, index)
-            if let builder = column.seal(key: key, into: spool) {
+            if let builder = column.seal(key: key, into: spill) {
                 builder.removeAll()
                 spares[slot] = builder
             }
@@ -240,41 +244,41 @@ final class TableWriter {
         return plan
     }
 
-    /// How many rows `cluster` still takes before `clusterForAppend` must be asked again.
-    func room(in cluster: DirtyCluster) -> Int {
-        mode == .tail ? tailRowLimit - cluster.rowCount : room(for: cluster)
+    /// How many rows `rowGroup` still takes before `rowGroupForAppend` must be asked again.
+    func room(in rowGroup: DirtyRowGroup) -> Int {
+        mode == .openGroup ? openGroupRowLimit - rowGroup.rowCount : room(for: rowGroup)
     }
 
-    /// Of a regular cluster that is open. The first one stops where it is time to choose.
-    private func room(for cluster: DirtyCluster) -> Int {
-        let mayChoose = cluster.firstKey == 0 && cluster.rowCount < FileHeader.fewRowsPerCluster
-        return (mayChoose ? min(rowsPerCluster, FileHeader.fewRowsPerCluster) : rowsPerCluster) - cluster.rowCount
+    /// Of a regular row group that is open. The first one stops where it is time to choose.
+    private func room(for rowGroup: DirtyRowGroup) -> Int {
+        let mayChoose = rowGroup.firstKey == 0 && rowGroup.rowCount < FileHeader.fewRowsPerRowGroup
+        return (mayChoose ? min(rowGroupSize, FileHeader.fewRowsPerRowGroup) : rowGroupSize) - rowGroup.rowCount
     }
 
-    /// When the first cluster has as many rows as small clusters have, its values tell whether the table gets small
-    /// ones: both ways it is the same cluster until then.
-    private func chooseRowsPerCluster(by cluster: DirtyCluster) {
-        let small = FileHeader.fewRowsPerCluster
-        guard cluster.firstKey == 0, rowsPerCluster > small, cluster.rowCount == small else { return }
-        if cluster.hasWideColumn(ifRows: rowsPerCluster) { state.ownRowsPerCluster = small }
+    /// When the first row group has as many rows as small row groups have, its values tell whether the table gets small
+    /// ones: both ways it is the same row group until then.
+    private func chooseRowGroupSize(by rowGroup: DirtyRowGroup) {
+        let small = FileHeader.fewRowsPerRowGroup
+        guard rowGroup.firstKey == 0, rowGroupSize > small, rowGroup.rowCount == small else { return }
+        if rowGroup.hasWideColumn(ifRows: rowGroupSize) { state.ownRowGroupSize = small }
     }
 
-    private func open(_ cluster: DirtyCluster, at index: Int) -> DirtyCluster {
-        install(cluster, at: index)
-        openCluster = cluster
-        return cluster
+    private func open(_ rowGroup: DirtyRowGroup, at index: Int) -> DirtyRowGroup {
+        install(rowGroup, at: index)
+        openRowGroup = rowGroup
+        return rowGroup
     }
 
-    private func emptyCluster() -> DirtyCluster {
-        let cluster = DirtyCluster(firstKey: state.nextKey, rowCount: 0, live: nil, columnCount: layout.columns.count)
+    private func emptyRowGroup() -> DirtyRowGroup {
+        let rowGroup = DirtyRowGroup(firstKey: state.nextKey, rowCount: 0, live: nil, columnCount: layout.columns.count)
         let capacity = capacity(regularCount)
         for (slot, stored) in layout.columns.enumerated() {
-            cluster.columns[slot] = DirtyColumn(
+            rowGroup.columns[slot] = DirtyColumn(
                 stored.isList
                     ? .lists(makeListBuilder(slot, capacity: capacity))
                     : .values(spareBuilder(slot) ?? makeBuilder(slot, capacity: capacity)))
         }
-        return cluster
+        return rowGroup
     }
 
     private func spareBuilder(_ slot: Int) -> ChunkBuilder? {
@@ -282,74 +286,74 @@ final class TableWriter {
         return spares[slot]
     }
 
-    private func openForAppend(_ cluster: Int) throws(DatabaseError) -> DirtyCluster {
+    private func openForAppend(_ rowGroup: Int) throws(DatabaseError) -> DirtyRowGroup {
         for (slot, stored) in layout.columns.enumerated() {
-            if stored.isList { _ = try lists(slot, cluster) } else { _ = try values(slot, cluster) }
+            if stored.isList { _ = try lists(slot, rowGroup) } else { _ = try values(slot, rowGroup) }
         }
-        let open = try dirtyCluster(cluster)
-        openCluster = open
+        let open = try dirtyRowGroup(rowGroup)
+        openRowGroup = open
         return open
     }
 
-    /// The last cluster if it has room, else a new one. Only while there is no tail.
-    private func openRegularCluster() throws(DatabaseError) -> DirtyCluster {
-        assert(tailRowCount == 0)
+    /// The last row group if it has room, else a new one. Only while there is no open row group.
+    private func openRegularRowGroup() throws(DatabaseError) -> DirtyRowGroup {
+        assert(openGroupRowCount == 0)
         let last = regularCount - 1
-        if last >= 0, rowCount(last) < rowsPerCluster {
-            let cluster = try openForAppend(last)
-            chooseRowsPerCluster(by: cluster)
-            if room(for: cluster) > 0 { return cluster }
+        if last >= 0, rowCount(last) < rowGroupSize {
+            let rowGroup = try openForAppend(last)
+            chooseRowGroupSize(by: rowGroup)
+            if room(for: rowGroup) > 0 { return rowGroup }
         }
-        return open(emptyCluster(), at: regularCount)
+        return open(emptyRowGroup(), at: regularCount)
     }
 
-    /// Called after the values of `rows` rows have been appended to every column of `cluster`.
+    /// Called after the values of `rows` rows have been appended to every column of `rowGroup`.
     @inline(__always)
-    func finishAppend(_ cluster: DirtyCluster, rows: Int) {
-        cluster.rowCount += rows
-        if cluster.live != nil {
-            cluster.live?.extend(to: cluster.rowCount)
-            cluster.liveChanged = true
+    func finishAppend(_ rowGroup: DirtyRowGroup, rows: Int) {
+        rowGroup.rowCount += rows
+        if rowGroup.live != nil {
+            rowGroup.live?.extend(to: rowGroup.rowCount)
+            rowGroup.liveChanged = true
         }
         state.nextKey += Int64(rows)
         state.liveCount += Int64(rows)
-        if mode == .clusters { state.tailFirstKey = state.nextKey }
+        if mode == .rowGroups { state.openGroupFirstKey = state.nextKey }
     }
 
-    /// Moves the tail's rows to clusters.
-    func foldTail() throws(DatabaseError) {
-        guard mode == .tail else { return }
+    /// Moves the open row group's rows to row groups.
+    func foldOpenGroup() throws(DatabaseError) {
+        guard mode == .openGroup else { return }
         noteTable()
-        guard tailRowCount > 0 else {
-            mode = .clusters
+        guard openGroupRowCount > 0 else {
+            mode = .rowGroups
             return
         }
         let index = regularCount
-        let tail = try openForAppend(index)
-        let rows = tail.rowCount
-        // To be undone, the tail stays as it is: its lists are copied then.
-        undo.append(.installed(self, index, before: tail))
+        let openGroup = try openForAppend(index)
+        let rows = openGroup.rowCount
+        // To be undone, the open row group stays as it is: its lists are copied then.
+        undo.append(.installed(self, index, before: openGroup))
         dirty[index] = nil
-        openCluster = nil
-        mode = .clusters
-        // From here on the write has no tail: its rows are appended again, to clusters.
+        openRowGroup = nil
+        mode = .rowGroups
+        // From here on the write has no open row group: its rows are appended again, to row groups.
         let next = state.nextKey
         let liveCount = state.liveCount
-        state.nextKey = state.tailFirstKey
+        state.nextKey = state.openGroupFirstKey
         var row = 0
         while row < rows {
-            let target = try openRegularCluster()
-            noteAppending(to: target, at: Int(target.firstKey) / rowsPerCluster)
+            let target = try openRegularRowGroup()
+            noteAppending(to: target, at: Int(target.firstKey) / rowGroupSize)
             let count = min(rows - row, room(for: target))
             for slot in layout.columns.indices {
                 Self.copyRows(
-                    from: tail.columns[slot], row ..< row + count, to: target.columns[slot],
+                    from: openGroup.columns[slot], row ..< row + count, to: target.columns[slot],
                     copyingLists: undo.isActive)
             }
             let before = target.rowCount
             finishAppend(target, rows: count)
-            if let tailLive = tail.live {
-                for slot in 0 ..< count where !tailLive.isLive(row + slot) {
+            if let openGroupLive = openGroup.live {
+                for slot in 0 ..< count where !openGroupLive.isLive(row + slot) {
                     if target.live == nil { target.live = LiveBitmap(allLive: target.rowCount) }
                     target.live?.kill(before + slot)
                     target.liveChanged = true
@@ -373,13 +377,13 @@ final class TableWriter {
         target.markChanged()
     }
 
-    /// Marks a row dead. Its values stay until the cluster is rewritten.
-    func kill(_ cluster: Int, _ slot: Int) throws(DatabaseError) {
+    /// Marks a row dead. Its values stay until the row group is rewritten.
+    func kill(_ rowGroup: Int, _ slot: Int) throws(DatabaseError) {
         guard state.liveCount > 0 else {
             throw .corrupted("state of table \(layout.key.rawValue) counts fewer objects than there are (table-1)")
         }
         noteTable()
-        let overlay = try dirtyCluster(cluster)
+        let overlay = try dirtyRowGroup(rowGroup)
         noteLive(overlay)
         if overlay.live == nil { overlay.live = LiveBitmap(allLive: overlay.rowCount) }
         overlay.live?.kill(slot)
@@ -392,13 +396,13 @@ final class TableWriter {
     /// Every row was deleted: long lists and other pages of single rows are deleted by prefix when this is committed.
     private(set) var isCleared = false
 
-    func isOpen(_ cluster: Int) -> Bool { openCluster != nil && overlay(cluster) === openCluster }
+    func isOpen(_ rowGroup: Int) -> Bool { openRowGroup != nil && overlay(rowGroup) === openRowGroup }
 
     /// A fresh overlay instead of the one there may be.
-    func replace(_ cluster: Int) -> DirtyCluster {
-        let made = DirtyCluster(
-            firstKey: firstKey(cluster), rowCount: rowCount(cluster), live: nil, columnCount: layout.columns.count)
-        install(made, at: cluster)
+    func replace(_ rowGroup: Int) -> DirtyRowGroup {
+        let made = DirtyRowGroup(
+            firstKey: firstKey(rowGroup), rowCount: rowCount(rowGroup), live: nil, columnCount: layout.columns.count)
+        install(made, at: rowGroup)
         return made
     }
 
@@ -419,14 +423,14 @@ final class TableWriter {
         touched = image.touched
         mode = image.mode
         isCleared = image.isCleared
-        openCluster = nil
+        openRowGroup = nil
         plan = nil
-        keptTail = nil
+        keptOpenGroup = nil
         savedAt = 0
         firstNewKey = .max
     }
 
-    func reinstall(_ cluster: DirtyCluster?, at index: Int) { dirty[index] = cluster }
+    func reinstall(_ rowGroup: DirtyRowGroup?, at index: Int) { dirty[index] = rowGroup }
 
     func stamp(_ version: UInt64) -> TableState {
         var stamped = state

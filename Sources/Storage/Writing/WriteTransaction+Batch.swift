@@ -71,25 +71,25 @@ extension WriteTransaction {
             throw DatabaseError(.valueTooLarge, "\(name) has used up its object keys", className: name)
         }
         // Where the disk is full, it is here that this is said: nothing has been changed yet.
-        try spool.makeRoom()
+        try spill.makeRoom()
         return writer
     }
 
     private func append(_ batch: RowBatch, _ writer: TableWriter) throws(DatabaseError) {
         var next = 0
         while next < batch.rowCount {
-            let cluster = try writer.clusterForAppend()
-            let count = min(batch.rowCount - next, writer.room(in: cluster))
+            let rowGroup = try writer.rowGroupForAppend()
+            let count = min(batch.rowCount - next, writer.room(in: rowGroup))
             for slot in batch.layout.columns.indices {
-                guard let column = cluster.columns[slot] else { continue }
+                guard let column = rowGroup.columns[slot] else { continue }
                 switch column.storage {
                 case .values(let builder): batch.append(slot, next ..< next + count, to: builder)
                 case .lists(let builder): builder.appendRows(count)
-                case .sealed: continue  // Never: an open cluster has builders.
+                case .sealed: continue  // Never: an open row group has builders.
                 }
                 column.markChanged()
             }
-            writer.finishAppend(cluster, rows: count)
+            writer.finishAppend(rowGroup, rows: count)
             next += count
         }
     }

@@ -1,12 +1,13 @@
-/// What a commit writes: encoded chunks of the clusters that changed, tails, table states, index blocks, the schema if
-/// it changed, and one change record. Encoding consumes nothing, so a batch that cannot be written can be tried again.
+/// What a commit writes: encoded chunks of the row groups that changed, open row groups, table states, index blocks,
+/// the schema if it changed, and one change record. Encoding consumes nothing, so a batch that cannot be written can be
+/// tried again.
 import MotteColumns
 import MottePages
 import MotteValues
 
 extension WriteTransaction {
     func makeBatch(for version: Version) throws(DatabaseError) -> PageBatch {
-        var batch = PageBatch(database.pages.spoolPlan)
+        var batch = PageBatch(database.pages.spillPlan)
         if let newCatalog {
             let stamped = newCatalog.stamped(changedIn: version.rawValue)
             batch.put(PageKeys.catalog, stamped.encoded())
@@ -36,28 +37,28 @@ extension WriteTransaction {
     }
 
     private func encode(_ writer: TableWriter, _ version: Version, into batch: inout PageBatch) throws(DatabaseError) {
-        var tail = try tailEncoder(writer)
-        if let encoder = tail, encoder.size > Tail.sizeLimit {
-            try writer.foldTail()
-            tail = nil
+        var openGroup = try openGroupEncoder(writer)
+        if let encoder = openGroup, encoder.size > OpenGroup.sizeLimit {
+            try writer.foldOpenGroup()
+            openGroup = nil
         }
         let table = writer.layout.key
         if writer.isCleared {
             // First of all: rows that came later put theirs again.
             for prefix in PageKeys.pagesOfRows(of: table) { try deleteAll(with: prefix, from: &batch) }
         }
-        let tailIndex = writer.tailRowCount > 0 ? writer.regularCount : -1
-        for (cluster, overlay) in writer.dirty.enumerated() {
-            guard let overlay, cluster != tailIndex else { continue }
-            encodeCluster(overlay, cluster, writer, into: &batch)
+        let openGroupIndex = writer.openGroupRowCount > 0 ? writer.regularCount : -1
+        for (rowGroup, overlay) in writer.dirty.enumerated() {
+            guard let overlay, rowGroup != openGroupIndex else { continue }
+            encodeRowGroup(overlay, rowGroup, writer, into: &batch)
         }
         for list in writer.longLists.values { try list.encode(into: &batch) }
-        try writer.balanceLongValues(writesTail: tail != nil).apply(table, longValues, to: &batch)
-        if let tail {
-            let key = PageKeys.tail(table)
-            batch.put(key, valueCount: tail.size) { tail.write(to: $0, pageKey: key) }
-        } else if writer.directory.tailRowCount > 0, writer.tailRowCount == 0 {
-            batch.delete(PageKeys.tail(table))
+        try writer.balanceLongValues(writesOpenGroup: openGroup != nil).apply(table, longValues, to: &batch)
+        if let openGroup {
+            let key = PageKeys.openGroup(table)
+            batch.put(key, valueCount: openGroup.size) { openGroup.write(to: $0, pageKey: key) }
+        } else if writer.directory.openGroupRowCount > 0, writer.openGroupRowCount == 0 {
+            batch.delete(PageKeys.openGroup(table))
         }
         let state = writer.stamp(version.rawValue)
         batch.put(PageKeys.tableState(table), valueCount: TableState.encodedSize) { state.write(to: $0, for: table) }
@@ -72,40 +73,40 @@ extension WriteTransaction {
         }
     }
 
-    /// nil where the tail has no rows or has not been touched.
-    private func tailEncoder(_ writer: TableWriter) throws(DatabaseError) -> Tail.Encoder? {
-        guard writer.tailRowCount > 0, let overlay = writer.overlay(writer.regularCount) else { return nil }
+    /// nil where the open row group has no rows or has not been touched.
+    private func openGroupEncoder(_ writer: TableWriter) throws(DatabaseError) -> OpenGroup.Encoder? {
+        guard writer.openGroupRowCount > 0, let overlay = writer.overlay(writer.regularCount) else { return nil }
         var columns: [(key: ColumnKey, encoder: ColumnEncoder)] = []
         columns.reserveCapacity(writer.layout.columns.count)
         for (slot, stored) in writer.layout.columns.enumerated() {
-            // A tail is rewritten whole, so columns that did not change are loaded too.
+            // An open row group is rewritten whole, so columns that did not change are loaded too.
             let column =
                 stored.isList
                 ? try writer.lists(slot, writer.regularCount).column
                 : try writer.values(slot, writer.regularCount).column
-            columns.append((stored.key, column.makeEncoder(inTail: true)))
+            columns.append((stored.key, column.makeEncoder(inOpenGroup: true)))
         }
-        return Tail.Encoder(
+        return OpenGroup.Encoder(
             rowCount: overlay.rowCount, firstKey: overlay.firstKey,
-            live: overlay.live?.encoded(key: PageKeys.tail(writer.layout.key)) ?? [], columns: columns)
+            live: overlay.live?.encoded(key: PageKeys.openGroup(writer.layout.key)) ?? [], columns: columns)
     }
 
-    private func encodeCluster(
-        _ overlay: DirtyCluster, _ cluster: Int, _ writer: TableWriter, into batch: inout PageBatch
+    private func encodeRowGroup(
+        _ overlay: DirtyRowGroup, _ rowGroup: Int, _ writer: TableWriter, into batch: inout PageBatch
     ) {
         let table = writer.layout.key
         if overlay.liveChanged, let live = overlay.live {
-            let key = PageKeys.liveBitmap(table, cluster)
+            let key = PageKeys.liveBitmap(table, rowGroup)
             batch.put(key, live.encoded(key: key))
         }
         let isGone = overlay.liveCount == 0
         for (slot, stored) in writer.layout.columns.enumerated() {
-            let key = PageKeys.chunk(table, stored.key, cluster)
+            let key = PageKeys.chunk(table, stored.key, rowGroup)
             if isGone {
                 batch.delete(key)  // C3
             } else if let column = overlay.columns[slot], column.isChanged {
-                if case .sealed(let spooled, _) = column.storage {
-                    batch.put(spooled)
+                if case .sealed(let spilled, _) = column.storage {
+                    batch.put(spilled)
                 } else {
                     let encoder = column.makeEncoder()
                     batch.put(key, valueCount: encoder.size) { place in

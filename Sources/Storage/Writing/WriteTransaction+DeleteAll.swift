@@ -1,5 +1,5 @@
-/// Deleting all objects of a class: one entry in the change log, a bitmap for each cluster, and whole indexes dropped,
-/// instead of work for each object. What other classes' links to the objects cost is added to that.
+/// Deleting all objects of a class: one entry in the change log, a bitmap for each row group, and whole indexes
+/// dropped, instead of work for each object. What other classes' links to the objects cost is added to that.
 import MotteColumns
 import MottePages
 import MotteSchemaModel
@@ -47,8 +47,8 @@ extension WriteTransaction {
     }
 
     private func deleteEach(_ view: TableView) throws(DatabaseError) {
-        for cluster in 0 ..< view.clusterCount {
-            let rows = try view.cluster(cluster)
+        for rowGroup in 0 ..< view.rowGroupCount {
+            let rows = try view.rowGroup(rowGroup)
             guard rows.liveCount > 0 else { continue }
             for row in 0 ..< rows.rowCount {
                 let key = ObjectKey(rows.firstKey + Int64(row))
@@ -75,25 +75,25 @@ extension WriteTransaction {
 }
 
 extension TableWriter {
-    /// Marks every row dead. Clusters that take no more rows let go of what the write had in them.
+    /// Marks every row dead. Row groups that take no more rows let go of what the write had in them.
     func killAll() throws(DatabaseError) {
-        let tail = tailRowCount > 0 ? regularCount : -1
-        for cluster in 0 ..< clusterCount {
-            let overlay: DirtyCluster
+        let openGroup = openGroupRowCount > 0 ? regularCount : -1
+        for rowGroup in 0 ..< rowGroupCount {
+            let overlay: DirtyRowGroup
             // One that rows were appended to in this write is not open any more after going back to a savepoint, and
             // takes more rows all the same; the file does not have those it has by now.
-            let takesMore = isOpen(cluster) || self.overlay(cluster).map { $0.rowCount < rowsPerCluster } ?? false
-            if cluster == tail || takesMore {
-                overlay = try dirtyCluster(cluster)
+            let takesMore = isOpen(rowGroup) || self.overlay(rowGroup).map { $0.rowCount < rowGroupSize } ?? false
+            if rowGroup == openGroup || takesMore {
+                overlay = try dirtyRowGroup(rowGroup)
                 if overlay.liveCount == 0 { continue }
                 for row in 0 ..< overlay.rowCount where overlay.live?.isLive(row) ?? true {
-                    try dropLongValues(cluster, row)
+                    try dropLongValues(rowGroup, row)
                 }
             } else {
-                if self.overlay(cluster) == nil, let live = try directory.liveBitmap(cluster), live.liveCount == 0 {
+                if self.overlay(rowGroup) == nil, let live = try directory.liveBitmap(rowGroup), live.liveCount == 0 {
                     continue
                 }
-                overlay = replace(cluster)
+                overlay = replace(rowGroup)
             }
             noteLive(overlay)
             overlay.live = LiveBitmap(allDead: overlay.rowCount)

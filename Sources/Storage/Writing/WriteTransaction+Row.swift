@@ -15,11 +15,11 @@ extension WriteTransaction {
             let rows = IndexedRows(row, places: declared.places, of: ObjectKey(writer.state.nextKey))
             try pending(declared.index)?.writer.check(adding: rows)
         }
-        let cluster = try writer.clusterForAppend()
-        guard plan.turn(to: cluster) else { return nil }
+        let rowGroup = try writer.rowGroupForAppend()
+        guard plan.turn(to: rowGroup) else { return nil }
         let key = ObjectKey(writer.state.nextKey)
         plan.append(row)
-        writer.finishAppend(cluster, rows: 1)
+        writer.finishAppend(rowGroup, rows: 1)
         for field in plan.indexed {
             guard let index = field.index else { continue }
             delta(index, field.form).add(IndexValue(row[field.source], of: field.type), key)

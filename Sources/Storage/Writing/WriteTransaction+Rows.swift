@@ -52,7 +52,7 @@ extension WriteTransaction {
         let slot = assignment.slot
         let stored = view.layout.columns[slot]
         if stored.isPrimaryKey, let migration {
-            migration.changedPrimaryKeys.insert(SchemaMigration.ColumnPlace(table: view.key, column: stored.key))
+            migration.changedPrimaryKeys.insert(SchemaMigration.ColumnLocation(table: view.key, column: stored.key))
         }
         let old = try view.value(slot: slot, at: place)
         let former = isOwner(stored) && !old.isNull ? old.linkValue : nil
@@ -69,11 +69,11 @@ extension WriteTransaction {
         try makeRoom(for: new)
         let writer = try writer(view.key)
         // All that can fail comes before the first change.
-        let (changed, builder) = try writer.values(slot, place.cluster)
+        let (changed, builder) = try writer.values(slot, place.rowGroup)
         let indexed =
             view.layout.declaredIndexes.isEmpty
             ? [] : try indexedChanges(view, slot, place, key, old: old, new: new)
-        writer.noteCell(slot, place.cluster, place.slot, changed, builder)
+        writer.noteCell(slot, place.rowGroup, place.slot, changed, builder)
         apply(indexed, key)
         unindex(old, stored, key)
         index(new, stored, key)
@@ -89,7 +89,7 @@ extension WriteTransaction {
     /// Where the disk is full, a long value is refused before anything is changed.
     func makeRoom(for value: ValueView) throws(DatabaseError) {
         switch value.kind {
-        case .string, .data, .list, .map: if value.bytes.count > longValues.limit { try spool.makeRoom() }
+        case .string, .data, .list, .map: if value.bytes.count > longValues.limit { try spill.makeRoom() }
         default: break
         }
     }
@@ -111,8 +111,8 @@ extension WriteTransaction {
             try dropOutgoing(view, next.key, place)
             try dropIncoming(view, next.key)
             recorder.deleted(next.table, next.key)
-            try writer(next.table).dropLongValues(place.cluster, place.slot)
-            try writer(next.table).kill(place.cluster, place.slot)
+            try writer(next.table).dropLongValues(place.rowGroup, place.slot)
+            try writer(next.table).kill(place.rowGroup, place.slot)
             noteChange()
         }
     }

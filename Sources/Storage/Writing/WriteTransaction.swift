@@ -17,8 +17,8 @@ package final class WriteTransaction: RowSource {
     /// What its savepoints would undo.
     let undo = UndoLog()
     let lent = LentRows()
-    /// Full clusters of a bulk load, encoded, until the commit.
-    @exclusivity(unchecked) private(set) var spool: PageSpool
+    /// Full row groups of a bulk load, encoded, until the commit.
+    @exclusivity(unchecked) private(set) var spill: SpillFile
     @exclusivity(unchecked) private(set) var longValues: PendingLongValues
     @exclusivity(unchecked) private(set) var writers = TableSlots<TableWriter>()
     @exclusivity(unchecked) private(set) var deltas: [IndexKey: IndexDelta] = [:]
@@ -26,7 +26,7 @@ package final class WriteTransaction: RowSource {
     /// Of indexes that are declared with a class.
     var pendingIndexes: [IndexKey: PendingIndex] = [:]
     /// What the write before has left and this one has not taken up.
-    private var handover: Handover?
+    private var keptBuilders: KeptBuilders?
     /// Set while this write migrates the file to another schema.
     var migration: SchemaMigration.State?
     /// How long lists are cut; tests cut them small.
@@ -54,10 +54,10 @@ package final class WriteTransaction: RowSource {
         self.database = database
         self.right = right
         recorder = ChangeRecorder(undo: undo)
-        spool = PageSpool(database.pages.spoolPlan)
-        handover = base.takeHandover()
-        longValues = Self.noLongValues(base, LongValues.limit(rowsPerCluster: base.rowsPerCluster), spool, handover)
-        super.init(catalog: base.catalog, counters: base.counters, rowsPerCluster: base.rowsPerCluster)
+        spill = SpillFile(database.pages.spillPlan)
+        keptBuilders = base.takeKeptBuilders()
+        longValues = Self.noLongValues(base, LongValues.limit(rowGroupSize: base.rowGroupSize), spill, keptBuilders)
+        super.init(catalog: base.catalog, counters: base.counters, rowGroupSize: base.rowGroupSize)
     }
 
     package override var version: Version { base.version }
@@ -84,15 +84,15 @@ package final class WriteTransaction: RowSource {
     }
 
     private static func noLongValues(
-        _ base: Snapshot, _ limit: Int, _ spool: PageSpool, _ handover: Handover?
+        _ base: Snapshot, _ limit: Int, _ spill: SpillFile, _ keptBuilders: KeptBuilders?
     ) -> PendingLongValues {
         PendingLongValues(
-            version: base.version.rawValue + 1, limit: limit, spool,
-            areStored: handover?.hasNoLongValues == true ? false : nil)
+            version: base.version.rawValue + 1, limit: limit, spill,
+            areStored: keptBuilders?.hasNoLongValues == true ? false : nil)
     }
 
     /// Forgets all changes, under the same lock. By table the first key that is free again.
-    func beginAnew() -> [(table: TableKey, key: ObjectKey)] {
+    func beginAgain() -> [(table: TableKey, key: ObjectKey)] {
         var firstKeys: [(table: TableKey, key: ObjectKey)] = []
         for writer in writers.all where writer.touched {
             firstKeys.append((writer.layout.key, ObjectKey(writer.directory.state.nextKey)))
@@ -101,8 +101,8 @@ package final class WriteTransaction: RowSource {
         writers.removeAll()
         forgetIndexChanges()
         recorder = ChangeRecorder(undo: undo)
-        spool = PageSpool(database.pages.spoolPlan)
-        longValues = Self.noLongValues(base, longValues.limit, spool, handover)
+        spill = SpillFile(database.pages.spillPlan)
+        longValues = Self.noLongValues(base, longValues.limit, spill, keptBuilders)
         return firstKeys
     }
 
@@ -115,18 +115,18 @@ package final class WriteTransaction: RowSource {
     func writer(_ key: TableKey) throws(DatabaseError) -> TableWriter {
         if let writer = writers[key] { return writer }
         let directory: TableDirectory
-        var kept: Handover.Tail?
+        var kept: KeptBuilders.OpenGroup?
         if newCatalog != nil, base.catalog.table(key) == nil || schemaTouched.contains(key) {
             // A table or column that this write has added: its rows are read through the new layout.
             guard let stored = catalog.table(key) else { throw unknownTable(key) }
             directory = try TableDirectory(
-                TableLayout(stored, catalog: catalog), pages: base.pages, rowsPerCluster: rowsPerCluster,
+                TableLayout(stored, catalog: catalog), pages: base.pages, rowGroupSize: rowGroupSize,
                 counters: counters)
         } else {
             directory = try base.directory(key)
-            kept = handover?.takeTail(directory.layout)
+            kept = keptBuilders?.takeOpenGroup(directory.layout)
         }
-        let writer = TableWriter(directory, spool, longValues, kept, undo, lent)
+        let writer = TableWriter(directory, spill, longValues, kept, undo, lent)
         writers[key] = writer
         return writer
     }
@@ -144,14 +144,14 @@ package final class WriteTransaction: RowSource {
 
     /// Of an index that a column has by itself.
     func delta(_ key: IndexKey, _ form: EntryForm) -> IndexDelta {
-        // An index that is not there yet is built from the final rows; changes before that are of no interest.
-        if let migration, migration.deferred.contains(key) { return IndexDelta(key, form, spool: nil, undo: nil) }
+        // An index that is not there yet is built from the final rows; changes before that are ignored.
+        if let migration, migration.deferred.contains(key) { return IndexDelta(key, form, spill: nil, undo: nil) }
         if let lastDelta, lastDelta.key == key { return lastDelta.delta }
         let known = deltas[key]
-        let delta = known ?? IndexDelta(key, form, spool: spool, undo: undo)
+        let delta = known ?? IndexDelta(key, form, spill: spill, undo: undo)
         if known == nil {
             deltas[key] = delta
-            delta.freeFrom = handover?.takeFree(key)
+            delta.freeFrom = keptBuilders?.takeFree(key)
         }
         lastDelta = (key, delta)
         return delta
@@ -165,7 +165,7 @@ package final class WriteTransaction: RowSource {
     func install(_ catalog: Catalog, touching tables: Set<TableKey>) {
         newCatalog = catalog
         schemaTouched = tables
-        handover = nil
+        keptBuilders = nil
         self.replaceCatalog(catalog)
         views.removeAll()
         writers.removeAll()
@@ -248,7 +248,7 @@ package final class WriteTransaction: RowSource {
         writers.removeAll()
         deltas.removeAll()
         pendingIndexes.removeAll()
-        handover = nil
+        keptBuilders = nil
         migration = nil
         undo.releaseAll()
     }
@@ -263,9 +263,9 @@ package final class WriteTransaction: RowSource {
     /// Leaves to the next write on the snapshot what still holds in the version that this one has made.
     private func handOver(_ version: Version) {
         guard newCatalog == nil, base.version == version else { return }
-        var next = Handover(version, rest: handover)
+        var next = KeptBuilders(version, rest: keptBuilders)
         next.hasNoLongValues = longValues.areNowhere
-        for writer in writers.all { if let tail = writer.handOverTail() { next.add(tail) } }
+        for writer in writers.all { if let openGroup = writer.handOverOpenGroup() { next.add(openGroup) } }
         for (index, delta) in deltas { if let value = delta.freeFromAfterwards { next.add(index, freeFrom: value) } }
         base.leave(next)
     }

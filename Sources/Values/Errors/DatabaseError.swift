@@ -1,7 +1,7 @@
 /// The one error of the engine: a stable code, a sentence that says what to do, and the facts behind it.
 ///
 /// One reference wide, so that a throwing call costs no more than a pointer; everything else is in `Details`.
-/// Faces turn it into a C status with `motte_error`, a Python exception or a Swift error.
+/// Language bindings turn it into a C status with `motte_error`, a Python exception or a Swift error.
 package struct DatabaseError: Error, Sendable, CustomStringConvertible {
     package final class Details: Sendable {
         package let code: ErrorCode

@@ -30,4 +30,4 @@ guard messages.all.count == 1, messages.all[0].hasPrefix("Realm accessed from in
     print("another thread was taken for the main one: \(messages.all)")
     exit(1)
 }
-print("threads are told apart: \(boat.name)")
+print("threads are distinguished: \(boat.name)")

@@ -145,8 +145,8 @@ func useRealms(_ track: Track, _ album: Album, _ url: URL) throws {
         case .refreshRequired: _ = notification.rawValue
         }
     }
-    let heard: NotificationBlock = { _, _ in }
-    let token = realm.observe(heard)
+    let received: NotificationBlock = { _, _ in }
+    let token = realm.observe(received)
     token.invalidate()
     try realm.writeCopy(toFile: url)
     try realm.writeCopy(toFile: url, encryptionKey: nil)

@@ -24,7 +24,7 @@ static void freed(void *userdata) {
     l->freed++;
 }
 
-static motte_status hear(void *userdata, const motte_changes *changes) {
+static motte_status receive(void *userdata, const motte_changes *changes) {
     listener *l = (listener *)userdata;
     l->calls++;
     l->running = 1;
@@ -171,8 +171,8 @@ static void calling(void) {
     memset(&l, 0, sizeof l);
     memset(&silent, 0, sizeof silent);
     l.realm = w.realm;
-    MUST(motte_observe_coll(w.all, 0, hear, &l, freed, &l.token));
-    MUST(motte_observe_coll(w.all, 0, hear, &silent, freed, &silent.token));
+    MUST(motte_observe_coll(w.all, 0, receive, &l, freed, &l.token));
+    MUST(motte_observe_coll(w.all, 0, receive, &silent, freed, &silent.token));
     CHECK(l.calls == 0);
     MUST(motte_realm_refresh(w.realm, &advanced));
     CHECK(l.calls == 1 && l.last.flags == MOTTE_CHANGES_INITIAL);
@@ -233,7 +233,7 @@ typedef struct adopter {
     int calls, inner_calls, inner_initial;
 } adopter;
 
-static motte_status hear_inside(void *userdata, const motte_changes *changes) {
+static motte_status receive_inside(void *userdata, const motte_changes *changes) {
     adopter *a = userdata;
     motte_changes_details details = {.struct_size = sizeof details};
     MUST(motte_changes_info(changes, &details));
@@ -247,7 +247,7 @@ static motte_status adopt(void *userdata, const motte_changes *changes) {
     adopter *a = userdata;
     (void)changes;
     if (a->calls++ != 1) return MOTTE_OK;
-    MUST(motte_observe_coll(a->results, 0, hear_inside, a, NULL, &a->inner));
+    MUST(motte_observe_coll(a->results, 0, receive_inside, a, NULL, &a->inner));
     CHECK(a->inner_calls == 0);
     add(a->w->realm, a->w->item, a->w->id, 2);
     CHECK(a->calls == 2);
@@ -284,14 +284,14 @@ static void freeing(void) {
     memset(&l, 0, sizeof l);
 
     /* Registration that fails frees as well. */
-    STATUS(MOTTE_E_NULL_ARGUMENT, motte_observe_coll(w.all, 0, hear, &l, freed, NULL));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_observe_coll(w.all, 0, receive, &l, freed, NULL));
     CHECK(l.freed == 1);
-    STATUS(MOTTE_E_UNKNOWN_FLAG, motte_observe_coll(w.all, 1, hear, &l, freed, &token));
+    STATUS(MOTTE_E_UNKNOWN_FLAG, motte_observe_coll(w.all, 1, receive, &l, freed, &token));
     CHECK(l.freed == 2);
-    STATUS(MOTTE_E_NULL_ARGUMENT, motte_observe_realm(NULL, 0, hear, &l, freed, &token));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_observe_realm(NULL, 0, receive, &l, freed, &token));
     CHECK(l.freed == 3);
     MUST(motte_freeze(w.all, &frozen));
-    STATUS(MOTTE_E_FROZEN, motte_observe_coll((motte_coll *)frozen, 0, hear, &l, freed, &token));
+    STATUS(MOTTE_E_FROZEN, motte_observe_coll((motte_coll *)frozen, 0, receive, &l, freed, &token));
     CHECK(l.freed == 4);
     motte_release(frozen);
     STATUS(MOTTE_E_NULL_ARGUMENT, motte_handle_dump(NULL, &l, freed));
@@ -299,7 +299,7 @@ static void freeing(void) {
 
     /* After close the userdata goes with the token. */
     MUST(motte_object_at(w.realm, w.item, key, &object));
-    MUST(motte_observe_object(object, 0, hear, &l, freed, &token));
+    MUST(motte_observe_object(object, 0, receive, &l, freed, &token));
     STATUS(MOTTE_OK, motte_realm_close(w.realm));
     motte_token_release(&token);
     CHECK(l.freed == 6 && l.calls == 0);
@@ -374,7 +374,7 @@ static void queueing(void) {
     motte_release(config);
     item = motte_class_named(realm, "Item");
     MUST(motte_class_all(realm, item, &all));
-    MUST(motte_observe_coll(all, 0, hear, &l, freed, &l.token));
+    MUST(motte_observe_coll(all, 0, receive, &l, freed, &l.token));
     /* The initial state is work for the queue. */
     CHECK(readable(fd, 2000));
     STATUS(MOTTE_OK, motte_queue_dispatch(queue, 0, &ran));
@@ -422,7 +422,7 @@ static void finalizing(void) {
         listener l;
         pthread_t thread;
         memset(&l, 0, sizeof l);
-        MUST(motte_observe_coll(w.all, 0, hear, &l, freed, &l.token));
+        MUST(motte_observe_coll(w.all, 0, receive, &l, freed, &l.token));
         if (pthread_create(&thread, NULL, release_elsewhere, l.token) != 0) exit(2);
         add(w.realm, w.item, w.id, 1000 + round);
         pthread_join(thread, NULL);
@@ -445,7 +445,7 @@ static void stopping(void) {
         void *outcome = NULL;
         int calls;
         memset(&l, 0, sizeof l);
-        MUST(motte_observe_coll(w.all, 0, hear, &l, freed, &l.token));
+        MUST(motte_observe_coll(w.all, 0, receive, &l, freed, &l.token));
         if (pthread_create(&thread, NULL, stop_elsewhere, l.token) != 0) exit(2);
         add(w.realm, w.item, w.id, 1000 + 2 * round);
         pthread_join(thread, &outcome);
@@ -483,7 +483,7 @@ static void beginning(void) {
     memset(&quiet, 0, sizeof quiet);
     l.realm = w.realm;
     MUST(motte_observe_coll(w.all, 0, end_the_write, &l, freed, &l.token));
-    MUST(motte_observe_coll(w.all, 0, hear, &quiet, freed, &quiet.token));
+    MUST(motte_observe_coll(w.all, 0, receive, &quiet, freed, &quiet.token));
     MUST(motte_realm_refresh(w.realm, NULL));
     add(other, item, id, 1);
     STATUS(MOTTE_OK, motte_realm_begin_write(w.realm, 0));

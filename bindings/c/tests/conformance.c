@@ -4,7 +4,7 @@
  * Reads the cases of Tests/Conformance (format: docs/testing.md) and runs them through motte.h. Where several functions
  * do the same thing, a step uses them in turn or compares their answers. Environment:
  *
- *     MOTTE_CONFORMANCE_ROWS   rows per cluster of new files, to run the same cases over tiny clusters
+ *     MOTTE_CONFORMANCE_ROWS   rows per row group of new files, to run the same cases over tiny row groups
  *     MOTTE_CONFORMANCE_TRACE  file that receives the names of all functions called
  */
 #define _GNU_SOURCE
@@ -238,7 +238,7 @@ static motte_status wants_compaction(void *userdata, uint64_t total, uint64_t us
     return total >= used ? 0 : 1;
 }
 
-static motte_status hear_progress(void *userdata, uint64_t done, uint64_t total) {
+static motte_status receive_progress(void *userdata, uint64_t done, uint64_t total) {
     (void)userdata;
     return total == 0 || done <= total ? 0 : 1;
 }
@@ -247,8 +247,8 @@ static motte_status open_config(const char *name, motte_config *config, const ch
     motte_realm *realm;
     const char *rows = getenv("MOTTE_CONFORMANCE_ROWS");
     motte_value option = int_of(rows ? atoi(rows) : 480), back;
-    MUST(motte_config_set_option(config, "rows_per_cluster", MOTTE_NTS, &option));
-    MUST(motte_config_get_option(config, "rows_per_cluster", MOTTE_NTS, &back));
+    MUST(motte_config_set_option(config, "row_group_size", MOTTE_NTS, &option));
+    MUST(motte_config_get_option(config, "row_group_size", MOTTE_NTS, &back));
     agree(same_value(&option, &back), "motte_config_set_option", "motte_config_get_option");
     if (schema_text) {
         motte_schema *schema;
@@ -257,7 +257,7 @@ static motte_status open_config(const char *name, motte_config *config, const ch
     }
     if (!now.queue) MUST(motte_queue_new(0, &now.queue));
     MUST(motte_config_set_queue(config, now.queue));
-    MUST(motte_config_on_progress(config, hear_progress, NULL, NULL));
+    MUST(motte_config_on_progress(config, receive_progress, NULL, NULL));
     if (now.migrating_count > 0) MUST(motte_config_on_migrate(config, run_migration, NULL, NULL));
     if (now.filling_count > 0) MUST(motte_config_on_first_open(config, run_filling, NULL, NULL));
     now.failure = NULL;
@@ -1736,8 +1736,8 @@ static motte_status clear(cursor *in) {
 /* What a message names that is the engine's own, or another language's; NULL if nothing. */
 static const char *foreign_word(const char *message) {
     static const char *const words[] = {
-        " session", "Realm(",       "isValid",        "is_valid",  "isInvalidated", "try!",
-        "nil",      "mapSizeBytes", "rowsPerCluster", "firstOpen", "None",          "motte.open",
+        " session", "Realm(",       "isValid",      "is_valid",  "isInvalidated", "try!",
+        "nil",      "mapSizeBytes", "rowGroupSize", "firstOpen", "None",          "motte.open",
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strstr(message, words[i])) return words[i];

@@ -166,7 +166,7 @@ static motte_status salvage(cursor *in) {
     motte_buf lines;
     need(in, "to");
     const char *path = path_of(file_name(in));
-    TRY(motte_file_salvage(config, path, MOTTE_NTS, hear_progress, NULL, NULL, NULL, &report));
+    TRY(motte_file_salvage(config, path, MOTTE_NTS, receive_progress, NULL, NULL, NULL, &report));
     MUST(motte_report_info(report, &details));
     motte_release(report);
     if (details.problem_count != 0) case_fail("%llu losses", (unsigned long long)details.problem_count);
@@ -179,8 +179,8 @@ static motte_status salvage(cursor *in) {
 static motte_status compact(cursor *in) {
     uint64_t before, after;
     if (at_end(in)) need_session();
-    if (at_end(in)) return motte_realm_compact(now.realm, hear_progress, NULL, NULL, &before, &after);
-    return motte_file_compact(new_config(file_name(in), 0), hear_progress, NULL, NULL, &before, &after);
+    if (at_end(in)) return motte_realm_compact(now.realm, receive_progress, NULL, NULL, &before, &after);
+    return motte_file_compact(new_config(file_name(in), 0), receive_progress, NULL, NULL, &before, &after);
 }
 
 static motte_status erase(cursor *in) {
@@ -217,7 +217,7 @@ static motte_status export_text(cursor *in) {
     in_memory.path = NULL;
     in_memory.path_size = 0;
     if (accept(in, "everything")) {
-        TRY(motte_export_realm(now.realm, &options, hear_progress, NULL, NULL, NULL));
+        TRY(motte_export_realm(now.realm, &options, receive_progress, NULL, NULL, NULL));
         TRY(motte_export_realm(now.realm, &in_memory, NULL, NULL, NULL, &text));
     } else if (!starts_collection(in)) {
         motte_object *object;
@@ -227,7 +227,7 @@ static motte_status export_text(cursor *in) {
     } else {
         motte_coll *coll;
         TRY(need_collection(in, &coll));
-        TRY(motte_export_coll(coll, &options, hear_progress, NULL, NULL, NULL));
+        TRY(motte_export_coll(coll, &options, receive_progress, NULL, NULL, NULL));
         TRY(motte_export_coll(coll, &in_memory, NULL, NULL, NULL, &text));
     }
     check_same_text(options.path, &text, "an export");
@@ -254,7 +254,7 @@ static motte_status import_text(cursor *in) {
         options.text_size = MOTTE_NTS;
     }
     motte_class cls = at_end(in) ? MOTTE_CLASS_ANY : class_id(need_name(in));
-    return motte_import(now.realm, cls, &options, hear_progress, NULL, NULL, &counts);
+    return motte_import(now.realm, cls, &options, receive_progress, NULL, NULL, &counts);
 }
 
 /* expect schema-of "file" [csv Class [key name]] `...` */
@@ -294,13 +294,13 @@ static motte_status expect_sound(cursor *in) {
     motte_reader readers[MAXIMUM];
     motte_str problems[MAXIMUM];
     size_t count;
-    TRY(motte_realm_verify(now.realm, hear_progress, NULL, NULL, &report));
+    TRY(motte_realm_verify(now.realm, receive_progress, NULL, NULL, &report));
     own(report);
     MUST(motte_report_info(report, &details));
     MUST(motte_report_problems(report, problems, MAXIMUM, &count));
     agree(count == details.problem_count && (count == 0) == ((details.flags & MOTTE_REPORT_SOUND) != 0),
           "motte_report_info", "motte_report_problems");
-    MUST(motte_realm_space(now.realm, hear_progress, NULL, NULL, &space, classes, MAXIMUM, &count));
+    MUST(motte_realm_space(now.realm, receive_progress, NULL, NULL, &space, classes, MAXIMUM, &count));
     agree(count == details.class_count, "motte_realm_space", "motte_realm_verify");
     uint64_t objects = 0;
     for (size_t i = 0; i < count; i++) objects += classes[i].object_count;
@@ -381,9 +381,9 @@ static int step_of_files(cursor *in, motte_status *status) {
             int is_plain = accept(in, "none");
             if (!is_plain) memset(key, (int)need_integer(in), sizeof key);
             *status = motte_realm_copy_with_key(now.realm, path, MOTTE_NTS, key, is_plain ? 0 : sizeof key,
-                                                hear_progress, NULL, NULL);
+                                                receive_progress, NULL, NULL);
         } else {
-            *status = motte_realm_copy(now.realm, path, MOTTE_NTS, hear_progress, NULL, NULL);
+            *status = motte_realm_copy(now.realm, path, MOTTE_NTS, receive_progress, NULL, NULL);
         }
     } else if (accept(in, "export")) {
         need_session();

@@ -83,19 +83,19 @@ static uint64_t count_of(const motte_realm *realm) {
     return count;
 }
 
-/* What callbacks are told, and what they answer. */
-typedef struct heard {
+/* What callbacks get, and what they return. */
+typedef struct received {
     int calls, freed, answer, stale;
     uint64_t done, total;
     motte_migration *kept;
     motte_realm *kept_old, *kept_new;
     motte_object *kept_object;
-} heard;
+} received;
 
-static void freed(void *userdata) { ((heard *)userdata)->freed++; }
+static void freed(void *userdata) { ((received *)userdata)->freed++; }
 
 static motte_status progress(void *userdata, uint64_t done, uint64_t total) {
-    heard *h = userdata;
+    received *h = userdata;
     h->calls++;
     h->done = done;
     h->total = total;
@@ -103,7 +103,7 @@ static motte_status progress(void *userdata, uint64_t done, uint64_t total) {
     return h->answer;
 }
 
-static void expect_stopped(const heard *h, motte_status status) {
+static void expect_stopped(const received *h, motte_status status) {
     motte_error_details details = check_error();
     CHECK(status == MOTTE_E_CALLBACK && details.user_code == h->answer && details.user_pointer == h);
     CHECK(strcmp(details.message, "that is enough") == 0);
@@ -113,8 +113,8 @@ static void expect_stopped(const heard *h, motte_status status) {
 static void long_work_is_stopped(void) {
     motte_realm *realm = filled("work.motte", 2000);
     motte_config *config = config_of("work.motte", NULL, 0);
-    heard copies = {.answer = 7}, checks = {.answer = 8}, exports = {.answer = 9}, walks = {.answer = 10};
-    heard imports = {.answer = 11}, compacts = {.answer = 12}, salvages = {.answer = 13}, done = {0};
+    received copies = {.answer = 7}, checks = {.answer = 8}, exports = {.answer = 9}, walks = {.answer = 10};
+    received imports = {.answer = 11}, compacts = {.answer = 12}, salvages = {.answer = 13}, done = {0};
     motte_report *report;
     motte_export_options out = {.struct_size = sizeof out, .path = path_of("dump.jsonl"), .path_size = MOTTE_NTS};
     motte_import_options in = {.struct_size = sizeof in, .text = "[{\"id\": 5000}]", .text_size = MOTTE_NTS};
@@ -197,7 +197,7 @@ static void a_realm_without_its_file(void) {
 }
 
 static motte_status decide(void *userdata, uint64_t total, uint64_t used, int32_t *out_compact) {
-    heard *h = userdata;
+    received *h = userdata;
     h->calls++;
     h->total = total;
     h->done = used;
@@ -208,7 +208,7 @@ static motte_status decide(void *userdata, uint64_t total, uint64_t used, int32_
 static void compaction_on_launch(void) {
     motte_realm *realm = filled("launch.motte", 20000), *second;
     motte_config *config = config_of("launch.motte", people, 0);
-    heard decision = {0}, never = {0};
+    received decision = {0}, never = {0};
     struct stat before, after;
     MUST(motte_config_on_compact(config, decide, &never, freed));
     MUST(motte_config_on_compact(config, decide, &decision, freed));
@@ -235,7 +235,7 @@ static void compaction_on_launch(void) {
 }
 
 static motte_status fill(void *userdata, motte_realm *realm) {
-    heard *h = userdata;
+    received *h = userdata;
     motte_class cls;
     motte_value key = {MOTTE_TYPE_INT, 0, {.integer = 1}};
     motte_object *object;
@@ -253,7 +253,7 @@ static motte_status fill(void *userdata, motte_realm *realm) {
 static void filling_a_new_file(void) {
     motte_config *config = config_of("new.motte", people, 0), *copy;
     motte_realm *realm;
-    heard filling = {.answer = 3};
+    received filling = {.answer = 3};
     MUST(motte_config_on_first_open(config, fill, &filling, freed));
     STATUS(MOTTE_E_CALLBACK, motte_realm_open(config, &realm));
     CHECK(check_error().user_code == 3 && filling.calls == 1);
@@ -272,7 +272,7 @@ static void filling_a_new_file(void) {
 }
 
 static motte_status visit(void *userdata, const motte_object *old_object, motte_object *new_object) {
-    heard *h = userdata;
+    received *h = userdata;
     motte_prop prop;
     motte_class cls;
     h->stale++;
@@ -292,10 +292,10 @@ static void *use_elsewhere(void *migration) {
 
 static motte_status migrate(void *userdata, const motte_migration *migration, const motte_realm *old_realm,
                             motte_realm *new_realm) {
-    heard *h = userdata;
+    received *h = userdata;
     motte_migration_details details = {.struct_size = sizeof details};
     pthread_t thread;
-    heard visits = {.kept_new = new_realm};
+    received visits = {.kept_new = new_realm};
     h->calls++;
     if (h->stale) {
         motte_status status = motte_migration_enumerate(migration, "Person", MOTTE_NTS, visit, &visits, freed);
@@ -319,7 +319,7 @@ static motte_status migrate(void *userdata, const motte_migration *migration, co
     return h->answer;
 }
 
-static void let_go(heard *h) {
+static void let_go(received *h) {
     motte_migration_details details = {.struct_size = sizeof details};
     STATUS(MOTTE_E_CLOSED, motte_migration_info(h->kept, &details));
     STATUS(MOTTE_E_CLOSED, motte_migration_delete_class(h->kept, "Person", MOTTE_NTS));
@@ -335,7 +335,7 @@ static void let_go(heard *h) {
 static void migrations(void) {
     motte_realm *realm = filled("old.motte", 3);
     motte_config *config = config_of("old.motte", "Person { id: int key, name: string, age: int }", 1);
-    heard migration = {.answer = 42}, steps = {0};
+    received migration = {.answer = 42}, steps = {0};
     uint64_t version;
     motte_class cls;
     motte_prop prop;

@@ -261,7 +261,7 @@ static void queued_writes(void) {
     CHECK(count == 2 && failing.status == MOTTE_E_CALLBACK && strcmp(failing.message, "no more") == 0);
     CHECK(failing.done == 1 && failing.freed == 1 && failing.version == 0 && late.status == MOTTE_OK);
     CHECK(item_count(realm) == 5 && failing.code == 5);
-    /* Each hears of its own failure, though both have worked before. */
+    /* Each is notified of its own failure, though both have worked before. */
     job twice[2] = {{.id = 40, .answer = 6}, {.id = 41, .answer = 7}};
     for (int i = 0; i < 2; i++) MUST(motte_realm_queue_write(realm, work, done, &twice[i], freed, NULL));
     MUST(motte_queue_dispatch(queue, 0, &count));

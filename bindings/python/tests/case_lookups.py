@@ -11,7 +11,7 @@ from case_values import plain
 from motte import errors
 
 
-class Heard:
+class Received:
     """What an observation has delivered and the case has not asked for yet."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class CaseState:
         self.objects: dict[str, Any] = {}
         self.collections: dict[str, Any] = {}
         self.queries: dict[str, Any] = {}
-        self.tokens: dict[str, Heard] = {}
+        self.tokens: dict[str, Received] = {}
         self.sections: dict[str, Any] = {}
         self.references: dict[str, motte.Reference[Any]] = {}
         self.queued: dict[str, Future[None]] = {}

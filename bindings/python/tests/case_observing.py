@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import motte
-from case_lookups import CaseState, Heard
+from case_lookups import CaseState, Received
 from case_text import CaseFailure, Cursor
 from case_values import changes_text, plain
 from motte import errors
@@ -14,7 +14,7 @@ class ObservingSteps(CaseState):
     """Tokens, sections, references, queued writes."""
 
     def _observe(self, cursor: Cursor) -> None:
-        name, heard = cursor.name(), Heard()
+        name, received = cursor.name(), Received()
         paths: Any = None
         if cursor.accept("paths"):
             paths = []
@@ -33,8 +33,8 @@ class ObservingSteps(CaseState):
             source = self.db
         else:
             source = self.object_or_collection(cursor)
-        heard.observation = source.observe(heard.changes.append, **more)
-        self.tokens[name] = heard
+        received.observation = source.observe(received.changes.append, **more)
+        self.tokens[name] = received
 
     def _sections(self, cursor: Cursor) -> None:
         name = cursor.name()
@@ -65,10 +65,10 @@ class ObservingSteps(CaseState):
         self.tokens[cursor.name()].observation.stop()
 
     def _changes(self, cursor: Cursor) -> None:
-        heard = self.tokens[cursor.name()]
+        received = self.tokens[cursor.name()]
         expected = " ".join(cursor.take_rest().split())
-        actual = changes_text(heard.changes.pop(0)) if heard.changes else "none"
-        # A callback cannot be told that there is no more: it is not called.
+        actual = changes_text(received.changes.pop(0)) if received.changes else "none"
+        # A callback has no way to learn that there is no more: it is not called.
         if actual != ("none" if expected == "end" else expected):
             raise CaseFailure(f"changes are {actual}")
 

@@ -53,13 +53,13 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
     def open(self, name: str, path: str = "main.motte", schema: Optional[str] = None, **options: Any) -> None:
         where: dict[str, Any] = {"in_memory": str(self.folder)} if self.in_memory else {"path": self.folder / path}
         self.current = motte.open(
-            **where, schema=schema, rows_per_cluster=self.rows, encryption_key=self.encryption_key,
+            **where, schema=schema, row_group_size=self.rows, encryption_key=self.encryption_key,
             **case_files.kept_steps(self), **options)
         self.databases[name] = self.current
 
     def _close_each(self) -> None:
-        for heard in self.tokens.values():
-            heard.observation = None
+        for received in self.tokens.values():
+            received.observation = None
         for database in self.databases.values():
             try:
                 database.close()

@@ -106,13 +106,13 @@ def remade(value: Any) -> Any:
     return value
 
 
-def loose_ones(value: Any) -> list[motte.Model]:
+def unmanaged_ones(value: Any) -> list[motte.Model]:
     if isinstance(value, motte.Model):
-        return [value, *[each for kept in value._values.values() for each in loose_ones(kept)]]
+        return [value, *[each for kept in value._values.values() for each in unmanaged_ones(kept)]]
     if isinstance(value, (list, set, tuple)):
-        return [each for element in value for each in loose_ones(element)]
+        return [each for element in value for each in unmanaged_ones(element)]
     if isinstance(value, dict):
-        return [each for element in value.values() for each in loose_ones(element)]
+        return [each for element in value.values() for each in unmanaged_ones(element)]
     return []
 
 
@@ -168,11 +168,11 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize("way", list(WAYS))
 def test_a_refused_call_changes_nothing(db: motte.Database, way: str, why: str) -> None:
     values = remade(dict(REFUSED)[why])
-    news = loose_ones(values)
+    news = unmanaged_ones(values)
     kept = [dict(each._values) for each in news]
     before = state(db)
-    heard: list[Any] = []
-    token = db.objects(Node).observe(heard.append)
+    received: list[Any] = []
+    token = db.objects(Node).observe(received.append)
     db.dispatch()
     with db.write():
         with pytest.raises((errors.Error, TypeError)):
@@ -185,7 +185,7 @@ def test_a_refused_call_changes_nothing(db: motte.Database, way: str, why: str) 
         assert again.texts[0] == "a" and again.leaf is not None and again.leaf.label == "l"
         db.delete(again)
         assert state(db) == before
-    assert state(db) == before and len(heard) == 1
+    assert state(db) == before and len(received) == 1
     token.stop()
 
 

@@ -1,4 +1,4 @@
-"""The conformance cases in Python, over ordinary and over tiny clusters; the format is in docs/testing.md.
+"""The conformance cases in Python, over ordinary and over tiny row groups; the format is in docs/testing.md.
 
 Cases that this runner cannot do are in conformance-skips.txt.
 """
@@ -27,7 +27,7 @@ def files() -> list[Any]:
                          if path.stem in reasons else []) for path in found]
 
 
-@pytest.mark.parametrize("rows", [None, 3], ids=["ordinary", "tiny-clusters"])
+@pytest.mark.parametrize("rows", [None, 3], ids=["ordinary", "tiny-row-groups"])
 @pytest.mark.parametrize("path", files())
 def test_case(path: pathlib.Path, rows: Optional[int], tmp_path: pathlib.Path) -> None:
     runner = Runner(tmp_path, rows)

@@ -48,9 +48,9 @@ def test_long_work_tells_how_far_it_is_and_stops(opened: Opener, path: Path, tmp
         with pytest.raises(Stop):
             run(stop)
         assert made is None or not made.exists()
-        told: list[tuple[int, int]] = []
-        run(lambda done, total: told.append((done, total)))
-        assert told and told[-1][0] == told[-1][1] and (made is None or made.exists())
+        notified: list[tuple[int, int]] = []
+        run(lambda done, total: notified.append((done, total)))
+        assert notified and notified[-1][0] == notified[-1][1] and (made is None or made.exists())
     assert len(db.objects(Dog)) == 500
     db.close()
     with pytest.raises(Stop):
@@ -62,8 +62,8 @@ def test_compaction_keeps_what_is_observed(opened: Opener) -> None:
     db = opened()
     fill(db)
     old = db.objects(Dog).where("age >= 100")
-    heard: list[Any] = []
-    observation = old.observe(heard.append)
+    received: list[Any] = []
+    observation = old.observe(received.append)
     db.refresh()
     with db.write():
         db.delete(db.objects(Dog).where("age < 50 OR age >= 400"))
@@ -75,7 +75,7 @@ def test_compaction_keeps_what_is_observed(opened: Opener) -> None:
     frozen.close()
     with db.write():
         db.add(Dog(name="new", age=1000))
-    assert [len(change.insertions) for change in heard] == [0, 0, 1]
+    assert [len(change.insertions) for change in received] == [0, 0, 1]
     observation.stop()
 
 

@@ -15,7 +15,7 @@ from motte import errors
 from motte._wording import of_python
 
 SOURCES = Path(__file__).parents[3] / "Sources"
-#: What of the library lies below this package; the faces of others do not.
+#: What of the library lies below this package; the language bindings of others do not.
 MODULES = ["Values", "Pages", "Columns", "SchemaModel", "Storage", "QueryEngine", "LiveObjects", "Notifications",
            "Exchange", "CExports"]
 #: Sentences that only a caller in C gets: this package gives outputs, sizes and numbers of its own.

@@ -55,7 +55,7 @@ def test_it_prints() -> None:
     assert len(repr(Person(name="x" * 1000))) < 250
 
 
-def test_equality_of_loose_objects_is_identity() -> None:
+def test_equality_of_unmanaged_objects_is_identity() -> None:
     one, other = Person(name="Ada"), Person(name="Ada")
 
     assert one == one and one != other and one != "Ada"
@@ -63,7 +63,7 @@ def test_equality_of_loose_objects_is_identity() -> None:
         hash(one)
 
 
-def test_loose_objects_can_be_pickled_and_copied() -> None:
+def test_unmanaged_objects_can_be_pickled_and_copied() -> None:
     ada = Person(name="Ada", tags=["x"])
 
     assert pickle.loads(pickle.dumps(ada)).tags == ["x"]

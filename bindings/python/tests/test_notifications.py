@@ -1,4 +1,4 @@
-"""Hearing of changes: callbacks, loops, asyncio, other threads and processes; and what a callback raises."""
+"""observing changes: callbacks, loops, asyncio, other threads and processes; and what a callback raises."""
 from __future__ import annotations
 
 import asyncio
@@ -22,12 +22,12 @@ from motte import errors
 Opener = Callable[..., motte.Database]
 
 
-def test_callbacks_hear_of_each_write(db: motte.Database) -> None:
-    heard: list[motte.Changes] = []
+def test_callbacks_receive_of_each_write(db: motte.Database) -> None:
+    received: list[motte.Changes] = []
     adults = db.objects(Person).where("age >= 18")
-    observation = adults.observe(heard.append)
+    observation = adults.observe(received.append)
     db.dispatch()
-    assert [change.is_initial for change in heard] == [True]
+    assert [change.is_initial for change in received] == [True]
 
     with db.write():
         ada, bob, eve = db.add_all([Person(name="Ada", age=36), Person(name="Bob", age=5), Person(name="Eve", age=20)])
@@ -36,30 +36,30 @@ def test_callbacks_hear_of_each_write(db: motte.Database) -> None:
         ada.name = "Ada L."
         db.delete(eve)
     assert [(change.deletions, change.insertions, change.modifications_old, change.modifications)
-            for change in heard[1:]] == [([], [0, 1], [], []), ([1], [1], [0], [0])]
-    assert heard[2].from_version < heard[2].to_version == db.version
-    assert repr(heard[2]) == "<Changes deletions [1], insertions [1], modifications [0]>"
+            for change in received[1:]] == [([], [0, 1], [], []), ([1], [1], [0], [0])]
+    assert received[2].from_version < received[2].to_version == db.version
+    assert repr(received[2]) == "<Changes deletions [1], insertions [1], modifications [0]>"
 
     observation.stop()
     observation.stop()
     with db.write():
         db.add(Person(name="Mia", age=50))
-    assert len(heard) == 3
+    assert len(received) == 3
 
 
 def test_an_observation_ends_when_it_is_dropped(db: motte.Database) -> None:
-    heard: list[Any] = []
-    with db.objects(Person).observe(heard.append):
+    received: list[Any] = []
+    with db.objects(Person).observe(received.append):
         with db.write():
             db.add(Person(name="Ada"))
-    heard_inside = len(heard)
-    observation = db.objects(Person).observe(heard.append)
+    received_inside = len(received)
+    observation = db.objects(Person).observe(received.append)
     del observation
     gc.collect()
     with db.write():
         db.add(Person(name="Bob"))
 
-    assert heard_inside > 0 and len(heard) == heard_inside
+    assert received_inside > 0 and len(received) == received_inside
 
 
 def test_loops_over_changes(db: motte.Database) -> None:
@@ -77,8 +77,8 @@ def test_loops_over_changes(db: motte.Database) -> None:
 def test_objects_are_observed(db: motte.Database) -> None:
     with db.write():
         ada = db.add(Person(name="Ada", age=36))
-    heard: list[motte.ObjectChange] = []
-    observation = ada.observe(heard.append)
+    received: list[motte.ObjectChange] = []
+    observation = ada.observe(received.append)
     with db.write():
         ada.age, ada.height = 37, 1.7
     with db.write():
@@ -86,17 +86,18 @@ def test_objects_are_observed(db: motte.Database) -> None:
     with db.write():
         db.delete(ada)
 
-    assert [(each.name, each.old, each.new) for each in heard[0].properties] == [
+    assert [(each.name, each.old, each.new) for each in received[0].properties] == [
         ("age", 36, 37), ("height", None, 1.7)]
-    assert len(heard) == 2 and heard[1].is_deleted and "deleted" in repr(heard[1]) and "age" in repr(heard[0])
+    assert len(received) == 2 and received[1].is_deleted and "deleted" in repr(received[1])
+    assert "age" in repr(received[0])
     del observation
 
 
 def test_lists_are_observed(db: motte.Database) -> None:
     with db.write():
         ada = db.add(Person(name="Ada", tags=["a", "b"]))
-    heard: list[motte.Changes] = []
-    observation = ada.tags.observe(heard.append)
+    received: list[motte.Changes] = []
+    observation = ada.tags.observe(received.append)
     db.dispatch()
     with db.write():
         ada.tags.insert(1, "x")
@@ -104,18 +105,18 @@ def test_lists_are_observed(db: motte.Database) -> None:
     with db.write():
         db.delete(ada)
 
-    assert heard[0].is_initial and (heard[1].deletions, heard[1].insertions) == ([0], [0])
-    assert heard[-1].is_deleted
+    assert received[0].is_initial and (received[1].deletions, received[1].insertions) == ([0], [0])
+    assert received[-1].is_deleted
     del observation
 
 
 def test_the_database_is_observed(db: motte.Database) -> None:
-    heard: list[motte.DatabaseChange] = []
-    observation = db.observe(heard.append)
+    received: list[motte.DatabaseChange] = []
+    observation = db.observe(received.append)
     with db.write():
         db.add(Person(name="Ada"))
 
-    assert heard and heard[-1].to_version == db.version and "version" in repr(heard[-1])
+    assert received and received[-1].to_version == db.version and "version" in repr(received[-1])
     del observation
 
 
@@ -157,14 +158,14 @@ def test_callbacks_may_stop_themselves_and_read(db: motte.Database) -> None:
 
 def test_callbacks_may_write_and_observe(db: motte.Database) -> None:
     people, dogs = db.objects(Person), db.objects(Dog)
-    heard: list[tuple[str, list[int]]] = []
+    received: list[tuple[str, list[int]]] = []
     more: list[motte.Observation] = []
 
     def note_dog(change: motte.Changes) -> None:
-        heard.append(("dogs", change.insertions))
+        received.append(("dogs", change.insertions))
 
     def adopt(change: motte.Changes) -> None:
-        heard.append(("people", change.insertions))
+        received.append(("people", change.insertions))
         if not change.insertions or more:
             return
         # Not called in this round: it begins with the state after it.
@@ -180,7 +181,7 @@ def test_callbacks_may_write_and_observe(db: motte.Database) -> None:
     db.dispatch()
     with db.write():
         db.add(Dog(name="Bel"))
-    assert heard == [("people", []), ("people", [0]), ("dogs", []), ("dogs", [1])]
+    assert received == [("people", []), ("people", [0]), ("dogs", []), ("dogs", [1])]
     for each in [observation, *more]:
         each.stop()
 
@@ -206,10 +207,10 @@ def test_observing_inside_a_write_is_refused(db: motte.Database) -> None:
         db.objects(Person).observe(print)
 
 
-def test_other_threads_are_heard(opened: Opener) -> None:
+def test_other_threads_are_received(opened: Opener) -> None:
     db = opened()
-    heard: list[motte.Changes] = []
-    observation = db.objects(Person).observe(heard.append)
+    received: list[motte.Changes] = []
+    observation = db.objects(Person).observe(received.append)
     db.dispatch()
 
     def write() -> None:
@@ -221,14 +222,14 @@ def test_other_threads_are_heard(opened: Opener) -> None:
     thread.join()
     readable, _, _ = select.select([db], [], [], 5)
     assert readable == [db] and db.dispatch() > 0
-    assert heard[-1].insertions == [0] and select.select([db], [], [], 0)[0] == []
+    assert received[-1].insertions == [0] and select.select([db], [], [], 0)[0] == []
     observation.stop()
 
 
 def test_any_thread_stops_an_observation(opened: Opener) -> None:
     db = opened()
-    heard: list[motte.Changes] = []
-    observation = db.objects(Person).observe(heard.append)
+    received: list[motte.Changes] = []
+    observation = db.objects(Person).observe(received.append)
     db.dispatch()
     failures: list[BaseException] = []
 
@@ -241,11 +242,11 @@ def test_any_thread_stops_an_observation(opened: Opener) -> None:
     thread = threading.Thread(target=stop)
     thread.start()
     thread.join()
-    count = len(heard)
+    count = len(received)
     with db.write():
         db.add(Person(name="Ada"))
     db.dispatch()
-    assert failures == [] and len(heard) == count == 1
+    assert failures == [] and len(received) == count == 1
 
 
 WRITER = """
@@ -259,7 +260,7 @@ WRITER = """
 """
 
 
-def test_other_processes_are_heard(opened: Opener) -> None:
+def test_other_processes_are_received(opened: Opener) -> None:
     db = opened()
     with db.write():
         db.add_all([Person(name=f"person {number}", age=number % 90) for number in range(5000)])
@@ -358,7 +359,7 @@ def test_links_in_object_changes_are_objects(db: motte.Database) -> None:
     assert (change.name, change.old, change.new) == ("owner", None, ada)
 
 
-def test_key_paths_narrow_what_is_heard(db: motte.Database) -> None:
+def test_key_paths_narrow_what_is_received(db: motte.Database) -> None:
     with db.write():
         ada = db.add(Person(name="Ada", age=36))
         bob = db.add(Person(name="Bob", age=5))
@@ -395,9 +396,9 @@ def test_key_paths_narrow_what_is_heard(db: motte.Database) -> None:
 
 def test_a_write_skips_observations(db: motte.Database) -> None:
     shown: list[motte.Changes] = []
-    heard: list[motte.Changes] = []
+    received: list[motte.Changes] = []
     people = db.objects(Person)
-    mine, other = people.observe(shown.append), people.observe(heard.append)
+    mine, other = people.observe(shown.append), people.observe(received.append)
     db.dispatch()
     with db.write(skipping=[mine]):
         db.add(Person(name="Ada"))
@@ -405,6 +406,6 @@ def test_a_write_skips_observations(db: motte.Database) -> None:
         db.add(Person(name="Bob"))
 
     assert [change.insertions for change in shown[1:]] == [[1]]
-    assert [change.insertions for change in heard[1:]] == [[0], [1]]
+    assert [change.insertions for change in received[1:]] == [[0], [1]]
     mine.stop()
     other.stop()

@@ -197,7 +197,7 @@ def test_it_is_a_sequence(people: motte.Results[Person]) -> None:
     ada = people[0]
 
     assert len(people) == 6 and people[-1].name == "Mia" and ada in people and people.index(people[2]) == 2
-    assert Person(name="loose") not in people and "Ada" not in people and 5 not in people
+    assert Person(name="unmanaged") not in people and "Ada" not in people and 5 not in people
     assert names(people[1:3]) == ["Bob", "Eve"] and names(people[::-2]) == ["Mia", "Zoë", "Bob"]
     assert names(people[10:]) == [] and names(people[-2:]) == ["bob", "Mia"] and names(reversed(people))[0] == "Mia"
     assert people == people and people == list(people) and people != list(people)[1:] and bool(people)
@@ -209,7 +209,7 @@ def test_it_is_a_sequence(people: motte.Results[Person]) -> None:
     with pytest.raises(TypeError):
         people["name"]  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="not in it"):
-        people.index(Person(name="loose"))
+        people.index(Person(name="unmanaged"))
     with pytest.raises(TypeError):
         hash(people)
     with pytest.raises(TypeError, match="pickled"):

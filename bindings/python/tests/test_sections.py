@@ -83,15 +83,15 @@ def test_nothing_is_left_of_sections(order: str, circular: bool, key: Callable[[
         def __init__(self) -> None:
             self.db = motte.open(in_memory="sections", schema=[Person, Dog])
             self.sections = people(self.db).sectioned(key)
-            self.observation = self.sections.observe(self.heard)
-            self.of_object = self.db.objects(Person)[0].observe(self.heard)
+            self.observation = self.sections.observe(self.received)
+            self.of_object = self.db.objects(Person)[0].observe(self.received)
             try:
                 self.kept: object = self.sections[0].freeze()
             except ValueError as error:
                 assert str(error) == "Bo"
             self.me = self if circular else None
 
-        def heard(self, changes: object) -> None:
+        def received(self, changes: object) -> None:
             raise AssertionError("nobody dispatches")
 
     gc.collect()
@@ -150,18 +150,18 @@ def test_a_frozen_section_keeps_its_keys(db: motte.Database) -> None:
 def test_sections_are_observed(db: motte.Database) -> None:
     found = people(db)
     sections = found.sorted("name").sectioned(lambda person: person.age // 10)
-    heard: list[motte.SectionChanges] = []
+    received: list[motte.SectionChanges] = []
     ones: list[motte.SectionChanges] = []
-    tokens = [sections.observe(heard.append), sections.observe(ones.append, key=1)]
+    tokens = [sections.observe(received.append), sections.observe(ones.append, key=1)]
     db.dispatch()
-    assert heard[0].is_initial and ones[0].is_initial
+    assert received[0].is_initial and ones[0].is_initial
     with db.write():
         found[0].age = 14
-    assert (heard[-1].deleted_sections, heard[-1].deletions, heard[-1].insertions) == ([1], [], [(0, 2)])
+    assert (received[-1].deleted_sections, received[-1].deletions, received[-1].insertions) == ([1], [], [(0, 2)])
     assert ones[-1].insertions == [(0, 2)] and repr(ones[-1]) == "<SectionChanges insertions [(0, 2)]>"
     with db.write():
         found[3].name = "Zoe"
-    assert heard[-1].modifications == [(1, 0)] and len(ones) == 2
+    assert received[-1].modifications == [(1, 0)] and len(ones) == 2
     stream = iter(sections.changes(timeout=0.05, paths=[]))
     assert next(stream).is_initial
     with db.write():

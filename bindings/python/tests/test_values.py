@@ -209,15 +209,16 @@ def test_totals_and_columns_of_maps_of_objects_pass_over_none(db: motte.Database
 def test_maps_tell_of_keys(db: motte.Database) -> None:
     with db.write():
         item = db.add(Item(id=ONE, scores={"a": Decimal(1), "b": Decimal(2)}))
-    heard: list[motte.Changes] = []
-    observation = item.scores.observe(heard.append)
+    received: list[motte.Changes] = []
+    observation = item.scores.observe(received.append)
     db.refresh()
     with db.write():
         del item.scores["a"]
         item.scores["b"] = Decimal(3)
         item.scores["c"] = Decimal(3)
     observation.stop()
-    assert heard[-1].deleted_keys == ["a"] and heard[-1].inserted_keys == ["c"] and heard[-1].modified_keys == ["b"]
+    assert received[-1].deleted_keys == ["a"] and received[-1].inserted_keys == ["c"]
+    assert received[-1].modified_keys == ["b"]
 
 
 def test_objects_in_maps(db: motte.Database) -> None:
@@ -265,15 +266,15 @@ def test_embedded_objects(db: motte.Database) -> None:
 def test_upserts(db: motte.Database) -> None:
     with db.write():
         item = db.upsert(Item(id=ONE, price=Decimal(1), marks={1}, home=Room(city="London")))
-    heard: list[motte.ObjectChange] = []
-    observation = item.observe(heard.append)
+    received: list[motte.ObjectChange] = []
+    observation = item.observe(received.append)
     home = item.home
     with db.write():
         again = db.upsert(Item(id=ONE, price=Decimal(2), marks={1}, home=Room(city="Leeds")))
     assert again == item and item.price == 2 and db.count(Item) == 1
     assert item.home == home and home is not None and home.city == "Leeds"
-    assert "price" in [change.name for change in heard[-1].properties]
-    assert "marks" not in [change.name for change in heard[-1].properties]
+    assert "price" in [change.name for change in received[-1].properties]
+    assert "marks" not in [change.name for change in received[-1].properties]
     with db.write():
         made = db.create_or_update(Item, id=TWO, extra=[1])
         db.create_or_update(Item, id=TWO, price=Decimal(5))

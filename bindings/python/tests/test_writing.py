@@ -257,7 +257,7 @@ def test_several_values_at_once(db: motte.Database) -> None:
     with pytest.raises(errors.NotInWriteError):
         db.update(ada, age=1)
     with pytest.raises(errors.InvalidArgumentError):
-        db.update(Person(name="loose"), age=1)
+        db.update(Person(name="unmanaged"), age=1)
 
 
 def test_values_that_do_not_fit(db: motte.Database) -> None:
@@ -333,7 +333,7 @@ def test_deleting(db: motte.Database) -> None:
     with db.write():
         assert db.delete(db.objects(Dog)) == 1
         with pytest.raises(errors.InvalidArgumentError, match="in no database"):
-            db.delete(Dog(name="loose"))
+            db.delete(Dog(name="unmanaged"))
 
 
 def test_objects_of_another_database_are_refused(db: motte.Database) -> None:

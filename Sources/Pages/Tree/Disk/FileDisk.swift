@@ -1,6 +1,6 @@
 /// A disk that is a file.
 ///
-/// A file that grows by each small commit has its length and its blocks written by each flush too, through the journal
+/// A file that grows by each small commit has its length and its blocks written by each flush too, through the WAL
 /// of the file system. So behind a small write at its end it gets zeros for some of those to come: then these only
 /// overwrite what is there. Zeros that are written, since blocks that are only reserved have to be entered as well.
 import CMotteShim

@@ -13,7 +13,7 @@ final class AccessOperator: Operator {
     }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         for index in 0 ..< Selection.wordCount(rows.rowCount) {
             var open = candidates[index]

@@ -51,7 +51,7 @@ final class AggregateOperator: Operator {
     }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         let lists: ListChunk? =
             switch aggregate.collection {
@@ -88,7 +88,7 @@ final class AggregateOperator: Operator {
 
     /// The commonest aggregate and constant, without views of values.
     private func selectCounts(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, _ lists: ListChunk?, _ constant: Int64,
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, _ lists: ListChunk?, _ constant: Int64,
         into words: SelectionWords
     ) throws(DatabaseError) {
         for index in 0 ..< Selection.wordCount(rows.rowCount) {
@@ -237,10 +237,10 @@ final class AggregateOperator: Operator {
         let linking = try context.reader(step.target)
         let cursor = try linking.cursor(step.column)
         let live = SelectionBuffer(rows: linking.mostRows)
-        for cluster in 0 ..< linking.clusterCount {
-            guard let rows = try linking.liveRows(cluster, into: live.words) else { continue }
+        for rowGroup in 0 ..< linking.rowGroupCount {
+            guard let rows = try linking.liveRows(rowGroup, into: live.words) else { continue }
             context.noteEvaluated(rows.rowCount)
-            let chunk = try cursor.chunk(cluster)
+            let chunk = try cursor.chunk(rowGroup)
             counts.withUnsafeMutableBufferPointer { counts in
                 for row in 0 ..< rows.rowCount where Selection.contains(live.words, row) {
                     let target = Int(chunk.pointee.link(row))

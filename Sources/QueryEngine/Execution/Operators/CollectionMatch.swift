@@ -3,7 +3,7 @@ import MotteColumns
 import MotteStorage
 import MotteValues
 
-/// Lists of values: all elements of a cluster's lists are tested at once.
+/// Lists of values: all elements of a row group's lists are tested at once.
 final class ElementOperator: Operator {
     private let reader: TableReader
     private let column: ColumnKey
@@ -17,7 +17,7 @@ final class ElementOperator: Operator {
     }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         let lists = try reader.view.listChunk(column, rows.index)
         try evaluate(lists.elements) { (elements: UnsafePointer<UInt64>) throws(DatabaseError) in
@@ -94,7 +94,7 @@ final class ObjectListOperator: Operator {
     }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         let lists = try reader.view.listChunk(column, rows.index)
         try targets.prepare()
@@ -154,7 +154,7 @@ final class InverseOperator: Operator {
     }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         let marks = looksUp ? nil : try markedTargets()
         let view = try context.reader(step.origin).view
@@ -215,7 +215,7 @@ enum InverseLookup {
             try among.forEachKey { key throws(DatabaseError) in
                 if let cursor {
                     let place = reader.place(key)
-                    let target = try cursor.chunk(place.cluster).pointee.link(place.slot)
+                    let target = try cursor.chunk(place.rowGroup).pointee.link(place.slot)
                     if target >= 0 { try body(target, key) }
                 } else {
                     try forEachElement(reader, step.column, key, body)
@@ -224,10 +224,10 @@ enum InverseLookup {
             return
         }
         let live = SelectionBuffer(rows: reader.mostRows)
-        for cluster in 0 ..< reader.clusterCount {
-            guard let rows = try reader.liveRows(cluster, into: live.words) else { continue }
+        for rowGroup in 0 ..< reader.rowGroupCount {
+            guard let rows = try reader.liveRows(rowGroup, into: live.words) else { continue }
             context.noteEvaluated(rows.rowCount)
-            let chunk = isList ? nil : try reader.view.chunk(step.column, cluster)
+            let chunk = isList ? nil : try reader.view.chunk(step.column, rowGroup)
             for row in 0 ..< rows.rowCount where Selection.contains(live.words, row) {
                 let key = rows.firstKey &+ Int64(row)
                 if let chunk {

@@ -8,7 +8,7 @@ final class ConstantOperator: Operator {
     init(_ value: Bool) { self.value = value }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         if value { Selection.fill(words, rows: rows.rowCount) } else { Selection.clear(words, rows: rows.rowCount) }
     }
@@ -20,7 +20,7 @@ final class NotOperator: Operator {
     init(_ inner: Operator) { self.inner = inner }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         try inner.select(rows, candidates, into: words)
         Selection.invert(words, rows: rows.rowCount)
@@ -37,7 +37,7 @@ final class AndOperator: Operator {
     }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         let open = open.words
         let count = Selection.wordCount(rows.rowCount)
@@ -61,7 +61,7 @@ final class OrOperator: Operator {
     }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         let open = open.words
         let count = Selection.wordCount(rows.rowCount)

@@ -14,7 +14,7 @@ final class ColumnOperator: Operator {
     }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         let chunk = try cursor.chunk(rows.index).pointee
         // Matching text costs more than finding the few rows that are left.
@@ -49,7 +49,7 @@ final class ObjectOperator: Operator {
     init(_ keys: [Int64]) { self.keys = keys }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         Selection.clear(words, rows: rows.rowCount)
         for key in keys where key >= rows.firstKey && key - rows.firstKey < Int64(rows.rowCount) {

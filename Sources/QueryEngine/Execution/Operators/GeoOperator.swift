@@ -15,7 +15,7 @@ final class GeoOperator: Operator {
     }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         let types = try types.chunk(rows.index).pointee
         let places = try reader.view.listChunk(test.coordinates, rows.index)

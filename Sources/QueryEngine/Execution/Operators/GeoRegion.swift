@@ -69,7 +69,7 @@ package struct GeoRegion: Sendable {
         return SIMD3(cos(latitude) * cos(longitude), cos(latitude) * sin(longitude), sin(latitude))
     }
 
-    /// Touches the sphere in the middle of what it faces.
+    /// Touches the sphere in the middle of its cap.
     struct Plane: Sendable {
         private let normal: SIMD3<Double>
         private let right: SIMD3<Double>

@@ -15,7 +15,7 @@ final class LinkOperator: Operator {
     }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         let chunk = try cursor.chunk(rows.index)
         try targets.prepare()
@@ -33,7 +33,7 @@ final class LinkOperator: Operator {
     }
 }
 
-/// Two paths of one table, read for the open rows of a cluster and compared value by value.
+/// Two paths of one table, read for the open rows of a row group and compared value by value.
 final class PathsOperator: Operator {
     fileprivate let left: PathReader
     fileprivate let right: PathReader
@@ -48,7 +48,7 @@ final class PathsOperator: Operator {
     }
 
     override func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         if !left.hasSteps, !right.hasSteps, let leftRows = left.rowsOfEnd, let rightRows = right.rowsOfEnd {
             let leftChunk = try leftRows.column.chunk(rows.index), rightChunk = try rightRows.column.chunk(rows.index)

@@ -1,6 +1,6 @@
-/// A predicate at work: given rows of one cluster, which of them pass.
+/// A predicate at work: given rows of one row group, which of them pass.
 ///
-/// Operators are made for one run and hold its buffers. They are asked a cluster at a time, never a row at a time.
+/// Operators are made for one run and hold its buffers. They are asked a row group at a time, never a row at a time.
 import MotteColumns
 import MotteStorage
 import MotteValues
@@ -8,7 +8,7 @@ import MotteValues
 class Operator {
     /// Sets the bits of the candidates that pass. Bits of other rows mean nothing afterwards; the caller masks them.
     func select(
-        _ rows: ClusterRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
+        _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         Selection.clear(words, rows: rows.rowCount)
     }

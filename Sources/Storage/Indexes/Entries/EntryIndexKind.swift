@@ -3,7 +3,7 @@
 ///
 /// A property has them by itself, so their numbers are kept with its column and not in the list of a class's indexes,
 /// and a write keeps them value by value without a call through an interface (`WriteTransaction.index`). For whatever
-/// is done to whole batches, clusters or indexes they are kinds like others.
+/// is done to whole batches, row groups or indexes they are kinds like others.
 import MottePages
 import MotteSchemaModel
 import MotteValues
@@ -42,7 +42,7 @@ struct EntryIndexKind: IndexKind {
     }
 
     func makeWriter(of index: TableIndex, in context: IndexWriteContext) -> any IndexWriting {
-        IndexDelta(index.key, form(of: index), spool: context.spool, undo: context.undo)
+        IndexDelta(index.key, form(of: index), spill: context.spill, undo: context.undo)
     }
 
     func makeCheck(of index: TableIndex) -> any IndexChecking { EntryCheck(form(of: index)) }

@@ -13,9 +13,9 @@ package final class IndexDelta {
         var removed: PendingEntries
         var isEmpty: Bool { added.isEmpty && removed.isEmpty }
 
-        init(isUnique: Bool, _ spool: PageSpool?, _ mostNear: Int) {
-            added = PendingEntries(isHashed: isUnique, spool: spool, mostNear: mostNear)
-            removed = PendingEntries(isHashed: isUnique, spool: spool, mostNear: mostNear)
+        init(isUnique: Bool, _ spill: SpillFile?, _ mostNear: Int) {
+            added = PendingEntries(isHashed: isUnique, spill: spill, mostNear: mostNear)
+            removed = PendingEntries(isHashed: isUnique, spill: spill, mostNear: mostNear)
         }
 
         /// The net changes, sorted.
@@ -41,24 +41,24 @@ package final class IndexDelta {
     }
 
     /// `isUnique` for primary keys: hardly any two entries share a value, and single values are looked up all the time.
-    /// Without a spool everything is kept in memory, with one `mostNear` entries or so.
+    /// Without a spill file everything is kept in memory, with one `mostNear` entries or so.
     package convenience init(
-        _ index: IndexKey = IndexKey(0), isUnique: Bool = false, spool: PageSpool? = nil, mostNear: Int? = nil
+        _ index: IndexKey = IndexKey(0), isUnique: Bool = false, spill: SpillFile? = nil, mostNear: Int? = nil
     ) {
         self.init(
-            index, EntryForm(.values(.int), isUnique: isUnique), spool: spool, mostNear: mostNear, undo: nil)
+            index, EntryForm(.values(.int), isUnique: isUnique), spill: spill, mostNear: mostNear, undo: nil)
     }
 
-    init(_ index: IndexKey, _ form: EntryForm, spool: PageSpool?, mostNear: Int? = nil, undo: UndoLog?) {
+    init(_ index: IndexKey, _ form: EntryForm, spill: SpillFile?, mostNear: Int? = nil, undo: UndoLog?) {
         self.index = index
         self.form = form
         self.undo = undo
         isUnique = form.isUnique
-        self.spool = spool
+        self.spill = spill
         self.mostNear = mostNear ?? PendingEntries.mostNear
         spaces = .allocate(capacity: 2)
-        spaces.initialize(to: Space(isUnique: form.isUnique, spool, self.mostNear))
-        (spaces + 1).initialize(to: Space(isUnique: false, spool, self.mostNear))
+        spaces.initialize(to: Space(isUnique: form.isUnique, spill, self.mostNear))
+        (spaces + 1).initialize(to: Space(isUnique: false, spill, self.mostNear))
     }
 
     deinit {
@@ -73,15 +73,15 @@ package final class IndexDelta {
     private let index: IndexKey
     private let form: EntryForm
     private let isUnique: Bool
-    private let spool: PageSpool?
+    private let spill: SpillFile?
     private let mostNear: Int
     private let undo: UndoLog?
 
     package func clear() {
         if let undo, undo.isActive { undo.append(.indexCleared(self, image)) }
         isCleared = true
-        spaces[0] = Space(isUnique: isUnique, spool, mostNear)
-        spaces[1] = Space(isUnique: false, spool, mostNear)
+        spaces[0] = Space(isUnique: isUnique, spill, mostNear)
+        spaces[1] = Space(isUnique: false, spill, mostNear)
     }
 
     /// No committed entry has this value or a higher one.

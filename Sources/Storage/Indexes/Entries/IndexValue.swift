@@ -89,7 +89,7 @@ package struct IndexValue: Hashable, Sendable {
         }
         switch view.kind {
         case .null, nil: self = .null
-        // Equal numbers of different kinds share their double; what is a little beside it is told apart by the row.
+        // Equal numbers of different kinds share their double; values close to it are distinguished by the row.
         case .int: self = .number(Double(view.intValue))
         case .float: self = .number(Double(view.floatValue))
         case .double: self = .number(view.doubleValue)

@@ -7,8 +7,8 @@
 /// Primary keys also get a hash table, made by the first lookup that needs it: upserts ask for one value after each
 /// append. `isHashed` is only for spaces in which few entries share a value.
 ///
-/// Of a write that adds millions, sorted runs of a million go to its spool, where they take no memory that the system
-/// could not have back, and stay as they are: the commit merges them as it writes (`EntryMerge`).
+/// Of a write that adds millions, sorted runs of a million go to its spill file, where they take no memory that the
+/// system could not have back, and stay as they are: the commit merges them as it writes (`EntryMerge`).
 import MottePages
 import MotteValues
 
@@ -23,15 +23,15 @@ struct PendingEntries {
     /// Of what is not far.
     private var table: PendingTable?
     private var far: [UnsafeBufferPointer<IndexEntry>] = []
-    private let spool: PageSpool?
+    private let spill: SpillFile?
     private let mostNear: Int
 
     /// A table of what is near spares looking through many runs, so more of it is kept then.
     static let mostNear = 1 << 20
 
-    init(isHashed: Bool, spool: PageSpool? = nil, mostNear: Int = PendingEntries.mostNear) {
+    init(isHashed: Bool, spill: SpillFile? = nil, mostNear: Int = PendingEntries.mostNear) {
         self.isHashed = isHashed
-        self.spool = spool
+        self.spill = spill
         self.mostNear = isHashed ? mostNear * 2 : mostNear
     }
 
@@ -71,15 +71,15 @@ struct PendingEntries {
             open = []
         }
         while runs.count >= 2, runs[runs.count - 1].count * 2 > runs[runs.count - 2].count { mergeLastTwo() }
-        if spool != nil, runs.reduce(0, { $0 + $1.count }) >= mostNear { moveFar() }
+        if spill != nil, runs.reduce(0, { $0 + $1.count }) >= mostNear { moveFar() }
     }
 
     private mutating func moveFar() {
-        guard let spool else { return }
+        guard let spill else { return }
         while runs.count >= 2 { mergeLastTwo() }
         runs[0].withUnsafeBufferPointer { run in
             let bytes = UnsafeRawBufferPointer(run)
-            let place = spool.reserve(bytes.count)
+            let place = spill.reserve(bytes.count)
             UnsafeMutableRawBufferPointer(start: place, count: bytes.count).copyMemory(from: bytes)
             far.append(UnsafeBufferPointer(start: place.assumingMemoryBound(to: IndexEntry.self), count: run.count))
         }
@@ -162,9 +162,9 @@ struct PendingEntries {
             output.append(contentsOf: run[range])
         }
         guard sources > 1 else { return }
-        var tail = ContiguousArray(output[start...])
-        EntrySort.sort(&tail)
-        output.replaceSubrange(start..., with: tail)
+        var openGroup = ContiguousArray(output[start...])
+        EntrySort.sort(&openGroup)
+        output.replaceSubrange(start..., with: openGroup)
     }
 
     /// The lowest entry in range.

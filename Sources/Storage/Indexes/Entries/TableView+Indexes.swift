@@ -38,8 +38,8 @@ extension TableView {
 
     /// In place of an index that is not built yet.
     private func scan(slot: Int, for value: ValueView) throws(DatabaseError) -> ObjectKey? {
-        for cluster in 0 ..< clusterCount {
-            let rows = try self.cluster(cluster)
+        for rowGroup in 0 ..< rowGroupCount {
+            let rows = try self.rowGroup(rowGroup)
             guard rows.liveCount > 0 else { continue }
             for key in rows.liveKeys where try matches(slot, key, value) { return ObjectKey(key) }
         }
@@ -110,7 +110,7 @@ extension TableView {
                 let key = keys[next &+ index]
                 if !inChunk.contains(key) {
                     guard let place = position(ObjectKey(key)) else { throw Self.strayKey }
-                    chunk = try self.chunk(slot: slot, place.cluster)
+                    chunk = try self.chunk(slot: slot, place.rowGroup)
                     let first = key - Int64(place.slot)
                     inChunk = first ..< first + Int64(chunk.count)
                     guard inChunk.contains(key) else { throw Self.strayKey }

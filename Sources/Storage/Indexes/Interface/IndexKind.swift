@@ -4,7 +4,7 @@
 /// that begin with its index's number (`IndexSpace`), so that dropping it, clearing it, counting its bytes and finding
 /// stray pages need no word of it. The rest it answers here: who reads it (`IndexReading`), who keeps it in a write
 /// (`IndexWriting`), what it answers to queries (`IndexAnswering`), and how it is compared with the rows
-/// (`IndexChecking`). Salvage and repair build it anew from the rows, as its first build does.
+/// (`IndexChecking`). Salvage and repair build it again from the rows, as its first build does.
 ///
 /// Rows come and go in batches (`IndexedRows`), so that no call of these protocols is made for each row of many.
 import MottePages
@@ -88,7 +88,7 @@ package struct IndexWriteContext {
     /// The version that the write began with.
     package let pages: PageSnapshot
     /// For what is too much to stay in memory until the commit.
-    package let spool: PageSpool
+    package let spill: SpillFile
     let undo: UndoLog
 }
 
@@ -171,7 +171,7 @@ package protocol IndexWriting: AnyObject {
     func add(_ rows: IndexedRows)
     func remove(_ rows: IndexedRows)
 
-    /// The class has no rows any more, or the index is built anew.
+    /// The class has no rows any more, or the index is built again.
     func clear()
 
     /// How much the writer has done: savepoints take one, before the first change after them, and go back to it.

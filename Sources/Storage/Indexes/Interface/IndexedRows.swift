@@ -1,5 +1,5 @@
-/// Rows as indexes see them: the values of an index's columns, of a batch that is inserted, of a cluster, of one object
-/// before and after a change, or of the elements of one object's collection.
+/// Rows as indexes see them: the values of an index's columns, of a batch that is inserted, of a row group, of one
+/// object before and after a change, or of the elements of one object's collection.
 ///
 /// Borrowed: good for the call that it is handed to. Of links the key counts, their class is that of the column.
 import MotteColumns
@@ -30,7 +30,7 @@ package struct IndexedRows {
     }
 
     /// `chunks` by the index's columns.
-    init(_ rows: ClusterView, _ chunks: [ColumnChunk]) {
+    init(_ rows: RowGroupView, _ chunks: [ColumnChunk]) {
         self.init(rows.rowCount, rows.firstKey, step: 1, live: rows.liveWords, .chunks(chunks))
     }
 
@@ -112,21 +112,21 @@ package struct IndexedRows {
 }
 
 extension TableView {
-    /// Calls `body` with all rows of the class, a cluster at a time, or with the elements of an object's collection.
+    /// Calls `body` with all rows of the class, a row group at a time, or with the elements of an object's collection.
     func forEachRows(
         of index: TableIndex, _ body: (IndexedRows) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
-        for cluster in 0 ..< clusterCount { try forEachRows(of: index, cluster, body) }
+        for rowGroup in 0 ..< rowGroupCount { try forEachRows(of: index, rowGroup, body) }
     }
 
     func forEachRows(
-        of index: TableIndex, _ cluster: Int, _ body: (IndexedRows) throws(DatabaseError) -> Void
+        of index: TableIndex, _ rowGroup: Int, _ body: (IndexedRows) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
-        let rows = try self.cluster(cluster)
+        let rows = try self.rowGroup(rowGroup)
         guard rows.liveCount > 0 else { return }
         guard let collection = index.collection else {
             var chunks: [ColumnChunk] = []
-            for slot in index.slots { chunks.append(try chunk(slot: slot, cluster)) }
+            for slot in index.slots { chunks.append(try chunk(slot: slot, rowGroup)) }
             return try body(IndexedRows(rows, chunks))
         }
         for key in rows.liveKeys { try forEachElements(of: collection.key, ObjectKey(key), body) }

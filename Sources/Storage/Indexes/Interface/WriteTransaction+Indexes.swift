@@ -49,7 +49,7 @@ extension WriteTransaction {
     func pending(_ index: TableIndex) -> PendingIndex? {
         if let known = pendingIndexes[index.key] { return known }
         guard !isDeferred(index.key) else { return nil }
-        let context = IndexWriteContext(pages: base.pages, spool: spool, undo: undo)
+        let context = IndexWriteContext(pages: base.pages, spill: spill, undo: undo)
         let made = PendingIndex(index, index.kind.makeWriter(of: index, in: context), undo)
         pendingIndexes[index.key] = made
         return made

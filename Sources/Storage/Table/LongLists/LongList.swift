@@ -62,7 +62,7 @@ final class LongList {
     }
 
     /// Ids that were given out meanwhile are not given out again; nor are those that were in use, if the list was
-    /// emptied meanwhile and began anew.
+    /// emptied meanwhile and began again.
     func restore(_ image: Image) {
         root = image.root
         nextID = max(nextID, image.nextID)

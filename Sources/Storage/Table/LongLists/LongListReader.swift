@@ -1,7 +1,7 @@
 /// Reads a long list as a snapshot has it, node by node: only those on the way to what is asked for.
 ///
 /// Keeps the leaf it looked at last, so that going through a list element by element checks each leaf once. One thread;
-/// dropped when its snapshot moves on.
+/// dropped when its snapshot advances.
 import MotteColumns
 import MottePages
 import MotteValues

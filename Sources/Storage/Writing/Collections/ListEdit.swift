@@ -28,7 +28,7 @@ struct ListEdit {
         column = view.layout.columns[slot]
         stored = view.layout.stored
         place = try view.requireLocation(key)
-        (changed, lists) = try writer.lists(slot, place.cluster)
+        (changed, lists) = try writer.lists(slot, place.rowGroup)
         let id = LongListKey(slot: slot, owner: key)
         if let known = writer.longLists[id] {
             long = known.isActive ? known : nil
@@ -173,7 +173,7 @@ struct ListEdit {
 
     private func willChange() {
         guard writer.undo.isActive else { return }
-        writer.noteListRow(slot, place.cluster, place.slot, changed, lists)
+        writer.noteListRow(slot, place.rowGroup, place.slot, changed, lists)
         if let long { writer.noteLongList(LongListKey(slot: slot, owner: key), long) }
     }
 

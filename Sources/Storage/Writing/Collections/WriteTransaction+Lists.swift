@@ -126,12 +126,12 @@ extension WriteTransaction {
             return long.drop()
         }
         let isExternal =
-            if let changed = writer.overlay(place.cluster)?.columns[slot],
+            if let changed = writer.overlay(place.rowGroup)?.columns[slot],
                 case .lists(let builder) = changed.storage
             {
                 builder.isExternal(place.slot)
             } else {
-                try view.listChunk(slot: slot, place.cluster).isExternal(place.slot)
+                try view.listChunk(slot: slot, place.rowGroup).isExternal(place.slot)
             }
         guard isExternal else { return }
         let long = try LongList(

@@ -1,5 +1,5 @@
 /// Editing lists and maps that are nested in mixed values, by the path that leads to them. The change log has the edit
-/// itself beside the fact that the property was modified, so that whoever watches a nested collection hears of just
+/// itself beside the fact that the property was modified, so that observers of a nested collection are notified of just
 /// that.
 ///
 /// A nested collection is part of its value's bytes, so an edit costs what the value is long.

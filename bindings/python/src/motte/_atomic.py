@@ -1,7 +1,7 @@
 """Calls that are all or nothing: what is made of several calls of the library is undone as a whole when one is refused.
 
-Objects that were stored on the way are loose again, with the values they had. One call of the library is all or nothing
-by itself and needs no savepoint; storing a value is one call unless objects have to be stored before it.
+Objects that were stored on the way are unmanaged again, with the values they had. One call of the library is all or
+nothing by itself and needs no savepoint; storing a value is one call unless objects have to be stored before it.
 """
 from __future__ import annotations
 

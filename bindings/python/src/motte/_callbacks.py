@@ -175,7 +175,7 @@ class _Unraised:
 
 
 def progress(function: Optional[Callable[[int, int], None]]) -> tuple[Any, Any, Any]:
-    """The three arguments for a progress function; it is told what is done and the total, 0 while nobody knows it."""
+    """The three arguments for a progress function; it is called with what is done and the total or 0."""
     if function is None:
         return ffi.NULL, ffi.NULL, ffi.NULL
     return lib.motte_python_progress, passed(function), lib.motte_python_free

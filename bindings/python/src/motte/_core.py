@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
-from . import errors, loose, query
+from . import errors, unmanaged, query
 from ._atomic import SINGLE
 from ._coll import MAP, Coll
 from ._convert import HOLDING, MIXED, Link, Values
@@ -18,7 +18,7 @@ from ._realm import Realm
 from .delivery import Delivery
 from .lists import List
 from .maps import Map
-from .model import Model, is_loose_embedded, maker, stored
+from .model import Model, is_unmanaged_embedded, maker, stored
 from .results import Collection
 from .schema import Row, made_class, rows_of
 from .write import current_task
@@ -58,7 +58,7 @@ class Core(abc.ABC):
     # -------------------------------------------------------------------------------------------- classes
 
     def _row(self, class_id: int) -> Row:
-        """The row of a class, also of one that open() was not told of."""
+        """The row of a class, also of one that was not given to open()."""
         row = self._rows.get(class_id)
         if row is None:
             infos = self._realm.properties(class_id)
@@ -112,7 +112,7 @@ class Core(abc.ABC):
         if not isinstance(instance, Model):
             raise errors.WrongTypeError(f"an object of a model class is wanted, not {instance!r:.60}")
         row = instance._row
-        if is_loose_embedded(instance):
+        if is_unmanaged_embedded(instance):
             raise errors.InvalidArgumentError(
                 f"{type(instance).__name__} is embedded: properties, lists and dicts declared for it hold it, mixed "
                 "values do not", class_name=type(instance).__name__)
@@ -159,16 +159,16 @@ class Core(abc.ABC):
     def _encode(self, encoded: Values, value: Any, type_: Optional[int]) -> None:
         """Adds a value that may be or hold objects, which are stored if they are not."""
         if type(value) not in SINGLE:
-            for each in loose.models_in(value):
+            for each in unmanaged.models_in(value):
                 if each._row is None:
-                    self._add_loose([each])
+                    self._add_unmanaged([each])
             value = self._plain(value)
         encoded.add(value, type_)
 
     def _arguments(self, values: Sequence[Any]) -> Values:
         """The arguments of a query: several values are a list, for IN and BETWEEN, and a shape is its text."""
         given = [query.argument(value) for value in values]
-        for instance in loose.models_in(given):
+        for instance in unmanaged.models_in(given):
             # Asking about an object does not store it.
             self._link(instance)
         return self._encoded(given)
@@ -182,8 +182,8 @@ class Core(abc.ABC):
             raise errors.AlreadyInWriteError(
                 "another task has a write open on this database; do not await inside `with db.write():`")
 
-    def _add_loose(self, instances: Iterable[Any], policy: str = "error") -> None:
-        loose.add_loose(self, instances, policy)
+    def _add_unmanaged(self, instances: Iterable[Any], policy: str = "error") -> None:
+        unmanaged.add_unmanaged(self, instances, policy)
 
     def _embed(self, instance: Any, place: Callable[[], int]) -> None:
-        loose.embed(self, instance, place)
+        unmanaged.embed(self, instance, place)

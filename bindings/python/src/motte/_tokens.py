@@ -18,10 +18,10 @@ class Token:
     """An observation; it ends when it is stopped or dropped. It owns the callback, so that a callback that owns it is
     garbage as any other circle."""
 
-    __slots__ = ("handle", "_heard")
+    __slots__ = ("handle", "_received")
 
-    def __init__(self, handle: Any, heard: Optional[Callable[[Any], None]]) -> None:
-        self.handle, self._heard = handle, heard
+    def __init__(self, handle: Any, received: Optional[Callable[[Any], None]]) -> None:
+        self.handle, self._received = handle, received
 
     @staticmethod
     def started(
@@ -31,7 +31,7 @@ class Token:
         """Calls one of motte_observe_*, with key paths one of motte_observe_*_paths. Without a callback, changes wait
         for next()."""
         place = out("motte_token")
-        heard: Optional[Callable[[Any], None]] = None
+        received: Optional[Callable[[Any], None]] = None
         arguments = [source, *more]
         if paths is not None:
             cells, _kept = texts(paths)
@@ -39,12 +39,12 @@ class Token:
         if callback is None:
             errors.check(function(*arguments, flags, NULL, NULL, NULL, place))
         else:
-            def heard(handle: Any) -> None:
+            def received(handle: Any) -> None:
                 callback(NativeChanges(handle))
             errors.check(function(
-                *arguments, flags, lib.motte_python_changes, _callbacks.passed(heard, weakly=True),
+                *arguments, flags, lib.motte_python_changes, _callbacks.passed(received, weakly=True),
                 lib.motte_python_free, place))
-        return Token(own(place), heard)
+        return Token(own(place), received)
 
     def next(self) -> Optional[NativeChanges]:
         """The next change set, None while there is none; StopIteration when there will be none."""

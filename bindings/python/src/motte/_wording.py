@@ -11,7 +11,7 @@ _RULES = [(re.compile(pattern), words) for pattern, words in (
     (r"\bthe handle was made before fork\(\)", "this was made before fork()"),
     (r"\b[\w ]+ handle was used after it had been released", "this was used after it had been given up"),
     (r"; release some$", "; let go of some objects and collections"),
-    (r"all (\d+) handles are in use", r"all \1 places for objects and collections are in use"),
+    (r"all (\d+) handles are in use", r"all \1 handles for objects and collections are in use"),
     (r"the handle is ([\w ]+), wanted is ([\w ]+)", r"this is \1, wanted is \2"),
     (r"; pass NULL$", "; give None"),
     (r"; use MOTTE_PROP_SELF$", "; name no property"),

@@ -54,7 +54,7 @@ class Database(Core):
 
     @property
     def path(self) -> str:
-        """The file, or the name of a store in memory."""
+        """The file, or the name of a database in memory."""
         return self._path
 
     @property
@@ -79,7 +79,8 @@ class Database(Core):
 
     @property
     def warning(self) -> Optional[str]:
-        """What the file was opened in spite of, such as a newer version that is not whole; open() logs it too."""
+        """What was wrong with the file when it was opened, such as a newer version that is incomplete; open() logs it
+        too."""
         return self._realm.info().warning
 
     @property
@@ -160,8 +161,8 @@ class Database(Core):
     # -------------------------------------------------------------------------------------------- writing
 
     def write(self, timeout: Optional[float] = None, *, skipping: Iterable[Observation] = ()) -> Write:
-        """`with db.write():` waits for the writer's place (at most `timeout` seconds), commits at the end of the block,
-        and cancels when it raises. The commit is not told to the observations in `skipping`."""
+        """`with db.write():` waits for the write lock (at most `timeout` seconds), commits at the end of the block,
+        and cancels when it raises. The commit is not notified to the observations in `skipping`."""
         return Write(self, timeout, skipping)
 
     def add(self, instance: M, *, update: bool = False) -> M:
@@ -318,13 +319,13 @@ class Database(Core):
 
     def copy_to(self, path: Path, *, progress: Optional[Progress] = None,
                 encryption_key: Union[bytes, Literal["same"], None] = "same") -> None:
-        """Writes what is shown to a new file without free space, in a write with its changes so far; others go on.
+        """Writes what is shown to a new file without free pages, in a write with its changes so far; others go on.
 
         Its key is that of this file unless another `encryption_key` is given; with None it is not encrypted."""
         maintenance.copy(self._realm, path, progress, encryption_key)
 
     def compact(self, *, progress: Optional[Progress] = None) -> Compaction:
-        """Rewrites the file without free space. BusyError if anybody else has it open, frozen things included."""
+        """Rewrites the file without free pages. BusyError if anybody else has it open, frozen things included."""
         return Compaction(*self._realm.compact(progress))
 
     def verify(self, *, progress: Optional[Progress] = None) -> Report:

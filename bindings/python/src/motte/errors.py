@@ -158,7 +158,7 @@ class BadHandleError(MisuseError):
 
 
 class StaleHandleError(MisuseError):
-    """What the call is about was given up or has ended; get it anew from its database."""
+    """What the call is about was given up or has ended; get it again from its database."""
     code = Code.STALE_HANDLE
 
 
@@ -378,7 +378,7 @@ class WrongKeyError(StorageError):
 
 
 class FileMovedError(StorageError):
-    """The file, or one that processes share beside it, was deleted, renamed or replaced while it was open."""
+    """The file or its sidecar was deleted, renamed or replaced while it was open."""
     code = Code.FILE_MOVED
 
 

@@ -18,7 +18,7 @@ from ._ffi import NULL, ffi, lib, sized
 from ._handles import out, own, take_text
 from ._protocols import AnyDatabase
 from ._schema import Schema
-from .loose import policy_flags
+from .unmanaged import policy_flags
 from .model import Model
 from .results import Collection
 from .write import Write

@@ -38,7 +38,7 @@ class Reference(Generic[T]):
             self._native = reference(row.realm.object(row.class_id, thing._live_key()))
             return
         if not isinstance(thing, (Collection, Map, PreparedQuery)):
-            raise errors.WrongTypeError(f"objects, collections and queries are handed over, not {thing!r:.60}")
+            raise errors.WrongTypeError(f"objects, collections and queries have references, not {thing!r:.60}")
         native = thing._native if isinstance(thing, PreparedQuery) else thing._coll
         self._native = reference(native.handle)
         self._make = remake(thing)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, Union, overload
 from . import errors
 from ._atomic import atomic_objects, atomically
 from ._convert import LINK, Values
-from .model import is_loose_embedded
+from .model import is_unmanaged_embedded
 from .results import InPlace, plain
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ class List(InPlace[T], MutableSequence[T]):
 
     def _embeds(self, values: Iterable[Any]) -> bool:
         """Whether these are new embedded objects, which are made in their places."""
-        return self._type == LINK and any(is_loose_embedded(value) for value in values)
+        return self._type == LINK and any(is_unmanaged_embedded(value) for value in values)
 
     def _position(self, index: int, count: int) -> int:
         position = index + count if index < 0 else index

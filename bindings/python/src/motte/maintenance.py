@@ -166,7 +166,7 @@ def exists(path: Path) -> bool:
 
 
 def delete(path: Path, *, lock_directory: Optional[Path] = None) -> bool:
-    """Deletes a file and what lies beside it; False if there is none. BusyError if anybody has it open."""
+    """Deletes a file and its sidecar; False if there is none. BusyError if anybody has it open."""
     return _config(path, lock_directory).delete()
 
 
@@ -193,7 +193,7 @@ def compact(
     path: Path, *, progress: Optional[Progress] = None, lock_directory: Optional[Path] = None,
     encryption_key: Optional[bytes] = None,
 ) -> Compaction:
-    """Rewrites a file that nobody has open without its free space."""
+    """Rewrites a file that nobody has open without its free pages."""
     return Compaction(*_config(path, lock_directory, key=encryption_key).compact(progress))
 
 

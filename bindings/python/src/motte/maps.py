@@ -11,7 +11,7 @@ from ._coll import Coll
 from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
 from ._members import checked_member
 from ._protocols import AnyDatabase
-from .model import is_loose_embedded
+from .model import is_unmanaged_embedded
 from .notifications import Changes, ChangeStream, Observation, collection_changes, observe_collection
 from .results import Results, plain
 
@@ -59,7 +59,7 @@ class Map(MutableMapping[str, V]):
 
     @atomic_objects
     def __setitem__(self, key: str, value: V) -> None:
-        if self._type == LINK and is_loose_embedded(value):
+        if self._type == LINK and is_unmanaged_embedded(value):
             self._database._embed(value, lambda: self._coll.embedded_put(key))
         else:
             self._coll.map_put(key, self._encode([value]))
@@ -78,7 +78,7 @@ class Map(MutableMapping[str, V]):
     def update(self, *others: Any, **more: Any) -> None:
         """Sets the values of several keys, all or none."""
         entries = dict(*others, **more)
-        if any(is_loose_embedded(value) for value in entries.values()):
+        if any(is_unmanaged_embedded(value) for value in entries.values()):
             for key, value in entries.items():
                 self[key] = value
         elif entries:
@@ -103,7 +103,7 @@ class Map(MutableMapping[str, V]):
         self._database._check_task()
         values = [checked_member(self._enum, value) for value in values]
         if self._type == LINK:
-            self._database._add_loose(values)
+            self._database._add_unmanaged(values)
         return self._database._encoded(values, self._type)
 
     def __repr__(self) -> str:

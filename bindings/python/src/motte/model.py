@@ -1,9 +1,9 @@
 """Model classes and their objects.
 
-An object is either loose (made by its constructor, values kept in `_values`) or stored: then it is the row
-(class, key) of a database and keeps nothing; each attribute is read and written there. `Database.add` makes a loose
-object a stored one. Objects stored by a write that was cancelled are gone for good, also when their key is given to
-another: `_live_key` sees to that.
+An object is unmanaged (made by its constructor, values in `_values`) or managed: then it is the row
+(class, key) of a database and keeps nothing; each attribute is read and written there. `Database.add` makes an
+unmanaged object a managed one. Objects stored by a write that was cancelled are gone for good, also when their key is
+given to another: `_live_key` sees to that.
 """
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Property:
             return Path(self.owner if owner is None else owner, (self.name,))
         row = instance._row
         if row is None:
-            return instance._loose_value(self)
+            return instance._unmanaged_value(self)
         return row.get(instance, self.name)
 
     def __set__(self, instance: Model, value: Any) -> None:
@@ -114,21 +114,21 @@ class Model:
         for name in values:
             if name not in properties or properties[name].field.origin is not None:
                 raise TypeError(_unknown(type(self), name))
-        loose: dict[str, Any] = {}
+        unmanaged: dict[str, Any] = {}
         for name, property_ in properties.items():
             field = property_.field
             if name in values:
-                loose[name] = values[name]
+                unmanaged[name] = values[name]
             elif field.default is not MISSING:
-                loose[name] = field.default
+                unmanaged[name] = field.default
             elif field.default_factory is not MISSING:
-                loose[name] = field.default_factory()
+                unmanaged[name] = field.default_factory()
             elif field.origin is None:
                 declared = self._declared()[name]
                 if declared.is_plain and not declared.nullable:
                     raise TypeError(f"{type(self).__name__}() needs a value for '{name}'")
-                loose[name] = None if declared.is_plain else declared.empty()
-        _set_values(self, loose)
+                unmanaged[name] = None if declared.is_plain else declared.empty()
+        _set_values(self, unmanaged)
 
     # -------------------------------------------------------------------------------------------- declarations
 
@@ -167,7 +167,7 @@ class Model:
 
     # -------------------------------------------------------------------------------------------- values
 
-    def _loose_value(self, property_: Property) -> Any:
+    def _unmanaged_value(self, property_: Property) -> Any:
         if property_.field.origin is not None:
             return []
         return self._values[property_.name]
@@ -279,7 +279,7 @@ class Model:
     def __reduce__(self) -> Any:
         if self._row is not None:
             raise TypeError(f"a stored {type(self).__name__} cannot be pickled or copied; to_dict() gives its values")
-        return (_loose, (type(self), self._values))
+        return (_unmanaged, (type(self), self._values))
 
 
 class EmbeddedModel(Model):
@@ -302,7 +302,7 @@ class EmbeddedModel(Model):
 _models.pop("EmbeddedModel", None)
 
 
-def is_loose_embedded(value: Any) -> bool:
+def is_unmanaged_embedded(value: Any) -> bool:
     """Whether it is a new embedded object, which is made by being assigned."""
     return isinstance(value, EmbeddedModel) and value._row is None
 
@@ -350,7 +350,7 @@ def maker(row: AnyRow, write: Optional[AnyWrite]) -> Callable[[int], Any]:
 
 
 def store(instance: Model, row: AnyRow, key: int, write: Optional[AnyWrite]) -> None:
-    """Makes a loose object a stored one."""
+    """Makes an unmanaged object a managed one."""
     if row.database._stored is not None:
         row.database._stored.append((instance, instance._values))
     _set_row(instance, row)
@@ -360,13 +360,13 @@ def store(instance: Model, row: AnyRow, key: int, write: Optional[AnyWrite]) -> 
 
 
 def unstore(instance: Model, values: dict[str, Any]) -> None:
-    """Makes it loose again, where storing it has been undone."""
+    """Makes it unmanaged again, if storing it was undone."""
     _set_row(instance, None)
     _set_write(instance, None)
     _set_values(instance, values)
 
 
-def _loose(cls: type[Model], values: dict[str, Any]) -> Model:
+def _unmanaged(cls: type[Model], values: dict[str, Any]) -> Model:
     return cls(**values)
 
 

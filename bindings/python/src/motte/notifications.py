@@ -1,11 +1,11 @@
-"""Hearing of changes: by callback, by loop, by asyncio.
+"""Observing changes: by callback, by loop, by asyncio.
 
 A callback runs on the database's thread when that thread calls db.dispatch() or db.refresh(), or writes. A stream from
 `changes()` waits for changes itself: `for` polls the database's descriptor, `async for` lets the event loop poll it.
 
-Key paths, `paths=["name", "toys.brand.name"]`, narrow what is heard of besides elements that come and go; each
-observation hears only what its own paths name. None is everything an element reaches over at most four links (of an
-object, its own properties); an empty list is only what comes and goes.
+Key paths, `paths=["name", "toys.brand.name"]`, limit what is reported besides insertions and deletions; each
+observation is notified only of what its paths name. None is everything an element reaches over at most four links (of
+an object, its own properties); an empty list is only what comes and goes.
 """
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class _Ended(Exception):
 
 
 class ChangeStream(Generic[C]):
-    """Changes one after the other, for `for` and `async for`. Each loop observes anew, from its start on."""
+    """Changes one after the other, for `for` and `async for`. Each loop observes again, from its start on."""
 
     def __init__(self, database: AnyDatabase, start: Callable[[], Token], read: Callable[[NativeChanges], C],
                  timeout: Optional[float]) -> None:

@@ -1,4 +1,4 @@
-"""motte.open(): a file or a store in memory, its schema, and all the ways to open."""
+"""motte.open(): a file or a database in memory, its schema, and all the ways to open."""
 from __future__ import annotations
 
 import logging
@@ -35,7 +35,7 @@ def open(
     immutable: bool = False,
     lock_directory: Optional[Union[str, os.PathLike[str]]] = None,
     map_size: Optional[int] = None,
-    rows_per_cluster: Optional[int] = None,
+    row_group_size: Optional[int] = None,
     progress: Optional[Progress] = None,
     encryption_key: Optional[bytes] = None,
     timeout: Optional[float] = None,
@@ -49,14 +49,14 @@ def open(
 
     A `schema_version` above the file's migrates it: properties keep their values under the names in `renames`
     (`{"Person.first": "name", "Human": "Person"}`), classes in `delete_classes` go, and `migration` is called with a
-    `Migration`; what it raises leaves the file as it was. `progress` hears how far it is: done, and the total or 0.
+    `Migration`; what it raises leaves the file as it was. `progress` is called with what is done and the total or 0.
     `delete_if_migration_needed` empties the file instead. `first_open` fills a new file, in the write that makes it.
 
     `seed` is a file to copy if there is none at the path. `compact_on_launch` is asked with the file's size and the
     bytes in use when nobody else has it open; True compacts it. `durability` is "full", "relaxed" (the last commits may
     be lost to a power cut, the file stays whole) or "none", for scratch data. Beginning a write raises BusyError while
     more than `max_live_versions` are shown. `lock_directory` is for the files that processes share, the same for
-    everybody. `map_size` is the most bytes the file can grow to. `rows_per_cluster`, 1 to 65536, is how many rows of a
+    everybody. `map_size` is the most bytes the file can grow to. `row_group_size`, 1 to 65536, is how many rows of a
     class a new file stores together; fewer make it larger, and cheaper to change one of many values. Classes with wide
     values get 480 where this is more.
     `timeout` is how many seconds opening waits for others, 30 if it is not given: for who opens, compacts or deletes
@@ -71,7 +71,7 @@ def open(
         "seed_path": None if seed is None else os.fspath(seed), "durability": durability,
         "max_live_versions": max_live_versions, "immutable": immutable or None,
         "lock_directory": None if lock_directory is None else os.fspath(lock_directory), "map_size": map_size,
-        "rows_per_cluster": rows_per_cluster,
+        "row_group_size": row_group_size,
         "open_timeout": None if timeout is None else -1 if timeout < 0 else round(timeout * 1000),
     }
     steps = Steps(

@@ -189,7 +189,7 @@ class Collection(Sequence[T], Generic[T]):
         Paths through links are fine; nulls agree. Without keys, equal values and the same object are one."""
         sort_keys = query.sort_keys(keys)
         if any(reverse for _, reverse in sort_keys):
-            raise TypeError("what is told apart has no order: sort before")
+            raise TypeError("sort before distinct")
         return self._results(self._coll.distinct([path for path, _ in sort_keys]))
 
     def limit(self, count: int) -> Results[T]:
@@ -282,8 +282,8 @@ class Collection(Sequence[T], Generic[T]):
     ) -> Observation:
         """Calls back with each change, first with the initial state, for as long as the result is kept.
 
-        Delivered by db.refresh(), db.dispatch(), and the writes of this database, on its thread. Key paths narrow what
-        is heard of besides elements that come and go, `paths=["name", "toys.brand.name"]`; [] is nothing else."""
+        Delivered by db.refresh(), db.dispatch(), and the writes of this database, on its thread. Key paths limit what
+        is reported besides insertions and deletions, `paths=["name", "toys.brand.name"]`; [] is nothing else."""
         return observe_collection(self._coll, callback, paths)
 
     def changes(
@@ -313,7 +313,7 @@ class InPlace(Collection[T]):
         self._database._check_task()
         values = [checked_member(self._enum, value) for value in values]
         if self._type == LINK:
-            self._database._add_loose(values)
+            self._database._add_unmanaged(values)
         return self._database._encoded(values, self._type)
 
 

@@ -8,14 +8,14 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Union
 
-from . import errors, loose
+from . import errors, unmanaged
 from ._atomic import atomic, atomically, needs_others
 from ._columns import Column, column, mixed_column
 from ._convert import MIXED, Values
 from ._members import checked_member
 from ._protocols import AnyDatabase
 from ._realm import prop_array
-from .loose import policy_flags
+from .unmanaged import policy_flags
 from .maps import Map
 from .model import EmbeddedModel, Model, store
 from .results import Collection
@@ -33,8 +33,8 @@ def add(database: AnyDatabase, instance: M, update: bool) -> M:
             f"a {type(instance).__name__} is embedded: assign it to a property of its parent",
             class_name=type(instance).__name__)
     policy = "all" if update else "error"
-    if not loose.add_one(database, instance, policy):
-        loose.add_loose(database, [instance], policy)
+    if not unmanaged.add_one(database, instance, policy):
+        unmanaged.add_unmanaged(database, [instance], policy)
     return instance
 
 
@@ -46,8 +46,8 @@ def upsert(database: AnyDatabase, instance: M, policy: str) -> M:
         raise errors.NoPrimaryKeyError(
             f"{type(instance).__name__} has no primary key to be found by", class_name=type(instance).__name__)
     policy_flags(policy)
-    if not loose.add_one(database, instance, policy):
-        loose.add_loose(database, [instance], policy)
+    if not unmanaged.add_one(database, instance, policy):
+        unmanaged.add_unmanaged(database, [instance], policy)
     return instance
 
 
@@ -60,9 +60,9 @@ def upsert_all(database: AnyDatabase, instances: Iterable[M], policy: str) -> li
 def add_all(database: AnyDatabase, instances: Iterable[M], update: bool) -> list[M]:
     database._check_task()
     made = list(instances)
-    columns = None if update else loose.batch_of(database, made)
+    columns = None if update else unmanaged.batch_of(database, made)
     if columns is None:
-        loose.add_loose(database, made, "all" if update else "error")
+        unmanaged.add_unmanaged(database, made, "all" if update else "error")
         return made
     row: Row = database._row_of(type(made[0]))
     for instance, key in zip(made, insert_columns(database, type(made[0]), columns, "error")):

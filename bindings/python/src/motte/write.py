@@ -13,7 +13,7 @@ from . import errors
 from ._protocols import AnyDatabase
 from .notifications import Observation
 
-#: How long one call into the library may wait, so that Ctrl-C is heard in between.
+#: How long one call into the library may wait, so that Ctrl-C is noticed in between.
 SLICE_MS = 500
 
 

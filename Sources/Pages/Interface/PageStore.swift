@@ -1,0 +1,163 @@
+/// What the engine sees of whatever keeps its bytes: a versioned, ordered map from key bytes to value bytes.
+///
+/// Readers pin a version (`snapshot`), a writer takes the write lock and commits a batch as the next version. All a
+/// transaction does before its commit happens in the layers above. A store object is one user's handle: every `open`
+/// makes one, all those of one file in a process share what is behind them (`sharedIdentity`), and closing one does not
+/// disturb the others. Calls may come from any thread.
+///
+/// What is behind it implements `PageStorage`: a page file (`TreePages`) or a database in memory (`MemoryPages`).
+import CMotteShim
+import MotteValues
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is only touched holding 'lock'
+    private let lock = Lock()
+    private var user: (any PageStorage)?
+    private let path: String
+    private let forkGeneration = motte_shim_fork_generation()
+    /// This handle refuses to write.
+    package let isReadOnly: Bool
+
+    /// For the spill files of this handle's writes.
+    package let spillPlan: SpillPlan
+
+    init(_ pages: any PageStorage, isReadOnly: Bool, spillPlan: SpillPlan = .memory) {
+        self.spillPlan = spillPlan
+        user = pages
+        path = pages.path
+        self.isReadOnly = isReadOnly
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Opens, and makes the file with its header record when there is none and the options allow it.
+    package static func open(_ options: PageStoreOptions) throws(DatabaseError) -> PageStore {
+        try PageRegistry.open(options)
+    }
+
+    /// Further calls on this handle answer `.closed`. Snapshots, locks and observer slots taken from it stay good; the
+    /// file is closed with the last of them.
+    package func close() {
+        guard motte_shim_fork_generation() == forkGeneration else { return }
+        lock.lock()
+        let last = user
+        user = nil
+        lock.unlock()
+        last?.endUse()
+    }
+
+    /// Equal for all handles of one file or one named database in memory in this process, while any of them lives.
+    package var sharedIdentity: ObjectIdentifier {
+        get throws(DatabaseError) { ObjectIdentifier(try pages()) }
+    }
+
+    /// Of a file that is encrypted.
+    package var encryptionKey: [UInt8]? {
+        get throws(DatabaseError) { try pages().encryptionKey }
+    }
+
+    /// The header record as of now.
+    package var header: FileHeader {
+        get throws(DatabaseError) { try pages().header }
+    }
+
+    // MARK: Reading.
+
+    /// The newest version, pinned. Cheap when nothing was committed since the last call.
+    package func snapshot() throws(DatabaseError) -> PageSnapshot {
+        let pages = try pages()
+        try pages.faults?.willPin()
+        return try pages.snapshot()
+    }
+
+    /// The newest version that was made known; may lag behind the file for a moment when a committer died.
+    package var latestVersion: Version {
+        get throws(DatabaseError) { try pages().signal.published }
+    }
+
+    /// For waiting until there is a newer version.
+    package var signal: CommitSignal {
+        get throws(DatabaseError) { try pages().signal }
+    }
+
+    // MARK: Writing.
+
+    /// Waits for the right to commit: first come, first served within the process, and fair between processes.
+    /// Throws `.timeout` after the time allowed (negative: never; 0: at once) or when the wait is cancelled. Where it
+    /// would wait for the calling thread it throws at once, `.reentrant` if that would be for ever, else `.timeout`,
+    /// and names EDEADLK. `.fileMoved`: the file, or one that is shared beside it, was deleted, moved or replaced.
+    package func lockForWriting(
+        timeoutMilliseconds: Int64, cancellation: WaitCancellation? = nil, as holder: WriteHolder? = nil
+    ) throws(DatabaseError) -> WriteLock {
+        let pages = try pagesForWriting()
+        return try pages.lockForWriting(Deadline(milliseconds: timeoutMilliseconds), cancellation, as: holder)
+    }
+
+    /// Makes the batch the state of `version`, which must be above every version before. When it returns, the commit is
+    /// as durable as the options say and waiters are awake; when it throws, nothing changed and the batch is intact.
+    package func commit(_ batch: borrowing PageBatch, lock: WriteLock, version: Version) throws(DatabaseError) {
+        let pages = try pagesForWriting()
+        guard lock.isFor(pages) else {
+            throw DatabaseError(.notInWrite, "the write lock of '\(path)' is not held", path: path)
+        }
+        try pages.commit(batch, version)
+    }
+
+    // MARK: Observers and inspection.
+
+    /// Asks that history from `version` on be kept.
+    package func claimObserverSlot(at version: Version) throws(DatabaseError) -> ObserverSlot {
+        ObserverSlot(try pages(), at: version)
+    }
+
+    /// The oldest position of any observer in any process that has the file open; nil when there is none.
+    package func oldestObservedVersion() throws(DatabaseError) -> Version? { try pages().oldestObservedVersion() }
+
+    package func statistics() throws(DatabaseError) -> PageStatistics { try pages().statistics() }
+
+    /// How many versions lie between the oldest one that any process has pinned and the newest, both included.
+    package func liveVersionCount() throws(DatabaseError) -> Int { try pages().liveVersionCount() }
+
+    /// The newest version, also where it was not made known yet.
+    package func newestVersion() throws(DatabaseError) -> Version { try pages().newestVersion() }
+
+    /// The process that calls.
+    package static var thisProcess: Int32 { getpid() }
+
+    /// Versions pinned by any process, after the entries of dead ones were cleared.
+    package func readers() throws(DatabaseError) -> [PageReader] { try pages().readers() }
+
+    /// Reads every page in use and answers what is wrong; a database in memory has none. Waits for writers.
+    package func check() throws(DatabaseError) -> [PageProblem] { try pages().check() }
+
+    /// What the file was opened in spite of.
+    package func openingWarning() throws(DatabaseError) -> PassedOver? { try pages().openingWarning() }
+
+    /// The same, to whoever asks first of those that have it open in this process.
+    package func firstWarning() throws(DatabaseError) -> PassedOver? { try pages().firstWarning() }
+
+    func pages() throws(DatabaseError) -> any PageStorage {
+        // A fork may have copied the lock while a thread held it that the child does not have: so this comes first.
+        guard motte_shim_fork_generation() == forkGeneration else { throw SharedPages.forked(path) }
+        lock.lock()
+        let pages = user
+        lock.unlock()
+        guard let pages else { throw DatabaseError(.closed, "'\(path)' is closed", path: path) }
+        return pages
+    }
+
+    private func pagesForWriting() throws(DatabaseError) -> any PageStorage {
+        let pages = try pages()
+        guard !isReadOnly, pages.canWrite else {
+            throw DatabaseError(.readOnly, "'\(path)' is open for reading only", path: path)
+        }
+        return pages
+    }
+}

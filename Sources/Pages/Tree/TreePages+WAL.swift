@@ -1,0 +1,87 @@
+/// Small commits: one record behind the last one, in one write, with one flush. What is small, and when a file gets a
+/// WAL at all.
+import CMotteShim
+import MotteValues
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+extension TreePages {
+    static func chosenWALPages(_ options: PageStoreOptions) throws(DatabaseError) -> Int? {
+        if let pages = options.walPages { return pages }
+        guard let text = getenv("MOTTE_WAL_PAGES").map({ String(cString: $0) }), !text.isEmpty else { return nil }
+        guard let pages = Int(text), (0 ... WALLocation.mostPages).contains(pages) else {
+            throw DatabaseError(
+                .invalidArgument, "MOTTE_WAL_PAGES is '\(text)'; 0 to \(WALLocation.mostPages) pages are possible")
+        }
+        return pages
+    }
+
+    /// A record of more pages goes into the tree.
+    private static let mostRecordPages = 16
+    /// More entries than commits of single objects have: what they leave in the tree is worth looking after.
+    private static let mostRecordEntries = 64
+    /// Fewer pages are soon full.
+    private static let leastWALPages = 16
+    private static let mostWALPages = 128
+    /// A WAL is this part of the file at most.
+    private static let walShare = 16
+    /// So many pages, and this part of the file, are worth a commit that looks after them.
+    private static let pagesWorthFreeing = 256
+    private static let shareWorthFreeing = 8
+
+    /// What becomes of the WAL in a commit that goes into the tree. Only who writes little gets one.
+    func walRequest(
+        _ known: TreeVersion, _ entries: [PageBatch.Entry], _ byteCount: Int
+    ) throws(DatabaseError) -> TreeCommit.WALRequest {
+        let isSmall = isSmall(entries, byteCount)
+        // One that is not begun stays, unless it keeps the file long while others make it shorter.
+        let isAtEnd = known.root.wal.map { $0.run.end == known.root.pageCount } ?? false
+        let isDone = !known.wal.isEmpty || !known.wal.mayGrow || (isAtEnd && !isSmall)
+        var count = 0
+        if isSmall, known.root.wal == nil || isDone {
+            count = min(TreePages.mostWALPages, known.root.pageCount / TreePages.walShare)
+            if count < TreePages.leastWALPages { count = 0 }
+            if let walPages { count = min(walPages, WALLocation.mostPages) }
+        }
+        var salt: UInt64 = 0
+        if count > 0 {
+            let status = withUnsafeMutableBytes(of: &salt) { motte_shim_random($0.baseAddress, $0.count) }
+            guard status == 0 else {
+                throw DatabaseError(.inputOutput, "the system gave no random numbers", systemError: status)
+            }
+        }
+        return TreeCommit.WALRequest(isDone: isDone, pageCount: count, salt: salt)
+    }
+
+    private func isSmall(_ entries: [PageBatch.Entry], _ byteCount: Int) -> Bool {
+        byteCount <= TreePages.mostRecordPages * image.pageBytes && entries.count <= TreePages.mostRecordEntries
+    }
+
+    /// The record of a commit, ready to be written; nil where it has to go into the tree.
+    func record(
+        _ entries: [PageBatch.Entry], _ header: FileHeader, _ byteCount: Int, after known: TreeVersion
+    ) throws(DatabaseError) -> PreparedRecord? {
+        let worth = max(TreePages.pagesWorthFreeing, known.root.pageCount / TreePages.shareWorthFreeing)
+        guard let place = known.root.wal, known.wal.mayGrow,
+            isSmall(entries, byteCount),
+            (state?.pagesToGain ?? 0) < worth,
+            // A slot that was passed over must not become one of the versions before: it is written over first.
+            brokenSlots.isEmpty, slotVersions.allSatisfy({ $0 <= known.root.version })
+        else { return nil }
+        return try PreparedRecord(entries, header, place, known.wal, image)
+    }
+
+    /// Nothing of what a WAL's pages held before is looked at, but the file has to be so long.
+    func extendFile(to run: PageRun) throws(DatabaseError) {
+        // Another process may have made it shorter.
+        let start = max(run.start * image.pageBytes, try disk.byteCount())
+        let count = run.end * image.pageBytes - start
+        guard count > 0 else { return }
+        let zeros = [UInt8](repeating: 0, count: count)
+        try zeros.withBytes { bytes throws(DatabaseError) in try disk.write(bytes, at: start) }
+    }
+}

@@ -1,0 +1,128 @@
+/// What the newest version has beyond its root: the records of the WAL so far, taken together in memory, and where
+/// the next one goes. A value: each snapshot keeps the changes that it shows.
+import MotteValues
+
+struct WALState {
+    /// Of the last record; the root's, while there is none.
+    private(set) var version: UInt64
+    /// Pages of the WAL that have records.
+    private(set) var usedPages = 0
+    /// What the next record names as the one before it.
+    private(set) var chain: UInt64
+    /// Above what the root's tree says.
+    private(set) var changes = MemoryTree()
+    /// Of the keys of those.
+    private(set) var filter = KeyFilter()
+    /// Pages behind may hold records that were never acknowledged, or were lost together with what came before them:
+    /// then nothing is added, and the next commit takes it all into the tree.
+    var mayGrow = true
+
+    /// A root, before its WAL was looked at.
+    init(_ root: RootSlot) {
+        version = root.version
+        chain = root.version
+    }
+
+    var isEmpty: Bool { usedPages == 0 }
+
+    private static let fewPages = 16
+    private static let manyPages = 128
+
+    /// After a record of this process.
+    mutating func add(_ entries: [PageBatch.Entry], _ version: UInt64, pages: Int, _ checksum: UInt64) {
+        change(by: entries)
+        usedPages += pages
+        chain = checksum
+        self.version = version
+    }
+
+    /// Reads on from the last record known, up to a version. Ends where the next one is missing, or is not whole.
+    mutating func readOn(
+        _ place: WALLocation, _ image: PageImage, through limit: UInt64
+    ) throws(DatabaseError) {
+        let (disk, pageBytes) = (image.disk, image.pageBytes)
+        var wanted = WALState.fewPages
+        while usedPages < place.run.count, version < limit {
+            let count = min(wanted, place.run.count - usedPages)
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count * pageBytes, alignment: 16)
+            defer { buffer.deallocate() }
+            let read = try disk.read(buffer, at: (place.run.start + usedPages) * pageBytes) / pageBytes
+            let pages = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(read * pageBytes)])
+            if try take(pages, place, image, through: limit) {
+                wanted = min(wanted * 2, WALState.manyPages)
+                continue
+            }
+            // It may be longer than what was read.
+            guard read == count, count < place.run.count - usedPages,
+                let likely = WALRecord.likelyPageCount(
+                    UnsafeRawBufferPointer(pages), salt: place.salt, pageBytes: pageBytes),
+                likely > count
+            else { return }
+            wanted = likely
+        }
+    }
+
+    /// False when not even one record begins there. Decrypts in place.
+    private mutating func take(
+        _ pages: UnsafeMutableRawBufferPointer, _ place: WALLocation, _ image: PageImage, through limit: UInt64
+    ) throws(DatabaseError) -> Bool {
+        var batch = PageBatch()
+        var offset = 0
+        while offset < pages.count, version < limit {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: pages[offset...])
+            let bytes = UnsafeRawBufferPointer(rest)
+            guard let record = WALRecord(at: bytes, salt: place.salt, pageBytes: image.pageBytes),
+                record.version > version, record.version <= limit, WALRecord.follows(chain, bytes),
+                try record.unseal(rest, page: place.run.start + usedPages, image.cipher),
+                let entries = WALRecord.entries(in: bytes)
+            else { break }
+            for entry in entries { batch.add(entry) }
+            version = record.version
+            chain = record.checksum
+            usedPages += record.pageCount
+            offset += record.pageCount * image.pageBytes
+        }
+        change(by: batch.effectiveEntries())
+        return offset > 0
+    }
+
+    private mutating func change(by entries: [PageBatch.Entry]) {
+        changes.apply(entries, rememberingDeletions: true)
+        for entry in entries { filter.insert(entry.key) }
+    }
+
+    /// Later versions of which something lies behind the last record, as a commit leaves it that was cut short.
+    func strayVersions(
+        _ place: WALLocation, _ disk: any Disk, pageBytes: Int
+    ) throws(DatabaseError) -> Set<UInt64> {
+        var strays: Set<UInt64> = []
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: WALState.manyPages * pageBytes, alignment: 16)
+        defer { buffer.deallocate() }
+        var page = usedPages
+        while page < place.run.count {
+            let count = min(WALState.manyPages, place.run.count - page)
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count * pageBytes)])
+            let read = try disk.read(part, at: (place.run.start + page) * pageBytes) / pageBytes
+            for index in 0 ..< read {
+                let bytes = UnsafeRawBufferPointer(rebasing: part[index * pageBytes ..< (index + 1) * pageBytes])
+                let found = WALRecord.trace(in: bytes, salt: place.salt)
+                if let found, found > version { strays.insert(found) }
+            }
+            page += count
+        }
+        return strays
+    }
+
+    /// What has to go into the tree together with a commit's own entries, which win, and which the batch points into.
+    func batch(before entries: [PageBatch.Entry]) -> PageBatch {
+        var batch = PageBatch()
+        for block in changes.blocks {
+            for entry in block where !entry.key.elementsEqual(FileHeader.key) {
+                if entry.isDeletion { batch.delete(entry.key) } else { batch.put(entry.key, entry.value) }
+            }
+        }
+        for entry in entries { batch.add(entry) }
+        return batch
+    }
+}

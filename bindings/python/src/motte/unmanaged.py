@@ -1,0 +1,210 @@
+"""Objects on their way into a database: an unmanaged one is stored together with those it leads to, all or none.
+
+An object that needs no other one is stored by one call of the library. Otherwise each first gets a row with the values
+that need no other new object, then the links and collections are made. Embedded objects are left to what holds them,
+which makes them in their places.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Optional
+
+from . import errors
+from ._atomic import SINGLE, atomically
+from ._convert import HOLDING, Link, Values
+from ._ffi import lib
+from ._protocols import AnyDatabase
+from ._realm import prop_array
+from .model import EmbeddedModel, Model, is_unmanaged_embedded, store
+from .schema import Row, collection, is_empty
+
+#: What upsert() does with an object that has the primary key already.
+_POLICIES = {"error": lib.MOTTE_CREATE_NEW, "all": lib.MOTTE_CREATE_EXISTING, "modified": lib.MOTTE_CREATE_MODIFIED}
+_NEW = int(lib.MOTTE_CREATE_NEW)
+
+
+def policy_flags(name: str) -> int:
+    try:
+        return int(_POLICIES[name])
+    except KeyError:
+        raise errors.InvalidArgumentError(f"a policy is one of {', '.join(_POLICIES)}, not {name!r}") from None
+
+
+def models_in(value: Any) -> list[Model]:
+    """The objects that a value is or holds."""
+    if isinstance(value, Model):
+        return [value]
+    if isinstance(value, (list, tuple, set, frozenset)) and not isinstance(value, Link):
+        return [each for element in value for each in models_in(element)]
+    if isinstance(value, dict):
+        return [each for element in value.values() for each in models_in(element)]
+    return []
+
+
+class Unmanaged:
+    """Unmanaged objects on their way into the database, and the keys they have been given."""
+
+    def __init__(self, objects: Mapping[int, Model], policy: str) -> None:
+        self.objects, self.policy = objects, policy
+        self.keys: dict[int, int] = {}
+        #: Those whose rows hold nothing yet.
+        self.new: set[int] = set()
+
+    def linked(self, database: AnyDatabase, value: Any) -> Any:
+        """The value, with links in place of these objects."""
+        if isinstance(value, Model):
+            key = self.keys.get(id(value))
+            return value if key is None else Link(database._row_of(type(value)).class_id, key)
+        if isinstance(value, (list, tuple)) and not isinstance(value, Link):
+            return [self.linked(database, each) for each in value]
+        if isinstance(value, dict):
+            return {key: self.linked(database, each) for key, each in value.items()}
+        return value
+
+
+def add_one(database: AnyDatabase, instance: Model, policy: str) -> bool:
+    """Stores an unmanaged object by one call of the library, if that is possible."""
+    if instance._row is not None or isinstance(instance, EmbeddedModel):
+        return False
+    row: Row = database._row_of(type(instance))
+    new = row.new()
+    # An object that is there already has collections to be emptied.
+    may_exist = policy != "error" and row.primary_key is not None
+    values = None if may_exist and new.collections else new.values(instance)
+    if values is None:
+        return False
+    flags = policy_flags(policy) if may_exist else _NEW
+    key, is_new = database._realm.row_create(row.class_id, new.props, row.encoded(new.bounds, values), flags)
+    write = database._write
+    if is_new and write is not None:
+        write._made(row.class_id, key)
+    store(instance, row, key, write)
+    return True
+
+
+def batch_of(database: AnyDatabase, made: Sequence[Model]) -> Optional[dict[str, list[Any]]]:
+    """The values of these objects by property, if they are several of one class that need no others and no call of
+    their own."""
+    if len(made) < 2 or len(set(map(type, made))) != 1 or len(set(map(id, made))) != len(made):
+        return None
+    if any(instance._row is not None for instance in made):
+        return None
+    row: Row = database._row_of(type(made[0]))
+    return row.new().columns(made)
+
+
+def add_unmanaged(database: AnyDatabase, instances: Iterable[Any], policy: str = "error") -> None:
+    """Stores the unmanaged objects among these and all unmanaged objects reachable from them; all or none.
+
+    Embedded ones are left to what holds them, which makes them in their places."""
+    found: dict[int, Model] = {}
+    seen: set[int] = set()
+    waiting = [each for instance in reversed(list(instances)) for each in models_in(instance)]
+    for instance in waiting:
+        if instance._row is not None and not database._realm.row_exists(*database._link(instance)):
+            raise instance._row._deleted()
+    while waiting:
+        instance = waiting.pop()
+        if instance._row is not None:
+            database._link(instance)
+        elif id(instance) not in seen:
+            seen.add(id(instance))
+            if not isinstance(instance, EmbeddedModel):
+                found[id(instance)] = instance
+            row: Row = database._row_of(type(instance))
+            for name, bound in row.properties.items():
+                if bound.declared.type in HOLDING:
+                    waiting += models_in(instance._values.get(name))
+    if not found:
+        return
+    unmanaged = Unmanaged(found, policy)
+    with atomically(database):
+        for identity, instance in found.items():
+            unmanaged.keys[identity], is_new = create(database, instance, unmanaged)
+            if is_new:
+                unmanaged.new.add(identity)
+        for identity, instance in found.items():
+            connect(database, instance, unmanaged.keys[identity], unmanaged, identity in unmanaged.new)
+        for identity, instance in found.items():
+            store(instance, database._row_of(type(instance)), unmanaged.keys[identity], database._write)
+
+
+def create(database: AnyDatabase, instance: Model, unmanaged: Unmanaged) -> tuple[int, bool]:
+    """(key, whether it is new)"""
+    row: Row = database._row_of(type(instance))
+    props, values = plain_values(row, instance)
+    flags = policy_flags(unmanaged.policy) if row.primary_key is not None else _NEW
+    key, is_new = database._realm.row_create(row.class_id, props, values, flags)
+    if is_new and database._write is not None:
+        database._write._made(row.class_id, key)
+    return key, is_new
+
+
+def plain_values(row: Row, instance: Model) -> tuple[Any, Values]:
+    """Properties of one value that need no object which has no key yet."""
+    bounds, values = [], []
+    for name, bound in row.properties.items():
+        if bound.is_plain:
+            value = instance._values.get(name)
+            if type(value) in SINGLE or not any(each._row is None for each in models_in(value)):
+                bounds.append(bound)
+                values.append(value)
+    return prop_array([bound.info.id for bound in bounds]), row.encoded(bounds, values)
+
+
+def connect(database: AnyDatabase, instance: Model, key: int, unmanaged: Unmanaged, is_new: bool) -> None:
+    """Links to objects that had no key before, collections, and embedded objects; into a row that is new or was there
+    before."""
+    row: Row = database._row_of(type(instance))
+    for name, bound in row.properties.items():
+        kept = instance._values.get(name)
+        declared, prop = bound.declared, bound.info.id
+        if not declared.is_stored or (type(kept) in SINGLE if bound.is_plain else is_new and is_empty(kept)):
+            continue
+        value = unmanaged.linked(database, kept)
+        if not bound.is_plain:
+            place = collection(database, database._realm.row_coll(row.class_id, key, prop), declared)
+            if len(place) or value:
+                place.assign(value or declared.empty(), only_differences=unmanaged.policy == "modified")
+        elif is_unmanaged_embedded(value):
+            known = database._realm.row_values(row.class_id, key, [prop], Link)[0]
+            if known is not None and unmanaged.policy == "modified":
+                update_embedded(database, value, known, unmanaged)
+            else:
+                embed(database, value, partial(database._realm.row_embed, row.class_id, key, prop), unmanaged)
+        elif any(each._row is None for each in models_in(kept)):
+            database._realm.row_set(row.class_id, key, bound.props, row.encoded([bound], [value]))
+
+
+def embed(database: AnyDatabase, instance: Any, place: Callable[[], int],
+    unmanaged: Optional[Unmanaged] = None) -> None:
+    """Makes an unmanaged embedded object a stored one in the place that `place` makes, which gives its key."""
+    database._check_task()
+    if not is_unmanaged_embedded(instance):
+        raise errors.WrongTypeError(f"a new object of an embedded class is wanted, not {instance!r:.60}")
+    row: Row = database._row_of(type(instance))
+    with atomically(database):
+        if unmanaged is None:
+            add_unmanaged(database, [instance])
+            unmanaged = Unmanaged({}, "error")
+        props, values = plain_values(row, instance)
+        key = place()
+        database._realm.row_set(row.class_id, key, props, values)
+        connect(database, instance, key, unmanaged, True)
+        store(instance, row, key, database._write)
+
+
+def update_embedded(database: AnyDatabase, instance: Any, known: Link, unmanaged: Unmanaged) -> None:
+    """Gives the values of an unmanaged embedded object to one that is in its place already, where they differ."""
+    row: Row = database._row_of(type(instance))
+    for name, bound in row.properties.items():
+        value = instance._values.get(name)
+        if not bound.declared.is_plain or any(each._row is None for each in models_in(value)):
+            continue
+        before = database._realm.row_values(row.class_id, known.key, [bound.info.id], Link)[0]
+        after = database._plain(value)
+        if type(before) is not type(after) or before != after:
+            database._realm.row_set(row.class_id, known.key, bound.props, row.encoded([bound], [value]))
+    connect(database, instance, known.key, unmanaged, False)
+    store(instance, row, known.key, database._write)
