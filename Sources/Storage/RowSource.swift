@@ -8,10 +8,11 @@ import MotteSchemaModel
 import MotteValues
 
 package class RowSource {
-    package private(set) var catalog: Catalog
+    // Exclusivity: a source belongs to one thread at a time; each access to a value looks at these.
+    @exclusivity(unchecked) package private(set) var catalog: Catalog
     package let counters: Counters
     let rowGroupSize: Int
-    var views = TableSlots<TableView>()
+    @exclusivity(unchecked) var views = TableSlots<TableView>()
 
     init(catalog: Catalog, counters: Counters, rowGroupSize: Int) {
         self.catalog = catalog

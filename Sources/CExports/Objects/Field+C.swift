@@ -144,11 +144,26 @@ private func assign(
     let object = try Handles.object(object)
     let id = PropertyID(prop)
     let column = try id.column(in: object.box.object.table)
-    let property = try id.property(in: try object.box.session.schema).property
-    guard types.contains(property.type) || property.type == .mixed, !property.isCollection else {
-        throw notThatType(property, "\(wanted)")
+    do throws(DatabaseError) {
+        try object.box.object.set(column, to: view)
+    } catch {
+        throw refusal(error, id, object.box, types, wanted)
     }
-    try object.box.object.set(column, to: view)
+}
+
+/// The engine's, or one that says which types the called function assigns to.
+@inline(never)
+private func refusal(
+    _ error: DatabaseError, _ id: PropertyID, _ box: ObjectBox, _ types: [PropertyType], _ wanted: StaticString
+) -> DatabaseError {
+    guard error.code == .wrongType || error.code == .unknownProperty else { return error }
+    do throws(DatabaseError) {
+        let property = try id.property(in: try box.session.schema).property
+        let isOfThem = types.contains(property.type) || property.type == .mixed
+        return isOfThem && !property.isCollection ? error : notThatType(property, "\(wanted)")
+    } catch {
+        return error
+    }
 }
 
 @_cdecl("motte_object_set_int") @implementation

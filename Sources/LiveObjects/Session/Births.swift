@@ -56,7 +56,14 @@ struct Births {
         current &+= 1
     }
 
+    @inline(__always)
     func areUndone(_ birth: UInt32, _ table: TableKey, _ key: ObjectKey) -> Bool {
+        if cancelled.isEmpty, cuts.isEmpty { return false }
+        return isAmongUndone(birth, table, key)
+    }
+
+    @inline(never)
+    private func isAmongUndone(_ birth: UInt32, _ table: TableKey, _ key: ObjectKey) -> Bool {
         if let cuts = cuts[table], let cut = Self.first(cuts, from: birth), key.rawValue >= cut.firstKey.rawValue {
             return true
         }

@@ -17,7 +17,7 @@ extension Session {
         let undone = try write.rollBack(to: savepoint)
         forgetTables()
         births.cut(from: undone.firstKeys)
-        for place in nestedPlaces { place.nested?.writeWasRolledBack(to: undone.walCount, write.nestedEditLog) }
+        for place in nestedPlaces { place.nested?.writeWasRolledBack(to: undone.nestedEditCount, write.nestedEditLog) }
     }
 
     /// What `body` changes in the open write is undone where it throws. Without a write it fails by itself.

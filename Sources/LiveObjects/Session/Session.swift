@@ -54,7 +54,7 @@ package final class Session: @unchecked Sendable {
 
     var writeSerial: UInt32 = 0
     /// So that objects of what was undone differ from later objects with the same keys.
-    var births = Births()
+    @exclusivity(unchecked) var births = Births()
     /// While observers are notified of the version that a write begins with.
     var isBeginningWrite = false
     /// Its write belongs to a migration, which alone ends it.

@@ -11,7 +11,7 @@ import MotteValues
 
 package final class ChangeRecorder {
     private let policy: ChangeLogPolicy
-    private var tables: [RecordedTable] = []
+    @exclusivity(unchecked) private var tables: [RecordedTable] = []
     @exclusivity(unchecked) private var latest: RecordedTable?
     private var changesSchema = false
     private let undo: UndoLog?
@@ -23,8 +23,8 @@ package final class ChangeRecorder {
         self.undo = undo
     }
 
-    func cutWAL(to count: Int) {
-        if count < wal.count { wal.removeSubrange(count...) }
+    func cutNestedEdits(to count: Int) {
+        if count < nestedEdits.count { nestedEdits.removeSubrange(count...) }
     }
 
     /// Before rows of a table come or go.
@@ -35,7 +35,7 @@ package final class ChangeRecorder {
     }
 
     /// Edits in and around nested lists and maps in the order they were made, of new objects too.
-    var wal: [NestedEditLogEntry] = []
+    var nestedEdits: [NestedEditLogEntry] = []
 
     package var isEmpty: Bool { tables.isEmpty && !changesSchema }
 
@@ -110,7 +110,7 @@ package final class ChangeRecorder {
     package func nestedChanged(
         _ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ operation: NestedOperation
     ) {
-        wal.append(NestedEditLogEntry(table: table, column: column, owner: owner, edit: .nested(operation)))
+        nestedEdits.append(NestedEditLogEntry(table: table, column: column, owner: owner, edit: .nested(operation)))
         let recorded = self.table(table)
         guard recorded.isOld(owner) else { return }
         let nested = recorded.nestedColumn(column)

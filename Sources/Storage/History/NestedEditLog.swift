@@ -22,11 +22,11 @@ package struct NestedEditLogEntry: Sendable {
 }
 
 extension WriteTransaction {
-    package var nestedEditLog: [NestedEditLogEntry] { recorder.wal }
+    package var nestedEditLog: [NestedEditLogEntry] { recorder.nestedEdits }
 
     /// An edit of a list or map of mixed values, which the change log knows of by itself.
     package func noteMixed(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ edit: NestedEditLogEntry.Edit)
     {
-        recorder.wal.append(NestedEditLogEntry(table: table, column: column, owner: owner, edit: edit))
+        recorder.nestedEdits.append(NestedEditLogEntry(table: table, column: column, owner: owner, edit: edit))
     }
 }

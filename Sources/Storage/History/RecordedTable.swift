@@ -2,13 +2,15 @@
 import MotteValues
 
 final class RecordedTable {
+    // Exclusivity: one thread, like the recorder; each change of a value looks at these.
     let key: TableKey
     @exclusivity(unchecked) var inserted = KeyRuns()
     var deleted: [Int64] = []
     var deletedRuns = KeyRuns()
     /// The savepoint that has an image of this.
     @exclusivity(unchecked) var savedAt: UInt64 = 0
-    private var columns: [RecordedColumn] = []
+    @exclusivity(unchecked) private var columns: [RecordedColumn] = []
+    @exclusivity(unchecked) private var latestColumn: RecordedColumn?
     private var listColumns: [RecordedLists] = []
     private var mapColumns: [RecordedMaps] = []
     private var nestedColumns: [RecordedNested] = []
@@ -39,7 +41,13 @@ final class RecordedTable {
     }
 
     func column(_ key: ColumnKey) -> RecordedColumn {
-        for column in columns where column.key == key { return column }
+        if let latestColumn, latestColumn.key == key { return latestColumn }
+        let found = columns.first { $0.key == key } ?? addColumn(key)
+        latestColumn = found
+        return found
+    }
+
+    private func addColumn(_ key: ColumnKey) -> RecordedColumn {
         let made = RecordedColumn(key)
         columns.append(made)
         return made
@@ -99,13 +107,13 @@ final class RecordedTable {
 /// Modifications of one column, in the order they were made.
 final class RecordedColumn {
     let key: ColumnKey
-    private var keys: [Int64] = []
+    @exclusivity(unchecked) private var keys: [Int64] = []
     /// Where the images of each modification begin, and where its second one does.
-    private var before: [Int] = []
-    private var after: [Int] = []
-    private var images: [UInt8] = []
-    private var ascends = true
-    private var hasImages = true
+    @exclusivity(unchecked) private var before: [Int] = []
+    @exclusivity(unchecked) private var after: [Int] = []
+    @exclusivity(unchecked) private var images: [UInt8] = []
+    @exclusivity(unchecked) private var ascends = true
+    @exclusivity(unchecked) private var hasImages = true
 
     init(_ key: ColumnKey) { self.key = key }
 

@@ -50,7 +50,7 @@ final class UndoLog {
         /// False where the write had changed nothing. Levels without entries lie outside of those that have some.
         let hasEntries: Bool
         let firstEntry: Int
-        let walCount: Int
+        let nestedEditCount: Int
         /// Changes that the write had then, and those among them that had been undone.
         let changeCount: UInt64
         let undoneCount: UInt64
@@ -95,12 +95,12 @@ final class UndoLog {
 
     // MARK: Savepoints
 
-    func begin(isUnchanged: Bool, walCount: Int, changeCount: UInt64, undoneCount: UInt64) -> UInt64 {
+    func begin(isUnchanged: Bool, nestedEditCount: Int, changeCount: UInt64, undoneCount: UInt64) -> UInt64 {
         lastSerial += 1
         levels.append(
             Level(
                 serial: lastSerial, hasEntries: isActive || !isUnchanged, firstEntry: entries.count,
-                walCount: walCount, changeCount: changeCount, undoneCount: undoneCount))
+                nestedEditCount: nestedEditCount, changeCount: changeCount, undoneCount: undoneCount))
         followInnermost()
         return lastSerial
     }

@@ -15,7 +15,7 @@ extension WriteTransaction {
         /// By table the first key that is free again: objects from there on never were.
         package let firstKeys: [(table: TableKey, key: ObjectKey)]
         /// How many edits of nested lists and maps are left in the WAL.
-        package let walCount: Int
+        package let nestedEditCount: Int
     }
 
     /// Savepoints lie within each other: releasing one, or going back to it, ends those that began after it.
@@ -24,7 +24,7 @@ extension WriteTransaction {
         try requireWhole()
         return Savepoint(
             serial: undo.begin(
-                isUnchanged: isUnchanged, walCount: recorder.wal.count, changeCount: changeCount,
+                isUnchanged: isUnchanged, nestedEditCount: recorder.nestedEdits.count, changeCount: changeCount,
                 undoneCount: undoneCount))
     }
 
@@ -49,10 +49,10 @@ extension WriteTransaction {
         }
         guard let level else { throw Self.endedSavepoint() }
         if !level.hasEntries { firstKeys = beginAgain() }
-        recorder.cutWAL(to: level.walCount)
+        recorder.cutNestedEdits(to: level.nestedEditCount)
         // What was borrowed or computed since is out of date.
         noteUndone(since: level.changeCount, undoneCount: level.undoneCount)
-        return RolledBack(firstKeys: firstKeys, walCount: level.walCount)
+        return RolledBack(firstKeys: firstKeys, nestedEditCount: level.nestedEditCount)
     }
 
     /// Whether going back to now is beginning again.

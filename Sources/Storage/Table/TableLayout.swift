@@ -11,6 +11,8 @@ package final class TableLayout: Sendable {
     package let incoming: [(table: TableKey, column: StoredColumn)]
     /// Apart from those that columns have by themselves.
     package let declaredIndexes: [TableIndex]
+    /// By slot: what single accesses ask of a column, to be had without counting a reference.
+    let shapes: [ColumnShape]
     private let slotsByKey: [Int]
 
     init(_ stored: StoredTable, catalog: Catalog) {
@@ -22,6 +24,7 @@ package final class TableLayout: Sendable {
         incoming = catalog.incomingLinks(to: stored.key)
         declaredIndexes =
             stored.indexes.isEmpty ? [] : catalog.indexes(of: stored.key).filter { !($0.kind is EntryIndexKind) }
+        shapes = stored.columns.map { ColumnShape($0, in: catalog) }
         var slots = [Int](repeating: -1, count: Int(stored.nextColumnKey))
         for (slot, column) in stored.columns.enumerated() where Int(column.key.rawValue) < slots.count {
             slots[Int(column.key.rawValue)] = slot
@@ -44,5 +47,40 @@ package final class TableLayout: Sendable {
                 className: stored.name)
         }
         return slotsByKey[raw]
+    }
+}
+
+struct ColumnShape {
+    let key: ColumnKey
+    let type: PropertyType
+    let width: IntWidth
+    let isList: Bool
+    let isPrimaryKey: Bool
+    /// A link to an embedded object, which lives and dies with the row.
+    let isOwner: Bool
+    /// Whether the values are in an index that the column has by itself.
+    let isIndexed: Bool
+    let target: TableKey?
+
+    init(_ column: StoredColumn, in catalog: Catalog) {
+        key = column.key
+        type = column.type
+        width = column.width
+        isList = column.isList
+        isPrimaryKey = column.isPrimaryKey
+        isOwner = column.isLink && column.target.flatMap { catalog.table($0) }?.isEmbedded ?? false
+        isIndexed = column.index != nil || column.linkIndex != nil || !column.elementIndexes.isEmpty
+        target = column.target
+    }
+
+    /// Assigned as it is to a property that holds one value: of its type, within its range, no link, no text to check.
+    @inline(__always)
+    func takes(_ value: ValueView) -> Bool {
+        guard !isList, !isPrimaryKey else { return false }
+        switch (value.kind, type) {
+        case (.int, .int): return width == .bits64
+        case (.bool, .bool), (.double, .double), (.float, .float): return true
+        default: return false
+        }
     }
 }

@@ -152,11 +152,7 @@ package final class TableView {
     }
 
     package func value(slot: Int, at place: RowLocation) throws(DatabaseError) -> ValueView {
-        guard !layout.columns[slot].isList else {
-            throw DatabaseError(
-                .wrongType, "\(layout.stored.name).\(layout.columns[slot].name) is a list; open it as a list",
-                className: layout.stored.name, propertyName: layout.columns[slot].name)
-        }
+        guard !layout.shapes[slot].isList else { throw isList(slot) }
         var view: ValueView
         if case .values(let builder)? = writer?.overlay(place.rowGroup)?.columns[slot]?.storage {
             try builder.checkLongText(place.slot)
@@ -167,10 +163,17 @@ package final class TableView {
             view = chunk.view(place.slot)
         }
         // In mixed columns links carry their class themselves.
-        if view.kindNumber == ValueKind.link.rawValue, let target = layout.columns[slot].target {
+        if view.kindNumber == ValueKind.link.rawValue, let target = layout.shapes[slot].target {
             view.aux = target.rawValue
         }
         return view
+    }
+
+    @inline(never)
+    private func isList(_ slot: Int) -> DatabaseError {
+        DatabaseError(
+            .wrongType, "\(layout.stored.name).\(layout.columns[slot].name) is a list; open it as a list",
+            className: layout.stored.name, propertyName: layout.columns[slot].name)
     }
 
     // MARK: Lists

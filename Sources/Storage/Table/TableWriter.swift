@@ -12,8 +12,8 @@ final class TableWriter {
     // Exclusivity: one thread at a time, like the write it belongs to; each row of many looks at these.
     let directory: TableDirectory
     @exclusivity(unchecked) private(set) var state: TableState
-    private(set) var dirty = DirtyRowGroups()
-    private(set) var touched = false
+    @exclusivity(unchecked) private(set) var dirty = DirtyRowGroups()
+    @exclusivity(unchecked) private(set) var touched = false
     /// Lists too long for their column's chunk, as far as this write has touched them.
     var longLists: [LongListKey: LongList] = [:]
     @exclusivity(unchecked) private var openRowGroup: DirtyRowGroup?

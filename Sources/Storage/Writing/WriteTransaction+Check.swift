@@ -45,7 +45,16 @@ extension WriteTransaction {
         return try assignment(layout, try layout.slot(column), value)
     }
 
+    @inline(__always)
     func assignment(
+        _ layout: TableLayout, _ slot: Int, _ value: ValueView
+    ) throws(DatabaseError) -> Assignment {
+        if layout.shapes[slot].takes(value) { return Assignment(slot: slot, value: value) }
+        return try checkedAssignment(layout, slot, value)
+    }
+
+    @inline(never)
+    private func checkedAssignment(
         _ layout: TableLayout, _ slot: Int, _ value: ValueView
     ) throws(DatabaseError) -> Assignment {
         let stored = layout.columns[slot]

@@ -32,7 +32,7 @@ extension WriteTransaction {
         let slot = try view.layout.slot(column)
         let place = try view.requireLocation(key)
         // An object's own embedded object may be assigned to it again.
-        if value.kind == .link, !view.layout.columns[slot].isList, isOwner(view.layout.columns[slot]) {
+        if value.kind == .link, !view.layout.shapes[slot].isList, view.layout.shapes[slot].isOwner {
             let old = try view.value(slot: slot, at: place)
             if !old.isNull, old.linkValue == value.linkValue { return }
         }
@@ -50,12 +50,12 @@ extension WriteTransaction {
         _ assignment: Assignment, _ view: TableView, _ place: RowLocation, _ key: ObjectKey
     ) throws(DatabaseError) {
         let slot = assignment.slot
-        let stored = view.layout.columns[slot]
-        if stored.isPrimaryKey, let migration {
-            migration.changedPrimaryKeys.insert(SchemaMigration.ColumnLocation(table: view.key, column: stored.key))
+        let shape = view.layout.shapes[slot]
+        if shape.isPrimaryKey, let migration {
+            migration.changedPrimaryKeys.insert(SchemaMigration.ColumnLocation(table: view.key, column: shape.key))
         }
         let old = try view.value(slot: slot, at: place)
-        let former = isOwner(stored) && !old.isNull ? old.linkValue : nil
+        let former = shape.isOwner && !old.isNull ? old.linkValue : nil
         try replaceValue(view, slot, place, key, old: old, new: assignment.value)
         if let former { try deleteAll([former]) }
     }
@@ -65,7 +65,7 @@ extension WriteTransaction {
         _ view: TableView, _ slot: Int, _ place: RowLocation, _ key: ObjectKey, old: ValueView, new: ValueView,
         isWhole: Bool = true
     ) throws(DatabaseError) {
-        let stored = view.layout.columns[slot]
+        let shape = view.layout.shapes[slot]
         try makeRoom(for: new)
         let writer = try writer(view.key)
         // All that can fail comes before the first change.
@@ -75,12 +75,14 @@ extension WriteTransaction {
             ? [] : try indexedChanges(view, slot, place, key, old: old, new: new)
         writer.noteCell(slot, place.rowGroup, place.slot, changed, builder)
         apply(indexed, key)
-        unindex(old, stored, key)
-        index(new, stored, key)
-        if isWhole, old.kind == .list || old.kind == .map {
-            recorder.nestedChanged(view.key, stored.key, key, NestedOperation(path: [], change: .replaced))
+        if shape.isIndexed {
+            unindex(old, view.layout.columns[slot], key)
+            index(new, view.layout.columns[slot], key)
         }
-        recorder.modified(view.key, stored.key, key, old: old, new: new)
+        if isWhole, old.kind == .list || old.kind == .map {
+            recorder.nestedChanged(view.key, shape.key, key, NestedOperation(path: [], change: .replaced))
+        }
+        recorder.modified(view.key, shape.key, key, old: old, new: new)
         builder.set(place.slot, new)
         changed.markChanged()
         noteChange()
