@@ -773,7 +773,11 @@ motte_status motte_realm_commit_skipping(motte_realm *realm, motte_token *const 
 motte_status motte_realm_cancel(motte_realm *realm);
 
 /** A point in the open write that it can be rolled back to, as a number. Savepoints nest; a commit keeps what was done
- *  in those that are open, a cancel drops it, and both end them.
+ *  in those that are open, a cancel drops it, and both end them, as does a commit that fails.
+ *
+ *  A call that fails half-way, because the file cannot be read or the disk is full in the middle of it, leaves the write
+ *  open but not to be committed: the commit fails with the same error until the write is rolled back to a savepoint
+ *  from before that call, or cancelled.
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE. */
 motte_status motte_realm_savepoint(motte_realm *realm, uint64_t *out_savepoint);
 

@@ -27,7 +27,7 @@ extension WriteTransaction {
     /// ours.
     func assertInvariants() {
         #if DEBUG
-        guard undo.failure == nil, migration == nil else { return }
+        guard undo.failure == nil, undo.incompleteness == nil, migration == nil else { return }
         do throws(DatabaseError) { try checkInvariants(counting: false) } catch {
             if error.code == .internal { assertionFailure(error.message) }
         }

@@ -1,7 +1,7 @@
 // Encrypted files: no plain byte on any disk, nothing read with another key, nothing changed unnoticed, and keys
 // changed by copying. That such a file is otherwise a store like any other is what `StoreForm.sealed` is for.
 import CMotteShim
-import MottePages
+@testable import MottePages
 import MotteValues
 import TestSupport
 import Testing
@@ -92,6 +92,46 @@ import Musl
         #expect(spill.fileBytes == 0 && spill.heapBytes >= 8_000_000)
         let plain = try open(scratch.path("plain.motte"), nil) { $0.writeMemoryBytes = 0 }
         #expect(plain.spillPlan.folder != nil)
+    }
+
+    /// Two machines that were restored from one snapshot may draw the same random bits.
+    @Test func equalRandomBitsMakeDifferentNoncesForDifferentContents() throws {
+        let cipher = try PageCipher([UInt8](repeating: 7, count: 64), salt: [UInt8](repeating: 1, count: 32))
+        let random = [UInt8](repeating: 9, count: PageCipher.randomBytes)
+        func sealed(_ byte: UInt8) throws -> [UInt8] {
+            var bytes = [UInt8](repeating: byte, count: 4_096)
+            try bytes.withUnsafeMutableBytes { bytes in
+                guard let base = bytes.baseAddress else { return }
+                try cipher.seal(
+                    .init(kind: .slot, page: 1), base, count: bytes.count, to: base, random: random[...])
+            }
+            return bytes
+        }
+        let nonce = (4_096 - PageCipher.trailerBytes) ..< (4_096 - PageCipher.trailerBytes + PageCipher.randomBytes)
+        #expect(try sealed(1)[nonce] != sealed(2)[nonce])
+        #expect(try sealed(1)[nonce] == sealed(1)[nonce])
+    }
+
+    /// What a commit has built that then fails, because the file is full, is not written by the next one over its pages.
+    @Test(arguments: [0, TestStore.walPages])
+    func aFailedCommitLeavesNothingToBeWritten(walPages: Int) throws {
+        let scratch = try Scratch()
+        let limited = try open(scratch.path()) {
+            $0.mapSizeBytes = 1 << 20
+            $0.walPages = walPages
+        }
+        try limited.commitNext([("a", [UInt8](repeating: 1, count: 100))])
+        let many = (0 ..< 100).map { ("big-\(1_000 + $0)", [UInt8](repeating: UInt8($0), count: 9_000 + $0 * 40)) }
+        #expect(try failure { try limited.commitNext(many) }.code == .mapFull)
+        let fewer = (0 ..< 30).map { ("k-\(1_000 + $0)", [UInt8](repeating: UInt8($0), count: 6_000)) }
+        try limited.commitNext(fewer)
+        try limited.commitNext([("a", [2])])
+        limited.close()
+        let again = try open(scratch.path())
+        #expect(try again.check().isEmpty)
+        let snapshot = try again.snapshot()
+        #expect(try snapshot.contents().count == 31 && snapshot.value("a") == [2])
+        for (key, value) in fewer { #expect(try snapshot.value(key) == value) }
     }
 
     @Test func aWrongKeyIsAnError() throws {

@@ -23,6 +23,7 @@ struct ExclusiveAttachment: ~Copyable {
     /// nil when somebody else is attached. Called holding the open-files lock.
     static func take(_ place: FileLocation) throws(DatabaseError) -> ExclusiveAttachment? {
         let path = place.sidecarPath
+        let isNew = access(path, F_OK) != 0
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, place.mode)
         guard descriptor >= 0 else { throw SystemError.error(errno, "open", path) }
         guard motte_shim_close_in_child(descriptor) == 0 else {
@@ -37,6 +38,7 @@ struct ExclusiveAttachment: ~Copyable {
                 }
                 return ExclusiveAttachment(descriptor, try FilePresence(place.path, identity, sidecarPath: path))
             } catch {
+                if isNew { unlink(path) }
                 forget(descriptor)
                 throw error
             }

@@ -120,7 +120,11 @@ struct TreeCommit {
         next.root.sequence += 1
     }
 
-    mutating func abandon() { writer.allocator.abandon() }
+    /// What was built is not to be written by the next commit, over pages that are that one's then.
+    mutating func abandon() {
+        writer.allocator.abandon()
+        image.built.removeAll()
+    }
 
     /// Pages this commit made.
     var runs: [PageRun] { writer.allocator.sortedRuns }

@@ -5,8 +5,8 @@ final class RecordedTable {
     // Exclusivity: one thread, like the recorder; each change of a value looks at these.
     let key: TableKey
     @exclusivity(unchecked) var inserted = KeyRuns()
-    var deleted: [Int64] = []
-    var deletedRuns = KeyRuns()
+    @exclusivity(unchecked) var deleted: [Int64] = []
+    @exclusivity(unchecked) var deletedRuns = KeyRuns()
     /// The savepoint that has an image of this.
     @exclusivity(unchecked) var savedAt: UInt64 = 0
     @exclusivity(unchecked) private var columns: [RecordedColumn] = []

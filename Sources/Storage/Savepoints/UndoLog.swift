@@ -65,15 +65,18 @@ final class UndoLog {
         let row: Int
     }
 
+    private static let serials = Locked<UInt64>(ofProcess: 0)
     @exclusivity(unchecked) private(set) var isActive = false
     /// Of the innermost savepoint that has entries; none is 0.
     @exclusivity(unchecked) private(set) var serial: UInt64 = 0
     @exclusivity(unchecked) private var entries: [Entry] = []
     private var levels: [Level] = []
-    private var lastSerial: UInt64 = 0
     var entryCount: Int { entries.count }
     /// Why the write can only be cancelled: it could not be brought back to a savepoint.
     private(set) var failure: DatabaseError?
+    /// The first call that failed after it had changed something, and how many entries there were then.
+    private var incomplete: (error: DatabaseError, entryCount: Int)?
+    var incompleteness: DatabaseError? { incomplete?.error }
 
     @inline(__always)
     func append(_ entry: @autoclosure () -> Entry) {
@@ -93,16 +96,24 @@ final class UndoLog {
 
     func fail(_ error: DatabaseError) { failure = failure ?? error }
 
+    func leftIncomplete(_ error: DatabaseError) {
+        if incomplete == nil { incomplete = (error, isActive ? entries.count : -1) }
+    }
+
     // MARK: Savepoints
 
     func begin(isUnchanged: Bool, nestedEditCount: Int, changeCount: UInt64, undoneCount: UInt64) -> UInt64 {
-        lastSerial += 1
+        // Not of one write: an old number must not stand for a savepoint of a later one.
+        let serial = UndoLog.serials.withLock { last in
+            last += 1
+            return last
+        }
         levels.append(
             Level(
-                serial: lastSerial, hasEntries: isActive || !isUnchanged, firstEntry: entries.count,
+                serial: serial, hasEntries: isActive || !isUnchanged, firstEntry: entries.count,
                 nestedEditCount: nestedEditCount, changeCount: changeCount, undoneCount: undoneCount))
         followInnermost()
-        return lastSerial
+        return serial
     }
 
     private func followInnermost() {
@@ -132,7 +143,10 @@ final class UndoLog {
         if !level.hasEntries {
             // Whatever could not be undone goes with all the rest.
             failure = nil
+            incomplete = nil
             entries.removeAll()
+        } else if let known = incomplete, known.entryCount >= level.firstEntry {
+            incomplete = nil
         }
         do throws(DatabaseError) {
             while entries.count > level.firstEntry { try body(entries.removeLast()) }

@@ -65,9 +65,27 @@ extension WriteTransaction {
 
     /// A write that could not be brought back to a savepoint holds nobody knows what.
     func requireWhole() throws(DatabaseError) {
-        guard let failure = undo.failure else { return }
-        throw DatabaseError(
-            failure.code, "changes of this write could not be undone; cancel it: \(failure.message)")
+        if let failure = undo.failure {
+            throw DatabaseError(
+                failure.code, "changes of this write could not be undone; cancel it: \(failure.message)")
+        }
+        if let error = undo.incompleteness {
+            throw DatabaseError(
+                error.code,
+                "a change of this write failed half-way; cancel the write, or go back to a savepoint from before it: "
+                    + error.message)
+        }
+    }
+
+    /// For what comes after the first change of a call, which has checked everything that a caller can have wrong.
+    /// Should it fail, because the file cannot be read or the disk is full, a part has been done: then nothing of the
+    /// write can be committed until it goes back to a savepoint from before.
+    @inline(__always)
+    func completing<R>(_ body: () throws(DatabaseError) -> R) throws(DatabaseError) -> R {
+        do throws(DatabaseError) { return try body() } catch {
+            undo.leftIncomplete(error)
+            throw error
+        }
     }
 
     private func undo(_ entry: UndoLog.Entry) throws(DatabaseError) {

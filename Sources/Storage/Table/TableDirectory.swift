@@ -15,23 +15,24 @@ import MotteValues
 
 final class TableDirectory {
     let layout: TableLayout
-    private(set) var rowGroupSize: Int
+    // Exclusivity: one thread at a time, like the snapshot; each access to a value looks at these.
+    @exclusivity(unchecked) private(set) var rowGroupSize: Int
     /// Of tables that have no number of their own.
     let rowGroupSizeOfFile: Int
     private let counters: Counters
-    private var pages: PageSnapshot
-    private(set) var state: TableState {
+    @exclusivity(unchecked) private var pages: PageSnapshot
+    @exclusivity(unchecked) private(set) var state: TableState {
         didSet { rowGroupSize = state.rowGroupSize(ofFile: rowGroupSizeOfFile) }
     }
     private var arena = ChunkArena()
 
-    private var columns: [ContiguousArray<ColumnChunk?>]
-    private var lists: [ContiguousArray<ListChunk?>]
-    private var longSources: [StoredLongValues?]
+    @exclusivity(unchecked) private var columns: [ContiguousArray<ColumnChunk?>]
+    @exclusivity(unchecked) private var lists: [ContiguousArray<ListChunk?>]
+    @exclusivity(unchecked) private var longSources: [StoredLongValues?]
     /// Of chunks that have long values, by slot and row group.
-    private var longTexts: [[Int: LongTexts]]
-    private var openGroup: (directory: OpenGroup.Directory, bytes: UnsafeRawBufferPointer)?
-    private var live = KnownLiveRows()
+    @exclusivity(unchecked) private var longTexts: [[Int: LongTexts]]
+    @exclusivity(unchecked) private var openGroup: (directory: OpenGroup.Directory, bytes: UnsafeRawBufferPointer)?
+    @exclusivity(unchecked) private var live = KnownLiveRows()
     private var lastList: LongListReader?
 
     convenience init(
@@ -334,9 +335,9 @@ final class TableDirectory {
 
     private func forgetChunks() {
         for slot in columns.indices {
-            columns[slot].removeAll()
-            lists[slot].removeAll()
-            longTexts[slot].removeAll()
+            if !columns[slot].isEmpty { columns[slot].removeAll() }
+            if !lists[slot].isEmpty { lists[slot].removeAll() }
+            if !longTexts[slot].isEmpty { longTexts[slot].removeAll() }
             longSources[slot] = nil
         }
         arena = ChunkArena()

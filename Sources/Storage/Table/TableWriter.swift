@@ -30,10 +30,10 @@ final class TableWriter {
     /// Where full row groups wait for the commit.
     private let spill: SpillFile
     private let pendingLongValues: PendingLongValues
-    private var longSources: [WrittenLongValues?]
+    @exclusivity(unchecked) private var longSources: [WrittenLongValues?]
 
     /// The open row group as the write before has left it, until it is touched.
-    private var keptOpenGroup: KeptBuilders.OpenGroup?
+    @exclusivity(unchecked) private var keptOpenGroup: KeptBuilders.OpenGroup?
 
     init(
         _ directory: TableDirectory, _ spill: SpillFile, _ long: PendingLongValues,

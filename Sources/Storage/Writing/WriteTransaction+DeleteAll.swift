@@ -14,10 +14,14 @@ extension WriteTransaction {
         let view = try self.table(table)
         let count = view.liveCount
         guard count > 0 else { return 0 }
-        if ownsEmbeddedObjects(view.layout) {
-            try deleteEach(view)
-            return count
+        try completing { () throws(DatabaseError) in
+            if ownsEmbeddedObjects(view.layout) { try deleteEach(view) } else { try deleteTogether(view) }
         }
+        return count
+    }
+
+    private func deleteTogether(_ view: TableView) throws(DatabaseError) {
+        let table = view.key
         // The links of the objects themselves go with the indexes that they are kept in; links of other classes are
         // changed object by object, because their observers want to know.
         clearIndexes(of: view.layout)
@@ -36,7 +40,6 @@ extension WriteTransaction {
         recorder.deleted(table, 0 ..< view.nextKey)
         try writer(table).killAll()
         noteChange()
-        return count
     }
 
     /// Embedded objects are deleted with their owner, which takes a look at each.

@@ -9,13 +9,15 @@ extension WriteTransaction {
     package func delete(_ table: TableKey, _ keys: [Int64]) throws(DatabaseError) -> Int {
         try requireOpen()
         let view = try self.table(table)
-        try unlinkFromCollections(view, keys.map { ObjectKey($0) })
-        var deleted = 0
-        for key in keys where try view.locate(ObjectKey(key)) != nil {
-            try delete(table, ObjectKey(key))
-            deleted += 1
+        return try completing { () throws(DatabaseError) in
+            try unlinkFromCollections(view, keys.map { ObjectKey($0) })
+            var deleted = 0
+            for key in keys where try view.locate(ObjectKey(key)) != nil {
+                try delete(table, ObjectKey(key))
+                deleted += 1
+            }
+            return deleted
         }
-        return deleted
     }
 
     /// Takes objects that are about to be deleted out of the collections that hold several of them, as deleting them

@@ -57,7 +57,7 @@ extension WriteTransaction {
         let old = try view.value(slot: slot, at: place)
         let former = shape.isOwner && !old.isNull ? old.linkValue : nil
         try replaceValue(view, slot, place, key, old: old, new: assignment.value)
-        if let former { try deleteAll([former]) }
+        if let former { try completing { () throws(DatabaseError) in try deleteAll([former]) } }
     }
 
     /// Puts a value that fits in place of another. `isWhole`: not merely something nested in it has changed.
@@ -106,16 +106,23 @@ extension WriteTransaction {
     /// Objects that are gone already are passed over. A chain of embedded objects may be longer than a stack is deep.
     func deleteAll(_ objects: [ObjectLink]) throws(DatabaseError) {
         var work = objects
-        while let next = work.popLast() {
-            let view = try table(next.table)
-            guard let place = try view.locate(next.key) else { continue }
-            work += try embeddedChildren(view, next.key)
-            try dropOutgoing(view, next.key, place)
-            try dropIncoming(view, next.key)
-            recorder.deleted(next.table, next.key)
-            try writer(next.table).dropLongValues(place.rowGroup, place.slot)
-            try writer(next.table).kill(place.rowGroup, place.slot)
-            noteChange()
+        var hasBegun = false
+        do throws(DatabaseError) {
+            while let next = work.popLast() {
+                let view = try table(next.table)
+                guard let place = try view.locate(next.key) else { continue }
+                work += try embeddedChildren(view, next.key)
+                hasBegun = true
+                try dropOutgoing(view, next.key, place)
+                try dropIncoming(view, next.key)
+                recorder.deleted(next.table, next.key)
+                try writer(next.table).dropLongValues(place.rowGroup, place.slot)
+                try writer(next.table).kill(place.rowGroup, place.slot)
+                noteChange()
+            }
+        } catch {
+            if hasBegun { undo.leftIncomplete(error) }
+            throw error
         }
     }
 

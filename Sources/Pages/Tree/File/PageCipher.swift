@@ -142,14 +142,22 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
                 try bytes.withBytes { bytes throws(DatabaseError) in try PageCipher.code(key, bytes) }
             }
         }
-        let start = try code(salt, key)
-        var keys: [UInt8] = []
-        var last: [UInt8] = []
-        for number in 1 ... 2 as ClosedRange<UInt8> {
-            last = try code(start, last + purpose + [number])
-            keys += last
-        }
-        return SecretBytes(keys)
+        var start = try code(salt, key)
+        var first = try code(start, purpose + [1])
+        var message = first + purpose + [2]
+        var second = try code(start, message)
+        var keys = first + second
+        let derived = SecretBytes(keys)
+        wipe(&start)
+        wipe(&first)
+        wipe(&message)
+        wipe(&second)
+        wipe(&keys)
+        return derived
+    }
+
+    private static func wipe(_ bytes: inout [UInt8]) {
+        bytes.withUnsafeMutableBytes { motte_shim_wipe($0.baseAddress, $0.count) }
     }
 
     private static func code(
@@ -185,9 +193,13 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
     ) throws(DatabaseError) {
         let size = count - PageCipher.trailerBytes
         let trailer = target + size
+        // Two machines that were restored from one snapshot may draw the same: what they encrypt makes the difference.
+        var random = Array(random)
+        let mark = motte_shim_xxh3(source, size)
+        for index in 0 ..< 8 { random[random.count - 8 + index] ^= UInt8(truncatingIfNeeded: mark >> (8 * index)) }
         writeLock.lock()
         defer { writeLock.unlock() }
-        let status = PageCipher.withNonceAndData(unit, clear, random) { nonce, data in
+        let status = PageCipher.withNonceAndData(unit, clear, random[...]) { nonce, data in
             motte_shim_seal(
                 forWriting, nonce, data, source, size, target,
                 (trailer + PageCipher.randomBytes).assumingMemoryBound(to: UInt8.self))

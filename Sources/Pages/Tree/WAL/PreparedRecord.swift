@@ -23,8 +23,15 @@ struct PreparedRecord: ~Copyable {
         buffer = .allocate(byteCount: count * pageBytes, alignment: 16)
         offset = page * pageBytes
         let version = header.version.rawValue
-        let checksum = try WALRecord.encode(
-            entries, version, place.salt, after: wal.chain, to: buffer, page: page, image.cipher)
+        let checksum: UInt64
+        do throws(DatabaseError) {
+            checksum = try WALRecord.encode(
+                entries, version, place.salt, after: wal.chain, to: buffer, page: page, image.cipher)
+        } catch {
+            // What was never whole is not deinitialized.
+            buffer.deallocate()
+            throw error
+        }
         var next = wal
         next.add(entries, version, pages: count, checksum)
         self.next = next

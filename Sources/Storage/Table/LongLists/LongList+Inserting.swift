@@ -13,12 +13,16 @@ extension LongList {
         try insert(ListValues(of: elements), at: 0)
     }
 
-    func insert(_ values: ListValues, at index: Int) throws(DatabaseError) {
-        guard let root, values.count > 0 else { return }
+    func requireRoom() throws(DatabaseError) {
         guard nextID < UInt32.max - 1 << 24 else {
             throw DatabaseError(
                 .valueTooLarge, "the list \(column.name) has been edited too often; clear and refill it")
         }
+    }
+
+    func insert(_ values: ListValues, at index: Int) throws(DatabaseError) {
+        guard let root, values.count > 0 else { return }
+        try requireRoom()
         isChanged = true
         if root.children.isEmpty {
             root.replaceChildren([newLeaf(makeBuilder(capacity: shape.leafElements)).child], level: 1)

@@ -77,6 +77,9 @@ struct ListEdit {
         }
     }
 
+    /// Before anything is changed: a list cannot take more edits than its blocks can be numbered.
+    func requireRoom() throws(DatabaseError) { try long?.requireRoom() }
+
     mutating func insert(_ values: [ValueView], at index: Int) throws(DatabaseError) {
         guard values.count > 1, column.kind.hasBytes else { return try insert(ListValues(values), at: index) }
         // They may lie in this very list, whose memory moves with the first of them.

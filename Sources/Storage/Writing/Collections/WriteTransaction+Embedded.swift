@@ -12,13 +12,15 @@ extension WriteTransaction {
     ) throws(DatabaseError) -> ObjectKey {
         let (view, slot, target) = try ownerColumn(table, column, key, .none)
         let child = try createEmbedded(target)
-        // Found only now: the new row may have moved others, where a class embeds itself.
-        let place = try view.requireLocation(key)
-        let old = try view.value(slot: slot, at: place)
-        let former = old.isNull ? nil : old.linkValue
-        try replaceValue(view, slot, place, key, old: old, new: .link(child))
-        if let former { try deleteAll([former]) }
-        return child.key
+        return try completing { () throws(DatabaseError) in
+            // Found only now: the new row may have moved others, where a class embeds itself.
+            let place = try view.requireLocation(key)
+            let old = try view.value(slot: slot, at: place)
+            let former = old.isNull ? nil : old.linkValue
+            try replaceValue(view, slot, place, key, old: old, new: .link(child))
+            if let former { try deleteAll([former]) }
+            return child.key
+        }
     }
 
     package func embeddedInsert(
@@ -27,13 +29,16 @@ extension WriteTransaction {
         let (view, _, target) = try ownerColumn(table, column, key, .list)
         let count = try view.listCount(column, key)
         guard index >= 0, index <= count else { throw outOfBounds(index, count, insertion: true) }
+        try openEdit(table, column, key).requireRoom()
         let child = try createEmbedded(target)
-        var edit = try openEdit(table, column, key)
-        self.index(.link(child), edit.column, key)
-        try edit.insert([.link(child)], at: index)
-        recorder.listInserted(table, column, key, at: index, count: 1)
-        noteChange()
-        return child.key
+        return try completing { () throws(DatabaseError) in
+            var edit = try openEdit(table, column, key)
+            self.index(.link(child), edit.column, key)
+            try edit.insert([.link(child)], at: index)
+            recorder.listInserted(table, column, key, at: index, count: 1)
+            noteChange()
+            return child.key
+        }
     }
 
     /// A new object in place of the one at `index`, which is deleted.
@@ -44,11 +49,13 @@ extension WriteTransaction {
         let count = try view.listCount(column, key)
         guard index >= 0, index < count else { throw outOfBounds(index, count) }
         let child = try createEmbedded(target)
-        let edit = try openEdit(table, column, key)
-        let former = try embeddedChildren(index ..< index + 1, edit)
-        try setElement(edit, index, .link(child))
-        try deleteAll(former)
-        return child.key
+        return try completing { () throws(DatabaseError) in
+            let edit = try openEdit(table, column, key)
+            let former = try embeddedChildren(index ..< index + 1, edit)
+            try setElement(edit, index, .link(child))
+            try deleteAll(former)
+            return child.key
+        }
     }
 
     /// A new object under a key; the one that was there is deleted.
@@ -65,13 +72,18 @@ extension WriteTransaction {
     private func putNewEmbedded(
         _ target: TableKey, _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ mapKey: UnsafeRawBufferPointer
     ) throws(DatabaseError) -> ObjectKey {
+        let before = try openMap(table, column, key)
+        try before.keys.requireRoom()
+        try before.values.requireRoom()
         let child = try createEmbedded(target)
-        var map = try openMap(table, column, key)
-        let found = try map.find(mapKey)
-        let former = found.isThere ? try embeddedChildren(found.index ..< found.index + 1, map.values) : []
-        _ = try put(&map, mapKey, .link(child))
-        try deleteAll(former)
-        return child.key
+        return try completing { () throws(DatabaseError) in
+            var map = try openMap(table, column, key)
+            let found = try map.find(mapKey)
+            let former = found.isThere ? try embeddedChildren(found.index ..< found.index + 1, map.values) : []
+            _ = try put(&map, mapKey, .link(child))
+            try deleteAll(former)
+            return child.key
+        }
     }
 
     // MARK: Rules
@@ -164,7 +176,7 @@ extension WriteTransaction {
             return false
         }
         let inserted = try put(&map, mapKey, .null)
-        try deleteAll(former)
+        try completing { () throws(DatabaseError) in try deleteAll(former) }
         return inserted
     }
 }

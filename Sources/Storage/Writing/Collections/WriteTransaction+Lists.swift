@@ -30,20 +30,23 @@ extension WriteTransaction {
         guard count >= 0, count <= edit.count - index else { throw outOfBounds(edit.count, edit.count) }
         let fitted = try values.mapFitting { value throws(DatabaseError) in try self.fittedElement(value, edit) }
         let children = try embeddedChildren(index ..< index + count, edit)
-        if count > 0 {
-            // What is put in may be borrowed from what is taken out.
-            if !fitted.isEmpty {
-                try edit.insert(fitted, at: index + count)
+        if !fitted.isEmpty { try edit.requireRoom() }
+        try completing { () throws(DatabaseError) in
+            if count > 0 {
+                // What is put in may be borrowed from what is taken out.
+                if !fitted.isEmpty {
+                    try edit.insert(fitted, at: index + count)
+                    self.index(fitted, edit.column, key)
+                }
+                try removeElements(index ..< index + count, &edit)
+            } else if !fitted.isEmpty {
                 self.index(fitted, edit.column, key)
+                try edit.insert(fitted, at: index)
             }
-            try removeElements(index ..< index + count, &edit)
-        } else if !fitted.isEmpty {
-            self.index(fitted, edit.column, key)
-            try edit.insert(fitted, at: index)
+            recorder.listInserted(table, column, key, at: index, count: fitted.count)
+            if count > 0 || !fitted.isEmpty { noteChange() }
+            try deleteAll(children)
         }
-        recorder.listInserted(table, column, key, at: index, count: fitted.count)
-        if count > 0 || !fitted.isEmpty { noteChange() }
-        try deleteAll(children)
     }
 
     package func listSet(
@@ -66,9 +69,11 @@ extension WriteTransaction {
         else { throw outOfBounds(index, edit.count) }
         guard count > 0 else { return }
         let children = try embeddedChildren(index ..< index + count, edit)
-        try removeElements(index ..< index + count, &edit)
-        noteChange()
-        try deleteAll(children)
+        try completing { () throws(DatabaseError) in
+            try removeElements(index ..< index + count, &edit)
+            noteChange()
+            try deleteAll(children)
+        }
     }
 
     package func listMove(
@@ -78,7 +83,7 @@ extension WriteTransaction {
         guard from >= 0, from < edit.count else { throw outOfBounds(from, edit.count) }
         guard to >= 0, to < edit.count else { throw outOfBounds(to, edit.count) }
         guard from != to else { return }
-        try edit.move(from: from, to: to)
+        try completing { () throws(DatabaseError) in try edit.move(from: from, to: to) }
         recorder.listMoved(table, column, key, from: from, to: to)
         noteChange()
     }
@@ -93,7 +98,7 @@ extension WriteTransaction {
         guard first != second else { return }
         let low = min(first, second)
         let high = max(first, second)
-        try edit.swap(low, high)
+        try completing { () throws(DatabaseError) in try edit.swap(low, high) }
         recorder.listMoved(table, column, key, from: low, to: high)
         if high - low > 1 { recorder.listMoved(table, column, key, from: high - 1, to: low) }
         noteChange()
@@ -178,7 +183,7 @@ extension WriteTransaction {
             unindex(old, edit.column, edit.key)
             self.index(value, edit.column, edit.key)
         }
-        try edit.set(index, value)
+        try completing { () throws(DatabaseError) in try edit.set(index, value) }
         recorder.listSet(edit.table, edit.column.key, edit.key, at: index)
         noteChange()
     }

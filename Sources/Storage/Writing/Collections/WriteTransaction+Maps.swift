@@ -43,18 +43,22 @@ extension WriteTransaction {
         var map = try beginMap(table, column, key)
         let found = try map.find(mapKey)
         guard found.isThere else { return false }
-        recorder.mapChanged(table, column, key, mapKey, .removed)
-        try removeEntries(found.index ..< found.index + 1, &map)
+        try completing { () throws(DatabaseError) in
+            recorder.mapChanged(table, column, key, mapKey, .removed)
+            try removeEntries(found.index ..< found.index + 1, &map)
+        }
         return true
     }
 
     package func mapClear(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey) throws(DatabaseError) {
         var map = try beginMap(table, column, key)
         guard map.keys.count > 0 else { return }
-        try map.keys.forEach(0 ..< map.keys.count) { _, mapKey in
-            recorder.mapChanged(table, column, key, mapKey.bytes, .removed)
+        try completing { () throws(DatabaseError) in
+            try map.keys.forEach(0 ..< map.keys.count) { _, mapKey in
+                recorder.mapChanged(table, column, key, mapKey.bytes, .removed)
+            }
+            try removeEntries(0 ..< map.keys.count, &map)
         }
-        try removeEntries(0 ..< map.keys.count, &map)
     }
 
     private func removeEntries(_ range: Range<Int>, _ map: inout MapEdit) throws(DatabaseError) {
@@ -96,13 +100,17 @@ extension WriteTransaction {
             try setMapValue(&map, found.index, value)
             return false
         }
-        index(value, map.values.column, map.values.key)
-        recorder.mapChanged(map.values.table, map.values.column.key, map.values.key, mapKey, .inserted)
-        // The value first: it may be borrowed from the map.
-        try map.values.insert([value], at: found.index)
-        try map.keys.insert([.string(mapKey)], at: found.index)
-        noteChange()
-        return true
+        try map.values.requireRoom()
+        try map.keys.requireRoom()
+        return try completing { () throws(DatabaseError) in
+            index(value, map.values.column, map.values.key)
+            recorder.mapChanged(map.values.table, map.values.column.key, map.values.key, mapKey, .inserted)
+            // The value first: it may be borrowed from the map.
+            try map.values.insert([value], at: found.index)
+            try map.keys.insert([.string(mapKey)], at: found.index)
+            noteChange()
+            return true
+        }
     }
 
     /// `isWhole`: not merely something nested in it has changed.
@@ -120,7 +128,7 @@ extension WriteTransaction {
         unindex(old, values.column, values.key)
         self.index(value, values.column, values.key)
         recorder.mapChanged(values.table, values.column.key, values.key, mapKey, .modified)
-        try map.values.set(index, value)
+        try completing { () throws(DatabaseError) in try map.values.set(index, value) }
         noteChange()
     }
 }

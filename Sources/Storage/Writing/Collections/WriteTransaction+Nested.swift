@@ -42,9 +42,12 @@ extension WriteTransaction {
             let old = try view.value(slot: slot, at: place)
             let (new, edits) = try edited(old, path[...], path, edit, rules)
             guard !edits.isEmpty else { return false }
-            for operation in edits { recorder.nestedChanged(table, column, key, operation) }
-            try new.withView { new throws(DatabaseError) in
-                try replaceValue(view, slot, place, key, old: old, new: new, isWhole: false)
+            try new.withView { new throws(DatabaseError) in try makeRoom(for: new) }
+            try completing { () throws(DatabaseError) in
+                for operation in edits { recorder.nestedChanged(table, column, key, operation) }
+                try new.withView { new throws(DatabaseError) in
+                    try replaceValue(view, slot, place, key, old: old, new: new, isWhole: false)
+                }
             }
         case .list:
             guard case .index(let index) = path.first else { throw rules.noSuchPath(path) }
@@ -52,8 +55,11 @@ extension WriteTransaction {
             guard index >= 0, index < list.count else { throw outOfBounds(index, list.count) }
             let (new, edits) = try edited(try list.view(index), path.dropFirst(), path, edit, rules)
             guard !edits.isEmpty else { return false }
-            for operation in edits { recorder.nestedChanged(table, column, key, operation) }
-            try new.withView { new throws(DatabaseError) in try setElement(list, index, new, isWhole: false) }
+            try new.withView { new throws(DatabaseError) in try makeRoom(for: new) }
+            try completing { () throws(DatabaseError) in
+                for operation in edits { recorder.nestedChanged(table, column, key, operation) }
+                try new.withView { new throws(DatabaseError) in try setElement(list, index, new, isWhole: false) }
+            }
         case .map:
             guard case .key(let name) = path.first else { throw rules.noSuchPath(path) }
             var map = try openMap(table, column, key)
@@ -61,9 +67,12 @@ extension WriteTransaction {
             guard found.isThere else { throw rules.noSuchPath(path) }
             let (new, edits) = try edited(try map.values.view(found.index), path.dropFirst(), path, edit, rules)
             guard !edits.isEmpty else { return false }
-            for operation in edits { recorder.nestedChanged(table, column, key, operation) }
-            try new.withView { new throws(DatabaseError) in
-                try setMapValue(&map, found.index, new, isWhole: false)
+            try new.withView { new throws(DatabaseError) in try makeRoom(for: new) }
+            try completing { () throws(DatabaseError) in
+                for operation in edits { recorder.nestedChanged(table, column, key, operation) }
+                try new.withView { new throws(DatabaseError) in
+                    try setMapValue(&map, found.index, new, isWhole: false)
+                }
             }
         case .set:
             throw rules.wrongType("is a set: take the value out, and put the changed one in")

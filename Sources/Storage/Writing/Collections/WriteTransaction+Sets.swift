@@ -30,7 +30,9 @@ extension WriteTransaction {
         var edit = try beginEdit(table, column, key, .set)
         let found = try edit.find(value)
         guard found.isThere else { return nil }
-        try removeElements(found.index ..< found.index + 1, &edit)
+        try completing { () throws(DatabaseError) in
+            try removeElements(found.index ..< found.index + 1, &edit)
+        }
         noteChange()
         return found.index
     }
@@ -38,7 +40,7 @@ extension WriteTransaction {
     package func setClear(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey) throws(DatabaseError) {
         var edit = try beginEdit(table, column, key, .set)
         guard edit.count > 0 else { return }
-        try removeElements(0 ..< edit.count, &edit)
+        try completing { () throws(DatabaseError) in try removeElements(0 ..< edit.count, &edit) }
         noteChange()
     }
 
@@ -59,13 +61,16 @@ extension WriteTransaction {
         try withExtendedLifetime(copies) { () throws(DatabaseError) in
             let sorted = Self.distinct(copies)
             let changes = try Self.changes(edit, operation, sorted)
-            for change in changes.reversed() {
-                if change.removed > 0 { try removeElements(change.index ..< change.index + change.removed, &edit) }
-                guard !change.added.isEmpty else { continue }
-                let added = Array(sorted[change.added])
-                for value in added { index(edit.linked(value), edit.column, key) }
-                try edit.insert(added, at: change.index)
-                recorder.listInserted(table, column, key, at: change.index, count: added.count)
+            if changes.contains(where: { !$0.added.isEmpty }) { try edit.requireRoom() }
+            try completing { () throws(DatabaseError) in
+                for change in changes.reversed() {
+                    if change.removed > 0 { try removeElements(change.index ..< change.index + change.removed, &edit) }
+                    guard !change.added.isEmpty else { continue }
+                    let added = Array(sorted[change.added])
+                    for value in added { index(edit.linked(value), edit.column, key) }
+                    try edit.insert(added, at: change.index)
+                    recorder.listInserted(table, column, key, at: change.index, count: added.count)
+                }
             }
             if !changes.isEmpty { noteChange() }
         }
@@ -125,8 +130,9 @@ extension WriteTransaction {
     ) throws(DatabaseError) -> (index: Int, inserted: Bool) {
         let found = try edit.find(value)
         guard !found.isThere else { return (found.index, false) }
+        try edit.requireRoom()
         index(value, edit.column, edit.key)
-        try edit.insert([value], at: found.index)
+        try completing { () throws(DatabaseError) in try edit.insert([value], at: found.index) }
         recorder.listInserted(edit.table, edit.column.key, edit.key, at: found.index, count: 1)
         noteChange()
         return (found.index, true)
