@@ -8,6 +8,8 @@ public struct AnyRealmCollection<Element: RealmCollectionValue>: RealmCollection
     public let _managed: _CollectionHandle?
     private let elements: () -> [Element]
 
+    /// Wraps a list, set, results or inverse links. What is wrapped is not copied: a managed one stays live, an
+    /// unmanaged one is read again each time.
     public init<C: RealmCollection>(_ base: C) where C.Element == Element {
         _managed = base._managed
         elements = { base._unmanaged }
@@ -23,13 +25,17 @@ public struct AnyRealmCollection<Element: RealmCollectionValue>: RealmCollection
     }
     public var _unmanaged: [Element] { elements() }
     public static var _kindName: String { "AnyRealmCollection" }
+    /// The element at a position. A position out of range is misuse; if the handler returns, the answer is a default
+    /// value.
     public subscript(index: Int) -> Element { _element(at: index) }
 }
 
 extension AnyRealmCollection: Encodable where Element: Encodable {
+    /// Encodes the elements as an array, in the order they have now.
     public func encode(to encoder: Encoder) throws { try CollectionCoding.encode(self, to: encoder) }
 }
 
 extension LinkingObjects: Encodable where Element: Encodable {
+    /// Encodes the linking objects as an array. Inverse links cannot be decoded: they are computed.
     public func encode(to encoder: Encoder) throws { try CollectionCoding.encode(self, to: encoder) }
 }

@@ -8,6 +8,7 @@ import MotteValues
 public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmCollection, _ObjcBridgeable,
     _Persistable, LinkingObjectsProtocol
 {
+    /// Inverse links stand for themselves; nothing is stored for them.
     public typealias PersistedType = LinkingObjects
 
     /// Declared with `let`, it is bound to its object after it was made, and goes on when that is let go.
@@ -42,6 +43,8 @@ public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmC
     }
     public var _unmanaged: [Element] { [] }
     public static var _kindName: String { "LinkingObjects" }
+    /// The linking object at a position. The order is that of object keys. A position out of range is misuse; if the
+    /// handler returns, the answer is a new unmanaged object.
     public subscript(index: Int) -> Element { _element(at: index) }
 
     private static func open(

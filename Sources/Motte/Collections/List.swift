@@ -5,10 +5,17 @@ import MotteSchemaModel
 import MotteValues
 
 /// An ordered collection, owned by an object. Unmanaged, it is an array with the same interface.
+///
+/// Managed, it is live: it shows what its realm shows, may be used only by the realm's owner and changed only in a
+/// write transaction. Unmanaged objects that are put into it are added to the realm; objects of an embedded class must
+/// be unmanaged, and belong to the list from then on. Everything else is misuse, and so is an index out of range: the
+/// call then changes nothing.
 public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable, _Persistable,
     MutableCollection, _DefaultConstructible
 {
+    /// Lists are stored as they are.
     public typealias PersistedType = List
+    /// A slice is a view, not a copy. Its indexes are those of the list, so it is only good as long as these stay.
     public typealias SubSequence = Slice<List>
 
     private enum State {
@@ -19,6 +26,7 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
     package var _recordedName: String?
     package var _names: KeyPathNames?
 
+    /// An empty unmanaged list.
     public init() { state = .unmanaged([]) }
     private init(_ handle: _CollectionHandle) { state = .managed(handle) }
     package init(unmanaged elements: [Element]) { state = .unmanaged(elements) }
@@ -57,24 +65,31 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
 
     // MARK: Elements
 
+    /// The element at a position. Setting it is the same as ``replace(index:object:)``.
     public subscript(index: Int) -> Element {
         get { _element(at: index) }
         set { replace(index: index, object: newValue) }
     }
 
+    /// The elements in a range of positions. Getting it makes a view and copies nothing; setting it is the same as
+    /// ``replaceSubrange(_:with:)``.
     public subscript(bounds: Range<Int>) -> Slice<List> {
         get { Slice(base: self, bounds: bounds) }
         set { replaceSubrange(bounds, with: Array(newValue)) }
     }
 
+    /// Adds an element at the end.
     public func append(_ element: Element) { insert(contentsOf: CollectionOfOne(element), at: count) }
 
+    /// Adds elements at the end, in their order. A managed list takes all of them or, after misuse, none.
     public func append<S: Sequence>(objectsIn objects: S) where S.Iterator.Element == Element {
         insert(contentsOf: Array(objects), at: count)
     }
 
+    /// Inserts an element before the one at `index`, which may be the count.
     public func insert(_ element: Element, at index: Int) { insert(contentsOf: CollectionOfOne(element), at: index) }
 
+    /// Inserts elements before the one at `index`, which may be the count. All or none are inserted.
     public func insert<C: Swift.Collection>(contentsOf elements: C, at index: Int) where C.Iterator.Element == Element {
         change { list throws(DatabaseError) in
             try List.check(index, list.count + 1)
@@ -94,6 +109,7 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         }
     }
 
+    /// Removes the elements at these positions, the last one first. Embedded objects are deleted.
     public func remove(atOffsets offsets: IndexSet) {
         for index in offsets.reversed() { remove(at: index) }
     }
@@ -107,11 +123,15 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         }
     }
 
+    /// Removes elements from the beginning, by default one. More than there are, or a negative number, is misuse and
+    /// removes nothing.
     public func removeFirst(_ number: Int = 1) {
         let count = count
         guard hasAtLeast(number, count) else { return }
         removeSubrange(0 ..< number)
     }
+    /// Removes elements from the end, by default one. More than there are, or a negative number, is misuse and removes
+    /// nothing.
     public func removeLast(_ number: Int = 1) {
         let count = count
         guard hasAtLeast(number, count) else { return }
@@ -128,6 +148,7 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         return false
     }
 
+    /// Removes the elements in a range of positions. Objects stay in the realm unless they are embedded.
     public func removeSubrange<R: RangeExpression>(_ bounds: R) where R.Bound == Int {
         let range = bounds.relative(to: self)
         change { list throws(DatabaseError) in
@@ -140,6 +161,8 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         }
     }
 
+    /// Removes the elements in a range and inserts others in their place; there may be more or fewer of these. Objects
+    /// that are removed stay in the realm unless they are embedded.
     public func replaceSubrange<C: Swift.Collection, R: RangeExpression>(_ bounds: R, with elements: C)
     where C.Iterator.Element == Element, R.Bound == Int {
         let range = bounds.relative(to: self)
@@ -151,6 +174,8 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         insert(contentsOf: elements, at: range.lowerBound)
     }
 
+    /// Puts an element in place of the one at `index`. An embedded object that was there is deleted. Observers are
+    /// notified of a modification, also where the value is equal.
     public func replace(index: Int, object: Element) {
         change { list throws(DatabaseError) in
             try List.check(index, list.count)
@@ -160,6 +185,7 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         }
     }
 
+    /// Moves an element; afterwards it is at `target`. Both are positions of the list, less than its count.
     public func move(from index: Int, to target: Int) {
         change { list throws(DatabaseError) in
             try List.check(index, list.count)
@@ -175,6 +201,7 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         for place in ListMoves.places(offsets, destination) { move(from: place.from, to: place.to) }
     }
 
+    /// Exchanges two elements.
     public func swapAt(_ index: Int, _ other: Int) {
         change { list throws(DatabaseError) in
             try List.check(index, list.count)
@@ -187,7 +214,10 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
 
     // MARK: By name
 
+    /// A property of every element, in order; see ``value(forKeyPath:)``.
     public func value(forKey key: String) -> [AnyObject] { value(forKeyPath: key) }
+    /// What a path of property names leads to from each element, in order, with `NSNull` for null. `self` is the
+    /// elements themselves. A path such as `@sum.age` or `@count` gives an array of one total.
     public func value(forKeyPath path: String) -> [AnyObject] { _values(forKeyPath: path) }
 
     // MARK: As a property
@@ -248,10 +278,12 @@ enum ListMoves {
 }
 
 extension List: Encodable where Element: Encodable {
+    /// Encodes the elements as an array.
     public func encode(to encoder: Encoder) throws { try CollectionCoding.encode(self, to: encoder) }
 }
 
 extension List: Decodable where Element: Decodable {
+    /// Decodes an array into an unmanaged list. Throws what decoding an element throws.
     public convenience init(from decoder: Decoder) throws {
         var container = try decoder.unkeyedContainer()
         var elements: [Element] = []

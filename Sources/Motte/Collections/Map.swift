@@ -8,14 +8,21 @@ import MotteValues
 
 /// A key of a map and its value.
 public struct SingleMapEntry<Key: _MapKey, Value: RealmCollectionValue>: Hashable {
+    /// The key, as text that has no `.` and does not begin with `$`.
     public var key: Key
+    /// The value; for a map of optionals it may be nil.
     public var value: Value
 }
 
 /// Values by text key, owned by an object. A key must not contain `.` nor begin with `$`.
+///
+/// Managed, it is live: it shows what its realm shows, may be used only by the realm's owner and changed only in a
+/// write transaction. Unmanaged objects that are put into it are added to the realm; objects of an embedded class must
+/// be unmanaged, and belong to the map from then on. When an object in it is deleted, its key stays, with nil.
 public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCollection, _Persistable, _ObjcBridgeable,
     Equatable, _DefaultConstructible
 {
+    /// Maps are stored as they are.
     public typealias PersistedType = Map
 
     private enum State {
@@ -26,6 +33,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
     package var _recordedName: String?
     package var _names: KeyPathNames?
 
+    /// An empty unmanaged map.
     public init() { state = .unmanaged([:]) }
     package init(handle: _CollectionHandle) { state = .managed(handle) }
     package init(unmanaged entries: [Key: Value]) { state = .unmanaged(entries) }
@@ -40,6 +48,8 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         return [:]
     }
 
+    /// Managed maps are equal when they are the same map of the same object in the same realm; unmanaged ones when
+    /// their entries are. A managed and an unmanaged map are never equal.
     public static func == (left: Map, right: Map) -> Bool {
         switch (left._managed, right._managed) {
         case (let mine?, let theirs?): mine.live === theirs.live || mine.live.isSameCollection(as: theirs.live)
@@ -50,6 +60,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
 
     // MARK: Looking
 
+    /// The number of entries.
     public var count: Int {
         guard let handle = _managed else { return entries.count }
         return attempt(or: 0) { () throws(DatabaseError) in try handle.live.count() }
@@ -57,6 +68,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
 
     /// In the order of their bytes once managed.
     public var keys: [Key] { unmanagedKeys ?? managedEntries { key, _ in key } }
+    /// The values, copied: in the order of their keys' bytes once managed, in no particular order before.
     public var values: [Value] {
         if _managed == nil { return Array(entries.values) }
         return managedEntries { _, value in value }
@@ -90,6 +102,8 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         }
     }
 
+    /// The value for a key; nil when there is none. Setting nil removes the entry, also in a map of optionals; to store
+    /// null there, use ``updateValue(_:forKey:)``. Setting it under a key that has a `.` or begins with `$` is misuse.
     public subscript(key: Key) -> Value? {
         get { value(for: key) }
         set {
@@ -98,19 +112,25 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         }
     }
 
+    /// The value for a key, or `fallback` when there is none. Reading stores nothing; assigning or changing it in place
+    /// sets the key.
     public subscript(key: Key, default fallback: @autoclosure () -> Value) -> Value {
         get { value(for: key) ?? fallback() }
         set { updateValue(newValue, forKey: key) }
     }
 
+    /// The value for a key given as `String` or `NSString`; nil when there is none, or when the key is no text.
     public func object(forKey key: AnyObject) -> AnyObject? {
         guard let text = key as? String ?? (key as? NSString).map({ String(describing: $0) }) else { return nil }
         return value(forKey: text)
     }
 
+    /// The value for a key given as text; nil when there is none, and where the value itself is null.
     public func value(forKey key: String) -> AnyObject? { value(for: Key(_mapKeyText: key))?._dynamic as AnyObject? }
+    /// The same as ``value(forKey:)``: the whole text is a key, points do not lead on to properties of the value.
     public func value(forKeyPath path: String) -> AnyObject? { value(forKey: path) }
 
+    /// Whether there is an entry that the function accepts. Reads entries until it finds one.
     public func contains(where predicate: @escaping (_ key: Key, _ value: Value) -> Bool) -> Bool {
         makeIterator().contains { predicate($0.key, $0.value) }
     }
@@ -134,6 +154,8 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         }
     }
 
+    /// Sets the value for a key, whether the key is there or not. An embedded object that was there is deleted. A key
+    /// that has a `.` or begins with `$` is misuse.
     public func updateValue(_ value: Value, forKey key: Key) {
         change { entries throws(DatabaseError) in
             try MapAccess.check(key._mapKeyText)
@@ -143,6 +165,8 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         }
     }
 
+    /// Sets a value of unknown type for a key. nil removes the entry; what cannot be converted to the map's value type
+    /// is misuse.
     public func setValue(_ value: Any?, forKey key: String) {
         guard let value = Dynamic.flattened(value) else { return removeObject(for: Key(_mapKeyText: key)) }
         guard let converted = Value._convert(value) else {
@@ -154,6 +178,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         updateValue(converted, forKey: Key(_mapKeyText: key))
     }
 
+    /// Removes a key and its value, if it is there. Objects stay in the realm unless they are embedded.
     public func removeObject(for key: Key) {
         change { entries throws(DatabaseError) in
             entries[key] = nil
@@ -163,6 +188,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         }
     }
 
+    /// Removes all entries. Objects stay in the realm unless they are embedded.
     public func removeAll() {
         change { entries throws(DatabaseError) in
             entries = [:]
@@ -172,6 +198,8 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         }
     }
 
+    /// Sets entries one by one; `combine` gets the present and the new value of a key that is there already, and what
+    /// it returns is stored. If it throws, what was set before stays.
     public func merge<S: Sequence>(
         _ other: S, uniquingKeysWith combine: (Value, Value) throws -> Value
     ) rethrows where S.Element == (key: Key, value: Value) {
@@ -180,12 +208,16 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         }
     }
 
+    /// Sets the entries of another map one by one; `combine` gets the present and the new value of a key that is there
+    /// already, and what it returns is stored. If it throws, what was set before stays.
     public func merge(_ other: Map<Key, Value>, uniquingKeysWith combine: (Value, Value) throws -> Value) rethrows {
         try merge(other.map { (key: $0.key, value: $0.value) }, uniquingKeysWith: combine)
     }
 
     // MARK: Iterating
 
+    /// Goes over the entries that are there when the iteration begins, by their keys' bytes once managed. What changes
+    /// meanwhile is not seen.
     public func makeIterator() -> AnyIterator<SingleMapEntry<Key, Value>> {
         let all =
             _managed == nil
@@ -197,10 +229,13 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
     /// The entries of a map as pairs.
     public struct KeyValueSequence: Sequence {
         let map: Map
+        /// Goes over the entries that the map has when this is called.
         public func makeIterator() -> AnyIterator<(key: Key, value: Value)> {
             AnyIterator(map.map { (key: $0.key, value: $0.value) }.makeIterator())
         }
     }
+    /// The entries as pairs of key and value, for code that expects those of a dictionary. Each iteration reads the
+    /// map.
     public func asKeyValueSequence() -> KeyValueSequence { KeyValueSequence(map: self) }
 
     // MARK: As a property
@@ -373,6 +408,7 @@ enum MapAccess {
 }
 
 extension Map: Encodable where Key: Encodable, Value: Encodable {
+    /// Encodes the entries as a dictionary with text keys.
     public func encode(to encoder: Encoder) throws {
         // As a dictionary, whose keys are data that a strategy for keys leaves alone.
         var container = encoder.singleValueContainer()
@@ -381,6 +417,7 @@ extension Map: Encodable where Key: Encodable, Value: Encodable {
 }
 
 extension Map: Decodable where Key: Decodable, Value: Decodable {
+    /// Decodes a dictionary with text keys into an unmanaged map. Throws what decoding a value throws.
     public convenience init(from decoder: Decoder) throws {
         let entries = try decoder.singleValueContainer().decode([String: Value].self)
         self.init(unmanaged: Dictionary(entries.map { (Key(_mapKeyText: $0.key), $0.value) }) { $1 })

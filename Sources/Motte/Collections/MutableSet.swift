@@ -5,9 +5,14 @@ import MotteSchemaModel
 import MotteValues
 
 /// Values or objects without duplicates, in no order that means anything, owned by an object.
+///
+/// Managed, it is live: it shows what its realm shows, may be used only by the realm's owner and changed only in a
+/// write transaction. Unmanaged objects that are put into it are added to the realm. Positions are for reading only;
+/// they may change with every element that is inserted or removed.
 public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable, _Persistable,
     _DefaultConstructible
 {
+    /// Sets are stored as they are.
     public typealias PersistedType = MutableSet
 
     private enum State {
@@ -18,6 +23,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
     package var _recordedName: String?
     package var _names: KeyPathNames?
 
+    /// An empty unmanaged set.
     public init() { state = .unmanaged([], []) }
     private init(_ handle: _CollectionHandle) { state = .managed(handle) }
     package convenience init(unmanaged elements: [Element]) {
@@ -35,6 +41,8 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         return []
     }
     public static var _kindName: String { "MutableSet" }
+    /// The element at a position: in the order of values once managed, in the order of insertion before. A position out
+    /// of range is misuse; if the handler returns, the answer is a default value.
     public subscript(index: Int) -> Element { _element(at: index) }
 
     /// Sets have no positions that last.
@@ -42,6 +50,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         misuse("index(of:) is not available on MutableSet", .invalidInput)
         return nil
     }
+    /// Misuse, as in RealmSwift: sets have no positions that last.
     public func index(matching predicate: NSPredicate) -> Int? {
         misuse("index(matching:) is not available on MutableSet", .invalidInput)
         return nil
@@ -67,6 +76,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
 
     // MARK: Members
 
+    /// Whether an element is in the set. A managed set contains no unmanaged object.
     public func contains(_ element: Element) -> Bool {
         switch state {
         case .unmanaged(_, let members): return members.contains(element)
@@ -81,8 +91,10 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         }
     }
 
+    /// Inserts an element, if it is not there.
     public func insert(_ element: Element) { insert(objectsIn: CollectionOfOne(element)) }
 
+    /// Inserts those elements that are not there. A managed set takes all of them or, after misuse, none.
     public func insert<S: Sequence>(objectsIn objects: S) where S.Iterator.Element == Element {
         change { elements, members in
             for object in objects where members.insert(object).inserted { elements.append(object) }
@@ -96,6 +108,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         }
     }
 
+    /// Removes an element, if it is there. An object stays in the realm.
     public func remove(_ element: Element) {
         change { elements, members in
             if members.remove(element) != nil { elements.removeAll { $0 == element } }
@@ -120,6 +133,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
 
     // MARK: Algebra
 
+    /// Inserts the elements of another set, which may be unmanaged.
     public func formUnion(_ other: MutableSet<Element>) {
         if let theirs = other.liveSet {
             combine(theirs) { set throws(DatabaseError) in
@@ -132,6 +146,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         }
     }
 
+    /// Removes the elements that are not in the other set, which may be unmanaged.
     public func formIntersection(_ other: MutableSet<Element>) {
         if let theirs = other.liveSet, let mine = liveSet, theirs.session === mine.session {
             combine(theirs) { set throws(DatabaseError) in
@@ -143,6 +158,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         }
     }
 
+    /// Removes the elements that are in the other set, which may be unmanaged.
     public func subtract(_ other: MutableSet<Element>) {
         if let theirs = other.liveSet, let mine = liveSet, theirs.session === mine.session {
             combine(theirs) { set throws(DatabaseError) in
@@ -154,8 +170,11 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         }
     }
 
+    /// Whether the sets have an element in common.
     public func intersects(_ other: MutableSet<Element>) -> Bool { contains { other.contains($0) } }
+    /// Whether all elements of this set are in the other; equal sets are subsets of each other.
     public func isSubset(of other: MutableSet<Element>) -> Bool { allSatisfy { other.contains($0) } }
+    /// Whether all elements of the other set are in this one.
     public func isSuperset(of other: MutableSet<Element>) -> Bool { other.isSubset(of: self) }
 
     private var liveSet: LiveSet? { _managed?.live as? LiveSet }
@@ -170,7 +189,10 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
 
     // MARK: By name
 
+    /// A property of every element; see ``value(forKeyPath:)``.
     public func value(forKey key: String) -> [AnyObject] { value(forKeyPath: key) }
+    /// What a path of property names leads to from each element, with `NSNull` for null. `self` is the elements
+    /// themselves. A path such as `@sum.age` or `@count` gives an array of one total.
     public func value(forKeyPath path: String) -> [AnyObject] { _values(forKeyPath: path) }
 
     // MARK: As a property
@@ -221,10 +243,13 @@ extension MutableSet: RawElements {
 }
 
 extension MutableSet: Encodable where Element: Encodable {
+    /// Encodes the elements as an array, in the order they have now.
     public func encode(to encoder: Encoder) throws { try CollectionCoding.encode(self, to: encoder) }
 }
 
 extension MutableSet: Decodable where Element: Decodable {
+    /// Decodes an array into an unmanaged set; of equal elements the first is kept. Throws what decoding an element
+    /// throws.
     public convenience init(from decoder: Decoder) throws {
         var container = try decoder.unkeyedContainer()
         var elements: [Element] = []

@@ -111,6 +111,8 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
         count = elements.count
     }
 
+    /// The next element; nil at the end. An iteration over objects gives those whose keys the collection had when it
+    /// began.
     @inlinable public mutating func next() -> Element? {
         guard let object = objects?._next(index) else { return nextOtherwise() }
         index &+= 1
@@ -136,26 +138,40 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
 // MARK: Elements
 
 extension RealmCollection {
+    /// The realm it belongs to; nil while it is unmanaged.
     public var realm: Realm? { _managed.map { Realm($0.session) } }
+    /// Whether it can no longer be used: the object it belongs to was deleted, or its realm was invalidated. False for
+    /// an unmanaged one.
     public var isInvalidated: Bool { _managed.map { !$0.live.isValid } ?? false }
+    /// Whether it is fixed to one version, and may be used on every thread.
     public var isFrozen: Bool { _managed?.live.isFrozen ?? false }
 
+    /// Goes over the elements. Objects are those that the collection has now, whatever is inserted or removed
+    /// meanwhile; so are values within a write transaction.
     public func makeIterator() -> RLMIterator<Element> {
         if let handle = _managed { return RLMIterator(handle) }
         return RLMIterator(_unmanaged)
     }
 
+    /// The number of elements. Of results this evaluates the query, unless it is evaluated for this version already.
     public var count: Int {
         guard let handle = _managed else { return _unmanaged.count }
         return attempt(or: 0) { () throws(DatabaseError) in try handle.live.count() }
     }
+    /// Whether there is no element.
     public var isEmpty: Bool { count == 0 }
+    /// Always 0.
     public var startIndex: Int { 0 }
+    /// The number of elements, one more than the last index.
     public var endIndex: Int { count }
+    /// The next index; nothing is checked or read.
     public func index(after index: Int) -> Int { index + 1 }
+    /// The index before; nothing is checked or read.
     public func index(before index: Int) -> Int { index - 1 }
 
+    /// The first element; nil when there is none.
     public var first: Element? { count > 0 ? _element(at: 0) : nil }
+    /// The last element; nil when there is none.
     public var last: Element? {
         let count = count
         return count > 0 ? _element(at: count - 1) : nil
@@ -192,8 +208,12 @@ extension RealmCollection {
         return Element._default()
     }
 
+    /// The elements at these positions, ascending. A position out of range is misuse.
     public func objects(at indexes: IndexSet) -> [Element] { indexes.map { _element(at: $0) } }
 
+    /// Managed collections are equal when they are the same list, set or nested collection of the same object in the
+    /// same realm; results and inverse links only when they are one and the same. Unmanaged ones are equal when their
+    /// elements are. A managed and an unmanaged collection are never equal.
     public static func == (left: Self, right: Self) -> Bool {
         switch (left._managed, right._managed) {
         case (let left?, let right?): left.live === right.live || left.live.isSameCollection(as: right.live)
@@ -202,6 +222,7 @@ extension RealmCollection {
         }
     }
 
+    /// The first hundred elements, for people to read. The form may change.
     public var description: String { _text(depth: 0) }
 
     package func _text(depth: Int) -> String {
@@ -213,6 +234,9 @@ extension RealmCollection {
 
     // MARK: Versions
 
+    /// The collection at the version that its realm shows, fixed and usable on every thread; a frozen one gives itself.
+    /// Within a write transaction it is the version that the transaction began with. On an unmanaged collection it is
+    /// misuse. The version is kept in the file until the frozen collection is released.
     public func freeze() -> sending Self { frozenForSending(frozen()) }
 
     private func frozen() -> Self {
@@ -228,6 +252,8 @@ extension RealmCollection {
         }
     }
 
+    /// The live counterpart of a frozen collection, in the realm of the calling thread; a live one gives itself. nil
+    /// when the object it belongs to is deleted. On an unmanaged collection it is misuse.
     public func thaw() -> Self? {
         guard let handle = _managed else {
             misuse("Unmanaged collections cannot be thawed.", .invalidInput)
@@ -246,6 +272,8 @@ extension RealmCollection {
 
     // MARK: Looking for elements
 
+    /// The position of the first element that equals this one; nil when there is none. A managed collection finds
+    /// objects by their identity, so an unmanaged object is never in it.
     public func index(of element: Element) -> Int? {
         guard let handle = _managed else { return _unmanaged.firstIndex(of: element) }
         if let object = element._linkedObject {
@@ -259,14 +287,19 @@ extension RealmCollection {
         }
     }
 
+    /// The position of the first element that a predicate holds for; nil when there is none. What the predicate names
+    /// and the elements lack is misuse, and so is a predicate made of a block, if the collection is managed.
     public func index(matching predicate: NSPredicate) -> Int? {
         _managed == nil ? _firstIndex(matching: predicate) : _firstIndex(in: filter(predicate))
     }
+    /// The position of the first element that a query text with its arguments holds for; nil when there is none. Text
+    /// that cannot be read is misuse.
     public func index(matching format: String, _ args: Any...) -> Int? {
         _managed == nil
             ? _firstIndex(matching: NSPredicate(format: format, argumentArray: args))
             : _firstIndex(in: _filtered(format, args))
     }
+    /// The position of the first element that a typed query holds for; nil when there is none.
     public func index(matching isIncluded: (Query<Element>) -> Query<Bool>) -> Int? {
         _managed == nil
             ? _firstIndex(matching: isIncluded(Query<Element>._root(Element._shape.target != nil)))
@@ -283,6 +316,9 @@ extension RealmCollection {
     /// The value of a property of every element; the elements themselves for `self`.
     public func value(forKey key: String) -> Any? { value(forKeyPath: key) }
 
+    /// What a path of property names leads to from each element, as an array with `NSNull` for null; `self` is the
+    /// elements themselves. `@count`, `@min.age`, `@max.age`, `@sum.age` and `@avg.age` give one total instead,
+    /// `@unionOfObjects.name` the values as they are and `@distinctUnionOfObjects.name` each of them once.
     public func value(forKeyPath path: String) -> Any? {
         if let total = _CollectionTotals.total(of: self, path) { return total }
         return map { element -> Any in

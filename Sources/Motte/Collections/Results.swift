@@ -20,10 +20,13 @@ public struct Results<Element: RealmCollectionValue>: RealmCollection, _ObjcBrid
     public var _unmanaged: [Element] { [] }
     public static var _kindName: String { "Results" }
 
+    /// The element at a position, as the realm shows it now. A position out of range is misuse; if the handler returns,
+    /// the answer is a default value or a new unmanaged object.
     public subscript(index: Int) -> Element { _element(at: index) }
 }
 
 extension Results: Encodable where Element: Encodable {
+    /// Encodes the elements as an array, in the order of the query.
     public func encode(to encoder: Encoder) throws { try CollectionCoding.encode(self, to: encoder) }
 }
 

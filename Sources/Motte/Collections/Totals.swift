@@ -165,15 +165,23 @@ package enum _CollectionTotals {
 }
 
 extension RealmCollection {
+    /// The smallest value of a property over all elements; nil when there is none. Null is passed over. A name that the
+    /// class lacks is misuse, and so is a managed property that is no number, date or mixed value.
     public func min<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
         _CollectionTotals.value(of: _managed, _unmanaged, .min, _columnName(property))
     }
+    /// The greatest value of a property over all elements; nil when there is none. Null is passed over. A name that the
+    /// class lacks is misuse, and so is a managed property that is no number, date or mixed value.
     public func max<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
         _CollectionTotals.value(of: _managed, _unmanaged, .max, _columnName(property))
     }
+    /// The sum of a property over all elements, zero when there is none. Null is passed over. A sum of ints that does
+    /// not fit 64 bits is misuse.
     public func sum<T: _HasPersistedType>(ofProperty property: String) -> T where T.PersistedType: AddableType {
         _CollectionTotals.value(of: _managed, _unmanaged, .sum, _columnName(property)) ?? T._default()
     }
+    /// The average of a property over all elements; nil when there is none. Null is passed over. Asked for as an
+    /// integer type, it is rounded toward zero.
     public func average<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: AddableType {
         _CollectionTotals.value(of: _managed, _unmanaged, .average, _columnName(property))
     }
@@ -185,27 +193,39 @@ extension RealmCollection {
 }
 
 extension RealmCollection where Element: ObjectBase {
+    /// The smallest value of a property over all elements; nil when there is none. Null is passed over.
     public func min<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: MinMaxType {
         min(ofProperty: _name(for: keyPath))
     }
+    /// The greatest value of a property over all elements; nil when there is none. Null is passed over.
     public func max<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: MinMaxType {
         max(ofProperty: _name(for: keyPath))
     }
+    /// The sum of a property over all elements, zero when there is none. Null is passed over. A sum of ints that does
+    /// not fit 64 bits is misuse.
     public func sum<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T where T.PersistedType: AddableType {
         sum(ofProperty: _name(for: keyPath))
     }
+    /// The average of a property over all elements; nil when there is none. Null is passed over. Asked for as an
+    /// integer type, it is rounded toward zero.
     public func average<T: _HasPersistedType>(
         of keyPath: KeyPath<Element, T>
     ) -> T? where T.PersistedType: AddableType { average(ofProperty: _name(for: keyPath)) }
 }
 
 extension RealmCollection where Element.PersistedType: MinMaxType {
+    /// The smallest element; nil when there is none. Null is passed over.
     public func min() -> Element? { _CollectionTotals.value(of: _managed, _unmanaged, .min, nil) }
+    /// The greatest element; nil when there is none. Null is passed over.
     public func max() -> Element? { _CollectionTotals.value(of: _managed, _unmanaged, .max, nil) }
 }
 
 extension RealmCollection where Element.PersistedType: AddableType {
+    /// The sum of the elements, zero when there is none. Null is passed over. A sum of ints that does not fit 64 bits
+    /// is misuse.
     public func sum() -> Element { _CollectionTotals.value(of: _managed, _unmanaged, .sum, nil) ?? Element._default() }
+    /// The average of the elements; nil when there is none. Null is passed over. Asked for as an integer type, it is
+    /// rounded toward zero.
     public func average<T: _HasPersistedType>() -> T? where T.PersistedType: AddableType {
         _CollectionTotals.value(of: _managed, _unmanaged, .average, nil)
     }

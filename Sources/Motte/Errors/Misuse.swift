@@ -11,8 +11,11 @@ import Glibc
 extension Realm {
     /// A broken rule. `code` groups them as thrown errors are.
     public struct Misuse: Sendable, CustomStringConvertible {
+        /// What was wrong, and what to do instead. It begins with RealmSwift's phrase where that has one.
         public let message: String
+        /// The group it belongs to, as of thrown errors; `.fail` for what has no group of its own.
         public let code: Error.Code
+        /// The message.
         public var description: String { message }
     }
 
