@@ -7,13 +7,17 @@ import MotteValues
 /// An object with properties by name, for classes that the program has no model of.
 @dynamicMemberLookup
 public final class DynamicObject: Object {
+    /// An unmanaged object, which has no properties. Those of a database come from ``Realm/dynamicObjects(_:)``,
+    /// ``Realm/dynamicCreate(_:value:update:)`` and migrations.
     public required init() { super.init() }
 
+    /// A property by name, as by `value(forKey:)`. Assigning takes a write transaction; an unknown name is misuse.
     public subscript(dynamicMember member: String) -> Any? {
         get { value(forKey: member) }
         set { setValue(newValue, forKey: member) }
     }
 
+    /// False: the class stands for others and is none itself.
     public override class func shouldIncludeInDefaultSchema() -> Bool { false }
 
     func property(named name: String) -> MotteSchemaModel.Property? {
@@ -78,6 +82,7 @@ public final class DynamicObject: Object {
     }
 }
 
+/// An object as a migration block sees it: with its properties by name, as they were or as they become.
 public typealias MigrationObject = DynamicObject
 
 /// Collections of objects by name, typed by what their column holds.

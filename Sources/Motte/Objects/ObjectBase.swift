@@ -26,6 +26,8 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     /// Non-nil only in the prototypes that turn key paths into property names.
     package final var recorder: KeyPathNames?
 
+    /// An unmanaged object with the initial values that its class declares. Every object that is read from a realm is
+    /// made by this, too, so an override should be cheap and have no side effects.
     public required init() {}
 
     /// An unmanaged object with values by property name or in the order of declaration, or those of another object.
@@ -47,13 +49,16 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     public final var realm: Realm? { session.map(Realm.init) }
     /// Whether it was deleted, or its realm closed.
     public final var isInvalidated: Bool { live.map { !$0.isValid } ?? false }
+    /// Whether it is fixed to one version, and may be used on every thread. False while it is unmanaged.
     public final var isFrozen: Bool { session?.session.isFrozen ?? false }
+    /// The class and its properties as the program declares them; of a ``DynamicObject`` as the file has them.
     public final var objectSchema: ObjectSchema {
         // Of one that was deleted or closed, what is declared is all there is.
         if self is DynamicObject, let live, let type = try? live.type { return ObjectSchema(type, in: session) }
         return ObjectSchema(declaredBy: type(of: self))
     }
 
+    /// The properties and their values, for people to read. Links are followed to five levels. The form may change.
     open var description: String { ObjectText.text(of: self) }
 
     // MARK: Equality
@@ -69,6 +74,7 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
         return session.session.isFrozen || left._hasPrimaryKey
     }
 
+    /// Whether the other is an object that equals this one by `==`. False for nil and for other types.
     public final func isEqual(_ other: Any?) -> Bool { (other as? ObjectBase).map { self == $0 } ?? false }
 
     /// By the primary key where there is one, so that adding an object to a realm does not change it.
@@ -81,6 +87,8 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
             hasher.combine(ObjectIdentifier(self))
         }
     }
+    /// The same as `hashValue`: by the primary key where there is one, by the stored object of a frozen one, otherwise
+    /// by the instance.
     public final var hash: Int { hashValue }
 
     private final var _hasPrimaryKey: Bool {
@@ -95,19 +103,31 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
         get { value(forKey: key) }
         set { setValue(newValue, forKey: key) }
     }
+    /// The value of a property by the name it has in Swift; nil for null. A list, set or map is that collection itself.
+    /// An unknown name goes to ``value(forUndefinedKey:)``.
     open func value(forKey key: String) -> Any? { ObjectValues.value(of: self, key) }
+    /// Sets a property by the name it has in Swift. The value is converted where it fits: numbers to other number
+    /// types, dictionaries and arrays to objects and collections. What does not fit is misuse, and so is a managed
+    /// object outside of a write transaction. An unknown name goes to ``setValue(_:forUndefinedKey:)``.
     open func setValue(_ value: Any?, forKey key: String) { ObjectValues.set(value, key, of: self) }
 
+    /// The value that names with dots between them lead to; nil where a link on the way is null. Where the path passes
+    /// a list, a set or inverse links, the values of all elements, as an array, or a total such as `dogs.@sum.age`. A
+    /// path that continues after a plain value or a map is misuse.
     open func value(forKeyPath path: String) -> Any? { ObjectValues.value(of: self, path: path) }
+    /// Sets the property that a path of links leads to. Where a link on the way is null, or the path passes a
+    /// collection, nothing happens.
     open func setValue(_ value: Any?, forKeyPath path: String) {
         guard let dot = path.lastIndex(of: ".") else { return setValue(value, forKey: path) }
         let owner = self.value(forKeyPath: String(path[..<dot]))
         (owner as? ObjectBase)?.setValue(value, forKey: String(path[path.index(after: dot)...]))
     }
+    /// Called for a name that no property has. Reports misuse and answers nil, unless a class overrides it.
     open func value(forUndefinedKey key: String) -> Any? {
         misuse(ErrorTexts.unknown(key, of: self), .invalidInput)
         return nil
     }
+    /// Called for a name that no property has. Reports misuse, unless a class overrides it.
     open func setValue(_ value: Any?, forUndefinedKey key: String) {
         misuse(ErrorTexts.unknown(key, of: self), .invalidInput)
     }
@@ -116,9 +136,13 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     public final func dynamicList(_ name: String) -> List<DynamicObject> {
         dynamicCollection(name).map { List._collection($0) } ?? List()
     }
+    /// A set property whose elements are seen as objects with properties by name. Empty on an unmanaged object; a name
+    /// that no property has is misuse.
     public final func dynamicMutableSet(_ name: String) -> MutableSet<DynamicObject> {
         dynamicCollection(name).map { MutableSet._collection($0) } ?? MutableSet()
     }
+    /// A map property whose values are seen as objects with properties by name. Empty on an unmanaged object; a name
+    /// that no property has is misuse.
     public final func dynamicMap<Key: _MapKey>(_ name: String) -> Map<Key, DynamicObject?> {
         dynamicCollection(name).map { Map(handle: $0) } ?? Map()
     }
@@ -134,16 +158,29 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
 
     /// The class's name in the store: nested types are `Outer_Inner`.
     open class func className() -> String { _realmObjectName() ?? ClassNames.name(of: self) }
+    /// The name of the class in the file, where it shall differ from the one in Swift; nil by default. Several classes
+    /// with one name are views of one stored class.
     open class func _realmObjectName() -> String? { nil }
+    /// Names of properties in the file, by their names in Swift. Empty by default; ``propertiesMapping()`` wins where
+    /// both name a property.
     open class func _realmColumnNames() -> [String: String] { [:] }
+    /// Kept for programs that override it. Motte never calls it: properties are found by themselves.
     open class func _customRealmProperties() -> [Property]? { nil }
+    /// The name of the property that is the primary key; nil for none. The older way to say `@Persisted(primaryKey:
+    /// true)`.
     open class func primaryKey() -> String? { nil }
+    /// The names of the properties that have an index. The older way to say `@Persisted(indexed: true)`.
     open class func indexedProperties() -> [String] { [] }
+    /// The names of properties that are not stored although they are declared as stored ones are.
     open class func ignoredProperties() -> [String] { [] }
     /// Property names and what they are called in the store.
     open class func propertiesMapping() -> [String: String] { [:] }
+    /// Whether realms leave the class out unless their configuration lists it in `objectTypes`. False by default.
     open class func _realmIgnoreClass() -> Bool { false }
+    /// Whether the class is in realms whose configuration lists no `objectTypes`. By default all classes are that
+    /// ``_realmIgnoreClass()`` does not leave out.
     open class func shouldIncludeInDefaultSchema() -> Bool { !_realmIgnoreClass() }
+    /// The class as the program declares it. Needs no realm; never nil.
     public class func sharedSchema() -> ObjectSchema? { ObjectSchema(declaredBy: self) }
 
     // MARK: Access by wrappers
@@ -221,8 +258,11 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
 open class Object: ObjectBase, _PersistableInsideOptional, _RealmCollectionValueInsideOptional, _ObjcBridgeable,
     ThreadConfined, RealmFetchable
 {
+    /// Stored as a link to the object's row.
     public typealias PersistedType = Object
 
+    /// An unmanaged object with the initial values that its class declares. Objects that are read from a realm are made
+    /// by this, too.
     public required init() { super.init() }
 
     /// Whether both are the same stored object; with or without primary key.
@@ -234,10 +274,15 @@ open class Object: ObjectBase, _PersistableInsideOptional, _RealmCollectionValue
 open class EmbeddedObject: ObjectBase, _PersistableInsideOptional, _RealmCollectionValueInsideOptional, _ObjcBridgeable,
     ThreadConfined
 {
+    /// Stored as a link to the object's row, which belongs to the place that the link stands in.
     public typealias PersistedType = EmbeddedObject
 
+    /// An unmanaged object with the initial values that its class declares. Objects that are read from a realm are made
+    /// by this, too.
     public required init() { super.init() }
 
+    /// Whether both are the same stored object, both live or both frozen; of unmanaged ones, whether they are the same
+    /// instance.
     public final func isSameObject(as object: EmbeddedObject?) -> Bool { isSame(object) }
 }
 
