@@ -5,7 +5,9 @@ import MotteValues
 
 /// Indexes of `deletions` and `modifications` are those before the change, of `insertions` those after it.
 public enum RealmCollectionChange<CollectionType> {
+    /// The collection as it is when observing begins, or begins again; always the first callback.
     case initial(CollectionType)
+    /// The collection after a change, with what changed since the callback before.
     case update(CollectionType, deletions: [Int], insertions: [Int], modifications: [Int])
     /// Kept for programs that switch over it; nothing fails any more.
     case error(Swift.Error)
@@ -20,9 +22,12 @@ public enum RealmCollectionChange<CollectionType> {
 
 /// The change set of a map.
 public enum RealmMapChange<Collection: RealmKeyedCollection> {
+    /// The map as it is when observing begins; always the first callback.
     case initial(Collection)
+    /// The map after a change, with the keys that came, went or got another value since the callback before.
     case update(
         Collection, deletions: [Collection.Key], insertions: [Collection.Key], modifications: [Collection.Key])
+    /// Kept for programs that switch over it; nothing fails any more.
     case error(Swift.Error)
 
     static func from(_ changes: ChangeSet, of collection: Collection) -> RealmMapChange {
@@ -36,15 +41,22 @@ public enum RealmMapChange<Collection: RealmKeyedCollection> {
 
 /// The change set of an object or a projection. Nothing follows `deleted`.
 public enum ObjectChange<T> {
+    /// Kept for programs that switch over it; nothing fails any more.
     case error(_ error: NSError)
+    /// Properties were set, or what the observed key paths lead to changed. The object shows the new values.
     case change(_ object: T, _ properties: [PropertyChange])
+    /// The object was deleted. No callback follows.
     case deleted
 }
 
 /// Old values are nil in the callbacks of the thread that made the change, and of collections both are.
 public struct PropertyChange {
+    /// The name of the property in Swift; the label, where a projection is observed.
     public let name: String
+    /// The value before the change, if it is known. nil for collections, and in the callbacks of the realm that made
+    /// the change.
     public let oldValue: Any?
+    /// The value after the change; nil for null and for collections.
     public let newValue: Any?
 
     package init(name: String, oldValue: Any?, newValue: Any?) {

@@ -19,6 +19,7 @@ public class NotificationToken: @unchecked Sendable {
     private struct Box: @unchecked Sendable { var parts = Parts() }  // @unchecked: only touched holding the lock
     private let parts = Locked(Box())
 
+    /// A token that observes nothing: what `observe` returns after misuse.
     public init() {}
 
     package convenience init(_ observation: Observation, _ core: RealmSession) {
@@ -54,9 +55,12 @@ public class NotificationToken: @unchecked Sendable {
 
     deinit { _ = end() }
 
+    /// Ends the observation, from any thread: no call of its callback begins after this. One that is running on another
+    /// thread is not waited for. False when it had ended before.
     @discardableResult
     public func invalidate() -> Bool { end() }
 
+    /// The older name of ``invalidate()``.
     @available(*, deprecated, renamed: "invalidate()")
     public func stop() { _ = end() }
 

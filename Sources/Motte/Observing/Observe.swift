@@ -65,8 +65,8 @@ extension RealmCollection {
     /// Notifies of changes; the first call has the collection as it is.
     ///
     /// - Parameters:
-    ///   - keyPaths: what counts as a modification of an element. nil: everything it reaches over four links; empty:
-    ///     only what comes and goes.
+    ///   - keyPaths: which changes within an element count. nil: those of everything it reaches over four links; empty:
+    ///     none, so that only insertions, deletions and positions that are set are notified.
     ///   - queue: a serial queue to be notified on; nil: where the realm belongs.
     ///   - block: gets the change sets. Called first with the collection as it is.
     public func observe(
@@ -99,6 +99,13 @@ extension RealmCollection {
         }
     }
 
+    /// Notifies an actor of changes; the first call has the collection as it is.
+    ///
+    /// - Parameters:
+    ///   - keyPaths: which changes within an element count, as for the form with a queue.
+    ///   - actor: where the block runs, with the collection as a realm of that actor shows it.
+    ///   - block: gets the change sets.
+    /// - Returns: the token, once observing has begun on the actor; one that has ended if the task is cancelled.
     public func observe<A: Actor>(
         keyPaths: [String]? = nil, on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, RealmCollectionChange<Self>) -> Void
@@ -122,6 +129,8 @@ func unmanagedToken() -> NotificationToken {
 }
 
 extension RealmCollection where Element: ObjectBase {
+    /// Notifies of changes; the first call has the collection as it is. Key paths limit which changes within an element
+    /// count; with an empty list none does.
     public func observe(
         keyPaths: [PartialKeyPath<Element>], on queue: DispatchQueue? = nil,
         _ block: @escaping (RealmCollectionChange<Self>) -> Void
@@ -129,6 +138,8 @@ extension RealmCollection where Element: ObjectBase {
         observe(keyPaths: keyPaths.map { _name(for: $0) }, on: queue, block)
     }
 
+    /// Notifies an actor of changes; the first call has the collection as it is. Returns once observing has begun
+    /// there. Key paths limit which changes within an element count; with an empty list none does.
     public func observe<A: Actor>(
         keyPaths: [PartialKeyPath<Element>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, RealmCollectionChange<Self>) -> Void
@@ -138,6 +149,8 @@ extension RealmCollection where Element: ObjectBase {
 }
 
 extension RealmCollection where Element: OptionalProtocol, Element.Wrapped: ObjectBase {
+    /// Notifies of changes of a collection that may hold nil; the first call has the collection as it is. Key paths
+    /// limit which changes within an element count; with an empty list none does.
     public func observe(
         keyPaths: [PartialKeyPath<Element.Wrapped>], on queue: DispatchQueue? = nil,
         _ block: @escaping (RealmCollectionChange<Self>) -> Void
@@ -149,6 +162,14 @@ extension RealmCollection where Element: OptionalProtocol, Element.Wrapped: Obje
 // MARK: Maps
 
 extension RealmKeyedCollection {
+    /// Notifies of changes by key; the first call has the map as it is. Observing within a write transaction, or a map
+    /// that is frozen or unmanaged, is misuse.
+    ///
+    /// - Parameters:
+    ///   - keyPaths: which changes within a value count. nil: those of everything it reaches over four links; empty:
+    ///     none, so that only insertions, deletions and keys that are set are notified.
+    ///   - queue: a serial queue to be notified on; nil: the owner of the realm.
+    ///   - block: gets the change sets.
     public func observe(
         keyPaths: [String]? = nil, on queue: DispatchQueue? = nil,
         _ block: @escaping (RealmMapChange<Self>) -> Void
@@ -175,6 +196,8 @@ extension RealmKeyedCollection {
 }
 
 extension Map {
+    /// Notifies an actor of changes by key; the first call has the map as it is. Returns once observing has begun
+    /// there; if the task is cancelled, with a token that has ended.
     public func observe<A: Actor>(
         keyPaths: [String]? = nil, on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, RealmMapChange<Map>) -> Void
@@ -193,12 +216,16 @@ extension Map {
 }
 
 extension Map where Value: OptionalProtocol, Value.Wrapped: ObjectBase {
+    /// Notifies of changes by key; the first call has the map as it is. Key paths limit which changes within a value
+    /// count; with an empty list none does.
     public func observe(
         keyPaths: [PartialKeyPath<Value.Wrapped>], on queue: DispatchQueue? = nil,
         _ block: @escaping (RealmMapChange<Map>) -> Void
     ) -> NotificationToken {
         observe(keyPaths: keyPaths.map { _name(for: $0) }, on: queue, block)
     }
+    /// Notifies an actor of changes by key; the first call has the map as it is. Returns once observing has begun
+    /// there. Key paths limit which changes within a value count; with an empty list none does.
     public func observe<A: Actor>(
         keyPaths: [PartialKeyPath<Value.Wrapped>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, RealmMapChange<Map>) -> Void
@@ -216,16 +243,22 @@ extension ThreadConfined where Self: ObjectBase {
         _ block: @escaping (ObjectChange<Self>) -> Void
     ) -> NotificationToken { _observe(keyPaths, queue, block) }
 
+    /// Notifies of changes of what the key paths name, and of the deletion of this object. On a queue the block sees
+    /// the object of that queue.
     public func observe(
         keyPaths: [PartialKeyPath<Self>], on queue: DispatchQueue? = nil,
         _ block: @escaping (ObjectChange<Self>) -> Void
     ) -> NotificationToken { _observe(keyPaths.map { _name(for: $0) }, queue, block) }
 
+    /// Notifies an actor of changed properties and of the deletion of this object. The block sees the object of that
+    /// actor; the call returns once observing has begun there.
     public func observe<A: Actor>(
         keyPaths: [String]? = nil, on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, ObjectChange<Self>) -> Void
     ) async -> NotificationToken { await _observe(keyPaths, actor, block) }
 
+    /// Notifies an actor of changes of what the key paths name, and of the deletion of this object. The call returns
+    /// once observing has begun there.
     public func observe<A: Actor>(
         keyPaths: [PartialKeyPath<Self>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, ObjectChange<Self>) -> Void
@@ -239,17 +272,23 @@ extension ObjectBase {
         keyPaths: [String]? = nil, on queue: DispatchQueue? = nil, _ block: @escaping (ObjectChange<T>) -> Void
     ) -> NotificationToken { _observe(keyPaths, queue, block) }
 
+    /// For a block that says which class it wants to see; notifies of changes of what the key paths name, and of the
+    /// deletion of this object.
     @_disfavoredOverload
     public func observe<T: ObjectBase>(
         keyPaths: [PartialKeyPath<T>], on queue: DispatchQueue? = nil, _ block: @escaping (ObjectChange<T>) -> Void
     ) -> NotificationToken { _observe(keyPaths.map { _name(for: $0) }, queue, block) }
 
+    /// For a block that says which class it wants to see; notifies an actor of changed properties and of the deletion
+    /// of this object.
     @_disfavoredOverload
     public func observe<A: Actor, T: ObjectBase>(
         keyPaths: [String]? = nil, on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, ObjectChange<T>) -> Void
     ) async -> NotificationToken { await _observe(keyPaths, actor, block) }
 
+    /// For a block that says which class it wants to see; notifies an actor of changes of what the key paths name, and
+    /// of the deletion of this object.
     @_disfavoredOverload
     public func observe<A: Actor, T: ObjectBase>(
         keyPaths: [PartialKeyPath<T>], on actor: A, _isolation: isolated (any Actor)? = #isolation,

@@ -10,18 +10,24 @@ import MotteValues
 
 /// What `changes()` answers. Each loop over it observes for itself.
 public struct RealmChanges<Change>: AsyncSequence {
+    /// The changes, one for each turn of a loop.
     public typealias Element = Change
+    /// Nothing fails: a sequence ends instead.
     public typealias Failure = Never
 
     private let begin: () -> ChangeFeed<Change>
 
     init(_ begin: @escaping () -> ChangeFeed<Change>) { self.begin = begin }
 
+    /// Begins to observe. A `for await` loop calls it where it runs, which has to be the realm's owner; anywhere else
+    /// is misuse, after which the sequence is empty.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(begin()) }
 
     /// Observes from the moment it is made until it is let go.
     public final class AsyncIterator: AsyncIteratorProtocol {
+        /// The changes, combined while nobody waits for them.
         public typealias Element = Change
+        /// Nothing fails: nil ends the sequence.
         public typealias Failure = Never
 
         private let feed: ChangeFeed<Change>
@@ -163,6 +169,8 @@ extension RealmCollection {
 }
 
 extension RealmCollection where Element: ObjectBase {
+    /// First the collection as it is, then what changes. Key paths limit which changes within an element count; with an
+    /// empty list none does.
     public func changes(keyPaths: [PartialKeyPath<Element>]) -> RealmChanges<RealmCollectionChange<Self>> {
         changes(keyPaths: keyPaths.map { _name(for: $0) })
     }
@@ -229,6 +237,7 @@ extension ThreadConfined where Self: ObjectBase {
         .objects { self._observe(keyPaths, nil, $0) }
     }
 
+    /// Changes of what the key paths name, and the deletion of this object, which is the last.
     public func changes(keyPaths: [PartialKeyPath<Self>]) -> RealmChanges<ObjectChange<Self>> {
         changes(keyPaths: keyPaths.map { _name(for: $0) })
     }
