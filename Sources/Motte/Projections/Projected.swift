@@ -9,14 +9,19 @@ import Foundation
 public struct Projected<Root: ObjectBase, Value> {
     private let keyPath: KeyPath<Root, Value>
 
+    /// Stands for what the key path leads to from the root object. It may pass links, computed properties and, by
+    /// `projectTo`, the elements of a list or set.
     public init(_ keyPath: KeyPath<Root, Value>) { self.keyPath = keyPath }
 
+    /// Not available: the property is used in a ``Projection``, by its name.
     @available(*, unavailable, message: "@Projected can only be used as a property of a Projection")
     public var wrappedValue: Value {
         get { preconditionFailure("unavailable") }
         nonmutating set { preconditionFailure("unavailable \(newValue)") }
     }
 
+    /// Reads from or writes to the root object. Called by the compiler for each use of the property. Writing takes what
+    /// writing to the root takes; a key path that cannot be written to is misuse.
     public static subscript<Owner: ProjectionObservable>(
         _enclosingInstance instance: Owner, wrapped wrappedKeyPath: ReferenceWritableKeyPath<Owner, Value>,
         storage storageKeyPath: ReferenceWritableKeyPath<Owner, Self>

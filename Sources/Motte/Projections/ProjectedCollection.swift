@@ -11,6 +11,7 @@ public struct CollectionElementMapper<Element: ObjectBase & RealmCollectionValue
 
     init<C: RealmCollection>(_ base: C) where C.Element == Element { make = Mapper(base) }
 
+    /// The values of one property of all elements: `person.friends.projectTo.name`.
     public subscript<Value: RealmCollectionValue>(
         dynamicMember keyPath: KeyPath<Element, Value>
     ) -> ProjectedCollection<Value> { make.projected(keyPath) }
@@ -22,6 +23,7 @@ extension List where Element: ObjectBase {
 }
 
 extension MutableSet where Element: ObjectBase {
+    /// `set.projectTo.name` is the collection of the names of its objects, in the set's order.
     public var projectTo: CollectionElementMapper<Element> { CollectionElementMapper(self) }
 }
 
@@ -33,24 +35,38 @@ public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCo
 
     fileprivate init(_ source: ProjectedSource<Element>) { self.source = source }
 
+    /// The realm of the list or set behind it; nil while that is unmanaged.
     public var realm: Realm? { source.realm }
+    /// Whether the list or set behind it can no longer be used.
     public var isInvalidated: Bool { source.isInvalidated }
+    /// Whether it is fixed to one version, and may be used on every thread.
     public var isFrozen: Bool { source.isFrozen }
+    /// The collection at the version that its realm shows, fixed and usable on every thread. On an unmanaged one it is
+    /// misuse.
     public func freeze() -> sending Self { frozenForSending(ProjectedCollection(source.frozen())) }
+    /// The live counterpart of a frozen collection, in the realm of the calling thread; nil when the object it belongs
+    /// to is deleted. On an unmanaged one it is misuse.
     public func thaw() -> Self? { source.thawed().map { ProjectedCollection($0) } }
 
+    /// Always 0.
     public var startIndex: Int { 0 }
+    /// The number of elements, one more than the last index.
     public var endIndex: Int { source.count }
+    /// The number of elements of the list or set behind it.
     public var count: Int { source.count }
+    /// The property of the object at a position. Assigning sets that object's property, which takes a write
+    /// transaction; a key path that cannot be written to is misuse, and so is a position out of range.
     public subscript(index: Int) -> Element {
         get { source.element(at: index) }
         nonmutating set { source.set(index, to: newValue) }
     }
 
+    /// The first position of a value; nil when it is not there. Reads one object after the other.
     public func index(of element: Element) -> Int? { firstIndex(of: element) }
     /// Of the object that the predicate holds for.
     public func index(matching predicate: NSPredicate) -> Int? { source.index(matching: predicate) }
 
+    /// The values with their positions, for people to read. The form may change.
     public var description: String {
         let lines = enumerated().map { "\t[\($0.offset)] \($0.element)" }
         return "ProjectedCollection<\(Element.self)> {\n\(lines.joined(separator: ",\n"))\n}"
@@ -62,6 +78,8 @@ public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCo
         _ block: @escaping (RealmCollectionChange<ProjectedCollection<Element>>) -> Void
     ) -> NotificationToken { source.observe(keyPaths, queue, block) }
 
+    /// Notifies of insertions, deletions and changes of the projected property, on a serial queue or, for nil, on the
+    /// owner of the realm.
     public func observe(
         on queue: DispatchQueue?, _ block: @escaping (RealmCollectionChange<ProjectedCollection<Element>>) -> Void
     ) -> NotificationToken { source.observe(nil, queue, block) }

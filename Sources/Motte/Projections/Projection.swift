@@ -14,9 +14,11 @@ import MotteValues
 
 /// What a projection is to code that is generic over projections.
 public protocol ProjectionObservable: AnyObject, ThreadConfined, SendableMetatype {
+    /// The class of the object that is seen.
     associatedtype Root: ObjectBase
     /// The object that is seen.
     var rootObject: Root { get }
+    /// A view of an object, managed or not.
     init(projecting object: Root)
 }
 
@@ -26,18 +28,26 @@ public protocol ProjectionObservable: AnyObject, ThreadConfined, SendableMetatyp
 open class Projection<Root: ObjectBase & RealmCollectionValue & ThreadConfined>: ProjectionObservable,
     RealmCollectionValue, RealmFetchable, KeypathSortable, CustomStringConvertible, _ObjcBridgeable
 {
+    /// Stored as its root object is.
     public typealias PersistedType = Root
 
+    /// The object that is seen.
     public let rootObject: Root
 
+    /// A view of an object, managed or not. Nothing is read before a property is used.
     public required init(projecting object: Root) { rootObject = object }
 
     // MARK: As its root
 
+    /// The realm of the root object; nil while that is unmanaged.
     public var realm: Realm? { rootObject.realm }
+    /// Whether the root object was deleted or its realm invalidated.
     public var isInvalidated: Bool { rootObject.isInvalidated }
+    /// Whether the root object is frozen.
     public var isFrozen: Bool { rootObject.isFrozen }
+    /// A view of the frozen root object, for every thread. Of an unmanaged one it is misuse.
     public func freeze() -> sending Self { frozenForSending(Self(projecting: rootObject.freeze())) }
+    /// A view of the live root object; nil when that is deleted. Of an unmanaged one it is misuse.
     public func thaw() -> Self? { rootObject.thaw().map { Self(projecting: $0) } }
 
     /// Projections of one class are equal when their roots are one object at one version, whatever class that is.
@@ -48,6 +58,7 @@ open class Projection<Root: ObjectBase & RealmCollectionValue & ThreadConfined>:
         guard let session = one.session, session === other.session else { return false }
         return one.live?.link == other.live?.link
     }
+    /// By the stored object, or by the instance while the root is unmanaged.
     public func hash(into hasher: inout Hasher) {
         guard let live = rootObject.live else { return hasher.combine(ObjectIdentifier(rootObject)) }
         hasher.combine(live.link)
@@ -57,6 +68,7 @@ open class Projection<Root: ObjectBase & RealmCollectionValue & ThreadConfined>:
 
     private var fields: ProjectionFields { ProjectionFields.of(type(of: self)) }
 
+    /// The value of a projected property by its label; nil for null. An unknown label is misuse.
     open func value(forKey key: String) -> Any? {
         guard let field = fields.field(labeled: key) else {
             misuse("\(type(of: self)) has no projected property '\(key)'", .invalidInput)
@@ -65,6 +77,8 @@ open class Projection<Root: ObjectBase & RealmCollectionValue & ThreadConfined>:
         return field.property.value(of: rootObject)
     }
 
+    /// Sets a projected property by its label, in the root object. An unknown label, a value that does not fit and a
+    /// property that cannot be written to are misuse.
     open func setValue(_ value: Any?, forKey key: String) {
         guard let field = fields.field(labeled: key) else {
             return misuse("\(type(of: self)) has no projected property '\(key)'", .invalidInput)
@@ -74,6 +88,7 @@ open class Projection<Root: ObjectBase & RealmCollectionValue & ThreadConfined>:
         }
     }
 
+    /// The labels with their key paths and values, for people to read. The form may change.
     open var description: String {
         guard !isInvalidated else { return "\(type(of: self))<\(type(of: rootObject))> [invalid object]" }
         let lines = fields.fields.map { field in

@@ -24,6 +24,8 @@ extension ProjectionObservable {
         return NotificationToken(parts + [whole])
     }
 
+    /// Notifies of changes of these projected properties, and of the deletion of the root object. A key path that reads
+    /// no stored property is misuse, after which nothing is observed.
     public func observe(
         keyPaths: [PartialKeyPath<Self>], on queue: DispatchQueue? = nil,
         _ block: @escaping (ObjectChange<Self>) -> Void
@@ -32,6 +34,8 @@ extension ProjectionObservable {
         return observe(keyPaths: paths, on: queue, block)
     }
 
+    /// Notifies an actor of changes of projected properties, and of the deletion of the root object. Returns once
+    /// observing has begun there. `keyPaths` as for the form with a queue.
     public func observe<A: Actor>(
         keyPaths: [String]? = nil, on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, ObjectChange<Self>) -> Void
@@ -52,6 +56,8 @@ extension ProjectionObservable {
         return NotificationToken(tokens + [whole])
     }
 
+    /// Notifies an actor of changes of these projected properties, and of the deletion of the root object. Returns once
+    /// observing has begun there.
     public func observe<A: Actor>(
         keyPaths: [PartialKeyPath<Self>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, ObjectChange<Self>) -> Void
@@ -62,6 +68,8 @@ extension ProjectionObservable {
 }
 
 extension RealmCollection where Element: ProjectionObservable {
+    /// Notifies of insertions, deletions, and changes of these projected properties; the first call has the collection
+    /// as it is.
     public func observe(
         keyPaths: [PartialKeyPath<Element>], on queue: DispatchQueue? = nil,
         _ block: @escaping (RealmCollectionChange<Self>) -> Void
@@ -70,6 +78,8 @@ extension RealmCollection where Element: ProjectionObservable {
         return observe(keyPaths: paths, on: queue, block)
     }
 
+    /// Notifies an actor of insertions, deletions, and changes of these projected properties; the first call has the
+    /// collection as it is. Returns once observing has begun there.
     public func observe<A: Actor>(
         keyPaths: [PartialKeyPath<Element>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, RealmCollectionChange<Self>) -> Void
