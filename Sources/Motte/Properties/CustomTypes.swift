@@ -11,11 +11,14 @@ public protocol PersistableEnum: _PersistableInsideOptional, RawRepresentable, C
 where RawValue: Comparable, RawValue: _HasPersistedType {}
 
 extension PersistableEnum {
+    /// The first case. An enum without cases cannot be stored: using it ends the program.
     public init() { self = Self._default() }
+    /// In the order of the raw values.
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
 extension PersistableEnum where RawValue: _PersistableInsideOptional & _RealmCollectionValueInsideOptional {
+    /// Stored as its raw value.
     public typealias PersistedType = RawValue
 }
 
@@ -40,15 +43,22 @@ public protocol _CustomPersistable: _PersistableInsideOptional, _RealmCollection
 /// A type of the program's own that is stored as another one.
 public protocol CustomPersistable: _CustomPersistable {
     // Said again, so that it is inferred from what is below.
+    /// What it is stored as: a type of Motte's, or an embedded object.
     associatedtype PersistedType
+    /// Made from what is stored. Called for every read; it has to take every value.
     init(persistedValue: PersistedType)
+    /// What is stored for this value. Called for every write; equal values should give equal ones.
     var persistableValue: PersistedType { get }
 }
 
 /// The same for a type that not every stored value can be made into.
 public protocol FailableCustomPersistable: _CustomPersistable {
+    /// What it is stored as: a type of Motte's, or an embedded object.
     associatedtype PersistedType
+    /// Made from what is stored; nil where that is no value of the type. Optional properties then read nil, others are
+    /// misuse.
     init?(persistedValue: PersistedType)
+    /// What is stored for this value. Called for every write; equal values should give equal ones.
     var persistableValue: PersistedType { get }
 }
 
@@ -77,6 +87,7 @@ extension CustomPersistable {
         guard let value = Dynamic.flattened(value) else { return nil }
         return value as? Self ?? PersistedType._convert(value).map(Self.init(persistedValue:))
     }
+    /// By what is stored for it.
     public func hash(into hasher: inout Hasher) { (persistableValue as any Hashable).hash(into: &hasher) }
 }
 
@@ -103,5 +114,6 @@ extension FailableCustomPersistable {
         guard let value = Dynamic.flattened(value) else { return nil }
         return value as? Self ?? PersistedType._convert(value).flatMap(Self.init(persistedValue:))
     }
+    /// By what is stored for it.
     public func hash(into hasher: inout Hasher) { (persistableValue as any Hashable).hash(into: &hasher) }
 }

@@ -30,8 +30,10 @@ public protocol KeypathSortable {
 }
 /// An optional, for constraints.
 public protocol OptionalProtocol {
+    /// What is there unless it is nil.
     associatedtype Wrapped
     var _wrapped: Wrapped? { get }
+    /// Some value or nil. For Motte's own use.
     init(_wrapped: Wrapped?)
 }
 /// What an optional of a model may hold.

@@ -8,6 +8,7 @@ import MotteSchemaModel
 import MotteValues
 
 extension Bool: _Basic, _PrimaryKey, _Indexable, RealmOptionalType {
+    /// Stored as a bool.
     public typealias PersistedType = Bool
     public static var _shape: _Shape { _Shape(.bool) }
     public static func _default() -> Bool { false }
@@ -52,6 +53,7 @@ extension _StoredInteger {
 }
 
 extension Int: _StoredInteger {
+    /// Stored as an int of 64 bits.
     public typealias PersistedType = Int
     /// 64 bits, whatever the platform: it stands for no bound.
     public static var _shape: _Shape { _Shape(.int) }
@@ -66,6 +68,7 @@ extension Int: _StoredInteger {
     }
 }
 extension Int8: _StoredInteger {
+    /// Stored as an int of 64 bits that the schema limits to the range of this type.
     public typealias PersistedType = Int8
     public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int8 {
         if let cell = object._cell(column, .int), let value = Int8(exactly: cell.int) { return value }
@@ -73,6 +76,7 @@ extension Int8: _StoredInteger {
     }
 }
 extension Int16: _StoredInteger {
+    /// Stored as an int of 64 bits that the schema limits to the range of this type.
     public typealias PersistedType = Int16
     public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int16 {
         if let cell = object._cell(column, .int), let value = Int16(exactly: cell.int) { return value }
@@ -80,6 +84,7 @@ extension Int16: _StoredInteger {
     }
 }
 extension Int32: _StoredInteger {
+    /// Stored as an int of 64 bits that the schema limits to the range of this type.
     public typealias PersistedType = Int32
     public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int32 {
         if let cell = object._cell(column, .int), let value = Int32(exactly: cell.int) { return value }
@@ -87,6 +92,7 @@ extension Int32: _StoredInteger {
     }
 }
 extension Int64: _StoredInteger {
+    /// Stored as an int of 64 bits.
     public typealias PersistedType = Int64
     public static func _get(_ object: ObjectBase, _ column: UInt32) -> Int64 {
         if let cell = object._cell(column, .int) { return cell.int }
@@ -95,6 +101,7 @@ extension Int64: _StoredInteger {
 }
 
 extension Float: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, RealmOptionalType {
+    /// Stored as a float of 32 bits.
     public typealias PersistedType = Float
     public static var _shape: _Shape { _Shape(.float) }
     public static func _default() -> Float { 0 }
@@ -112,6 +119,7 @@ extension Float: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, R
 }
 
 extension Double: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, RealmOptionalType {
+    /// Stored as a double of 64 bits.
     public typealias PersistedType = Double
     public static var _shape: _Shape { _Shape(.double) }
     public static func _default() -> Double { 0 }
@@ -135,6 +143,7 @@ extension Double: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, 
 
 /// Stored as a double; prefer `Double`, which is the same on every platform.
 extension CGFloat: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, RealmOptionalType {
+    /// Stored as a double of 64 bits.
     public typealias PersistedType = CGFloat
     public static var _shape: _Shape { _Shape(.double) }
     public static func _default() -> CGFloat { 0 }
@@ -143,6 +152,7 @@ extension CGFloat: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric,
 }
 
 extension String: _Basic, _PrimaryKey, _Indexable, SortableType, _QueryString, _MapKey {
+    /// Stored as UTF-8.
     public typealias PersistedType = String
     public static var _shape: _Shape { _Shape(.string) }
     public static func _default() -> String { "" }
@@ -158,10 +168,12 @@ extension String: _Basic, _PrimaryKey, _Indexable, SortableType, _QueryString, _
         value.withUTF8Bytes { object._write(column, view: .string($0)) }
     }
     public var _mapKeyText: String { self }
+    /// The key that a text stands for. For Motte's own use.
     public init(_mapKeyText: String) { self = _mapKeyText }
 }
 
 extension Data: _Basic, SortableType, _QueryBinary {
+    /// Stored as its bytes.
     public typealias PersistedType = Data
     public static var _shape: _Shape { _Shape(.data) }
     public static func _default() -> Data { Data() }
@@ -172,6 +184,8 @@ extension Data: _Basic, SortableType, _QueryBinary {
 }
 
 extension Date: _Basic, _Indexable, MinMaxType, SortableType, _QueryNumeric {
+    /// Stored as a timestamp: seconds since 1970 and nanoseconds. A `Date` of this century survives a round trip
+    /// exactly.
     public typealias PersistedType = Date
     public static var _shape: _Shape { _Shape(.timestamp) }
     public static func _default() -> Date { Date(timeIntervalSince1970: 0) }
@@ -187,6 +201,7 @@ extension Date: _Basic, _Indexable, MinMaxType, SortableType, _QueryNumeric {
 }
 
 extension UUID: _Basic, _PrimaryKey, _Indexable {
+    /// Stored as 16 bytes.
     public typealias PersistedType = UUID
     public static var _shape: _Shape { _Shape(.uuid) }
     public static func _default() -> UUID { UUID(uuid: UUID_NULL) }
@@ -209,6 +224,7 @@ extension UUID: _Basic, _PrimaryKey, _Indexable {
 private let UUID_NULL: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 extension ObjectId: _Basic, _PrimaryKey, _Indexable {
+    /// Stored as 12 bytes.
     public typealias PersistedType = ObjectId
     public static var _shape: _Shape { _Shape(.objectID) }
     public static func _default() -> ObjectId { ObjectId(.zero) }
@@ -225,6 +241,7 @@ extension ObjectId: _Basic, _PrimaryKey, _Indexable {
 }
 
 extension Decimal128: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric {
+    /// Stored as a decimal128 of 16 bytes.
     public typealias PersistedType = Decimal128
     public static var _shape: _Shape { _Shape(.decimal) }
     public static func _default() -> Decimal128 { Decimal128(.zero) }
@@ -248,6 +265,7 @@ extension Decimal128: _Basic, MinMaxType, AddableType, SortableType, _QueryNumer
 // MARK: Foundation's number and date objects, as results of totals
 
 extension NSNumber: _HasPersistedType, MinMaxType, AddableType {
+    /// The type of a total only: properties are declared with number types of Swift's.
     public typealias PersistedType = NSNumber
     public static var _shape: _Shape { _Shape(.double) }
     public static func _default() -> Self { made(NSNumber(value: 0)) }
@@ -283,6 +301,7 @@ extension NSNumber: _HasPersistedType, MinMaxType, AddableType {
 }
 
 extension NSDate: _HasPersistedType, MinMaxType {
+    /// The type of a smallest or greatest date only: properties are declared as `Date`.
     public typealias PersistedType = NSDate
     public static var _shape: _Shape { _Shape(.timestamp) }
     public static func _default() -> Self { made(NSDate(timeIntervalSince1970: 0)) }
@@ -302,9 +321,11 @@ extension NSDate: _HasPersistedType, MinMaxType {
 
 extension Optional: OptionalProtocol {
     public var _wrapped: Wrapped? { self }
+    /// Some value or nil. For Motte's own use.
     public init(_wrapped: Wrapped?) { self = _wrapped }
 }
 extension Optional: _HasPersistedType where Wrapped: _HasPersistedType {
+    /// Stored as its value is, or as null.
     public typealias PersistedType = Wrapped.PersistedType?
     public static var _shape: _Shape { Wrapped._shape.optional }
     public static func _default() -> Wrapped? { nil }

@@ -4,12 +4,14 @@
 import Foundation
 
 extension Persisted: Decodable where Value: Decodable {
+    /// Decodes the value into an unmanaged property. Throws what decoding the value throws.
     public init(from decoder: Decoder) throws {
         self.init(decoded: try decoder.singleValueContainer().decode(Value.self))
     }
 }
 
 extension Persisted: Encodable where Value: Encodable {
+    /// Encodes the value of an unmanaged property. Throws `EncodingError.invalidValue` for one of a managed object.
     public func encode(to encoder: Encoder) throws {
         guard column == 0 else {
             throw EncodingError.invalidValue(
@@ -31,12 +33,15 @@ extension Persisted: Encodable where Value: Encodable {
 
 /// Wrappers of optionals, whose keys may be missing.
 public protocol OptionalCodingWrapper {
+    /// The wrapper of nil.
     init()
 }
 
 extension Persisted: OptionalCodingWrapper where Value: ExpressibleByNilLiteral {}
 
 extension KeyedDecodingContainer {
+    /// Decodes an optional property; a key that is missing is nil. Called by the `Codable` that the compiler writes for
+    /// a model.
     public func decode<T>(_ type: T.Type, forKey key: Self.Key) throws -> T
     where T: Decodable, T: OptionalCodingWrapper {
         try decodeIfPresent(T.self, forKey: key) ?? T()

@@ -34,8 +34,11 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
     @usableFromInline var storage: Storage
 
     // Inlined where a model is declared, so that making an object stores words and allocates nothing.
+    /// A property that begins with the default of its type: 0, "", false, nil, an empty collection, and for dates and
+    /// identifiers a new one.
     @inlinable public init() { storage = .unset }
     // A value, not a closure: only then can an initialiser of a class assign the property before `super.init()`.
+    /// A property with an initial value. It is made for every object, those that are read from a realm included.
     @inlinable public init(wrappedValue value: Value) { storage = .initial(value) }
 
     init(decoded value: Value) { storage = .value(value) }
@@ -45,12 +48,15 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
         self.options = options
     }
 
+    /// Not available: the property is used in an ``Object`` or ``EmbeddedObject``, by its name.
     @available(*, unavailable, message: "@Persisted can only be used as a property of an Object")
     public var wrappedValue: Value {
         get { preconditionFailure("unavailable") }
         nonmutating set { preconditionFailure("unavailable \(newValue)") }
     }
 
+    /// Reads or writes the property of an object. Called by the compiler for each use of the property. Assigning to a
+    /// list, set or map of a managed object copies the elements into it.
     public static subscript<Root: ObjectBase>(
         _enclosingInstance instance: Root, wrapped wrappedKeyPath: ReferenceWritableKeyPath<Root, Value>,
         storage storageKeyPath: ReferenceWritableKeyPath<Root, Self>
@@ -125,20 +131,27 @@ public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
 }
 
 extension Persisted where Value.PersistedType: _PrimaryKey {
+    /// A property that is the class's primary key, if `primaryKey` is true: its values are unique and indexed. It
+    /// cannot be changed once the object is in a realm.
     @inlinable public init(primaryKey: Bool) { self.init(.unset, primaryKey ? 1 : 0) }
+    /// A primary key with an initial value.
     @inlinable public init(wrappedValue value: Value, primaryKey: Bool) {
         self.init(.initial(value), primaryKey ? 1 : 0)
     }
 }
 
 extension Persisted where Value.PersistedType: _Indexable {
+    /// A property with an index, if `indexed` is true: equality and ranges are found without reading all rows, and
+    /// writing costs a little more.
     @inlinable public init(indexed: Bool) { self.init(.unset, indexed ? 2 : 0) }
+    /// An indexed property with an initial value.
     @inlinable public init(wrappedValue value: Value, indexed: Bool) {
         self.init(.initial(value), indexed ? 2 : 0)
     }
 }
 
 extension Persisted where Value: LinkingObjectsProtocol {
+    /// Inverse links: the objects whose property of that name links here. Computed, never stored or set.
     @inlinable public init(originProperty: String) { self.init(.origin(originProperty), 0) }
 }
 

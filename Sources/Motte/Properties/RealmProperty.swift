@@ -15,8 +15,11 @@ public final class RealmProperty<Value: _Persistable>: Equatable {
     /// Where names are noted, in a prototype that turns key paths into them.
     private var names: KeyPathNames?
 
+    /// An unmanaged property with the default of its type, which is nil for an optional.
     public init() { stored = Value._default() }
 
+    /// The value. Of a managed object it reads and writes the database: reading is for the realm's owner, writing takes
+    /// a write transaction.
     public var value: Value {
         get {
             if let names, let recordedName {
@@ -40,6 +43,7 @@ public final class RealmProperty<Value: _Persistable>: Equatable {
         return object ?? row.map { $0.session.object($0.live, as: DynamicObject.self) }
     }
 
+    /// Whether both have equal values now.
     public static func == (left: RealmProperty, right: RealmProperty) -> Bool {
         if left === right { return true }
         guard let mine = left.value._dynamic as? AnyHashable else {
@@ -99,6 +103,7 @@ extension RealmProperty: FieldAccess {
 }
 
 extension RealmProperty: Encodable where Value: Encodable {
+    /// Encodes the value, also that of a managed object.
     public func encode(to encoder: Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(value)
@@ -106,6 +111,7 @@ extension RealmProperty: Encodable where Value: Encodable {
 }
 
 extension RealmProperty: Decodable where Value: Decodable {
+    /// Decodes the value into an unmanaged property. Throws what decoding the value throws.
     public convenience init(from decoder: Decoder) throws {
         self.init()
         stored = try decoder.singleValueContainer().decode(Value.self)
@@ -118,11 +124,15 @@ public final class RealmOptional<Value: RealmOptionalType & _PersistableInsideOp
     // Stored as that, by whose place the store finds it.
     fileprivate let property = RealmProperty<Value?>()
 
+    /// The value. Of a managed object it reads and writes the database: reading is for the realm's owner, writing takes
+    /// a write transaction.
     public var value: Value? {
         get { property.value }
         set { property.value = newValue }
     }
+    /// An unmanaged property with a value, nil by default.
     public init(_ value: Value? = nil) { property.value = value }
+    /// Whether both have equal values now.
     public static func == (left: RealmOptional, right: RealmOptional) -> Bool { left.property == right.property }
 }
 
@@ -172,10 +182,12 @@ extension RealmOptional: FieldAccess {
 
 @available(*, deprecated)
 extension RealmOptional: Codable where Value: Codable {
+    /// Decodes the value, or null, into an unmanaged property. Throws what decoding the value throws.
     public convenience init(from decoder: Decoder) throws {
         let container = try decoder.singleValueContainer()
         self.init(container.decodeNil() ? nil : try container.decode(Value.self))
     }
+    /// Encodes the value, or null, also that of a managed object.
     public func encode(to encoder: Encoder) throws {
         var container = encoder.singleValueContainer()
         if let value { try container.encode(value) } else { try container.encodeNil() }
