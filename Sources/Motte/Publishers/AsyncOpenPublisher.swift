@@ -6,7 +6,9 @@ import OpenCombine
 extension RealmPublishers {
     /// Sends a realm and finishes, or fails; begins when somebody subscribes.
     public struct AsyncOpenPublisher: Publisher {
+        /// The realm, once, and then the end.
         public typealias Output = Realm
+        /// What opening threw: a `Realm.Error`, or what a migration failed with.
         public typealias Failure = Swift.Error
 
         private let configuration: Realm.Configuration
@@ -20,6 +22,8 @@ extension RealmPublishers {
         /// The realm belongs to this serial queue, on which it is received.
         public func receive(on queue: DispatchQueue) -> AsyncOpenPublisher { AsyncOpenPublisher(configuration, queue) }
 
+        /// Begins to open the realm, on a thread of the system. Cancelling the subscription keeps the realm from being
+        /// sent; opening goes on.
         public func receive<S: Subscriber>(subscriber: S) where S.Failure == Failure, S.Input == Output {
             let task = Realm.AsyncOpenTask()
             subscriber.receive(subscription: OpeningSubscription(task: task))

@@ -14,12 +14,15 @@ extension Publisher where Output: ThreadConfined {
 }
 
 extension Publisher {
+    /// Every change set with its collection frozen, for all threads. Indexes stay as they are.
     public func freeze<C: RealmCollection>() -> Publishers.Map<Self, Output>
     where Output == RealmCollectionChange<C> { map { $0.mapped { $0.freeze() } } }
 
+    /// Every change set with its map frozen, for all threads.
     public func freeze<C: RealmKeyedCollection>() -> Publishers.Map<Self, Output>
     where Output == RealmMapChange<C> { map { $0.mapped { $0.freeze() } } }
 
+    /// Every change with its object frozen, for all threads; a deletion as it is.
     public func freeze<T: ThreadConfined>() -> Publishers.Map<Self, Output> where Output == ObjectChange<T> {
         map { $0.mapped { $0.freeze() } }
     }
@@ -107,7 +110,9 @@ public struct RealmHandover<Output>: @unchecked Sendable {
 extension RealmPublishers {
     /// Values that `receive(on:)` may take to a scheduler.
     public struct MakeThreadSafe<Upstream: Publisher>: Publisher {
+        /// What the publisher before it sends.
         public typealias Output = Upstream.Output
+        /// How the publisher before it fails.
         public typealias Failure = Upstream.Failure
 
         private let upstream: Upstream
@@ -118,6 +123,7 @@ extension RealmPublishers {
             self.pack = pack
         }
 
+        /// Subscribes to the publisher before it. Without `receive(on:)` nothing is handed over.
         public func receive<S: Subscriber>(subscriber: S) where S.Failure == Failure, S.Input == Output {
             upstream.receive(subscriber: subscriber)
         }
@@ -129,8 +135,11 @@ extension RealmPublishers {
         }
     }
 
+    /// Values that are resolved where they arrive: what ``MakeThreadSafe/receive(on:)`` makes.
     public struct DeferredHandover<Upstream: Publisher, S: Scheduler>: Publisher {
+        /// What the publisher before it sends, resolved on the scheduler.
         public typealias Output = Upstream.Output
+        /// How the publisher before it fails.
         public typealias Failure = Upstream.Failure
 
         private let packed: Publishers.Map<Upstream, RealmHandover<Upstream.Output>>
@@ -141,6 +150,7 @@ extension RealmPublishers {
             self.scheduler = scheduler
         }
 
+        /// Subscribes to the publisher before it, and resolves on the scheduler what it sends.
         public func receive<Sub: Subscriber>(subscriber: Sub) where Sub.Failure == Failure, Sub.Input == Output {
             packed.receive(on: scheduler).compactMap { $0.open() }.receive(subscriber: subscriber)
         }
@@ -155,6 +165,7 @@ extension Publisher where Output: ThreadConfined {
 }
 
 extension Publisher {
+    /// Lets `receive(on:)` take change sets of collections to another thread or queue.
     public func threadSafeReference<C: RealmCollection>() -> RealmPublishers.MakeThreadSafe<Self>
     where Output == RealmCollectionChange<C> {
         RealmPublishers.MakeThreadSafe(self) { change in
@@ -162,6 +173,7 @@ extension Publisher {
         }
     }
 
+    /// Lets `receive(on:)` take change sets of maps to another thread or queue.
     public func threadSafeReference<C: RealmKeyedCollection>() -> RealmPublishers.MakeThreadSafe<Self>
     where Output == RealmMapChange<C> {
         RealmPublishers.MakeThreadSafe(self) { change in
@@ -169,6 +181,7 @@ extension Publisher {
         }
     }
 
+    /// Lets `receive(on:)` take changes of objects to another thread or queue; a deletion goes as it is.
     public func threadSafeReference<T: ThreadConfined>() -> RealmPublishers.MakeThreadSafe<Self>
     where Output == ObjectChange<T> {
         RealmPublishers.MakeThreadSafe(self) { change in

@@ -4,6 +4,7 @@ import Foundation
 import OpenCombine
 
 extension RealmPublishers {
+    /// The change sets of sections, or of one section.
     public typealias SectionChangeset<Collection: RealmSectionedResult> = Changes<SectionedResultsChange<Collection>>
 }
 
@@ -25,11 +26,13 @@ extension RealmSectionedResult where Self: RealmSubscribable {
     public var objectWillChange: RealmPublishers.WillChange<Self> { RealmPublishers.WillChange(self) }
     /// The sections as they are, and again after every change.
     public var collectionPublisher: RealmPublishers.Value<Self> { RealmPublishers.Value(self) }
+    /// The sections as they are, and again after every change of what the key paths name.
     public func collectionPublisher(keyPaths: [String]?) -> RealmPublishers.Value<Self> {
         RealmPublishers.Value(self, keyPaths)
     }
     /// The change sets of `observe`.
     public var changesetPublisher: RealmPublishers.SectionChangeset<Self> { changesetPublisher(keyPaths: nil) }
+    /// The change sets of `observe`, of what the key paths name.
     public func changesetPublisher(keyPaths: [String]?) -> RealmPublishers.SectionChangeset<Self> {
         RealmPublishers.Changes(isObservable: _isObservable) { queue, receive, _ in
             observe(keyPaths: keyPaths, on: queue, receive)
@@ -38,9 +41,11 @@ extension RealmSectionedResult where Self: RealmSubscribable {
 }
 
 extension Publisher {
+    /// Every change set with its sections frozen, for all threads.
     public func freeze<C: RealmSectionedResult>() -> Publishers.Map<Self, Output>
     where Output == SectionedResultsChange<C> { map { $0.mapped { $0.freeze() } } }
 
+    /// Lets `receive(on:)` take change sets of sections to another thread or queue.
     public func threadSafeReference<C: RealmSectionedResult>() -> RealmPublishers.MakeThreadSafe<Self>
     where Output == SectionedResultsChange<C> {
         RealmPublishers.MakeThreadSafe(self) { change in

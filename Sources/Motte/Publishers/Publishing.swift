@@ -52,11 +52,15 @@ extension RealmCollection where Self: RealmSubscribable {
     public var objectWillChange: RealmPublishers.WillChange<Self> { RealmPublishers.WillChange(self) }
     /// The collection as it is, and again after every change.
     public var collectionPublisher: RealmPublishers.Value<Self> { RealmPublishers.Value(self) }
+    /// The collection as it is, and again after every change of what the key paths name; nil stands for everything that
+    /// elements reach over four links.
     public func collectionPublisher(keyPaths: [String]?) -> RealmPublishers.Value<Self> {
         RealmPublishers.Value(self, keyPaths)
     }
     /// The change sets of `observe`.
     public var changesetPublisher: RealmPublishers.CollectionChangeset<Self> { changesetPublisher(keyPaths: nil) }
+    /// The change sets of `observe`, of what the key paths name; nil stands for everything that elements reach over
+    /// four links.
     public func changesetPublisher(keyPaths: [String]?) -> RealmPublishers.CollectionChangeset<Self> {
         RealmPublishers.Changes(isObservable: _isObservable) { queue, receive, _ in
             observe(keyPaths: keyPaths, on: queue, receive)
@@ -65,18 +69,22 @@ extension RealmCollection where Self: RealmSubscribable {
 }
 
 extension RealmCollection where Self: RealmSubscribable, Element: ObjectBase {
+    /// The collection as it is, and again after every change of what the key paths name.
     public func collectionPublisher(keyPaths: [PartialKeyPath<Element>]) -> RealmPublishers.Value<Self> {
         RealmPublishers.Value(self, keyPaths.map { _name(for: $0) })
     }
+    /// The change sets of `observe`, of what the key paths name.
     public func changesetPublisher(
         keyPaths: [PartialKeyPath<Element>]
     ) -> RealmPublishers.CollectionChangeset<Self> { changesetPublisher(keyPaths: keyPaths.map { _name(for: $0) }) }
 }
 
 extension List: ObservableObject {
+    /// Void after every change of the list. An unmanaged list cannot be subscribed to.
     public var objectWillChange: RealmPublishers.WillChange<List> { RealmPublishers.WillChange(self) }
 }
 extension MutableSet: ObservableObject {
+    /// Void after every change of the set. An unmanaged set cannot be subscribed to.
     public var objectWillChange: RealmPublishers.WillChange<MutableSet> { RealmPublishers.WillChange(self) }
 }
 
@@ -91,12 +99,19 @@ extension Map: RealmSubscribable, ObservableObject {
         observe(keyPaths: keyPaths, on: queue) { $0.pass(to: receive, sendsInitial: sendsInitial, finish) }
     }
 
+    /// Void after every change of the map. An unmanaged map cannot be subscribed to.
     public var objectWillChange: RealmPublishers.WillChange<Map> { RealmPublishers.WillChange(self) }
+    /// The map as it is, and again after every change.
     public var collectionPublisher: RealmPublishers.Value<Map> { RealmPublishers.Value(self) }
+    /// The map as it is, and again after every change of what the key paths name; nil stands for everything that values
+    /// reach over four links.
     public func collectionPublisher(keyPaths: [String]?) -> RealmPublishers.Value<Map> {
         RealmPublishers.Value(self, keyPaths)
     }
+    /// The change sets of `observe`.
     public var changesetPublisher: RealmPublishers.MapChangeset<Map> { changesetPublisher(keyPaths: nil) }
+    /// The change sets of `observe`, of what the key paths name; nil stands for everything that values reach over four
+    /// links.
     public func changesetPublisher(keyPaths: [String]?) -> RealmPublishers.MapChangeset<Map> {
         RealmPublishers.Changes(isObservable: _isObservable) { queue, receive, _ in
             self.observe(keyPaths: keyPaths, on: queue, receive)
@@ -137,6 +152,7 @@ extension Object: RealmSubscribable, ObservableObject {
     public var objectWillChange: RealmPublishers.WillChange<Object> { RealmPublishers.WillChange(self) }
 }
 extension EmbeddedObject: RealmSubscribable, ObservableObject {
+    /// Void after every change of the object.
     public var objectWillChange: RealmPublishers.WillChange<EmbeddedObject> { RealmPublishers.WillChange(self) }
 }
 
@@ -151,6 +167,7 @@ extension RealmSubscribable where Self: ProjectionObservable {
 }
 
 extension Projection: RealmSubscribable, ObservableObject {
+    /// Void after every change of a projected property.
     public var objectWillChange: RealmPublishers.WillChange<Projection> { RealmPublishers.WillChange(self) }
 }
 
@@ -159,24 +176,30 @@ public func valuePublisher<T: ObjectBase & ThreadConfined & RealmSubscribable>(
     _ object: T, keyPaths: [String]? = nil
 ) -> RealmPublishers.Value<T> { RealmPublishers.Value(object, keyPaths) }
 
+/// The object, after every change of what the key paths name; finished when it is deleted.
 public func valuePublisher<T: ObjectBase & ThreadConfined & RealmSubscribable>(
     _ object: T, keyPaths: [PartialKeyPath<T>]
 ) -> RealmPublishers.Value<T> { RealmPublishers.Value(object, keyPaths.map { _name(for: $0) }) }
 
+/// The projection, after every change of what the labels or key paths name; for nil, of anything projected. Finished
+/// when the root object is deleted.
 public func valuePublisher<P: ProjectionObservable & RealmSubscribable>(
     _ projection: P, keyPaths: [String]? = nil
 ) -> RealmPublishers.Value<P> { RealmPublishers.Value(projection, keyPaths) }
 
+/// The projection, after every change of these projected properties; finished when the root object is deleted.
 public func valuePublisher<P: ProjectionObservable & RealmSubscribable>(
     _ projection: P, keyPaths: [PartialKeyPath<P>]
 ) -> RealmPublishers.Value<P> {
     RealmPublishers.Value(projection, keyPaths.flatMap { ProjectedPaths.paths(projected: $0) })
 }
 
+/// The collection as it is, and again after every change of what the key paths name.
 public func valuePublisher<C: RealmCollection & RealmSubscribable>(
     _ collection: C, keyPaths: [String]? = nil
 ) -> RealmPublishers.Value<C> { RealmPublishers.Value(collection, keyPaths) }
 
+/// The map as it is, and again after every change of what the key paths name.
 public func valuePublisher<Key: _MapKey, Value: RealmCollectionValue>(
     _ map: Map<Key, Value>, keyPaths: [String]? = nil
 ) -> RealmPublishers.Value<Map<Key, Value>> { RealmPublishers.Value(map, keyPaths) }
@@ -190,10 +213,12 @@ public func changesetPublisher<T: ObjectBase & ThreadConfined & RealmSubscribabl
     }
 }
 
+/// The change sets of what the key paths name; the last is the deletion of the object.
 public func changesetPublisher<T: ObjectBase & ThreadConfined & RealmSubscribable>(
     _ object: T, keyPaths: [PartialKeyPath<T>]
 ) -> RealmPublishers.ObjectChangeset<T> { changesetPublisher(object, keyPaths: keyPaths.map { _name(for: $0) }) }
 
+/// The change sets of the projection, under its labels; the last is the deletion of the root object.
 public func changesetPublisher<P: ProjectionObservable & RealmSubscribable>(
     _ projection: P, keyPaths: [String]? = nil
 ) -> RealmPublishers.ObjectChangeset<P> {
@@ -202,15 +227,18 @@ public func changesetPublisher<P: ProjectionObservable & RealmSubscribable>(
     }
 }
 
+/// The change sets of the collection; the first is its initial state.
 public func changesetPublisher<C: RealmCollection & RealmSubscribable>(
     _ collection: C, keyPaths: [String]? = nil
 ) -> RealmPublishers.CollectionChangeset<C> { collection.changesetPublisher(keyPaths: keyPaths) }
 
+/// The change sets of the map; the first is its initial state.
 public func changesetPublisher<Key: _MapKey, Value: RealmCollectionValue>(
     _ map: Map<Key, Value>, keyPaths: [String]? = nil
 ) -> RealmPublishers.MapChangeset<Map<Key, Value>> { map.changesetPublisher(keyPaths: keyPaths) }
 
 extension Realm {
-    /// Void for every version that the realm moves to.
+    /// Void for every version that the realm advances to; without autorefresh, for newer ones that it could advance to,
+    /// too.
     public var objectWillChange: RealmPublishers.RealmWillChange { RealmPublishers.RealmWillChange(self) }
 }

@@ -40,7 +40,9 @@ struct ObservationSubscription: Subscription {
 public enum RealmPublishers {
     /// Void after every change.
     public struct WillChange<Collection: RealmSubscribable>: Publisher {
+        /// A signal without a value.
         public typealias Output = Void
+        /// Nothing fails.
         public typealias Failure = Never
 
         private let source: PublisherSource<Collection>
@@ -52,10 +54,13 @@ public enum RealmPublishers {
         public func saveToken<Owner>(
             on object: Owner, for keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> WillChange where Owner: AnyObject { WillChange(source.saving(on: object, keyPath)) }
+        /// Keeps the observation's token, so that writes can leave it out, in a property. `object` is not kept alive.
         public func saveToken<Owner>(
             on object: Owner, at keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> WillChange where Owner: AnyObject { WillChange(source.saving(on: object, keyPath)) }
 
+        /// Observes, on the owner of the realm, until the subscription is cancelled. What is frozen or unmanaged cannot
+        /// be observed.
         public func receive<S: Subscriber>(subscriber: S) where S.Failure == Never, S.Input == Void {
             source.subscribe(subscriber) { object, queue in
                 object._observe(nil, on: queue, sendsInitial: false) { _ in
@@ -69,6 +74,7 @@ public enum RealmPublishers {
 
     /// The thing itself, at first (collections) and after every change.
     public struct Value<Subscribable: RealmSubscribable>: Publisher {
+        /// The observed object or collection, live.
         public typealias Output = Subscribable
         /// Nothing fails any more; programs were written when something could.
         public typealias Failure = Error
@@ -87,13 +93,17 @@ public enum RealmPublishers {
         /// Observes on a serial queue, where the values then belong.
         public func subscribe(on queue: DispatchQueue) -> Value { Value(source.on(queue), keyPaths) }
 
+        /// Keeps the observation's token, so that writes can leave it out, in a property. `object` is not kept alive.
         public func saveToken<Owner>(
             on object: Owner, for keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> Value where Owner: AnyObject { Value(source.saving(on: object, keyPath), keyPaths) }
+        /// Keeps the observation's token, so that writes can leave it out, in a property. `object` is not kept alive.
         public func saveToken<Owner>(
             on object: Owner, at keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> Value where Owner: AnyObject { Value(source.saving(on: object, keyPath), keyPaths) }
 
+        /// Observes until the subscription is cancelled, on the queue that `subscribe(on:)` named or the owner of the
+        /// realm.
         public func receive<S: Subscriber>(subscriber: S) where S.Failure == Failure, S.Input == Output {
             source.subscribe(subscriber) { object, queue in
                 object._observe(keyPaths, on: queue, sendsInitial: true) { value in
@@ -107,7 +117,9 @@ public enum RealmPublishers {
 
     /// The change sets of `observe`.
     public struct Changes<Change>: Publisher {
+        /// A change set.
         public typealias Output = Change
+        /// Nothing fails.
         public typealias Failure = Never
 
         /// Observes on a queue; the last parameter is called when no change can follow.
@@ -119,15 +131,20 @@ public enum RealmPublishers {
         }
         private init(_ source: PublisherSource<Observe>) { self.source = source }
 
+        /// Observes on a serial queue, where what the change sets hold then belongs.
         public func subscribe(on queue: DispatchQueue) -> Changes { Changes(source.on(queue)) }
 
+        /// Keeps the observation's token, so that writes can leave it out, in a property. `object` is not kept alive.
         public func saveToken<Owner>(
             on object: Owner, for keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> Changes where Owner: AnyObject { Changes(source.saving(on: object, keyPath)) }
+        /// Keeps the observation's token, so that writes can leave it out, in a property. `object` is not kept alive.
         public func saveToken<Owner>(
             on object: Owner, at keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> Changes where Owner: AnyObject { Changes(source.saving(on: object, keyPath)) }
 
+        /// Observes until the subscription is cancelled, on the queue that `subscribe(on:)` named or the owner of the
+        /// realm.
         public func receive<S: Subscriber>(subscriber: S) where S.Failure == Never, S.Input == Change {
             source.subscribe(subscriber) { observe, queue in
                 observe(queue) { change in
@@ -139,13 +156,19 @@ public enum RealmPublishers {
         }
     }
 
+    /// The change sets of a list, set, results or inverse links.
     public typealias CollectionChangeset<Collection: RealmCollection> = Changes<RealmCollectionChange<Collection>>
+    /// The change sets of a map.
     public typealias MapChangeset<Collection: RealmKeyedCollection> = Changes<RealmMapChange<Collection>>
+    /// The changes of an object or a projection.
     public typealias ObjectChangeset<Object> = Changes<ObjectChange<Object>>
 
-    /// Void for every version that a realm moves to.
+    /// Void for every version that a realm advances to; of one without autorefresh, for newer ones that it could
+    /// advance to, too.
     public struct RealmWillChange: Publisher {
+        /// A signal without a value.
         public typealias Output = Void
+        /// Nothing fails.
         public typealias Failure = Never
 
         private let source: PublisherSource<Realm>
@@ -153,10 +176,12 @@ public enum RealmPublishers {
         init(_ realm: Realm) { source = PublisherSource(realm, isObservable: !realm.isFrozen) }
         private init(_ source: PublisherSource<Realm>) { self.source = source }
 
+        /// Keeps the observation's token, so that writes can leave it out, in a property. `object` is not kept alive.
         public func saveToken<Owner>(
             on object: Owner, for keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> RealmWillChange where Owner: AnyObject { RealmWillChange(source.saving(on: object, keyPath)) }
 
+        /// Observes the realm until the subscription is cancelled. A frozen realm cannot be observed.
         public func receive<S: Subscriber>(subscriber: S) where S.Failure == Never, S.Input == Void {
             source.subscribe(subscriber) { realm, _ in realm.observe { _, _ in _ = subscriber.receive() } }
         }
