@@ -12,6 +12,8 @@ extension RealmCollection {
     @discardableResult
     public func filter(_ format: String, _ args: Any...) -> Results<Element> { _filtered(format, args) }
 
+    /// The elements that a predicate holds for: one made from a format, a constant, or several joined by
+    /// `NSCompoundPredicate`. A predicate made of a block is misuse, for a database cannot evaluate it.
     public func filter(_ predicate: NSPredicate) -> Results<Element> {
         _derived { live throws(DatabaseError) in
             let (query, arguments) = try predicate._query(in: live.session)
@@ -50,6 +52,8 @@ extension RealmCollection {
 
     // MARK: Ordering
 
+    /// The elements in the order of several keys; where the first finds no difference the second decides, and so on.
+    /// Ties keep the order they had. A key path that leads to no single value is misuse.
     public func sorted<S: Sequence>(by descriptors: S) -> Results<Element>
     where S.Iterator.Element == SortDescriptor { _sorted(Array(descriptors)) }
 
@@ -92,14 +96,18 @@ extension RealmCollection {
 }
 
 extension RealmCollection where Element: KeypathSortable {
+    /// The elements in the order of a property, by its name or a path over links. Ties keep the order they had.
     public func sorted(byKeyPath keyPath: String, ascending: Bool = true) -> Results<Element> {
         _sorted([SortDescriptor(keyPath: keyPath, ascending: ascending)])
     }
+    /// The elements in the order of a property, which the key path reaches over links only. Ties keep the order they
+    /// had.
     public func sorted<T: _HasPersistedType>(
         by keyPath: KeyPath<Element, T>, ascending: Bool = true
     ) -> Results<Element> where T.PersistedType: SortableType, Element: ObjectBase {
         _sorted([SortDescriptor(keyPath: _name(for: keyPath), ascending: ascending)])
     }
+    /// The first of those elements that are equal in all of these properties.
     public func distinct<S: Sequence>(
         by keyPaths: S
     ) -> Results<Element> where S.Iterator.Element == PartialKeyPath<Element>, Element: ObjectBase {
@@ -108,9 +116,11 @@ extension RealmCollection where Element: KeypathSortable {
 }
 
 extension RealmCollection where Element.PersistedType: SortableType {
+    /// The elements in the order of values: numbers by size, dates by time, texts by their UTF-8 bytes.
     public func sorted(ascending: Bool = true) -> Results<Element> {
         _sorted([SortDescriptor(keyPath: "self", ascending: ascending)])
     }
+    /// Each element once, at its first position.
     public func distinct() -> Results<Element> {
         _derived { live throws(DatabaseError) in try live.distinct() }
     }

@@ -126,12 +126,15 @@ public struct Query<T> {
         changed { $0.total = total }
     }
 
+    /// A property of the object. A comparison of it is a condition; a `Bool` property is one by itself.
     public subscript<V>(dynamicMember keyPath: KeyPath<T, V>) -> Query<V> where T: ObjectBase {
         member(_name(for: keyPath), V.self)
     }
+    /// A map property. It is compared by its values, keys or count, or by the value of one key.
     public subscript<V: RealmKeyedCollection>(dynamicMember keyPath: KeyPath<T, V>) -> Query<V> where T: ObjectBase {
         member(_name(for: keyPath), V.self)
     }
+    /// A list, set or inverse links. A comparison holds if it does for any element.
     public subscript<V: RealmCollectionBase>(dynamicMember keyPath: KeyPath<T, V>) -> Query<V> where T: ObjectBase {
         member(_name(for: keyPath), V.self)
     }
@@ -252,11 +255,19 @@ public struct Query<T> {
         return Query<Bool>(.condition(operation == .equal ? all : .not(all), reaching: reach))
     }
 
+    /// Whether the property equals the value; nil stands for null. Texts are compared by their UTF-8 bytes. An
+    /// unmanaged embedded object is compared property by property; any other object must be managed by the same file.
     public static func == (left: Query, right: T) -> Query<Bool> { left.compare(.equal, right) }
+    /// Whether both properties have equal values. Two paths that both pass a collection are misuse.
     public static func == (left: Query, right: Query) -> Query<Bool> { left.compare(.equal, to: right) }
+    /// Whether the property differs from the value; nil stands for null. Where the path passes a collection: whether
+    /// any element does.
     public static func != (left: Query, right: T) -> Query<Bool> { left.compare(.notEqual, right) }
+    /// Whether both properties have different values. Two paths that both pass a collection are misuse.
     public static func != (left: Query, right: Query) -> Query<Bool> { left.compare(.notEqual, to: right) }
 
+    /// Whether the property equals any of these values; false when there is none. An object must be managed by the same
+    /// file.
     public func `in`<U: Sequence>(_ collection: U) -> Query<Bool> where U.Element == T {
         compare(.in, toAnyOf: collection)
     }
@@ -279,11 +290,14 @@ extension Query where T == Bool {
         return "this is not a condition"
     }
 
+    /// Whether the condition does not hold.
     public static prefix func ! (query: Query) -> Query<Bool> {
         guard let condition = query.condition else { return Query(.invalid(query.failure)) }
         return Query(.condition(.not(condition), reaching: query.reach))
     }
+    /// Whether both conditions hold.
     public static func && (left: Query, right: Query) -> Query<Bool> { join(left, right) { .and($0) } }
+    /// Whether one of the conditions holds, or both.
     public static func || (left: Query, right: Query) -> Query<Bool> { join(left, right) { .or($0) } }
 
     private static func join(_ left: Query, _ right: Query, _ make: ([QueryPredicate]) -> QueryPredicate) -> Query<Bool>

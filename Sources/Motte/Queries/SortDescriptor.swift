@@ -4,13 +4,16 @@
 public struct SortDescriptor: Hashable, Sendable {
     /// Names joined by points; "self" for the elements of a collection of values.
     public let keyPath: String
+    /// Whether smaller values come first.
     public let ascending: Bool
 
+    /// By a property's name, or by a path of names over links to one. It is looked up when a collection is sorted.
     public init(keyPath: String, ascending: Bool = true) {
         self.keyPath = keyPath
         self.ascending = ascending
     }
 
+    /// By the property that a key path reaches over links.
     public init<Element: ObjectBase>(keyPath: PartialKeyPath<Element>, ascending: Bool = true) {
         self.init(keyPath: _name(for: keyPath), ascending: ascending)
     }
@@ -20,6 +23,7 @@ public struct SortDescriptor: Hashable, Sendable {
 }
 
 extension SortDescriptor: CustomStringConvertible {
+    /// The key path and the direction, for people to read.
     public var description: String {
         "SortDescriptor(keyPath: \(keyPath), direction: \(ascending ? "ascending" : "descending"))"
     }

@@ -4,7 +4,9 @@ import MotteColumns
 
 /// How texts are compared.
 public struct StringOptions: OptionSet, Sendable {
+    /// The options as bits: 1 for case, 2 for accents.
     public let rawValue: Int8
+    /// The options whose bits are set.
     public init(rawValue: Int8) { self.rawValue = rawValue }
 
     /// `[c]`: upper and lower case are the same.

@@ -11,6 +11,8 @@ extension NSPredicate {
         self.init(query: PredicateQuery(format: format, arguments: args))
     }
 
+    /// `format` is query text with `%@` and `%K` for its arguments, given as an array. Text that cannot be read is
+    /// misuse where the predicate is used, not here.
     public convenience init(format: String, argumentArray: [Any]?) {
         self.init(query: PredicateQuery(format: format, arguments: argumentArray ?? []))
     }
