@@ -8,8 +8,12 @@ import MotteLiveObjects
 import MotteNotifications
 import MotteValues
 
+/// The change set of sections, or of one section.
 public enum SectionedResultsChange<Collection> {
+    /// The sections as they are when observing begins; always the first callback.
     case initial(Collection)
+    /// The sections after a change, with what changed since the callback before. Deletions, modifications and deleted
+    /// sections are counted as before the change, insertions and inserted sections as after it.
     case update(
         Collection, deletions: [IndexPath], insertions: [IndexPath], modifications: [IndexPath],
         sectionsToInsert: IndexSet, sectionsToDelete: IndexSet)
@@ -17,15 +21,25 @@ public enum SectionedResultsChange<Collection> {
 
 /// Nothing fails any more; programs that have a `case .error:` compile as well as those that have none.
 public struct SectionedResultsError: Sendable {
+    /// What `case .error:` matches against; no change is one.
     public static let error = SectionedResultsError()
 }
+/// False: no change is an error.
 public func ~= <Collection>(pattern: SectionedResultsError, change: SectionedResultsChange<Collection>) -> Bool {
     false
 }
 
+/// The longer name, as of the other kinds of change sets.
 public typealias RealmSectionedResultsChange = SectionedResultsChange
 
 extension RealmSectionedResult {
+    /// Notifies of changes; the first call has the sections, or the one section, as they are.
+    ///
+    /// - Parameters:
+    ///   - keyPaths: which changes within an element count. nil: those of everything it reaches over four links. A
+    ///     change of an element's section key counts in any case.
+    ///   - queue: a serial queue to be notified on; nil: the owner of the realm.
+    ///   - block: gets the change sets. Observing a section that is not there yet is possible.
     public func observe(
         keyPaths: [String]? = nil, on queue: DispatchQueue? = nil,
         _ block: @escaping (SectionedResultsChange<Self>) -> Void
@@ -38,6 +52,8 @@ extension RealmSectionedResult {
         }
     }
 
+    /// Notifies an actor of changes; the first call has the sections, or the one section, as they are. Returns once
+    /// observing has begun there. `keyPaths` as for the form with a queue.
     public func observe<A: Actor>(
         keyPaths: [String]? = nil, on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, SectionedResultsChange<Self>) -> Void
@@ -94,11 +110,15 @@ extension SectionChanges.Place {
 }
 
 extension RealmSectionedResult where Element: RealmSectionedResult, Element.Element: ObjectBase {
+    /// Notifies of changes, within elements those of what the key paths name; the first call has the sections as they
+    /// are.
     public func observe(
         keyPaths: [PartialKeyPath<Element.Element>], on queue: DispatchQueue? = nil,
         _ block: @escaping (SectionedResultsChange<Self>) -> Void
     ) -> NotificationToken { observe(keyPaths: keyPaths.map { _name(for: $0) }, on: queue, block) }
 
+    /// Notifies an actor of changes, within elements those of what the key paths name; the first call has the sections
+    /// as they are. Returns once observing has begun there.
     public func observe<A: Actor>(
         keyPaths: [PartialKeyPath<Element.Element>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, SectionedResultsChange<Self>) -> Void
@@ -106,11 +126,15 @@ extension RealmSectionedResult where Element: RealmSectionedResult, Element.Elem
 }
 
 extension RealmSectionedResult where Element: ObjectBase {
+    /// Notifies of changes of one section, within elements those of what the key paths name; the first call has the
+    /// section as it is.
     public func observe(
         keyPaths: [PartialKeyPath<Element>], on queue: DispatchQueue? = nil,
         _ block: @escaping (SectionedResultsChange<Self>) -> Void
     ) -> NotificationToken { observe(keyPaths: keyPaths.map { _name(for: $0) }, on: queue, block) }
 
+    /// Notifies an actor of changes of one section, within elements those of what the key paths name; the first call
+    /// has the section as it is. Returns once observing has begun there.
     public func observe<A: Actor>(
         keyPaths: [PartialKeyPath<Element>], on actor: A, _isolation: isolated (any Actor)? = #isolation,
         _ block: @Sendable @escaping (isolated A, SectionedResultsChange<Self>) -> Void

@@ -68,29 +68,42 @@ public final class _Sections<Key: _Persistable & Hashable, Value: RealmCollectio
 }
 
 extension RealmSectionedResult {
+    /// The realm of the collection that is grouped.
     public var realm: Realm? { _sections.base.realm }
+    /// Whether it is fixed to one version, and may be used on every thread.
     public var isFrozen: Bool { _sections.base.isFrozen }
+    /// Always 0.
     public var startIndex: Int { 0 }
+    /// The next index; nothing is checked or read.
     public func index(after index: Int) -> Int { index + 1 }
+    /// The index before; nothing is checked or read.
     public func index(before index: Int) -> Int { index - 1 }
 
+    /// The sections, or the one section, at the version that the realm shows, fixed and usable on every thread; a
+    /// frozen one gives itself. A function that makes the keys is then called on whatever thread reads.
     public func freeze() -> sending Self {
         frozenForSending(
             isFrozen ? self : Self._make(_Sections(_sections.base.freeze(), _sections.keyOf), _onlyKey))
     }
+    /// The live counterpart of a frozen one, in the realm of the calling thread; a live one gives itself. nil when the
+    /// object that the grouped collection belongs to is deleted.
     public func thaw() -> Self? {
         guard isFrozen else { return self }
         return _sections.base.thaw().map { Self._make(_Sections($0, _sections.keyOf), _onlyKey) }
     }
 
+    /// Whether both come from one call of `sectioned` and are all of its sections, or the section of the same key.
     public static func == (left: Self, right: Self) -> Bool {
         left._sections === right._sections && left._onlyKey == right._onlyKey
     }
 }
 
+/// A collection grouped by a key: live and lazy, as the collection is. Sections are in the order of their first
+/// elements; one without elements is not there.
 public struct SectionedResults<Key: _Persistable & Hashable, SectionElement: RealmCollectionValue>:
     RealmSectionedResult
 {
+    /// One section, with its key and its elements.
     public typealias Element = ResultsSection<Key, SectionElement>
 
     public let _sections: _Sections<Key, SectionElement>
@@ -101,9 +114,13 @@ public struct SectionedResults<Key: _Persistable & Hashable, SectionElement: Rea
 
     /// The keys of the sections, in their order.
     public var allKeys: [Key] { _sections.layout.keys.map(_sections.key) }
+    /// The number of sections, one more than the last index.
     public var endIndex: Int { _sections.layout.count }
+    /// Whether the grouped collection can no longer be used.
     public var isInvalidated: Bool { _sections.base.isInvalidated }
 
+    /// The section at a position. A position out of range is misuse; if the handler returns, the answer is a section of
+    /// a default key.
     public subscript(index: Int) -> ResultsSection<Key, SectionElement> {
         let layout = _sections.layout
         guard index >= 0, index < layout.count else {
@@ -113,16 +130,21 @@ public struct SectionedResults<Key: _Persistable & Hashable, SectionElement: Rea
         return _sections.section(layout, index)
     }
 
+    /// The element that the path's second index names in the section that its first index names. An index out of range
+    /// is misuse.
     public subscript(path: IndexPath) -> SectionElement { self[path.section][path.item] }
 }
 
+/// The elements of one key, in the order of the grouped collection. Live: it follows its key, not its position.
 public struct ResultsSection<Key: _Persistable & Hashable, T: RealmCollectionValue>: RealmSectionedResult, Identifiable
 {
+    /// What the grouped collection holds.
     public typealias Element = T
 
     public let _sections: _Sections<Key, T>
     /// What its elements have in common.
     public let key: Key
+    /// The key, which no other section of the same results has.
     public var id: Key { key }
     public var _onlyKey: Key? { key }
     public static func _make(_ sections: _Sections<Key, T>, _ key: Key?) -> Self {
@@ -151,8 +173,11 @@ public struct ResultsSection<Key: _Persistable & Hashable, T: RealmCollectionVal
 
     /// While no element has the key. The section is there again when one does.
     public var isInvalidated: Bool { _sections.base.isInvalidated || _sections.layout.find(stored) == nil }
+    /// The number of elements, one more than the last index; 0 while no element has the key.
     public var endIndex: Int { positions.count }
 
+    /// The element at a position within the section. A position out of range is misuse; if the handler returns, the
+    /// answer is a default value or a new unmanaged object.
     public subscript(index: Int) -> T {
         let positions = positions
         guard index >= 0, index < positions.count else {
@@ -176,6 +201,7 @@ extension RealmCollection {
         return SectionedResults(_Sections(_sorted(sortDescriptors), block))
     }
 
+    /// By what a block makes of each element, in the order of the descriptors, of which there must be one.
     public func sectioned<Key: _Persistable>(
         sortDescriptors: [SortDescriptor], _ block: @escaping (Element) -> Key
     ) -> SectionedResults<Key, Element> where Key: Hashable { sectioned(by: block, sortDescriptors: sortDescriptors) }
@@ -201,6 +227,7 @@ extension RealmCollection {
 }
 
 extension RealmCollection where Element: KeypathSortable {
+    /// By the property that the key path reaches over links only, in the order of that property.
     public func sectioned<Key: _Persistable>(
         by keyPath: KeyPath<Element, Key>, ascending: Bool = true
     ) -> SectionedResults<Key, Element> where Key: Hashable {
@@ -208,6 +235,8 @@ extension RealmCollection where Element: KeypathSortable {
         return sectioned(by: keyPath, sortDescriptors: [SortDescriptor(keyPath: path, ascending: ascending)])
     }
 
+    /// By the property that the key path reaches over links only, in the order of the descriptors, the first of which
+    /// must be by that property.
     public func sectioned<Key: _Persistable>(
         by keyPath: KeyPath<Element, Key>, sortDescriptors: [SortDescriptor]
     ) -> SectionedResults<Key, Element> where Key: Hashable {
