@@ -10,38 +10,66 @@ import MotteValues
 public enum AnyRealmValue: _Persistable, RealmCollectionValue, _ObjcBridgeable, _DefaultConstructible, _Indexable,
     MinMaxType, AddableType, SortableType, _QueryNumeric, RealmPropertyType
 {
+    /// Stored as what it holds, with its type.
     public typealias PersistedType = AnyRealmValue
 
+    /// Null.
     case none
+    /// A whole number of 64 bits.
     case int(Int)
+    /// True or false.
     case bool(Bool)
+    /// A floating-point number of 32 bits.
     case float(Float)
+    /// A floating-point number of 64 bits.
     case double(Double)
+    /// A text.
     case string(String)
+    /// Bytes.
     case data(Data)
+    /// A moment.
     case date(Date)
+    /// A link to an object that is no embedded one; a ``DynamicObject`` where the program does not declare the class.
     case object(Object)
+    /// An identifier of twelve bytes.
     case objectId(ObjectId)
+    /// A decimal number of 34 digits.
     case decimal128(Decimal128)
+    /// An identifier of sixteen bytes.
     case uuid(UUID)
+    /// A map of mixed values. Read from a managed object, it is live and can be changed in place.
     case dictionary(Map<String, AnyRealmValue>)
+    /// A list of mixed values. Read from a managed object, it is live and can be changed in place.
     case list(List<AnyRealmValue>)
 
+    /// Null.
     public init() { self = .none }
 
     // MARK: Payloads, without conversion between numbers
 
+    /// The number, if it is an `Int`; nil otherwise, also for other numbers.
     public var intValue: Int? { if case .int(let value) = self { value } else { nil } }
+    /// The value, if it is a `Bool`; nil otherwise.
     public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
+    /// The number, if it is a `Float`; nil otherwise, also for other numbers.
     public var floatValue: Float? { if case .float(let value) = self { value } else { nil } }
+    /// The number, if it is a `Double`; nil otherwise, also for other numbers.
     public var doubleValue: Double? { if case .double(let value) = self { value } else { nil } }
+    /// The text, if it is one; nil otherwise.
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
+    /// The bytes, if it is data; nil otherwise.
     public var dataValue: Data? { if case .data(let value) = self { value } else { nil } }
+    /// The moment, if it is a date; nil otherwise.
     public var dateValue: Date? { if case .date(let value) = self { value } else { nil } }
+    /// The identifier, if it is an `ObjectId`; nil otherwise.
     public var objectIdValue: ObjectId? { if case .objectId(let value) = self { value } else { nil } }
+    /// The number, if it is a `Decimal128`; nil otherwise, also for other numbers.
     public var decimal128Value: Decimal128? { if case .decimal128(let value) = self { value } else { nil } }
+    /// The identifier, if it is a `UUID`; nil otherwise.
     public var uuidValue: UUID? { if case .uuid(let value) = self { value } else { nil } }
+    /// The map, if it is one; nil otherwise.
     public var dictionaryValue: Map<String, AnyRealmValue>? { if case .dictionary(let map) = self { map } else { nil } }
+    /// The list, if it is one; nil otherwise.
     public var listValue: List<AnyRealmValue>? { if case .list(let list) = self { list } else { nil } }
 
     /// nil unless it is an object of that class.
@@ -61,13 +89,17 @@ public enum AnyRealmValue: _Persistable, RealmCollectionValue, _ObjcBridgeable, 
         return object as? DynamicObject ?? session.object(live, as: DynamicObject.self)
     }
 
+    /// An unmanaged map with these entries. Keys must not contain `.` nor begin with `$`.
     public static func fromDictionary(_ dictionary: [String: AnyRealmValue]) -> AnyRealmValue {
         .dictionary(Map(unmanaged: dictionary))
     }
+    /// An unmanaged list with these elements.
     public static func fromArray(_ array: [AnyRealmValue]) -> AnyRealmValue { .list(List(unmanaged: array)) }
 
     // MARK: Equality
 
+    /// Whether both are of one type and equal: 1 and 1.0 are not. Objects are equal when they are the same stored
+    /// object, lists and maps as these are.
     public static func == (left: AnyRealmValue, right: AnyRealmValue) -> Bool {
         switch (left, right) {
         case (.none, .none): true
@@ -88,6 +120,7 @@ public enum AnyRealmValue: _Persistable, RealmCollectionValue, _ObjcBridgeable, 
         }
     }
 
+    /// By type and value where `==` looks at the value; all lists have one hash, and all maps.
     public func hash(into hasher: inout Hasher) {
         switch self {
         case .none: hasher.combine(0)
@@ -268,18 +301,27 @@ public enum AnyRealmValue: _Persistable, RealmCollectionValue, _ObjcBridgeable, 
 extension AnyRealmValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
     ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByNilLiteral
 {
+    /// A text.
     public init(stringLiteral value: String) { self = .string(value) }
+    /// An `Int`.
     public init(integerLiteral value: Int) { self = .int(value) }
+    /// A `Double`.
     public init(floatLiteral value: Double) { self = .double(value) }
+    /// A `Bool`.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
+    /// An unmanaged list.
     public init(arrayLiteral elements: AnyRealmValue...) { self = .fromArray(elements) }
+    /// An unmanaged map; of equal keys the last one counts.
     public init(dictionaryLiteral elements: (String, AnyRealmValue)...) {
         self = .fromDictionary(Dictionary(elements) { $1 })
     }
+    /// Null.
     public init(nilLiteral: ()) { self = .none }
 }
 
 extension AnyRealmValue: Encodable {
+    /// Encodes the value without its type: lists as arrays, maps as dictionaries, identifiers and decimals as text.
+    /// Throws `EncodingError.invalidValue` for an object.
     public func encode(to encoder: Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

@@ -8,6 +8,7 @@ import MotteValues
 
 /// A decimal number of 34 digits (IEEE 754-2008).
 public final class Decimal128: @unchecked Sendable {  // @unchecked: only `negate()` changes it; see there
+    /// The distance of two decimals is a decimal.
     public typealias Stride = Decimal128
 
     package private(set) var engine: MotteValues.Decimal128
@@ -20,6 +21,8 @@ public final class Decimal128: @unchecked Sendable {  // @unchecked: only `negat
     /// From any number, text, or another decimal; NaN from anything else.
     public init(value: Any) { engine = Self.engine(of: value) ?? .nan }
 
+    /// From a number object, exactly where it has up to 34 digits; one that holds a float or a double by its shortest
+    /// decimal.
     public init(number: NSNumber) { engine = Self.engine(of: number) ?? .nan }
 
     /// From digits with an optional sign, point and exponent, or the words NaN, Inf and Infinity in any case; NaN from
@@ -72,16 +75,21 @@ public final class Decimal128: @unchecked Sendable {  // @unchecked: only `negat
     public static var min: Decimal128 { minimumDecimalNumber }
     /// The largest number that can be stored: 9.99...E6144.
     public static var max: Decimal128 { maximumDecimalNumber }
+    /// The same as ``min``.
     public static var minimumDecimalNumber: Decimal128 { Decimal128(greatest.negated) }
+    /// The same as ``max``.
     public static var maximumDecimalNumber: Decimal128 { Decimal128(greatest) }
 
     private static let greatest =
         MotteValues.Decimal128(parsing: "9.999999999999999999999999999999999E6144") ?? .infinity
 
+    /// The number without its sign; NaN of NaN.
     public var magnitude: Decimal128 { Decimal128(engine.isNegative ? engine.negated : engine) }
+    /// Whether it is no number, as 0/0 is.
     public var isNaN: Bool { engine.isNaN }
     /// There is one NaN, so these are the same as `isNaN`.
     public var isSignaling: Bool { engine.isNaN }
+    /// There is one NaN, so this is the same as `isNaN`.
     public var isSignalingNaN: Bool { engine.isNaN }
 
     /// The nearest double.
@@ -97,13 +105,20 @@ public final class Decimal128: @unchecked Sendable {  // @unchecked: only `negat
 // MARK: - Order
 
 extension Decimal128: Comparable, Hashable {
+    /// Whether the numbers are equal, whatever their forms: 1.0 equals 1.00, and NaN equals NaN.
     public static func == (left: Decimal128, right: Decimal128) -> Bool { left.engine == right.engine }
+    /// Whether the left number comes first; NaN comes before all others.
     public static func < (left: Decimal128, right: Decimal128) -> Bool { left.engine < right.engine }
+    /// By the number, whatever its form.
     public func hash(into hasher: inout Hasher) { hasher.combine(engine) }
 
+    /// The same as `>`.
     public func isGreaterThan(_ other: Decimal128) -> Bool { self > other }
+    /// The same as `>=`.
     public func isGreaterThanOrEqual(to other: Decimal128) -> Bool { self >= other }
+    /// The same as `<`.
     public func isLessThan(_ other: Decimal128) -> Bool { self < other }
+    /// The same as `<=`.
     public func isLessThanOrEqual(to other: Decimal128) -> Bool { self <= other }
 
     /// Whether the other is a decimal or a number object of the same value.
@@ -119,35 +134,52 @@ extension Decimal128: Comparable, Hashable {
 // MARK: - Arithmetic
 
 extension Decimal128: Numeric {
+    /// The sum, rounded half to even to 34 digits; infinite beyond ``max``.
     public static func + (left: Decimal128, right: Decimal128) -> Decimal128 {
         Decimal128(left.engine.adding(right.engine))
     }
+    /// The difference, rounded half to even to 34 digits; infinite beyond ``max``.
     public static func - (left: Decimal128, right: Decimal128) -> Decimal128 {
         Decimal128(left.engine.subtracting(right.engine))
     }
+    /// The product, rounded half to even to 34 digits; infinite beyond ``max``.
     public static func * (left: Decimal128, right: Decimal128) -> Decimal128 {
         Decimal128(left.engine.multiplying(by: right.engine))
     }
+    /// The quotient, rounded half to even to 34 digits. A number divided by zero is infinite, zero divided by zero NaN.
     public static func / (left: Decimal128, right: Decimal128) -> Decimal128 {
         Decimal128(left.engine.dividing(by: right.engine))
     }
+    /// Multiplies, rounded half to even to 34 digits. The variable gets a new object; others that hold the old one keep
+    /// it.
     public static func *= (left: inout Decimal128, right: Decimal128) { left = left * right }
+    /// Divides, rounded half to even to 34 digits. The variable gets a new object; others that hold the old one keep
+    /// it.
     public static func /= (left: inout Decimal128, right: Decimal128) { left = left / right }
+    /// The number with the other sign; another object.
     public static prefix func - (operand: Decimal128) -> Decimal128 { Decimal128(operand.engine.negated) }
 
+    /// `other` minus this number.
     public func distance(to other: Decimal128) -> Decimal128 { other - self }
+    /// This number plus `step`.
     public func advanced(by step: Decimal128) -> Decimal128 { self + step }
 
+    /// The same as `+`.
     public func decimalNumber(byAdding other: Decimal128) -> Decimal128 { self + other }
+    /// The same as `-`.
     public func decimalNumber(bySubtracting other: Decimal128) -> Decimal128 { self - other }
+    /// The same as `*`.
     public func decimalNumber(byMultiplyingBy other: Decimal128) -> Decimal128 { self * other }
+    /// The same as `/`.
     public func decimalNumber(byDividingBy other: Decimal128) -> Decimal128 { self / other }
 }
 
 // MARK: - Literals and text
 
 extension Decimal128: ExpressibleByFloatLiteral, ExpressibleByIntegerLiteral, ExpressibleByStringLiteral {
+    /// The shortest decimal that reads back as the same double, so `0.1` is one tenth.
     public convenience init(floatLiteral value: Double) { self.init(value) }
+    /// The number, exactly.
     public convenience init(integerLiteral value: Int64) { self.init(MotteValues.Decimal128(value)) }
     /// NaN when the text is no number.
     public convenience init(stringLiteral value: String) {
@@ -156,6 +188,7 @@ extension Decimal128: ExpressibleByFloatLiteral, ExpressibleByIntegerLiteral, Ex
 }
 
 extension Decimal128: CustomStringConvertible {
+    /// The same as ``stringValue``.
     public var description: String { stringValue }
 }
 
@@ -176,6 +209,7 @@ extension Decimal128: Codable {
         }
     }
 
+    /// Encodes the number as text, which keeps every digit.
     public func encode(to encoder: Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(stringValue)

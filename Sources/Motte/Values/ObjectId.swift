@@ -66,18 +66,24 @@ extension Int64 {
 }
 
 extension ObjectId: Comparable, Hashable {
+    /// Whether all twelve bytes are equal.
     public static func == (left: ObjectId, right: ObjectId) -> Bool { left.engine == right.engine }
+    /// In the order of the bytes, which is the order of time, to the second.
     public static func < (left: ObjectId, right: ObjectId) -> Bool { left.engine < right.engine }
+    /// By the bytes.
     public func hash(into hasher: inout Hasher) { hasher.combine(engine) }
 
+    /// Whether the other is an `ObjectId` of the same bytes. False for nil and for other types.
     public func isEqual(_ other: Any?) -> Bool { (other as? ObjectId) == self }
 }
 
 extension ObjectId: CustomStringConvertible {
+    /// The same as ``stringValue``.
     public var description: String { stringValue }
 }
 
 extension ObjectId: Codable {
+    /// From 24 hexadecimal digits. Throws `DecodingError.dataCorrupted` for other text.
     public convenience init(from decoder: Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
@@ -87,6 +93,7 @@ extension ObjectId: Codable {
         self.init(parsed)
     }
 
+    /// Encodes the 24 hexadecimal digits as text.
     public func encode(to encoder: Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(stringValue)
