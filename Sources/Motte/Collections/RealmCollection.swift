@@ -23,6 +23,7 @@ public struct _CollectionHandle {
 public protocol RealmCollectionBase: RandomAccessCollection, LazyCollectionProtocol, CustomStringConvertible,
     ThreadConfined
 where Element: RealmCollectionValue {
+    /// Another name for the type of the elements.
     typealias ElementType = Element
 }
 

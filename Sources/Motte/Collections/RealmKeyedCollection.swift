@@ -5,27 +5,49 @@ import MotteValues
 
 /// What maps can do.
 public protocol RealmKeyedCollection: Sequence, ThreadConfined, CustomStringConvertible {
+    /// The type of the keys: `String`.
     associatedtype Key: _MapKey
+    /// The type of the values.
     associatedtype Value: RealmCollectionValue
+    /// The number of entries.
     var count: Int { get }
+    /// Sets the value for a key, whether the key is there or not.
     func updateValue(_ value: Value, forKey key: Key)
+    /// Removes a key and its value, if it is there.
     func removeObject(for key: Key)
+    /// Removes all entries.
     func removeAll()
+    /// The value for a key; nil when there is none. Setting nil removes the entry.
     subscript(key: Key) -> Value? { get set }
+    /// The value for a key given as text; nil when there is none.
     func value(forKey key: String) -> AnyObject?
+    /// The same as `value(forKey:)`.
     func value(forKeyPath keyPath: String) -> AnyObject?
+    /// Sets a value of unknown type for a key; nil removes the entry.
     func setValue(_ value: Any?, forKey key: String)
+    /// The values that a predicate holds for.
     func filter(_ predicate: NSPredicate) -> Results<Value>
+    /// Whether there is an entry that the function accepts.
     func contains(where predicate: @escaping (_ key: Key, _ value: Value) -> Bool) -> Bool
+    /// The values in the order of a property.
     func sorted(byKeyPath keyPath: String, ascending: Bool) -> Results<Value>
+    /// The values in the order of several properties.
     func sorted<S: Sequence>(by sortDescriptors: S) -> Results<Value> where S.Iterator.Element == SortDescriptor
+    /// The values in their order.
     func sorted(ascending: Bool) -> Results<Value>
+    /// The keys, copied; in the order of their bytes once managed.
     var keys: [Key] { get }
+    /// The values, copied; in the order of their keys' bytes once managed.
     var values: [Value] { get }
+    /// The smallest value of a property over all values; nil when there is none.
     func min<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType
+    /// The greatest value of a property over all values; nil when there is none.
     func max<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType
+    /// The sum of a property over all values, zero when there is none.
     func sum<T: _HasPersistedType>(ofProperty property: String) -> T where T.PersistedType: AddableType
+    /// The average of a property over all values; nil when there is none.
     func average<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: AddableType
+    /// Notifies of changes by key; the first call has the map as it is.
     func observe(
         keyPaths: [String]?, on queue: DispatchQueue?, _ block: @escaping (RealmMapChange<Self>) -> Void
     ) -> NotificationToken

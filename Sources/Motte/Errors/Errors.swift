@@ -8,11 +8,46 @@ extension Realm {
         // @unchecked: `userInfo` is immutable, and holds strings and URLs unless a program puts something else in.
         /// Stable numbers of errors.
         public enum Code: Int, Sendable {
-            case fail = 1, fileAccess, filePermissionDenied, fileExists, fileNotFound, fileFormatUpgradeRequired
-            case incompatibleLockFile = 8, addressSpaceExhausted, schemaMismatch
-            case alreadyOpen = 12, invalidInput, outOfDiskSpace, incompatibleSession, unsupportedFileFormatVersion
-            case multipleSyncAgents, subscriptionFailed, fileOperationFailed, invalidDatabase
-            case incompatibleHistories, noSubscriptionForWrite
+            /// A failure that has no code of its own.
+            case fail = 1
+            /// Of RealmSwift, never thrown here.
+            case fileAccess = 2
+            /// The system does not permit access to the file.
+            case filePermissionDenied = 3
+            /// There is a file where a new one was to be.
+            case fileExists = 4
+            /// There is no such file.
+            case fileNotFound = 5
+            /// Of RealmSwift, never thrown here.
+            case fileFormatUpgradeRequired = 6
+            /// Another copy of the library has the file open.
+            case incompatibleLockFile = 8
+            /// The file outgrew the address space that was reserved for it.
+            case addressSpaceExhausted = 9
+            /// The declared classes are impossible, or differ from those of the file without a migration.
+            case schemaMismatch = 10
+            /// Somebody else has the file open, and what was asked for takes it alone.
+            case alreadyOpen = 12
+            /// An argument, value or query text is not possible here.
+            case invalidInput = 13
+            /// The disk is full.
+            case outOfDiskSpace = 14
+            /// Of RealmSwift, never thrown here.
+            case incompatibleSession = 15
+            /// The file has a format that this version does not know.
+            case unsupportedFileFormatVersion = 16
+            /// Of RealmSwift, never thrown here.
+            case multipleSyncAgents = 17
+            /// Of RealmSwift, never thrown here.
+            case subscriptionFailed = 18
+            /// Reading, writing or locking failed.
+            case fileOperationFailed = 19
+            /// The file is no database, is damaged, or the key is another one.
+            case invalidDatabase = 20
+            /// Of RealmSwift, never thrown here.
+            case incompatibleHistories = 21
+            /// Of RealmSwift, never thrown here.
+            case noSubscriptionForWrite = 22
         }
 
         /// What failed, as a stable number.
