@@ -7,8 +7,26 @@ import MotteValues
 
 /// From nothing to everything; each level contains those before it.
 public enum LogLevel: UInt, Sendable, CaseIterable, CustomStringConvertible, Comparable {
-    case off, fatal, error, warn, info, detail, debug, trace, all
+    /// Nothing is written.
+    case off
+    /// The program cannot go on.
+    case fatal
+    /// Something failed.
+    case error
+    /// Something worked, but is not as it should be.
+    case warn
+    /// What whoever operates the program should know, such as a migration or a compaction. The default.
+    case info
+    /// What happens, such as a file that is opened.
+    case detail
+    /// What helps to find a fault.
+    case debug
+    /// Every step.
+    case trace
+    /// Everything.
+    case all
 
+    /// The level's name, as it stands before a message: "Info", "Details".
     public var description: String {
         switch self {
         case .off: "Off"
@@ -23,23 +41,33 @@ public enum LogLevel: UInt, Sendable, CaseIterable, CustomStringConvertible, Com
         }
     }
 
+    /// Whether the left level writes less than the right one.
     public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// What a message is about. Categories form a tree: "Realm.Storage.Query" lies below "Realm.Storage".
 public struct LogCategory: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
+    /// The names from the root to the category, with dots between them.
     public let rawValue: String
+    /// A category by its name, which may be the program's own. It takes the level of the nearest one above it.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// Above all others.
     public static let realm = LogCategory(rawValue: "Realm")
+    /// What programs log without a category. Motte itself writes nothing to it.
     public static let sdk = LogCategory(rawValue: "Realm.SDK")
+    /// Opening files, and what that does on the way: compaction, migration, changes of the schema.
     public static let storage = LogCategory(rawValue: "Realm.Storage")
+    /// For write transactions. Motte itself writes nothing to it.
     public static let transaction = LogCategory(rawValue: "Realm.Storage.Transaction")
+    /// For queries. Motte itself writes nothing to it.
     public static let query = LogCategory(rawValue: "Realm.Storage.Query")
+    /// For objects. Motte itself writes nothing to it.
     public static let object = LogCategory(rawValue: "Realm.Storage.Object")
+    /// For observing. Motte itself writes nothing to it.
     public static let notification = LogCategory(rawValue: "Realm.Storage.Notification")
 
+    /// The name, as of ``rawValue``.
     public var description: String { rawValue }
 
     /// nil for a name without a point.
@@ -63,6 +91,7 @@ public final class Logger: Sendable {
     /// Is called with what the levels of the categories let through once it is `Logger.shared`.
     public init(logFunction: @escaping @Sendable (LogLevel, LogCategory, String) -> Void) { function = logFunction }
 
+    /// Is called with what the levels of the categories let through once it is `Logger.shared`.
     @_disfavoredOverload  // so that a trailing closure is not ambiguous
     public convenience init(function: @escaping @Sendable (LogLevel, LogCategory, String) -> Void) {
         self.init(logFunction: function)
@@ -74,8 +103,10 @@ public final class Logger: Sendable {
         set { Logger.setLogLevel(newValue) }
     }
 
+    /// Logs a message in the category ``LogCategory/sdk``, if its level lets that through.
     public func log(level: LogLevel, message: String) { log(level: level, category: .sdk, message: message) }
 
+    /// Logs a message, if the level of its category lets that through. Calls the log function at once, on this thread.
     public func log(level: LogLevel, category: LogCategory, message: String) {
         guard Logger.isWritten(level, category) else { return }
         function(level, category, message)
@@ -89,6 +120,8 @@ public final class Logger: Sendable {
         }))
     private static let levels = Locked<[LogCategory: LogLevel]>(ofProcess: [.realm: .info])
 
+    /// The logger of the process. By default it writes to standard error what is at level `info` or above. May be set
+    /// at any time, from any thread.
     public static var shared: Logger {
         get { current.withLock { $0 } }
         set { current.withLock { $0 = newValue } }

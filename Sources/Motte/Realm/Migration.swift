@@ -6,6 +6,7 @@ import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
+/// Gets an object as it was and as it becomes; nil on the side that does not have its class.
 public typealias MigrationObjectEnumerateBlock = (_ oldObject: MigrationObject?, _ newObject: MigrationObject?) -> Void
 
 /// What a migration block changes: objects as they were and as they become. Valid for the length of the block.
@@ -40,6 +41,7 @@ public final class Migration {
     }
 
     // A property cannot throw; the engine is open for as long as the migration block runs.
+    /// The classes as the file has them before the migration.
     public var oldSchema: Schema { Schema(of: (try? engine.old.schema) ?? .empty, in: old) }
     /// What the program declares; the file may have more classes, which stay as they are.
     public var newSchema: Schema { new.declaredSchema }
@@ -57,6 +59,9 @@ public final class Migration {
         }
     }
 
+    /// Adds an object of a class by its name, with values from a dictionary by property name or from an array in the
+    /// order of the properties. A primary key that is there already makes the whole migration fail; a value that does
+    /// not fit is misuse.
     @discardableResult
     public func create(_ typeName: String, value: Any = [Any]()) -> MigrationObject {
         perform(or: DynamicObject()) { () throws(DatabaseError) in
@@ -64,6 +69,8 @@ public final class Migration {
         }
     }
 
+    /// Deletes an object. It must be one that the migration makes, not one as it was; anything else makes the whole
+    /// migration fail.
     public func delete(_ object: MigrationObject) {
         perform(or: ()) { () throws(DatabaseError) in
             guard let live = object.live, live.session === engine.new else {

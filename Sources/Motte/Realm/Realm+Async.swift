@@ -89,6 +89,8 @@ extension Realm {
         core.asyncWrites.forget(id)
     }
 
+    /// Whether a write waits for its turn, runs, or has a completion handler that was not called yet. False while only
+    /// another realm writes.
     public var isPerformingAsynchronousWriteOperations: Bool {
         core.asyncWrites.hasWaiting || core.asyncWrites.isRunning || !core.asyncWrites.completions.isEmpty
     }
@@ -157,6 +159,8 @@ extension Realm {
         return Realm(try RealmOpening.open(configuration, .actor(actor)))
     }
 
+    /// A realm of the main actor. What takes long, such as a migration, is done on another thread before. Throws what
+    /// opening throws.
     @MainActor
     public init(
         configuration: Configuration = .defaultConfiguration, downloadBeforeOpen: OpenBehavior = .never
@@ -167,6 +171,8 @@ extension Realm {
         self.init(try RealmOpening.open(configuration, .main))
     }
 
+    /// A realm of an actor, which need not be the caller's. What takes long, such as a migration, is done on another
+    /// thread before. Throws what opening throws.
     public init<A: Actor>(
         configuration: Configuration = .defaultConfiguration, actor: A, downloadBeforeOpen: OpenBehavior = .never
     ) async throws {

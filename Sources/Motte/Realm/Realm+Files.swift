@@ -13,6 +13,8 @@ extension Realm {
         try writeCopy(configuration: configuration)
     }
 
+    /// Writes a compacted copy to the configuration's file, encrypted with its key if it has one; nothing else of the
+    /// configuration counts. Throws `fileExists` where there is a file already, and what writing fails with.
     public func writeCopy(configuration: Configuration) throws {
         guard let url = configuration.fileURL else {
             throw Error(.invalidInput, "a copy needs a file to be written to")
@@ -26,6 +28,7 @@ extension Realm {
         }
     }
 
+    /// Whether the configuration's file is there. False for a database in memory.
     public static func fileExists(for configuration: Configuration) -> Bool {
         guard let url = configuration.fileURL else { return false }
         return FileManager.default.fileExists(atPath: url.path)

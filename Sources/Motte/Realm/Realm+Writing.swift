@@ -6,6 +6,7 @@ import MotteSchemaModel
 import MotteValues
 
 extension Realm {
+    /// Whether a write transaction of this realm has begun and not ended. Writes of other realms do not count.
     public var isInWriteTransaction: Bool { core.session.isInWrite }
 
     /// Runs `block` in a write transaction and commits it; a block that throws rolls back.
@@ -36,6 +37,9 @@ extension Realm {
     /// Waits for the write lock among all threads and processes, and moves to the newest version.
     public func beginWrite() { attempt { () throws(DatabaseError) in try core.session.beginWrite() } }
 
+    /// Makes the changes a version, durable as the configuration says, and notifies observers of this realm before it
+    /// returns. `tokens` are observations that are not notified of it; one that is not of this realm is misuse, as is a
+    /// call without a write transaction. Throws what writing the file fails with.
     public func commitWrite(withoutNotifying tokens: [NotificationToken] = []) throws {
         guard isInWriteTransaction else {
             return misuse("Can't commit a non-existing write transaction", .invalidInput)
@@ -61,6 +65,8 @@ extension Realm {
         return Realm.Error(DatabaseError(.invalidArgument, message))
     }
 
+    /// Undoes everything since the write transaction began. Objects that were added in it are invalidated, deleted ones
+    /// are there again. A call without a write transaction is misuse.
     public func cancelWrite() {
         guard isInWriteTransaction else {
             return misuse("Can't cancel a non-existing write transaction", .invalidInput)
@@ -78,6 +84,7 @@ extension Realm {
         }
     }
 
+    /// Makes objects managed, with everything they reach; all of them or, after misuse, none.
     public func add<S: Sequence>(_ objects: S, update: UpdatePolicy = .error) where S.Iterator.Element: Object {
         attempt { () throws(DatabaseError) in
             try core.whole { () throws(DatabaseError) in
@@ -109,6 +116,8 @@ extension Realm {
         return made.flatMap { $0 } ?? T()
     }
 
+    /// A managed object of a class by its name, made from a dictionary by property name or an array in the order of the
+    /// properties. With an `update` other than `error`, an object with the same primary key gets the values instead.
     @discardableResult
     public func dynamicCreate(
         _ typeName: String, value: Any = [String: Any](), update: UpdatePolicy = .error
@@ -137,14 +146,21 @@ extension Realm {
         }
     }
 
+    /// Deletes objects one after the other. One that is not of this realm is misuse; the others are deleted
+    /// nevertheless.
     public func delete<S: Sequence>(_ objects: S) where S.Iterator.Element: ObjectBase {
         for object in Array(objects) { delete(object) }
     }
 
+    /// Deletes the objects in the list, which is empty afterwards. The list must be of this realm.
     public func delete<Element: ObjectBase>(_ objects: List<Element>) { delete(all: objects) }
+    /// Deletes the objects in the set, which is empty afterwards. The set must be of this realm.
     public func delete<Element: ObjectBase>(_ objects: MutableSet<Element>) { delete(all: objects) }
+    /// Deletes the objects that a query finds. The results must be of this realm.
     public func delete<Element: ObjectBase>(_ objects: Results<Element>) { delete(all: objects) }
+    /// Deletes the objects that link to one. These inverse links must be of this realm.
     public func delete<Element: ObjectBase>(_ objects: LinkingObjects<Element>) { delete(all: objects) }
+    /// Deletes the objects in the collection, which must be of this realm.
     public func delete<Element: ObjectBase>(_ objects: AnyRealmCollection<Element>) { delete(all: objects) }
 
     private func delete<C: RealmCollection>(all objects: C) {

@@ -26,8 +26,11 @@ extension RealmFetchable where Self: ObjectBase {
 
 /// What belongs to a realm's place.
 public protocol ThreadConfined {
+    /// The realm it belongs to; nil while it is unmanaged.
     var realm: Realm? { get }
+    /// Whether it can no longer be used, because it was deleted or its realm was invalidated.
     var isInvalidated: Bool { get }
+    /// Whether it is fixed to one version, and may be used on every thread.
     var isFrozen: Bool { get }
     /// The same at the version its realm shows now, for any thread: what is returned may be sent to another actor.
     func freeze() -> sending Self
@@ -63,11 +66,22 @@ public struct Realm: Equatable {
         }
     }
 
-    /// What `observe` and `changes()` of a realm tell: it moved, or there is a newer version that it does not move to
-    /// by itself.
-    public enum Notification: String, Sendable { case didChange, refreshRequired }
-    /// Kept for programs that name it.
-    public enum OpenBehavior: Sendable { case never, once, always }
+    /// What `observe` and `changes()` of a realm notify of.
+    public enum Notification: String, Sendable {
+        /// The realm has advanced to another version.
+        case didChange
+        /// There is a newer version, to which the realm does not advance by itself: its `autorefresh` is off.
+        case refreshRequired
+    }
+    /// Kept for programs that name it. Nothing is downloaded, so all of them mean the same.
+    public enum OpenBehavior: Sendable {
+        /// Opens the file as it is.
+        case never
+        /// Opens the file as it is.
+        case once
+        /// Opens the file as it is.
+        case always
+    }
 
     // MARK: Opening
 

@@ -2,6 +2,7 @@
 import Foundation
 import MotteValues
 
+/// Gets the migration and the version of the models that the file has. Runs once, in the call that opens the file.
 public typealias MigrationBlock = @Sendable (_ migration: Migration, _ oldSchemaVersion: UInt64) -> Void
 
 extension Realm {
@@ -23,6 +24,8 @@ extension Realm {
         public var readOnly: Bool
         /// The version of the models. Opening a file of a lower one calls `migrationBlock`.
         public var schemaVersion: UInt64
+        /// Changes objects where the file has a lower ``schemaVersion`` than this; with nil only the schema changes. It
+        /// runs before anybody can open the file, and what it does is committed with the new schema.
         public var migrationBlock: MigrationBlock?
         /// Rather an empty file than a migration.
         public var deleteRealmIfMigrationNeeded: Bool
@@ -47,6 +50,8 @@ extension Realm {
         public var rowGroupSize: Int?
 
         // RealmSwift's, whose programs name these.
+        /// A configuration with these values; everything else is set afterwards. `inMemoryIdentifier` wins over
+        /// `fileURL`.
         public init(
             fileURL: URL? = Configuration.defaultFileURL, inMemoryIdentifier: String? = nil,
             encryptionKey: Data? = nil, readOnly: Bool = false, schemaVersion: UInt64 = 0,
@@ -82,12 +87,15 @@ extension Realm {
             set { shared.withLock { $0 = newValue } }
         }
 
+        /// Whether both name the same database, opened in the same way: file or identifier, key, `readOnly` and
+        /// `schemaVersion` count.
         public static func == (left: Configuration, right: Configuration) -> Bool {
             left.encryptionKey == right.encryptionKey && left.fileURL == right.fileURL
                 && left.inMemoryIdentifier == right.inMemoryIdentifier && left.readOnly == right.readOnly
                 && left.schemaVersion == right.schemaVersion
         }
 
+        /// The values, for people to read; of the key only its length.
         public var description: String {
             let entries: [(String, Any?)] = [
                 ("fileURL", fileURL), ("inMemoryIdentifier", inMemoryIdentifier),

@@ -6,18 +6,31 @@ import MotteSchemaModel
 
 /// The type of a property or of a collection's elements.
 public enum PropertyType: Int, Sendable, CustomStringConvertible {
+    /// Whole numbers of up to 64 bits, and enums with such raw values.
     case int = 0
+    /// True or false.
     case bool = 1
+    /// Text, as UTF-8.
     case string = 2
+    /// Bytes.
     case data = 3
+    /// A moment, to the nanosecond.
     case date = 4
+    /// A floating-point number of 32 bits.
     case float = 5
+    /// A floating-point number of 64 bits.
     case double = 6
+    /// A link to an object.
     case object = 7
+    /// Inverse links: computed from the links of another property.
     case linkingObjects = 8
+    /// A mixed value: of any type, decided value by value.
     case any = 9
+    /// An identifier of twelve bytes.
     case objectId = 10
+    /// A decimal number of 34 digits.
     case decimal128 = 11
+    /// An identifier of sixteen bytes.
     case UUID = 12
 
     package init(_ type: MotteSchemaModel.PropertyType) {
@@ -38,6 +51,7 @@ public enum PropertyType: Int, Sendable, CustomStringConvertible {
         }
     }
 
+    /// The type's name, as descriptions of schemas have it.
     public var description: String {
         switch self {
         case .int: "int"
@@ -63,9 +77,13 @@ public struct Property: Sendable {
     public let name: String
     /// As the file names it.
     public let columnName: String
+    /// The type of the value, or of the elements of a collection.
     public let type: PropertyType
+    /// Whether it is a list, or inverse links.
     public let isArray: Bool
+    /// Whether it is a set.
     public let isSet: Bool
+    /// Whether it is a map with text keys.
     public let isMap: Bool
     /// A primary key is indexed.
     public let isIndexed: Bool
@@ -96,6 +114,7 @@ public struct Property: Sendable {
 }
 
 extension Property: CustomStringConvertible, Equatable {
+    /// The property with all that is declared about it, for people to read.
     public var description: String {
         var lines = ["type = \(type)"]
         if type == .object || type == .linkingObjects {
@@ -118,10 +137,13 @@ public struct ObjectSchema: Sendable {
     public let properties: [Property]
     /// Those that are computed from others: inverse links.
     package let computedProperties: [Property]
+    /// The name of the class in the file.
     public let className: String
     /// The class of the program; `DynamicObject` for one that it has not declared.
     public let objectClass: AnyClass
+    /// Whether its objects belong to one place of a parent each.
     public let isEmbedded: Bool
+    /// Always false: asymmetric objects are of a service that is gone.
     public var isAsymmetric: Bool { false }
 
     /// With the names that the program's class, if it has one, gives to its properties.
@@ -152,6 +174,7 @@ public struct ObjectSchema: Sendable {
         isEmbedded = type.isEmbedded
     }
 
+    /// The property that is the primary key; nil where there is none.
     public var primaryKeyProperty: Property? { properties.first(where: \.isPrimary) }
 
     /// Computed ones included.
@@ -159,6 +182,7 @@ public struct ObjectSchema: Sendable {
 }
 
 extension ObjectSchema: CustomStringConvertible, Equatable {
+    /// The class with its properties, for people to read.
     public var description: String {
         let blocks = (properties + computedProperties).map { indented($0.description) }
         return "\(className) \(isEmbedded ? "(embedded) " : ""){\n" + blocks.joined() + "}"
@@ -173,6 +197,7 @@ extension ObjectSchema: CustomStringConvertible, Equatable {
 
 /// The classes that a program declares, or those of a file before a migration.
 public struct Schema: Sendable {
+    /// The classes. Those that a program declares ascend by name.
     public let objectSchema: [ObjectSchema]
 
     package init(_ objectSchema: [ObjectSchema]) { self.objectSchema = objectSchema }
@@ -180,6 +205,7 @@ public struct Schema: Sendable {
         self.init(schema.objectTypes.map { ObjectSchema($0, in: session) })
     }
 
+    /// The class of that name; nil where there is none.
     public subscript(name: String) -> ObjectSchema? { objectSchema.first { $0.className == name } }
 }
 

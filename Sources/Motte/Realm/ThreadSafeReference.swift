@@ -128,6 +128,7 @@ public final class ThreadSafe<T: ThreadConfined>: @unchecked Sendable {
     }
     private let state = Locked(State())
 
+    /// Wraps a managed object or collection, or nil. Call it where the value belongs; an unmanaged one is misuse.
     public init(wrappedValue: T?) { set(wrappedValue) }
 
     /// nil when it was deleted. Needs no realm of the reader's: one is opened for its thread. What another thread wrote
