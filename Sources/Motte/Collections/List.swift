@@ -8,8 +8,7 @@ import MotteValues
 ///
 /// Managed, it is live: it shows what its realm shows, may be used only by the realm's owner and changed only in a
 /// write transaction. Unmanaged objects that are put into it are added to the realm; objects of an embedded class must
-/// be unmanaged, and belong to the list from then on. Everything else is misuse, and so is an index out of range: the
-/// call then changes nothing.
+/// be unmanaged, and belong to the list from then on. Everything else is misuse, and so is an index out of range.
 public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable, _Persistable,
     MutableCollection, _DefaultConstructible
 {
@@ -196,7 +195,7 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         }
     }
 
-    /// As SwiftUI's `onMove` has it: `destination` is a place among the elements before any has moved.
+    /// As SwiftUI's `onMove` has it: `destination` is a position before any element has moved, and may be the count.
     public func move(fromOffsets offsets: IndexSet, toOffset destination: Int) {
         for place in ListMoves.places(offsets, destination) { move(from: place.from, to: place.to) }
     }

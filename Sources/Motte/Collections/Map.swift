@@ -102,8 +102,9 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         }
     }
 
-    /// The value for a key; nil when there is none. Setting nil removes the entry, also in a map of optionals; to store
-    /// null there, use ``updateValue(_:forKey:)``. Setting it under a key that has a `.` or begins with `$` is misuse.
+    /// The value for a key; nil when there is none. Setting nil removes the entry. In a map of optionals a literal
+    /// `nil` does so; a nil of the type of the values is stored, as by ``updateValue(_:forKey:)``. Setting it under a
+    /// key that has a `.` or begins with `$` is misuse.
     public subscript(key: Key) -> Value? {
         get { value(for: key) }
         set {

@@ -29,7 +29,7 @@ where Element: RealmCollectionValue {
 
 /// What lists, sets, results and inverse links can do, managed and unmanaged.
 ///
-/// Managed ones are live and belong where their realm belongs.
+/// Managed ones are live and confined to the owner of their realm.
 public protocol RealmCollection: RealmCollectionBase, Equatable where Iterator == RLMIterator<Element>, Index == Int {
     /// nil while it is unmanaged. Opaque to programs.
     var _managed: _CollectionHandle? { get }

@@ -59,16 +59,17 @@ public protocol RealmKeyedCollection: Sequence, ThreadConfined, CustomStringConv
 extension Map {
     /// The realm it belongs to; nil when it is unmanaged.
     public var realm: Realm? { _managed.map { Realm($0.session) } }
-    /// Whether its owner was deleted or its realm invalidated.
+    /// Whether the object it belongs to was deleted or its realm invalidated.
     public var isInvalidated: Bool { _managed.map { !$0.live.isValid } ?? false }
-    /// Whether it shows one version for ever, on all threads.
+    /// Whether it is fixed to one version, and may be used on every thread.
     public var isFrozen: Bool { _managed?.live.isFrozen ?? false }
     /// Whether there is no entry.
     public var isEmpty: Bool { count == 0 }
     /// The entries, for people to read.
     public var description: String { _text(depth: 0) }
 
-    /// The map as it is now, for ever and on all threads.
+    /// The map at the version that its realm shows, fixed and usable on every thread; within a write transaction the
+    /// version that the transaction began with. On an unmanaged map it is misuse.
     public func freeze() -> sending Map { frozenForSending(frozen()) }
 
     private func frozen() -> Map {
@@ -84,7 +85,8 @@ extension Map {
         }
     }
 
-    /// The live map of a frozen one; nil when its owner was deleted meanwhile.
+    /// The live map of a frozen one, in the realm of the calling thread; nil when the object it belongs to is deleted.
+    /// On an unmanaged map it is misuse.
     public func thaw() -> Map? {
         guard let handle = _managed else {
             misuse("Unmanaged collections cannot be thawed.", .invalidInput)

@@ -5,9 +5,9 @@ import MotteValues
 
 /// The objects or values that a query finds, in its order.
 ///
-/// Live and lazy: nothing is computed before it is looked at, and indexes may change whenever the realm moves. An
-/// iteration goes over what was there when it began. They end with their realm: after `invalidate()` they are asked for
-/// again.
+/// Live and lazy: nothing is computed before it is looked at, and indexes may change whenever the realm advances. An
+/// iteration goes over what was there when it began. They end with ``Realm/invalidate()``, after which the realm is
+/// asked for new ones.
 public struct Results<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable {
     private let source: _CollectionHandle?
     public var _managed: _CollectionHandle? { source?.noted }

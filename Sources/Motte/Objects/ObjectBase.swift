@@ -156,7 +156,7 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
 
     // MARK: What a class says about itself
 
-    /// The class's name in the store: nested types are `Outer_Inner`.
+    /// The class's name in the file: nested types are `Outer_Inner`.
     open class func className() -> String { _realmObjectName() ?? ClassNames.name(of: self) }
     /// The name of the class in the file, where it shall differ from the one in Swift; nil by default. Several classes
     /// with one name are views of one stored class.
@@ -166,19 +166,19 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     open class func _realmColumnNames() -> [String: String] { [:] }
     /// Kept for programs that override it. Motte never calls it: properties are found by themselves.
     open class func _customRealmProperties() -> [Property]? { nil }
-    /// The name of the property that is the primary key; nil for none. The older way to say `@Persisted(primaryKey:
-    /// true)`.
+    /// The name of the property that is the primary key; nil for none. The older way to declare
+    /// `@Persisted(primaryKey: true)`.
     open class func primaryKey() -> String? { nil }
-    /// The names of the properties that have an index. The older way to say `@Persisted(indexed: true)`.
+    /// The names of the properties that have an index. The older way to declare `@Persisted(indexed: true)`.
     open class func indexedProperties() -> [String] { [] }
     /// The names of properties that are not stored although they are declared as stored ones are.
     open class func ignoredProperties() -> [String] { [] }
-    /// Property names and what they are called in the store.
+    /// Property names and what they are called in the file. Empty by default.
     open class func propertiesMapping() -> [String: String] { [:] }
     /// Whether realms leave the class out unless their configuration lists it in `objectTypes`. False by default.
     open class func _realmIgnoreClass() -> Bool { false }
     /// Whether the class is in realms whose configuration lists no `objectTypes`. By default all classes are that
-    /// ``_realmIgnoreClass()`` does not leave out.
+    /// `_realmIgnoreClass()` does not leave out.
     open class func shouldIncludeInDefaultSchema() -> Bool { !_realmIgnoreClass() }
     /// The class as the program declares it. Needs no realm; never nil.
     public class func sharedSchema() -> ObjectSchema? { ObjectSchema(declaredBy: self) }

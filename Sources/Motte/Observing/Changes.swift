@@ -49,7 +49,8 @@ public enum ObjectChange<T> {
     case deleted
 }
 
-/// Old values are nil in the callbacks of the thread that made the change, and of collections both are.
+/// A property that was set. Old values are nil in the callbacks of the realm that made the change; of collections both
+/// values are nil.
 public struct PropertyChange {
     /// The name of the property in Swift; the label, where a projection is observed.
     public let name: String

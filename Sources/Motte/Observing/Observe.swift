@@ -67,7 +67,7 @@ extension RealmCollection {
     /// - Parameters:
     ///   - keyPaths: which changes within an element count. nil: those of everything it reaches over four links; empty:
     ///     none, so that only insertions, deletions and positions that are set are notified.
-    ///   - queue: a serial queue to be notified on; nil: where the realm belongs.
+    ///   - queue: a serial queue to be notified on; nil: the owner of the realm.
     ///   - block: gets the change sets. Called first with the collection as it is.
     public func observe(
         keyPaths: [String]? = nil, on queue: DispatchQueue? = nil,

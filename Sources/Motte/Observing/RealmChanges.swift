@@ -253,7 +253,7 @@ extension ProjectionObservable {
 // MARK: Realms
 
 extension Realm {
-    /// One for each time the realm moves, or could; of several that wait, the last.
+    /// One for each time the realm advances or, without autorefresh, could; of several that wait, the last.
     public func changes() -> RealmChanges<Notification> {
         let realm = self
         return RealmChanges {

@@ -24,7 +24,7 @@ public protocol ProjectionObservable: AnyObject, ThreadConfined, SendableMetatyp
 
 /// A view of an object that shows what it declares with ``Projected``: `@Projected(\Person.address.city) var city`.
 ///
-/// It is queried, written through, observed and frozen like the object behind it, and belongs where that belongs.
+/// It is queried, written through, observed and frozen like the object behind it, and confined to the same owner.
 open class Projection<Root: ObjectBase & RealmCollectionValue & ThreadConfined>: ProjectionObservable,
     RealmCollectionValue, RealmFetchable, KeypathSortable, CustomStringConvertible, _ObjcBridgeable
 {

@@ -16,8 +16,8 @@ import MotteValues
 /// A stored property of a model: `@Persisted var name = ""`, `@Persisted(primaryKey: true) var id: ObjectId`,
 /// `@Persisted(indexed: true)`, `@Persisted(originProperty: "dogs") var owners: LinkingObjects<Person>`.
 ///
-/// Unmanaged, it keeps its value. Managed, every access reads or writes the store: reading belongs to where the realm
-/// belongs, writing to a write transaction. Breaking that is misuse (``Realm/misuseHandler``).
+/// Unmanaged, it keeps its value. Managed, every access reads or writes the store: reading is for the owner of the
+/// realm, writing takes a write transaction. Breaking that is misuse (``Realm/misuseHandler``).
 @propertyWrapper
 public struct Persisted<Value: _Persistable>: _RealmSchemaDiscoverable {
     @usableFromInline enum Storage {

@@ -36,7 +36,7 @@ struct ObservationSubscription: Subscription {
     func cancel() { token.invalidate() }
 }
 
-/// Publishers of what `observe` tells.
+/// Publishers of what `observe` notifies of.
 public enum RealmPublishers {
     /// Void after every change.
     public struct WillChange<Collection: RealmSubscribable>: Publisher {

@@ -137,7 +137,8 @@ extension Realm {
         return try outcome.get()
     }
 
-    /// Moves to the newest version; false when it was there already, or the task is cancelled.
+    /// Advances to the newest version and delivers notifications; false when the realm showed that already, or the task
+    /// is cancelled. A realm that is confined to no actor is misuse.
     @discardableResult
     public func asyncRefresh(_isolation: isolated any Actor = #isolation) async -> Bool {
         guard core.confinement.isActor else {

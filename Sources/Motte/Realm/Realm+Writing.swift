@@ -34,7 +34,8 @@ extension Realm {
         return outcome.unsafelyUnwrapped
     }
 
-    /// Waits for the write lock among all threads and processes, and moves to the newest version.
+    /// Waits for the write lock among all threads and processes, and advances to the newest version. Within a write
+    /// transaction, or in a frozen realm, it is misuse.
     public func beginWrite() { attempt { () throws(DatabaseError) in try core.session.beginWrite() } }
 
     /// Makes the changes a version, durable as the configuration says, and notifies observers of this realm before it
@@ -146,8 +147,7 @@ extension Realm {
         }
     }
 
-    /// Deletes objects one after the other. One that is not of this realm is misuse; the others are deleted
-    /// nevertheless.
+    /// Deletes objects one after the other. One that is not of this realm is misuse.
     public func delete<S: Sequence>(_ objects: S) where S.Iterator.Element: ObjectBase {
         for object in Array(objects) { delete(object) }
     }

@@ -24,7 +24,7 @@ extension RealmFetchable where Self: ObjectBase {
     public static var _fetchedType: ObjectBase.Type { Self.self }
 }
 
-/// What belongs to a realm's place.
+/// What a realm confines to its owner: objects, collections, sections and projections.
 public protocol ThreadConfined {
     /// The realm it belongs to; nil while it is unmanaged.
     var realm: Realm? { get }
@@ -38,11 +38,11 @@ public protocol ThreadConfined {
     func thaw() -> Self?
 }
 
-/// An open file, or a database in memory, as one thread, serial queue or actor sees it.
+/// A database, in a file or in memory, as one owner sees it: a thread, a serial queue or an actor.
 ///
-/// It shows one version of the file until it refreshes, writes, or is notified of a commit. Everything that comes out
-/// of it is live and belongs where it belongs; ``freeze()`` and ``ThreadSafeReference`` take things elsewhere. Opening
-/// again in the same place gives the same realm.
+/// It shows one version until it refreshes, begins a write or is notified of a commit. Everything that comes out of it
+/// is live and confined to the same owner; ``freeze()`` and ``ThreadSafeReference`` take things elsewhere. Opening
+/// again on the same owner gives the same realm.
 public struct Realm: Equatable {
     package let core: RealmSession
 
@@ -112,7 +112,7 @@ public struct Realm: Equatable {
     public var isEmpty: Bool {
         attempt(or: true) { () throws(DatabaseError) in try core.session.storedObjectCount() == 0 }
     }
-    /// Whether it shows one version for ever, on all threads.
+    /// Whether it is fixed to one version, and may be used on every thread.
     public var isFrozen: Bool { core.session.isFrozen }
 
     /// Whether both are the same realm of the same thread or queue, or of one frozen version.
@@ -122,7 +122,8 @@ public struct Realm: Equatable {
 
     // MARK: Versions
 
-    /// Whether the realm moves to newer versions by itself as its run loop, queue or actor turns. Default true.
+    /// Whether the realm advances to newer versions by itself, as its run loop, queue or actor runs. True unless it is
+    /// set; false for a frozen realm, where setting it is misuse.
     public var autorefresh: Bool {
         get { !isFrozen && core.autorefresh }
         nonmutating set {
@@ -131,7 +132,8 @@ public struct Realm: Equatable {
         }
     }
 
-    /// Moves to the newest version and delivers changes; false when it was there already.
+    /// Advances to the newest version and delivers notifications. False when the realm showed that already, and in a
+    /// write transaction or a frozen realm, where nothing happens.
     @discardableResult
     public func refresh() -> Bool {
         attempt(or: false) { () throws(DatabaseError) in
@@ -140,8 +142,8 @@ public struct Realm: Equatable {
         }
     }
 
-    /// Rolls back, and ends all objects, collections and observations of this realm, which goes on with the newest
-    /// version; results show that. Within a callback nothing happens.
+    /// Rolls back, and ends all objects, collections, results and observations of this realm, which goes on with the
+    /// newest version. Within a callback nothing happens.
     public func invalidate() {
         do { try core.invalidate() } catch { misuse(error) }
     }
@@ -154,13 +156,15 @@ public struct Realm: Equatable {
     /// The live realm of this thread for a frozen one.
     public func thaw() -> Realm { Realm(core.thawed() ?? core) }
 
-    /// The object as it is now, for ever and on all threads.
+    /// The object at the version that its realm shows, fixed and usable on every thread. Unmanaged, or made within the
+    /// present write transaction, it is misuse.
     public func freeze<T: ObjectBase>(_ object: T) -> sending T { frozenForSending(object._frozen()) }
-    /// The live object of a frozen one; nil when it was deleted meanwhile.
+    /// The live object of a frozen one, in the realm of the calling thread; nil when it is deleted.
     public func thaw<T: ObjectBase>(_ object: T) -> T? { object._thawed() }
-    /// The collection as it is now, for ever and on all threads.
+    /// The collection at the version that its realm shows, fixed and usable on every thread.
     public func freeze<C: RealmCollection>(_ collection: C) -> sending C { collection.freeze() }
-    /// The live collection of a frozen one; nil when its owner was deleted meanwhile.
+    /// The live collection of a frozen one, in the realm of the calling thread; nil when the object it belongs to is
+    /// deleted.
     public func thaw<C: RealmCollection>(_ collection: C) -> C? { collection.thaw() }
 
     // MARK: Reading
@@ -240,9 +244,10 @@ func frozenForSending<T>(_ frozen: T) -> sending T {
 }
 
 extension ThreadConfined where Self: ObjectBase {
-    /// The object as it is now, for ever and on all threads.
+    /// The object at the version that its realm shows, fixed and usable on every thread. Unmanaged, or made within the
+    /// present write transaction, it is misuse.
     public func freeze() -> sending Self { frozenForSending(_frozen()) }
-    /// The live object of a frozen one; nil when it was deleted meanwhile.
+    /// The live object of a frozen one, in the realm of the calling thread; nil when it is deleted.
     public func thaw() -> Self? { _thawed() }
 }
 

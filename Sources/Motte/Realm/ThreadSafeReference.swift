@@ -6,8 +6,8 @@ import Foundation
 import MotteLiveObjects
 import MotteValues
 
-/// Takes an object, a collection or a projection to another thread, queue or actor: made where the thing belongs,
-/// resolved once, in a realm of the other place.
+/// Takes an object, a collection or a projection to another thread, queue or actor: made on the owner of the thing,
+/// resolved once, in a realm of the other owner.
 public struct ThreadSafeReference<T: ThreadConfined>: @unchecked Sendable {
     // @unchecked: the engine's reference is made to be handed over; the closure only reads the type it was made for.
     private final class Once: Sendable {
@@ -116,7 +116,7 @@ extension Realm {
     public func resolve<T: ThreadConfined>(_ reference: ThreadSafeReference<T>) -> T? { reference.resolve(in: core) }
 }
 
-/// A variable or argument whose value may be read in any place: each read hands the value over to the reader's realm.
+/// A variable or argument whose value may be read on any owner: each read hands the value over to the reader's realm.
 @propertyWrapper
 public final class ThreadSafe<T: ThreadConfined>: @unchecked Sendable {
     // @unchecked: the state is only touched holding its lock.

@@ -316,8 +316,8 @@ package final class RealmSession: @unchecked Sendable {
 
     // MARK: Versions
 
-    /// Ends everything that came out of this session, but for results, and goes on with a new one; a frozen one ends
-    /// for good. Not while callbacks run, whose objects it would take away.
+    /// Ends everything that came out of this session and goes on with a new one; a frozen one ends for good. Not while
+    /// callbacks run, whose objects it would take away.
     package func invalidate() throws {
         guard session.hook?.isDelivering != true else { return }
         if session.isInWrite { try session.cancel() }

@@ -9,7 +9,7 @@ import Foundation
 /// What `geoWithin` takes: `GeoBox`, `GeoCircle` or `GeoPolygon`.
 public protocol RLMGeospatial {}
 
-/// A place by latitude (-90 to 90) and longitude (-180 to 180) in degrees, and its altitude, which queries ignore.
+/// A point by latitude (-90 to 90) and longitude (-180 to 180) in degrees, and its altitude, which queries ignore.
 public struct GeoPoint: Hashable, Sendable {
     /// Degrees north of the equator; south of it they are negative.
     public let latitude: Double
@@ -62,7 +62,7 @@ public struct Distance: Hashable, Sendable {
     public func asDegrees() -> Double { radians * 180 / .pi }
 }
 
-/// All places within a distance of a point.
+/// All points within a distance of its centre.
 public struct GeoCircle: RLMGeospatial, Hashable, Sendable {
     /// The point in the middle.
     public let center: GeoPoint
@@ -95,7 +95,7 @@ public struct GeoCircle: RLMGeospatial, Hashable, Sendable {
     }
 }
 
-/// All places between two latitudes and two longitudes.
+/// All points between two latitudes and two longitudes.
 public struct GeoBox: RLMGeospatial, Hashable, Sendable {
     /// The corner in the south-west.
     public let bottomLeft: GeoPoint
@@ -115,7 +115,7 @@ public struct GeoBox: RLMGeospatial, Hashable, Sendable {
     }
 }
 
-/// All places inside a ring of points and outside the rings that are holes in it.
+/// All points inside a ring of points and outside the rings that are holes in it.
 ///
 /// A ring has at least three different corners and ends where it begins, so at least four points.
 public struct GeoPolygon: RLMGeospatial, Hashable, Sendable {
