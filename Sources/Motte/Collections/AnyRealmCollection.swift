@@ -3,7 +3,8 @@ import Foundation
 import MotteLiveObjects
 import MotteValues
 
-/// A collection whose kind is not known where it is used.
+/// A list, set, results or inverse links, where it does not matter which. It is live, frozen or unmanaged as what it
+/// wraps is.
 public struct AnyRealmCollection<Element: RealmCollectionValue>: RealmCollection, _ObjcBridgeable {
     public let _managed: _CollectionHandle?
     private let elements: () -> [Element]

@@ -4,7 +4,8 @@ import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
-/// The objects that link to one through a property of theirs. Live and computed.
+/// Inverse links: the objects that link to one object through a property of theirs. Computed from these links, live,
+/// and never set. An unmanaged object has none.
 public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmCollection, _ObjcBridgeable,
     _Persistable, LinkingObjectsProtocol
 {
@@ -21,7 +22,8 @@ public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmC
     private let place: Place
     private let origin: String
 
-    /// Of the property of `Element` that links here.
+    /// Inverse links of the object that this is declared in: the objects of `fromType` whose property of that name
+    /// links to it. For `let` properties; with ``Persisted`` say `originProperty`.
     public init(fromType: Element.Type, property: String) {
         place = Place()
         origin = property

@@ -98,7 +98,7 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         }
     }
 
-    /// Removes the element; an embedded object is deleted with it.
+    /// Removes the element at a position. An object stays in the realm unless it is embedded.
     public func remove(at index: Int) {
         change { list throws(DatabaseError) in
             try List.check(index, list.count)
@@ -113,7 +113,7 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         for index in offsets.reversed() { remove(at: index) }
     }
 
-    /// Objects in it stay, unless they are embedded.
+    /// Removes all elements. Objects stay in the realm unless they are embedded.
     public func removeAll() {
         change { list throws(DatabaseError) in
             list.removeAll()

@@ -66,7 +66,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         return attempt(or: 0) { () throws(DatabaseError) in try handle.live.count() }
     }
 
-    /// In the order of their bytes once managed.
+    /// The keys, copied: in the order of their bytes once managed, in no particular order before.
     public var keys: [Key] { unmanagedKeys ?? managedEntries { key, _ in key } }
     /// The values, copied: in the order of their keys' bytes once managed, in no particular order before.
     public var values: [Value] {

@@ -45,7 +45,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
     /// of range is misuse; if the handler returns, the answer is a default value.
     public subscript(index: Int) -> Element { _element(at: index) }
 
-    /// Sets have no positions that last.
+    /// Misuse, as in RealmSwift: sets have no positions that last.
     public func index(of element: Element) -> Int? {
         misuse("index(of:) is not available on MutableSet", .invalidInput)
         return nil
@@ -121,7 +121,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         }
     }
 
-    /// Objects in it stay.
+    /// Removes all elements. Objects stay in the realm.
     public func removeAll() {
         change { elements, members in
             elements = []

@@ -19,7 +19,8 @@ public struct _CollectionHandle {
     }
 }
 
-/// What every collection of a realm is to Swift.
+/// What lists, sets, results and inverse links are to Swift: lazy collections with random access, confined to the owner
+/// of their realm.
 public protocol RealmCollectionBase: RandomAccessCollection, LazyCollectionProtocol, CustomStringConvertible,
     ThreadConfined
 where Element: RealmCollectionValue {
@@ -335,7 +336,8 @@ extension RealmCollection {
         return value.map { [$0 as AnyObject] } ?? []
     }
 
-    /// Sets a property of every element.
+    /// Sets a property of every element, by the name it has in Swift. It takes a write transaction; a value that does
+    /// not fit is misuse.
     public func setValue(_ value: Any?, forKey key: String) {
         for element in Array(self) { element._linkedObject?.setValue(value, forKey: key) }
     }

@@ -115,7 +115,7 @@ extension Map {
     public func filter(_ format: String, _ args: Any...) -> Results<Value> { _values._filtered(format, args) }
     /// The values that a typed query holds for.
     public func `where`(_ isIncluded: (Query<Value>) -> Query<Bool>) -> Results<Value> { _values.where(isIncluded) }
-    /// The values in their order.
+    /// The values in the order of values: numbers by size, dates by time, texts by their UTF-8 bytes.
     public func sorted(ascending: Bool = true) -> Results<Value> {
         _values._sorted([SortDescriptor(keyPath: "self", ascending: ascending)])
     }
@@ -145,7 +145,7 @@ extension Map {
     public func max<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
         _CollectionTotals.value(of: _managed, values, .max, _columnName(property))
     }
-    /// The sum of a property over all values.
+    /// The sum of a property over all values, zero when there is none.
     public func sum<T: _HasPersistedType>(ofProperty property: String) -> T where T.PersistedType: AddableType {
         _CollectionTotals.value(of: _managed, values, .sum, _columnName(property)) ?? T._default()
     }
@@ -166,7 +166,7 @@ extension RealmKeyedCollection where Value: OptionalProtocol, Value.Wrapped: Obj
     where T.PersistedType: MinMaxType {
         max(ofProperty: _name(for: keyPath))
     }
-    /// The sum of a property over all values.
+    /// The sum of a property over all values, zero when there is none.
     public func sum<T: _HasPersistedType>(of keyPath: KeyPath<Value.Wrapped, T>) -> T
     where T.PersistedType: AddableType {
         sum(ofProperty: _name(for: keyPath))
@@ -191,7 +191,7 @@ extension RealmKeyedCollection where Value.PersistedType: MinMaxType {
 }
 
 extension RealmKeyedCollection where Value.PersistedType: AddableType {
-    /// The sum of the values.
+    /// The sum of the values, zero when there is none.
     public func sum() -> Value { _CollectionTotals.value(of: _managed, values, .sum, nil) ?? Value._default() }
     /// The average of the values; nil when there is none.
     public func average<T: _HasPersistedType>() -> T? where T.PersistedType: AddableType {

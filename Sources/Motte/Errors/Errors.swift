@@ -149,7 +149,7 @@ extension Realm {
     }
 }
 
-/// `catch Realm.Error.fileNotFound`, which is a code.
+/// Whether an error has this code, so that `catch Realm.Error.fileNotFound` matches it.
 public func ~= (code: Realm.Error.Code, error: any Swift.Error) -> Bool {
     (error as? Realm.Error)?.code == code
 }

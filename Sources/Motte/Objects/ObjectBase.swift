@@ -30,7 +30,9 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     /// made by this, too, so an override should be cheap and have no side effects.
     public required init() {}
 
-    /// An unmanaged object with values by property name or in the order of declaration, or those of another object.
+    /// An unmanaged object with values from a dictionary by property name, from an array in the order of declaration,
+    /// or from another object. Names that the class does not store are passed over; a value that does not fit is
+    /// misuse.
     public convenience init(value: Any) {
         self.init()
         ObjectValues.assign(value, to: self)
@@ -98,7 +100,7 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
 
     // MARK: By name
 
-    /// The value of a property; nil for null. An unknown name is misuse.
+    /// A property by the name it has in Swift, as ``value(forKey:)`` and ``setValue(_:forKey:)`` have it.
     open subscript(key: String) -> Any? {
         get { value(forKey: key) }
         set { setValue(newValue, forKey: key) }
@@ -132,7 +134,8 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
         misuse(ErrorTexts.unknown(key, of: self), .invalidInput)
     }
 
-    /// A list, set or map property whose elements are seen as objects with properties by name.
+    /// A list property whose elements are seen as objects with properties by name. Empty on an unmanaged object; a name
+    /// that no property has is misuse.
     public final func dynamicList(_ name: String) -> List<DynamicObject> {
         dynamicCollection(name).map { List._collection($0) } ?? List()
     }
@@ -254,7 +257,8 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     }
 }
 
-/// The base class of models with a life of their own. Declare stored properties with `@Persisted`.
+/// The base class of models whose objects exist by themselves, unlike those of an `EmbeddedObject`. Declare stored
+/// properties with `@Persisted`.
 open class Object: ObjectBase, _PersistableInsideOptional, _RealmCollectionValueInsideOptional, _ObjcBridgeable,
     ThreadConfined, RealmFetchable
 {

@@ -47,7 +47,8 @@ extension RealmSession {
 }
 
 extension Realm {
-    /// Notifies of every version the realm advances to.
+    /// Notifies of every version that the realm advances to and, while its `autorefresh` is off, of newer ones that it
+    /// could advance to.
     public func observe(_ block: @escaping NotificationBlock) -> NotificationToken {
         let token = core.token { () throws(DatabaseError) in
             try core.session.observe { [weak core] (_) throws(DatabaseError) in
@@ -237,7 +238,9 @@ extension Map where Value: OptionalProtocol, Value.Wrapped: ObjectBase {
 // MARK: Objects
 
 extension ThreadConfined where Self: ObjectBase {
-    /// Notifies of changed properties and of the deletion of this object.
+    /// Notifies of changed properties and of the deletion of this object. Without key paths its own properties count,
+    /// and nothing behind links. On a queue the block sees the object of that queue. Observing in a write transaction,
+    /// or an object that is frozen or unmanaged, is misuse.
     public func observe(
         keyPaths: [String]? = nil, on queue: DispatchQueue? = nil,
         _ block: @escaping (ObjectChange<Self>) -> Void
@@ -266,7 +269,8 @@ extension ThreadConfined where Self: ObjectBase {
 }
 
 extension ObjectBase {
-    /// For a block that says which class it wants to see.
+    /// For a block that says which class it wants to see; notifies of changed properties and of the deletion of this
+    /// object.
     @_disfavoredOverload
     public func observe<T: ObjectBase>(
         keyPaths: [String]? = nil, on queue: DispatchQueue? = nil, _ block: @escaping (ObjectChange<T>) -> Void

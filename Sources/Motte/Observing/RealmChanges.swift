@@ -8,7 +8,8 @@ import MotteLiveObjects
 import MotteNotifications
 import MotteValues
 
-/// What `changes()` answers. Each loop over it observes for itself.
+/// Changes as an asynchronous sequence: what `changes()` answers. Each loop over it observes for itself, on the owner
+/// of the realm.
 public struct RealmChanges<Change>: AsyncSequence {
     /// The changes, one for each turn of a loop.
     public typealias Element = Change
@@ -23,7 +24,7 @@ public struct RealmChanges<Change>: AsyncSequence {
     /// is misuse, after which the sequence is empty.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(begin()) }
 
-    /// Observes from the moment it is made until it is let go.
+    /// Observes from the moment it is made until it is released. What changes between two calls of `next` is combined.
     public final class AsyncIterator: AsyncIteratorProtocol {
         /// The changes, combined while nobody waits for them.
         public typealias Element = Change
@@ -35,11 +36,11 @@ public struct RealmChanges<Change>: AsyncSequence {
         fileprivate init(_ feed: ChangeFeed<Change>) { self.feed = feed }
         deinit { feed.end() }
 
-        /// nil once nothing can follow: what was observed is deleted, or the task cancelled.
+        /// What changed since the call before. nil once nothing can follow: what was observed is deleted, or the task
+        /// is cancelled.
         public func next(isolation actor: isolated (any Actor)?) async -> Change? { await feed.next(actor) }
 
-        /// For code that is nowhere in particular, where no realm can belong: use the form with `isolation`, as loops
-        /// do.
+        /// For code outside of any actor, to which no realm is confined: use the form with `isolation`, as loops do.
         public func next() async -> Change? { await feed.next(nil) }
     }
 }

@@ -4,7 +4,7 @@
 import Dispatch
 import Foundation
 
-/// What the members of a list's or set's objects are looked up in.
+/// What `projectTo` answers: its members are the properties of the objects in a list or set.
 @dynamicMemberLookup
 public struct CollectionElementMapper<Element: ObjectBase & RealmCollectionValue> {
     private let make: MapperBase<Element>
@@ -63,7 +63,8 @@ public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCo
 
     /// The first position of a value; nil when it is not there. Reads one object after the other.
     public func index(of element: Element) -> Int? { firstIndex(of: element) }
-    /// Of the object that the predicate holds for.
+    /// The position of the first object that a predicate holds for; nil when there is none. The predicate names
+    /// properties of the object.
     public func index(matching predicate: NSPredicate) -> Int? { source.index(matching: predicate) }
 
     /// The values with their positions, for people to read. The form may change.
@@ -72,7 +73,8 @@ public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCo
         return "ProjectedCollection<\(Element.self)> {\n\(lines.joined(separator: ",\n"))\n}"
     }
 
-    /// Without key paths, notified of insertions and deletions and of changes of the projected property.
+    /// Notifies of insertions and deletions, and of changes of the projected property or, with key paths, of what they
+    /// name.
     public func observe(
         keyPaths: [String]? = nil, on queue: DispatchQueue? = nil,
         _ block: @escaping (RealmCollectionChange<ProjectedCollection<Element>>) -> Void
@@ -86,7 +88,7 @@ public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCo
 }
 
 extension ProjectedCollection: Equatable {
-    /// Of the same elements.
+    /// Whether the elements are equal, one by one.
     public static func == (left: Self, right: Self) -> Bool { left.elementsEqual(right) }
 }
 

@@ -119,7 +119,7 @@ open class Projection<Root: ObjectBase & RealmCollectionValue & ThreadConfined>:
 }
 
 extension ObjectKeyIdentifiable where Self: ProjectionObservable, Self.Root: ObjectBase {
-    /// That of the root object.
+    /// The identity of the root object.
     public var id: UInt64 { rootObject._stableID }
 }
 

@@ -8,6 +8,7 @@ import Foundation
 import MotteValues
 
 extension ProjectionObservable {
+    /// Notifies of changes of projected properties, under their labels, and of the deletion of the root object.
     /// `keyPaths` are labels of the projection or paths of its root; nil stands for everything that is projected.
     public func observe(
         keyPaths: [String]? = nil, on queue: DispatchQueue? = nil, _ block: @escaping (ObjectChange<Self>) -> Void

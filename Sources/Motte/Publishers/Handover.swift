@@ -9,7 +9,7 @@ import OpenCombine
 // MARK: Frozen
 
 extension Publisher where Output: ThreadConfined {
-    /// Every value as it is at that moment, for all threads.
+    /// Every value frozen as it is sent, for all threads.
     public func freeze() -> Publishers.Map<Self, Output> { map { $0.freeze() } }
 }
 
@@ -108,7 +108,7 @@ public struct RealmHandover<Output>: @unchecked Sendable {
 }
 
 extension RealmPublishers {
-    /// Values that `receive(on:)` may take to a scheduler.
+    /// Values that ``receive(on:)`` hands over: as references, resolved where they arrive.
     public struct MakeThreadSafe<Upstream: Publisher>: Publisher {
         /// What the publisher before it sends.
         public typealias Output = Upstream.Output
@@ -128,8 +128,8 @@ extension RealmPublishers {
             upstream.receive(subscriber: subscriber)
         }
 
-        /// Values arrive on the scheduler and belong to the realm of its thread or queue; those deleted on the way are
-        /// left out.
+        /// Values arrive on the scheduler and are confined to the thread that runs it then; those deleted on the way
+        /// are left out.
         public func receive<S: Scheduler>(on scheduler: S) -> DeferredHandover<Upstream, S> {
             DeferredHandover(upstream.map(pack), scheduler)
         }

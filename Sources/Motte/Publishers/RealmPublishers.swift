@@ -50,11 +50,11 @@ public enum RealmPublishers {
         init(_ object: Collection) { source = PublisherSource(object) }
         private init(_ source: PublisherSource<Collection>) { self.source = source }
 
-        /// Keeps the observation's token, so that writes can leave it out, in a property.
+        /// Puts the observation's token into a property, for writes that leave it out. `object` is not kept alive.
         public func saveToken<Owner>(
             on object: Owner, for keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> WillChange where Owner: AnyObject { WillChange(source.saving(on: object, keyPath)) }
-        /// Keeps the observation's token, so that writes can leave it out, in a property. `object` is not kept alive.
+        /// Puts the observation's token into a property, for writes that leave it out. `object` is not kept alive.
         public func saveToken<Owner>(
             on object: Owner, at keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> WillChange where Owner: AnyObject { WillChange(source.saving(on: object, keyPath)) }
@@ -72,7 +72,7 @@ public enum RealmPublishers {
         }
     }
 
-    /// The thing itself, at first (collections) and after every change.
+    /// The observed thing itself: a collection at first and after every change, an object after every change.
     public struct Value<Subscribable: RealmSubscribable>: Publisher {
         /// The observed object or collection, live.
         public typealias Output = Subscribable
@@ -93,11 +93,11 @@ public enum RealmPublishers {
         /// Observes on a serial queue, where the values then belong.
         public func subscribe(on queue: DispatchQueue) -> Value { Value(source.on(queue), keyPaths) }
 
-        /// Keeps the observation's token, so that writes can leave it out, in a property. `object` is not kept alive.
+        /// Puts the observation's token into a property, for writes that leave it out. `object` is not kept alive.
         public func saveToken<Owner>(
             on object: Owner, for keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> Value where Owner: AnyObject { Value(source.saving(on: object, keyPath), keyPaths) }
-        /// Keeps the observation's token, so that writes can leave it out, in a property. `object` is not kept alive.
+        /// Puts the observation's token into a property, for writes that leave it out. `object` is not kept alive.
         public func saveToken<Owner>(
             on object: Owner, at keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> Value where Owner: AnyObject { Value(source.saving(on: object, keyPath), keyPaths) }
@@ -134,11 +134,11 @@ public enum RealmPublishers {
         /// Observes on a serial queue, where what the change sets hold then belongs.
         public func subscribe(on queue: DispatchQueue) -> Changes { Changes(source.on(queue)) }
 
-        /// Keeps the observation's token, so that writes can leave it out, in a property. `object` is not kept alive.
+        /// Puts the observation's token into a property, for writes that leave it out. `object` is not kept alive.
         public func saveToken<Owner>(
             on object: Owner, for keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> Changes where Owner: AnyObject { Changes(source.saving(on: object, keyPath)) }
-        /// Keeps the observation's token, so that writes can leave it out, in a property. `object` is not kept alive.
+        /// Puts the observation's token into a property, for writes that leave it out. `object` is not kept alive.
         public func saveToken<Owner>(
             on object: Owner, at keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> Changes where Owner: AnyObject { Changes(source.saving(on: object, keyPath)) }
@@ -176,7 +176,7 @@ public enum RealmPublishers {
         init(_ realm: Realm) { source = PublisherSource(realm, isObservable: !realm.isFrozen) }
         private init(_ source: PublisherSource<Realm>) { self.source = source }
 
-        /// Keeps the observation's token, so that writes can leave it out, in a property. `object` is not kept alive.
+        /// Puts the observation's token into a property, for writes that leave it out. `object` is not kept alive.
         public func saveToken<Owner>(
             on object: Owner, for keyPath: WritableKeyPath<Owner, NotificationToken?>
         ) -> RealmWillChange where Owner: AnyObject { RealmWillChange(source.saving(on: object, keyPath)) }

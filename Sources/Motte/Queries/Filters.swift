@@ -7,8 +7,8 @@ import MotteValues
 extension RealmCollection {
     // MARK: Filtering
 
-    /// By query text: `filter("age > %@ AND name BEGINSWITH[c] $1", 5, "R")`. Unknown names and text that cannot be
-    /// read are misuse.
+    /// The elements that a query text holds for: `filter("age > %@ AND name BEGINSWITH[c] $1", 5, "R")`. Unknown names
+    /// and text that cannot be read are misuse.
     @discardableResult
     public func filter(_ format: String, _ args: Any...) -> Results<Element> { _filtered(format, args) }
 
@@ -29,7 +29,8 @@ extension RealmCollection {
         }
     }
 
-    /// By an expression over the properties: `where { $0.age > 5 }`.
+    /// The elements that an expression over their properties holds for: `where { $0.age > 5 }`. What cannot be asked is
+    /// misuse.
     @discardableResult
     public func `where`(_ isIncluded: (Query<Element>) -> Query<Bool>) -> Results<Element> {
         _derived { live throws(DatabaseError) in
@@ -70,7 +71,8 @@ extension RealmCollection {
         }
     }
 
-    /// The first of those that are equal in all of these.
+    /// The first of those elements that are equal in all of these properties, by their names or paths over links. Of a
+    /// collection of values, each value once.
     public func distinct<S: Sequence>(by keyPaths: S) -> Results<Element> where S.Iterator.Element == String {
         _derived { live throws(DatabaseError) in
             if live.target == nil { return try live.distinct() }

@@ -40,7 +40,7 @@ extension Query where T: RealmCollection {
     public func containsAny<U: Sequence>(in collection: U) -> Query<Bool> where U.Element == T.Element {
         compare(.in, toAnyOf: collection)
     }
-    /// Any element equals it; `!=` asks whether any differs.
+    /// Whether any element equals the value. `!=` asks whether any differs, so that both may hold.
     public static func == (left: Query<T>, right: T.Element) -> Query<Bool> { left.compare(.equal, right) }
     /// Whether any element differs from the value.
     public static func != (left: Query<T>, right: T.Element) -> Query<Bool> { left.compare(.notEqual, right) }

@@ -23,7 +23,7 @@ extension Query where T: _HasPersistedType, T.PersistedType: _QueryOrdered {
 }
 
 extension Query where T: _HasPersistedType, T.PersistedType: _QueryNumeric {
-    /// Of the property over all elements of the collection that the path passes.
+    /// The smallest value of the property over all elements of the collection that the path passes.
     public var min: Query { total(.min) }
     /// The greatest value of the property over all elements of the collection that the path passes.
     public var max: Query { total(.max) }
@@ -61,11 +61,11 @@ extension Query where T: OptionalProtocol, T.Wrapped: Comparable {
 // MARK: Texts
 
 extension Query where T: _HasPersistedType, T.PersistedType: _QueryString {
-    /// `*` stands for any characters, `?` for one.
+    /// Whether the text matches a pattern: `*` stands for any characters, `?` for one.
     public func like(_ value: T, caseInsensitive: Bool = false) -> Query<Bool> {
         compare(.like, value, caseInsensitive ? .caseInsensitive : [])
     }
-    /// The same with the pattern that another property holds.
+    /// Whether the text matches the pattern that another property holds.
     public func like<U>(_ column: Query<U>, caseInsensitive: Bool = false) -> Query<Bool> {
         compare(.like, to: column, caseInsensitive ? .caseInsensitive : [])
     }

@@ -314,7 +314,8 @@ extension Query where T == Bool {
         }
     }
 
-    /// How many elements of the collection that the condition passes meet it.
+    /// How many elements of the collection that the condition passes meet it: `($0.dogs.age > 5).count > 2`. The
+    /// condition must pass one collection, and only that.
     public var count: Query<Int> {
         guard let condition else { return Query<Int>(.invalid(failure)) }
         guard let collection = reach.collections.first else {

@@ -2,7 +2,7 @@
 
 /// A property to sort by, and which way.
 public struct SortDescriptor: Hashable, Sendable {
-    /// Names joined by points; "self" for the elements of a collection of values.
+    /// The name of the property, or names with dots between them; "self" for the elements of a collection of values.
     public let keyPath: String
     /// Whether smaller values come first.
     public let ascending: Bool

@@ -52,7 +52,7 @@ public struct LogCategory: Hashable, Sendable, RawRepresentable, CustomStringCon
     /// A category by its name, which may be the program's own. It takes the level of the nearest one above it.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// Above all others.
+    /// The root, above all other categories.
     public static let realm = LogCategory(rawValue: "Realm")
     /// What programs log without a category. Motte itself writes nothing to it.
     public static let sdk = LogCategory(rawValue: "Realm.SDK")
@@ -82,22 +82,24 @@ public struct LogCategory: Hashable, Sendable, RawRepresentable, CustomStringCon
 public final class Logger: Sendable {
     private let function: @Sendable (LogLevel, LogCategory, String) -> Void
 
-    /// Sets the level of everything, and is called with what that lets through once it is `Logger.shared`.
+    /// A logger whose function gets level and text of what the levels of the categories let through; Motte calls it
+    /// once it is ``shared``. Making it sets the level of all categories.
     public init(level: LogLevel, logFunction: @escaping @Sendable (LogLevel, String) -> Void) {
         function = { level, _, message in logFunction(level, message) }
         Logger.setLogLevel(level)
     }
 
-    /// Is called with what the levels of the categories let through once it is `Logger.shared`.
+    /// A logger whose function gets level, category and text of what the levels of the categories let through; Motte
+    /// calls it once it is ``shared``.
     public init(logFunction: @escaping @Sendable (LogLevel, LogCategory, String) -> Void) { function = logFunction }
 
-    /// Is called with what the levels of the categories let through once it is `Logger.shared`.
+    /// The same as ``init(logFunction:)``.
     @_disfavoredOverload  // so that a trailing closure is not ambiguous
     public convenience init(function: @escaping @Sendable (LogLevel, LogCategory, String) -> Void) {
         self.init(logFunction: function)
     }
 
-    /// Of all categories.
+    /// The level of all categories. Setting it sets each of them to that level.
     public var level: LogLevel {
         get { Logger.logLevel() }
         set { Logger.setLogLevel(newValue) }
@@ -127,7 +129,7 @@ public final class Logger: Sendable {
         set { current.withLock { $0 = newValue } }
     }
 
-    /// Of a category and of all below it.
+    /// Sets the level of a category and of all below it.
     public static func setLogLevel(_ level: LogLevel, for category: LogCategory = .realm) {
         levels.withLock { levels in
             levels = levels.filter { !$0.key.isBelow(category) }
@@ -135,7 +137,7 @@ public final class Logger: Sendable {
         }
     }
 
-    /// Of the nearest category upward that has been given one.
+    /// The level of a category: its own, or that of the nearest one above it that has been given one.
     public static func logLevel(for category: LogCategory = .realm) -> LogLevel {
         levels.withLock { levels in
             var place = category

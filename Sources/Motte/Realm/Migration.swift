@@ -46,8 +46,8 @@ public final class Migration {
     /// What the program declares; the file may have more classes, which stay as they are.
     public var newSchema: Schema { new.declaredSchema }
 
-    /// Every object of a class as it was and as it becomes; nil where a side does not have the class. A class that
-    /// neither side has is passed over.
+    /// Calls the block with every object of a class, as it was and as it becomes; nil where a side does not have the
+    /// class. A class that neither side has is passed over.
     public func enumerateObjects(ofType type: String, _ block: MigrationObjectEnumerateBlock) {
         perform(or: ()) { () throws(DatabaseError) in
             try engine.enumerate(type) { (before, after) throws(DatabaseError) in
@@ -89,7 +89,7 @@ public final class Migration {
         }
     }
 
-    /// The new property gets the values of the old one.
+    /// Gives a new property the values of an old one of the same class.
     public func renameProperty(onType typeName: String, from oldName: String, to newName: String) {
         perform(or: ()) { () throws(DatabaseError) in
             try engine.renameProperty(of: typeName, from: oldName, to: newName)

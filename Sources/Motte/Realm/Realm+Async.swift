@@ -45,7 +45,9 @@ package struct AsyncWrites {
 }
 
 extension Realm {
-    /// Runs `block` in a write transaction as soon as it is this realm's turn, and commits it.
+    /// Queues a write: runs `block` in a write transaction once nobody else writes, on the owner of the realm, and
+    /// commits it. Returns at once; writes that wait together share a flush, after which `onComplete` is called on the
+    /// owner, with nil or with what failed. The answer names the write for ``cancelAsyncWrite(_:)``.
     @discardableResult
     public func writeAsync(
         _ block: @escaping () -> Void, onComplete: ((Swift.Error?) -> Void)? = nil
@@ -53,7 +55,8 @@ extension Realm {
         core.enqueue(block, commits: true, onComplete)
     }
 
-    /// Runs `block` in a write transaction, which it ends by itself; one left open is rolled back.
+    /// Queues a write, as ``writeAsync(_:onComplete:)`` does, whose block ends the write transaction itself; one that
+    /// it leaves open is rolled back.
     @discardableResult
     public func beginAsyncWrite(_ block: @escaping () -> Void) -> AsyncTransactionId {
         core.enqueue(block, commits: false, nil)
@@ -149,7 +152,8 @@ extension Realm {
         return refresh()
     }
 
-    /// A realm of the calling actor; what takes long is done elsewhere.
+    /// A realm of the calling actor. What takes long, such as a migration, is done on another thread before. Throws
+    /// what opening throws.
     public static func open(
         configuration: Configuration = .defaultConfiguration, _isolation actor: isolated any Actor = #isolation,
         downloadBeforeOpen: OpenBehavior = .never
@@ -192,14 +196,14 @@ extension Realm {
 
     // MARK: Completion handlers
 
-    /// An opening under way.
+    /// An opening that `asyncOpen` began.
     public struct AsyncOpenTask: Sendable {
         let isCancelled = Locked(false)
-        /// The callback is not called after this.
+        /// Keeps the callback from being called. What was begun goes on.
         public func cancel() { isCancelled.withLock { $0 = true } }
     }
 
-    /// Opens in the background and calls back on a queue with a realm of that queue.
+    /// Opens in the background, then calls back on a serial queue, with a realm of that queue or with what failed.
     @discardableResult
     public static func asyncOpen(
         configuration: Configuration = .defaultConfiguration, callbackQueue: DispatchQueue = .main,
@@ -210,7 +214,8 @@ extension Realm {
         return task
     }
 
-    /// Opens in the background for whoever subscribes.
+    /// Opens in the background once somebody subscribes, and publishes a realm of the main queue, or of the one that
+    /// `receive(on:)` names.
     public static func asyncOpen(
         configuration: Configuration = .defaultConfiguration
     ) -> RealmPublishers.AsyncOpenPublisher { RealmPublishers.AsyncOpenPublisher(configuration, .main) }

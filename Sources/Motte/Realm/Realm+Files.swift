@@ -41,7 +41,7 @@ extension Realm {
         return try translating(url.path) { try Session.deleteFile(SessionOptions(path: url.path)) }
     }
 
-    /// Opens, which migrates, and closes.
+    /// Opens the file, which migrates it if need be, and closes it. Throws what opening throws.
     public static func performMigration(for configuration: Configuration = .defaultConfiguration) throws {
         let session = try RealmOpening.prepare(configuration)
         try translating(configuration.fileURL?.path) { _ = try session.close() }

@@ -78,7 +78,9 @@ extension Realm {
 
     // MARK: Adding
 
-    /// Makes an object managed, with everything it reaches.
+    /// Makes an object managed, with everything it reaches; all of it or, after misuse, nothing. It takes a write
+    /// transaction. `update` says what happens where there is an object with the same primary key. An object of another
+    /// realm is misuse: ``create(_:value:update:)`` copies it.
     public func add(_ object: Object, update: UpdatePolicy = .error) {
         attempt { () throws(DatabaseError) in
             try core.whole { () throws(DatabaseError) in try core.added(object, update) }
@@ -104,7 +106,10 @@ extension Realm {
         }
     }
 
-    /// A managed object made from a dictionary, an array in the order of declaration, or a copy of another object.
+    /// Creates a managed object from a dictionary by property name, from an array in the order of declaration, or as a
+    /// copy of another object. Unmanaged objects that the value reaches are copied, too. With an `update` other than
+    /// `error`, an object with the same primary key gets the values instead. After misuse the answer is an unmanaged
+    /// object.
     @discardableResult
     public func create<T: Object>(_ type: T.Type, value: Any = [String: Any](), update: UpdatePolicy = .error) -> T {
         let made: T?? = attempt { () throws(DatabaseError) in
@@ -134,7 +139,8 @@ extension Realm {
 
     // MARK: Deleting
 
-    /// Links to it become nil, and it disappears from lists, sets and maps.
+    /// Deletes an object of this realm. Links to it become nil, lists and sets lose it, maps keep its key with nil;
+    /// embedded objects in it are deleted with it. It takes a write transaction.
     public func delete(_ object: ObjectBase) {
         attempt { () throws(DatabaseError) in
             guard let live = object.live else {
@@ -172,12 +178,12 @@ extension Realm {
         }
     }
 
-    /// The keys stay, with null for values.
+    /// Deletes the objects in a map, one after the other. Its keys stay, with nil for values.
     public func delete<Key: _MapKey, Value: ObjectBase>(_ map: Map<Key, Value?>) {
         for value in map.values { if let value, !value.isInvalidated { delete(value) } }
     }
 
-    /// Deletes every object; the schema stays.
+    /// Deletes every object of every class; the schema stays. It takes a write transaction.
     public func deleteAll() {
         attempt { () throws(DatabaseError) in
             try core.requireWrite(to: "delete objects")

@@ -9,7 +9,7 @@ import MotteNotifications
 import MotteSchemaModel
 import MotteValues
 
-/// What names a write that was queued, to cancel it.
+/// Names a queued write, to cancel it.
 public typealias AsyncTransactionId = UInt32
 /// What is called when a realm has changed.
 public typealias NotificationBlock = (_ notification: Realm.Notification, _ realm: Realm) -> Void
@@ -85,17 +85,19 @@ public struct Realm: Equatable {
 
     // MARK: Opening
 
-    /// The default configuration's realm, for this thread or for a serial queue.
+    /// Opens the file of the default configuration, for this thread or for a serial queue. Throws a `Realm.Error`.
     public init(queue: DispatchQueue? = nil) throws {
         try self.init(configuration: .defaultConfiguration, queue: queue)
     }
 
-    /// A configuration's realm, for this thread or for a serial queue.
+    /// Opens the file of a configuration, for this thread or for a serial queue. A realm that is open there already is
+    /// given again; where it was opened with another key, version or right to write, this throws, as it does for
+    /// whatever keeps the file from being opened.
     public init(configuration: Configuration, queue: DispatchQueue? = nil) throws {
         self.init(try RealmOpening.open(configuration, queue.map { .queue($0) } ?? .thread))
     }
 
-    /// A file's realm for this thread, with the default configuration otherwise.
+    /// Opens a file for this thread, with the default configuration otherwise. Throws a `Realm.Error`.
     public init(fileURL: URL) throws {
         var configuration = Configuration.defaultConfiguration
         configuration.fileURL = fileURL
@@ -115,7 +117,7 @@ public struct Realm: Equatable {
     /// Whether it is fixed to one version, and may be used on every thread.
     public var isFrozen: Bool { core.session.isFrozen }
 
-    /// Whether both are the same realm of the same thread or queue, or of one frozen version.
+    /// Whether both are the same realm of one owner, or of one frozen version.
     public static func == (left: Realm, right: Realm) -> Bool {
         left.core === right.core || (left.isFrozen && right.isFrozen && left.core.session === right.core.session)
     }
@@ -148,12 +150,13 @@ public struct Realm: Equatable {
         do { try core.invalidate() } catch { misuse(error) }
     }
 
-    /// This version for good, for any thread; in a write transaction the one that it began with.
+    /// The realm at the version that it shows, fixed and usable on every thread; within a write transaction the version
+    /// that the transaction began with.
     public func freeze() -> sending Realm {
         frozenForSending(Realm(attempt(or: core) { () throws(DatabaseError) in try core.frozen() }))
     }
 
-    /// The live realm of this thread for a frozen one.
+    /// The live realm of the calling thread for a frozen one; a live one gives itself.
     public func thaw() -> Realm { Realm(core.thawed() ?? core) }
 
     /// The object at the version that its realm shows, fixed and usable on every thread. Unmanaged, or made within the
@@ -169,7 +172,7 @@ public struct Realm: Equatable {
 
     // MARK: Reading
 
-    /// All objects of a class; nothing is read before it is asked for.
+    /// All objects of a class, live and lazy. A class that the realm does not have, or an embedded one, is misuse.
     public func objects<T: RealmFetchable>(_ type: T.Type) -> Results<T> {
         let handle: _CollectionHandle? = attempt { () throws(DatabaseError) in
             let binding = try core.requireBinding(for: T._fetchedType)
@@ -183,7 +186,7 @@ public struct Realm: Equatable {
         return handle.map { Results._collection($0) } ?? Results()
     }
 
-    /// All objects of a class known by name.
+    /// All objects of a class by the name it has in the file, with their properties by name. An unknown name is misuse.
     public func dynamicObjects(_ typeName: String) -> Results<DynamicObject> {
         let handle: _CollectionHandle? = attempt { () throws(DatabaseError) in
             _CollectionHandle(try core.session.objects(typeName), core)
@@ -191,7 +194,7 @@ public struct Realm: Equatable {
         return handle.map { Results._collection($0) } ?? Results()
     }
 
-    /// The object with that primary key, or nil.
+    /// The object with a primary key; nil when there is none. A class without a primary key is misuse.
     public func object<T: Object, KeyType>(ofType type: T.Type, forPrimaryKey key: KeyType) -> T? {
         attempt(or: nil) { () throws(DatabaseError) in
             let table = try core.requireBinding(for: type).table
@@ -200,7 +203,7 @@ public struct Realm: Equatable {
         }
     }
 
-    /// The object with that primary key, of a class by its name, or nil.
+    /// The object with a primary key, of a class by the name it has in the file; nil when there is none.
     public func dynamicObject(ofType typeName: String, forPrimaryKey key: Any) -> DynamicObject? {
         attempt(or: nil) { () throws(DatabaseError) in
             guard let live = try core.find(try core.session.tableKey(typeName), key) else { return nil }

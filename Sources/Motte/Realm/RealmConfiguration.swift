@@ -17,17 +17,18 @@ extension Realm {
         public var inMemoryIdentifier: String? {
             didSet { if inMemoryIdentifier != nil, fileURL != nil { fileURL = nil } }
         }
-        /// 64 bytes.
+        /// The key of an encrypted file, 64 bytes; nil for a plain one. Opening with another key than the file has
+        /// throws `invalidDatabase`, with one of another length `invalidInput`.
         public var encryptionKey: Data?
-        /// Without the right to write; the file must exist. Cannot be combined with `deleteRealmIfMigrationNeeded` and
-        /// `shouldCompactOnLaunch`.
+        /// Opens the file without the right to write; it must exist. Cannot be combined with
+        /// `deleteRealmIfMigrationNeeded` and `shouldCompactOnLaunch`.
         public var readOnly: Bool
         /// The version of the models. Opening a file of a lower one calls `migrationBlock`.
         public var schemaVersion: UInt64
         /// Changes objects where the file has a lower ``schemaVersion`` than this; with nil only the schema changes. It
         /// runs before anybody can open the file, and what it does is committed with the new schema.
         public var migrationBlock: MigrationBlock?
-        /// Rather an empty file than a migration.
+        /// Starts over with an empty file where the present one would need a migration.
         public var deleteRealmIfMigrationNeeded: Bool
         /// Asked at the first opening in a process: size of the file and bytes in use; true compacts it.
         public var shouldCompactOnLaunch: (@Sendable (Int, Int) -> Bool)?
@@ -37,16 +38,16 @@ extension Realm {
         public var maximumNumberOfActiveVersions: UInt?
         /// Copied to the path when there is no file there yet.
         public var seedFilePath: URL?
-        /// False: the last commits may be lost with the power, but never the file.
+        /// False: a commit does not wait for its flush, so that the last ones may be lost with the power; the file
+        /// stays whole.
         public var isDurable = true
         /// Where the files that processes share are put, for a file in a directory that cannot be written.
         public var lockDirectory: URL?
         /// How many seconds opening waits for others: for who opens, compacts or deletes the file, and for a writer
         /// where the schema has to be changed. Negative: without limit; 0: not at all.
         public var openTimeout: TimeInterval = 30
-        /// How many objects of a class a new file stores together, 1 to 65,536; nil: 1,904 in page files of Motte,
-        /// 480 in others. Fewer make it larger, and cheaper to change one of many values. Classes with wide values get
-        /// 480 where this is more.
+        /// How many objects of a class a new file stores together, 1 to 65,536; nil: 1,904. Fewer make it larger, and
+        /// cheaper to change one of many values. Classes with wide values get 480 where this is more.
         public var rowGroupSize: Int?
 
         // RealmSwift's, whose programs name these.

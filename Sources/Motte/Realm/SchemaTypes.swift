@@ -85,12 +85,13 @@ public struct Property: Sendable {
     public let isSet: Bool
     /// Whether it is a map with text keys.
     public let isMap: Bool
-    /// A primary key is indexed.
+    /// Whether it has an index; a primary key always has.
     public let isIndexed: Bool
     package let isPrimary: Bool
-    /// Of a collection: whether its elements may be nil.
+    /// Whether it may be nil; of a collection, whether its elements may. False for mixed values, which hold null by
+    /// themselves.
     public let isOptional: Bool
-    /// Of objects and of inverse links: the class they are of.
+    /// The class of linked objects, of links, collections of them and inverse links; nil for everything else.
     public let objectClassName: String?
     /// Of inverse links: the property that links here.
     package let linkOriginPropertyName: String?
@@ -133,7 +134,7 @@ extension Property: CustomStringConvertible, Equatable {
 
 /// A class as it is stored.
 public struct ObjectSchema: Sendable {
-    /// Those that are stored: superclasses first, then in the order of their declaration.
+    /// The stored properties: those of superclasses first, then in the order of their declaration.
     public let properties: [Property]
     /// Those that are computed from others: inverse links.
     package let computedProperties: [Property]
@@ -177,7 +178,7 @@ public struct ObjectSchema: Sendable {
     /// The property that is the primary key; nil where there is none.
     public var primaryKeyProperty: Property? { properties.first(where: \.isPrimary) }
 
-    /// Computed ones included.
+    /// The property of that name, a computed one included; nil where there is none.
     public subscript(name: String) -> Property? { (properties + computedProperties).first { $0.name == name } }
 }
 
@@ -218,13 +219,13 @@ extension RealmSession {
 }
 
 extension Schema: CustomStringConvertible, Equatable {
-    /// The classes by name.
+    /// The classes in the order of their names, for people to read.
     public var description: String {
         let sorted = objectSchema.sorted { $0.className < $1.className }
         return "Schema {\n" + sorted.map { indented($0.description) }.joined() + "}"
     }
 
-    /// Whatever the order of the classes.
+    /// Whether both have equal classes, in whatever order.
     public static func == (left: Schema, right: Schema) -> Bool {
         left.objectSchema.count == right.objectSchema.count
             && left.objectSchema.allSatisfy { right[$0.className] == $0 }

@@ -24,7 +24,8 @@ public struct ThreadSafeReference<T: ThreadConfined>: @unchecked Sendable {
     private let subject: HandOver.Subject<T>?
     private let once = Once()
 
-    /// Keeps the version it is made at until it is resolved or dropped.
+    /// A reference to something managed, made on its owner. It pins the version it is made at until it is resolved or
+    /// released. Something unmanaged or invalidated is misuse.
     public init(to value: T) {
         subject = HandOver.reference(to: value)
     }

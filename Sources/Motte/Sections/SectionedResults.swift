@@ -171,7 +171,8 @@ public struct ResultsSection<Key: _Persistable & Hashable, T: RealmCollectionVal
         return layout.find(stored).map { layout.positions(in: $0) } ?? []
     }
 
-    /// While no element has the key. The section is there again when one does.
+    /// Whether there is no such section at present: no element has its key, or the grouped collection can no longer be
+    /// used. The section is there again when an element has the key.
     public var isInvalidated: Bool { _sections.base.isInvalidated || _sections.layout.find(stored) == nil }
     /// The number of elements, one more than the last index; 0 while no element has the key.
     public var endIndex: Int { positions.count }
@@ -191,7 +192,8 @@ public struct ResultsSection<Key: _Persistable & Hashable, T: RealmCollectionVal
 // MARK: Making them
 
 extension RealmCollection {
-    /// By what a block makes of each element, in the order of the descriptors, of which there must be one.
+    /// Groups the collection by what a block returns for each element, in the order of the descriptors, of which there
+    /// must be one. The block runs where the sections are read or observed, and must not write.
     public func sectioned<Key: _Persistable>(
         by block: @escaping (Element) -> Key, sortDescriptors: [SortDescriptor]
     ) -> SectionedResults<Key, Element> where Key: Hashable {
@@ -201,12 +203,13 @@ extension RealmCollection {
         return SectionedResults(_Sections(_sorted(sortDescriptors), block))
     }
 
-    /// By what a block makes of each element, in the order of the descriptors, of which there must be one.
+    /// Groups the collection by what a block returns for each element, in the order of the descriptors, of which there
+    /// must be one. The block runs where the sections are read or observed, and must not write.
     public func sectioned<Key: _Persistable>(
         sortDescriptors: [SortDescriptor], _ block: @escaping (Element) -> Key
     ) -> SectionedResults<Key, Element> where Key: Hashable { sectioned(by: block, sortDescriptors: sortDescriptors) }
 
-    /// Of values: in their own order.
+    /// Groups a collection of values by what a block returns for each, in the order of the values.
     public func sectioned<Key: _Persistable>(
         by block: @escaping (Element) -> Key, ascending: Bool = true
     ) -> SectionedResults<Key, Element> where Key: Hashable {
@@ -227,7 +230,7 @@ extension RealmCollection {
 }
 
 extension RealmCollection where Element: KeypathSortable {
-    /// By the property that the key path reaches over links only, in the order of that property.
+    /// Groups the collection by the property that the key path reaches over links only, in the order of that property.
     public func sectioned<Key: _Persistable>(
         by keyPath: KeyPath<Element, Key>, ascending: Bool = true
     ) -> SectionedResults<Key, Element> where Key: Hashable {
@@ -235,8 +238,8 @@ extension RealmCollection where Element: KeypathSortable {
         return sectioned(by: keyPath, sortDescriptors: [SortDescriptor(keyPath: path, ascending: ascending)])
     }
 
-    /// By the property that the key path reaches over links only, in the order of the descriptors, the first of which
-    /// must be by that property.
+    /// Groups the collection by the property that the key path reaches over links only, in the order of the
+    /// descriptors, the first of which must be by that property.
     public func sectioned<Key: _Persistable>(
         by keyPath: KeyPath<Element, Key>, sortDescriptors: [SortDescriptor]
     ) -> SectionedResults<Key, Element> where Key: Hashable {

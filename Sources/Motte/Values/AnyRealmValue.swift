@@ -72,7 +72,7 @@ public enum AnyRealmValue: _Persistable, RealmCollectionValue, _ObjcBridgeable, 
     /// The list, if it is one; nil otherwise.
     public var listValue: List<AnyRealmValue>? { if case .list(let list) = self { list } else { nil } }
 
-    /// nil unless it is an object of that class.
+    /// The object, if it is one of that class, also where it was read as a ``DynamicObject``; nil otherwise.
     public func object<T: Object>(_ type: T.Type) -> T? {
         guard case .object(let object) = self else { return nil }
         if let exact = object as? T { return exact }
@@ -83,7 +83,7 @@ public enum AnyRealmValue: _Persistable, RealmCollectionValue, _ObjcBridgeable, 
         return session.object(live, as: T.self)
     }
 
-    /// The object with its properties by name.
+    /// The object with its properties by name; nil where the value is no managed object.
     public var dynamicObject: DynamicObject? {
         guard case .object(let object) = self, let live = object.live, let session = object.session else { return nil }
         return object as? DynamicObject ?? session.object(live, as: DynamicObject.self)

@@ -33,7 +33,7 @@ public final class Decimal128: @unchecked Sendable {  // @unchecked: only `negat
     /// The shortest decimal that reads back as the same double.
     public convenience init(_ value: Double) { self.init(MotteValues.Decimal128(value)) }
 
-    /// nil when the number has more digits than a decimal holds.
+    /// The number, exactly; nil when it has more digits than a decimal holds.
     public convenience init?<T: BinaryInteger>(exactly source: T) {
         let text = "\(source)"
         guard let engine = MotteValues.Decimal128(parsing: text), engine.plainText == text else { return nil }
@@ -181,7 +181,7 @@ extension Decimal128: ExpressibleByFloatLiteral, ExpressibleByIntegerLiteral, Ex
     public convenience init(floatLiteral value: Double) { self.init(value) }
     /// The number, exactly.
     public convenience init(integerLiteral value: Int64) { self.init(MotteValues.Decimal128(value)) }
-    /// NaN when the text is no number.
+    /// The number that the text names; NaN when it names none.
     public convenience init(stringLiteral value: String) {
         self.init(MotteValues.Decimal128(parsing: value) ?? .nan)
     }

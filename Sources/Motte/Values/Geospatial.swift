@@ -43,15 +43,15 @@ public struct Distance: Hashable, Sendable {
     private static let kilometersPerRadian = 6_378.1
     private static let kilometersPerMile = 1.609344
 
-    /// nil when negative or NaN, as with all of these.
+    /// A distance in kilometres; nil when negative or NaN.
     public static func kilometers(_ value: Double) -> Distance? { Distance(checked: value / kilometersPerRadian) }
-    /// nil when negative or NaN.
+    /// A distance in miles of 1.609344 km; nil when negative or NaN.
     public static func miles(_ value: Double) -> Distance? {
         Distance(checked: value * kilometersPerMile / kilometersPerRadian)
     }
-    /// An angle at the centre of the earth; nil when negative or NaN.
+    /// A distance as an angle at the centre of the earth, in degrees; nil when negative or NaN.
     public static func degrees(_ value: Double) -> Distance? { Distance(checked: value * .pi / 180) }
-    /// An angle at the centre of the earth; nil when negative or NaN.
+    /// A distance as an angle at the centre of the earth, in radians; nil when negative or NaN.
     public static func radians(_ value: Double) -> Distance? { Distance(checked: value) }
 
     /// The distance in kilometres.
@@ -75,14 +75,15 @@ public struct GeoCircle: RLMGeospatial, Hashable, Sendable {
         radiusInRadians = radius.radians
     }
 
-    /// nil when the radius is negative or NaN.
+    /// A circle around a point; nil when the radius is negative or NaN.
     public init?(center: GeoPoint, radiusInRadians: Double) {
         guard radiusInRadians >= 0 else { return nil }
         self.center = center
         self.radiusInRadians = radiusInRadians
     }
 
-    /// With the center as latitude and longitude.
+    /// A circle around a latitude and longitude in degrees; nil when these are out of range, or the radius is negative
+    /// or NaN.
     public init?(center: (Double, Double), radiusInRadians: Double) {
         guard let point = GeoPoint(center) else { return nil }
         self.init(center: point, radiusInRadians: radiusInRadians)
@@ -108,7 +109,7 @@ public struct GeoBox: RLMGeospatial, Hashable, Sendable {
         self.topRight = topRight
     }
 
-    /// With the corners as latitude and longitude.
+    /// A box between two corners, each a latitude and longitude in degrees; nil when these are out of range.
     public init?(bottomLeft: (Double, Double), topRight: (Double, Double)) {
         guard let first = GeoPoint(bottomLeft), let second = GeoPoint(topRight) else { return nil }
         self.init(bottomLeft: first, topRight: second)
@@ -121,22 +122,23 @@ public struct GeoBox: RLMGeospatial, Hashable, Sendable {
 public struct GeoPolygon: RLMGeospatial, Hashable, Sendable {
     /// The corners, of which the last is the first again.
     public let outerRing: [GeoPoint]
-    /// nil when there are none.
+    /// The rings that do not belong to the area; nil when there are none.
     public let holes: [[GeoPoint]]?
 
-    /// nil unless each ring has four points or more and ends where it begins.
+    /// A polygon; nil unless each ring has four points or more and ends where it begins.
     public init?(outerRing: [GeoPoint], holes: [[GeoPoint]] = []) {
         guard Self.isClosedRing(outerRing), holes.allSatisfy(Self.isClosedRing) else { return nil }
         self.outerRing = outerRing
         self.holes = holes.isEmpty ? nil : holes
     }
 
-    /// nil unless each ring has four points or more and ends where it begins.
+    /// A polygon; nil unless each ring has four points or more and ends where it begins.
     public init?(outerRing: [GeoPoint], holes: [GeoPoint]...) {
         self.init(outerRing: outerRing, holes: holes)
     }
 
-    /// With the points as latitude and longitude.
+    /// A polygon of latitudes and longitudes in degrees; nil unless each ring has four points or more, within their
+    /// ranges, and ends where it begins.
     public init?(outerRing: [(Double, Double)], holes: [[(Double, Double)]] = []) {
         guard let ring = Self.points(outerRing) else { return nil }
         let rings = holes.compactMap(Self.points)
@@ -144,7 +146,8 @@ public struct GeoPolygon: RLMGeospatial, Hashable, Sendable {
         self.init(outerRing: ring, holes: rings)
     }
 
-    /// nil unless each ring has four points or more, within their ranges, and ends where it begins.
+    /// A polygon of latitudes and longitudes in degrees; nil unless each ring has four points or more, within their
+    /// ranges, and ends where it begins.
     public init?(outerRing: [(Double, Double)], holes: [(Double, Double)]...) {
         self.init(outerRing: outerRing, holes: holes)
     }
