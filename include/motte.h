@@ -731,9 +731,9 @@ typedef struct motte_counters {
  *  Thread: any. Result: O. Errors: FILE_NOT_FOUND, PERMISSION_DENIED, NOT_A_MOTTE_FILE, CORRUPTED, UNSUPPORTED_FORMAT,
  *  SCHEMA_INVALID, SCHEMA_MISMATCH, READ_ONLY, SECOND_COPY, LOCK_FAILED, MAP_FULL, DISK_FULL, OUT_OF_HANDLES,
  *  WRONG_KEY, UNSUPPORTED, CALLBACK; DUPLICATE_PRIMARY_KEY when a new primary key is not unique; BUSY and TIMEOUT when
- *  others held it longer than the option "open_timeout" says; REENTRANT when the schema has to be changed and the
- *  calling thread is in a write of that file; FILE_MOVED when the file that was there before is still open somewhere,
- *  or its users do not share its sidecar. */
+ *  others held it longer than the option "open_timeout" says; when the schema has to be changed and the calling
+ *  thread is in a write of that file, TIMEOUT at once, or REENTRANT where "open_timeout" is -1;
+ *  FILE_MOVED when the file that was there before is still open somewhere, or its users do not share its sidecar. */
 motte_status motte_realm_open(const motte_config *config, motte_realm **out_realm);
 
 /** Closes the realm; an open write is rolled back. All its handles return MOTTE_E_CLOSED from now on; its tokens are
@@ -775,9 +775,9 @@ motte_status motte_realm_cancel(motte_realm *realm);
 /** A point in the open write that it can be rolled back to, as a number. Savepoints nest; a commit keeps what was done
  *  in those that are open, a cancel drops it, and both end them, as does a commit that fails.
  *
- *  A call that fails half-way, because the file cannot be read or the disk is full in the middle of it, leaves the write
- *  open but not to be committed: the commit fails with the same error until the write is rolled back to a savepoint
- *  from before that call, or cancelled.
+ *  A call that fails half-way, because the file cannot be read or the disk is full in the middle of it, leaves the
+ *  write open but not to be committed: the commit fails with the same error until the write is rolled back to a
+ *  savepoint from before that call, or cancelled.
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE. */
 motte_status motte_realm_savepoint(motte_realm *realm, uint64_t *out_savepoint);
 
@@ -1186,7 +1186,7 @@ motte_status motte_object_set_int(motte_object *object, motte_prop prop, int64_t
  *  Thread: owner. Result: -. Errors: as motte_object_set(). */
 motte_status motte_object_set_bool(motte_object *object, motte_prop prop, uint32_t value);
 
-/** Assigns a double property, or a float property, rounding to it.
+/** Assigns a double or mixed property, or a float or decimal property, rounding to it.
  *  Thread: owner. Result: -. Errors: as motte_object_set(). */
 motte_status motte_object_set_double(motte_object *object, motte_prop prop, double value);
 

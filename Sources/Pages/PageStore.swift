@@ -100,6 +100,9 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
         return try pages.lockForWriting(Deadline(milliseconds: timeoutMilliseconds), cancellation, as: holder)
     }
 
+    /// Throws `.fileMoved` where the file, or one that is shared beside it, is not where it was opened.
+    package func checkPlace() throws(DatabaseError) { try pages().checkPlace(isBeginning: true) }
+
     /// Makes the batch the state of `version`, which must be above every version before. When it returns, the commit is
     /// as durable as the options say and waiters are awake; when it throws, nothing changed and the batch is intact.
     package func commit(_ batch: borrowing PageBatch, lock: WriteLock, version: Version) throws(DatabaseError) {

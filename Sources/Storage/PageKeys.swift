@@ -23,7 +23,7 @@ enum PageKeys {
     static func openGroup(_ table: TableKey) -> [UInt8] { make(0x03, table.rawValue) }
 
     static func chunk(_ table: TableKey, _ column: ColumnKey, _ rowGroup: Int) -> [UInt8] {
-        // Column before row group: a scan of one column walks neighbouring leaves. Measured with the open open row
+        // Column before row group: a scan of one column walks neighbouring leaves. Measured with the open row
         // group in place; see docs/ARCHITECTURE.md, "Order of chunk keys".
         make(0x04, table.rawValue, column.rawValue, UInt32(truncatingIfNeeded: rowGroup))
     }

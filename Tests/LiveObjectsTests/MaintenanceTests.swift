@@ -104,6 +104,24 @@ import Musl
         #expect(try self.report(store).isSound)
     }
 
+    /// Nothing is made at a path where the file is not any more, and reading goes on.
+    @Test(arguments: [false, true]) func compactingAFileThatWasMovedChangesNothing(isReplaced: Bool) throws {
+        let directory = TemporaryDirectory()
+        let path = directory.file()
+        let session = try Session.open(SessionOptions(path: path, schema: try SchemaText.parse("Dog { name: string }")))
+        try session.inWrite { try session.add("Dog", ["name": .string("Rex")]) }
+        #expect(rename(path, path + ".2") == 0)
+        if isReplaced { #expect(TemporaryDirectory.write(Array("mine".utf8), path)) }
+        let error = #expect(throws: DatabaseError.self) { try session.compact() }
+        #expect(error?.code == .fileMoved)
+        #expect(isReplaced == (access(path, F_OK) == 0))
+        #expect(try session.table(try session.tableKey("Dog")).liveCount == 1)
+        #expect(rename(path + ".2", path) == 0)
+        _ = try session.compact()
+        try session.inWrite { try session.add("Dog", ["name": .string("Max")]) }
+        #expect(try session.table(try session.tableKey("Dog")).liveCount == 2)
+    }
+
     @Test func everyKindOfPageIsLookedAt() throws {
         // One flipped byte in every page of the store, one at a time: each is noticed.
         let (_, session) = try store()

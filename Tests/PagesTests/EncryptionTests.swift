@@ -112,7 +112,7 @@ import Musl
         #expect(try sealed(1)[nonce] == sealed(1)[nonce])
     }
 
-    /// What a commit has built that then fails, because the file is full, is not written by the next one over its pages.
+    /// What a commit has built that then fails, because the file is full, is not written by the next one over its own.
     @Test(arguments: [0, TestStore.walPages])
     func aFailedCommitLeavesNothingToBeWritten(walPages: Int) throws {
         let scratch = try Scratch()

@@ -53,6 +53,29 @@ import Musl
         #expect(try test.store.snapshot().value("name") == Array("second".utf8))
     }
 
+    /// Its sidecar would be written over that database, and deleted with it.
+    @Test func aDatabaseNamedAsASidecarIsNotTouched() throws {
+        let scratch = try Scratch()
+        let path = scratch.path("b.motte")
+        let other = path + "-shared"
+        let first = try PageStore.open(PageStoreOptions(path: other))
+        try first.commitNext([("name", Array("first".utf8))])
+        first.close()
+        let before = try scratch.read("b.motte-shared")
+        let error = try failure { try PageStore.open(PageStoreOptions(path: path)) }
+        #expect(error.code == .lockFailed && error.message.contains("is a database"), "\(error)")
+        #expect(rename(other, path) == 0)
+        let moved = try PageStore.open(PageStoreOptions(path: path))
+        moved.close()
+        // One that came to the name later.
+        #expect(TemporaryDirectory.write(before, other))
+        #expect(try failure { try PageStore.open(PageStoreOptions(path: path)) }.code == .lockFailed)
+        #expect(try failure { try PageStore.deleteFile(PageStoreOptions(path: path)) }.code == .lockFailed)
+        #expect(
+            try failure { try PageStore.compact(PageStoreOptions(path: path)) { _, _ in true } }.code == .lockFailed)
+        #expect(try scratch.read("b.motte-shared") == before)
+    }
+
     /// By an older copy of itself, which has the same identifiers inside.
     @Test(arguments: StoreForm.files) func aReplacedFileTakesNoWrites(_ form: StoreForm) throws {
         let test = try TestStore(form)

@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
     shown[0] = motte_prop_named(realm, person, "name");
     shown[1] = motte_prop_named(realm, person, "age");
 
-    /* A compiled query, its live results, and a token that is notified how they change. */
+    /* A compiled query, its live results, and a token that is notified of how they change. */
     check(motte_query_parse(realm, person, MOTTE_LIT("age >= $0 SORT(age DESC)"), &bound, 1, &query), "query");
     check(motte_query_run(query, &adults), "run");
     check(motte_observe_coll(adults, 0, NULL, NULL, NULL, &token), "observe");

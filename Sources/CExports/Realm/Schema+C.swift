@@ -97,7 +97,7 @@ private func declaredProperty(_ spec: motte_prop_spec) throws(DatabaseError) -> 
     return Property(
         name: name, type: type, width: width, collection: collection,
         // The target of a single link or of one in a map can go away, and null is a mixed value: these are nullable
-        // without being notified.
+        // without a flag.
         isNullable: spec.flags & PropertyFlags.nullable != 0 || type == .mixed
             || (type == .link && (collection == .none || collection == .map)),
         isPrimaryKey: spec.flags & PropertyFlags.primaryKey != 0,

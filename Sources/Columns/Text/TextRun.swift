@@ -134,7 +134,7 @@ struct TextDictionary {
     let distinct: [UInt32]
 
     /// nil where more than half of the texts differ, or where codes would not fit. Columns of different texts are
-    /// notified after a quarter of them, of which hardly one in sixteen was there before.
+    /// recognised after a quarter of them, of which hardly one in sixteen was there before.
     init?(_ buffers: ChunkBuffers) {
         let count = buffers.count
         // A long text belongs to one row.

@@ -137,8 +137,8 @@ extension Session {
         hook?.groupWasLost()
     }
 
-    /// Shows each version in turn while its observers are notified. Stops when a callback has advanced the session: the
-    /// rest was notified with that.
+    /// Shows each version in turn while its observers are notified. Stops when a callback has advanced the session:
+    /// they were notified of the rest with that.
     private func tell(of group: SessionGroup) throws(DatabaseError) {
         guard let hook, let final = snapshot else {
             previous = nil

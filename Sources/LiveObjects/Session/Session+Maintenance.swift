@@ -38,6 +38,8 @@ extension Session {
         }
         // What others committed is delivered while the file still has its change log.
         try refresh()
+        // What is at the path is to be what is open, or there would be something else there afterwards.
+        try database.pages.checkPlace()
         leaveFile()
         let outcome: Result<CompactionOutcome, DatabaseError>
         do throws(DatabaseError) {

@@ -34,7 +34,7 @@ enum ObserveElsewhere {
     }
 
     /// The outer token is handed out at once; ending it ends what is begun later. Where the queue has no realm open
-    /// yet, one begins at the version that the caller saw, so that what is written until then is notified.
+    /// yet, one begins at the version that the caller saw, so that what is written until then is reported.
     private static func start(
         on queue: DispatchQueue, _ session: RealmSession, _ reference: LiveReference,
         _ begin: @escaping (RealmSession) throws(DatabaseError) -> NotificationToken?

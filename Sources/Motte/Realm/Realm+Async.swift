@@ -294,7 +294,7 @@ extension RealmSession {
         return id
     }
 
-    /// What has not begun is dropped; what was committed is notified.
+    /// What has not begun is dropped; observers are notified of what was committed.
     func endAsyncWrites() {
         asyncWrites.pending = []
         asyncWrites.turn = []

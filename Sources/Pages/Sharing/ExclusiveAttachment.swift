@@ -26,6 +26,10 @@ struct ExclusiveAttachment: ~Copyable {
         let isNew = access(path, F_OK) != 0
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, place.mode)
         guard descriptor >= 0 else { throw SystemError.error(errno, "open", path) }
+        do throws(DatabaseError) { try Sidecar.refuseDatabase(descriptor, path) } catch {
+            close(descriptor)
+            throw error
+        }
         guard motte_shim_close_in_child(descriptor) == 0 else {
             close(descriptor)
             throw DatabaseError(.outOfHandles, "this process has too many Motte files open", path: path)

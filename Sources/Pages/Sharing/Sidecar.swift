@@ -207,7 +207,8 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
             throw DatabaseError(
                 .permissionDenied,
                 "could not open '\(path)', which processes share beside the file: \(String(cString: strerror(number)));"
-                    + " make the directory writable, or open with 'immutable' if nothing can change the file",
+                    + " make the directory writable, name a lock directory, or open with 'immutable' if nothing can"
+                    + " change the file",
                 path: path, systemError: number)
         }
         var facts = stat()
@@ -215,11 +216,25 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
             close(descriptor)
             throw DatabaseError(.lockFailed, "'\(path)' must be a plain file", path: path)
         }
+        do throws(DatabaseError) { try refuseDatabase(descriptor, path) } catch {
+            close(descriptor)
+            throw error
+        }
         guard motte_shim_close_in_child(descriptor) == 0 else {
             close(descriptor)
             throw DatabaseError(.outOfHandles, "this process has too many Motte files open", path: path)
         }
         return descriptor
+    }
+
+    /// A database that somebody named as another one's sidecar would be is neither written over nor deleted.
+    static func refuseDatabase(_ descriptor: Int32, _ path: String) throws(DatabaseError) {
+        var start = [UInt8](repeating: 0, count: FileHead.magic.count)
+        guard pread(descriptor, &start, start.count, 0) == start.count, start == FileHead.magic else { return }
+        throw DatabaseError(
+            .lockFailed,
+            "'\(path)' is a database, and has the name of the file that processes share beside another one; rename one"
+                + " of the two, or name a lock directory", path: path)
     }
 
     private static func closeFile(_ descriptor: Int32) {

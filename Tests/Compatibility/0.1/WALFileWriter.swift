@@ -19,8 +19,8 @@ import Testing
 
     @Test func write() throws {
         // Files get one by themselves when they are larger than what is to be kept here.
-        setenv("MOTTE_JOURNAL_PAGES", "16", 1)
-        defer { unsetenv("MOTTE_JOURNAL_PAGES") }
+        setenv("MOTTE_WAL_PAGES", "16", 1)
+        defer { unsetenv("MOTTE_WAL_PAGES") }
         try CompatibilityText.makeFile("wal", schema, fill)
         try CompatibilityText.makeFile("encrypted", schema, key: (0 ..< 64).map { UInt8($0) }, fill)
     }

@@ -43,7 +43,9 @@ struct SessionOpening {
 
     /// The same file again, whose schema is settled.
     func reopen() throws(DatabaseError) -> (Database, Snapshot) {
-        let database = try Database.open(options.databaseOptions)
+        var wanted = options
+        wanted.noCreate = true
+        let database = try Database.open(wanted.databaseOptions)
         if options.maximumLiveVersions != nil { database.limitLiveVersions() }
         let snapshot = try database.snapshot()
         if let declared = options.schema, options.isReadOnly || options.isImmutable {

@@ -1,6 +1,5 @@
-/// The open open row group: the last rows of a table, every column's chunk in one value, so that a commit of one object
-/// writes one
-/// page instead of one per column.
+/// The open row group: the last rows of a table, every column's chunk in one value, so that a commit of one object
+/// writes one page instead of one per column.
 ///
 ///     offset  0  row count     u32
 ///             4  column count  u32
@@ -121,14 +120,26 @@ enum OpenGroup {
         for entry in stride(from: headSize, to: headSize + columnCount * entrySize, by: entrySize) {
             let offset = number(entry + 4), size = number(entry + 8)
             guard offset + size <= bytes.count else { throw .corrupted("a column is outside its open row group") }
+            guard number(entry + 12) == 0, isZero(bytes, offset + size) else {
+                throw .corrupted("an open row group has something between its columns")
+            }
             columns.append((ColumnKey(UInt32(truncatingIfNeeded: number(entry))), offset ..< offset + size))
         }
         let liveOffset = number(16), liveSize = number(20)
         guard liveOffset + liveSize <= bytes.count else {
             throw .corrupted("the live bitmap is outside its open row group")
         }
+        guard number(28) == 0, liveSize == 0 || isZero(bytes, liveOffset + liveSize) else {
+            throw .corrupted("an open row group has something where nothing belongs")
+        }
         return Directory(
             rowCount: number(0), firstKey: firstKey, live: liveOffset ..< liveOffset + liveSize, columns: columns)
+    }
+
+    /// Whether there is nothing from here to the next multiple of 8.
+    private static func isZero(_ bytes: UnsafeRawBufferPointer, _ end: Int) -> Bool {
+        for place in end ..< min(padded(end), bytes.count) where bytes[place] != 0 { return false }
+        return true
     }
 
     private static func checksum(_ base: UnsafeRawPointer, _ columnCount: Int, _ pageKey: [UInt8]) -> UInt32 {

@@ -28,7 +28,7 @@ print("with a chewed toy:", Array(dogs.filter("ANY toys.isChewed == true").map(\
 print("seen by the vet:", Array(dogs.filter("notes['vet']['seen'] == true").map(\.name)))
 print("average age:", dogs.average(ofProperty: "age") ?? 0.0)
 
-// Observers are notified which positions changed.
+// Observers are notified of which positions changed.
 let token = grown.observe { change in
     switch change {
     case .initial(let dogs): print("observed:", dogs.count)
