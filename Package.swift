@@ -109,6 +109,7 @@ let package = Package(
             ], path: "Tests/MotteTests"),
         tests("ConformanceTests", on: ["MotteExchange", "MotteNotifications"] + live),
         tests("FuzzTests", on: ["MotteFuzz"]),
+        tests("CExportsTests", on: ["MotteCExports", "MotteValues"]),
     ],
     swiftLanguageModes: [.v6]
 )
@@ -131,7 +132,7 @@ if Context.environment["MOTTE_BENCHMARKS"] == "1" {
 // (scripts/test.sh).
 if Context.environment["MOTTE_ENGINE_ONLY"] == "1" {
     let bindings: Set = [
-        "CMotte", "Motte", "MotteCExports", "MotteTool", "RealmSwift", "MotteTests",
+        "CMotte", "Motte", "MotteCExports", "MotteTool", "RealmSwift", "MotteTests", "CExportsTests",
     ]
     package.products = []
     package.dependencies = []

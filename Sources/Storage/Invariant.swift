@@ -5,9 +5,9 @@
 /// each step; debug builds call it where that costs little beside the work.
 import MotteValues
 
-enum Invariant {
+package enum Invariant {
     @inline(__always)
-    static func require(_ holds: Bool, _ text: @autoclosure () -> String) throws(DatabaseError) {
+    package static func require(_ holds: Bool, _ text: @autoclosure () -> String) throws(DatabaseError) {
         guard !holds else { return }
         throw DatabaseError(.internal, "a broken invariant of the library: " + text())
     }

@@ -9,6 +9,7 @@
 ///   H2  `state` is 0 for a free slot, else its token, with the pins above it and the top bit once it is released
 ///   H3  whoever turns a released slot without pins to 0 owns the box and lets it go, outside of any lock
 ///   H4  the free list is lock-free, because a fork may happen at any instruction of another thread
+/// `checkInvariants` looks whether slots, free list and counts agree (HandleTableInvariants.swift).
 import CMotte
 import CMotteShim
 import MotteValues
@@ -30,31 +31,54 @@ final class HandleTable: Sendable {
 
     static let pin: UInt64 = 1 << 48
     static let released: UInt64 = 1 << 63
-    private static let segmentShift = 12
-    private static let segmentSize = 1 << segmentShift
-    private static let segmentCount = HandleToken.slotCount >> segmentShift
+    static let segmentShift = 12
+    static let segmentSize = 1 << segmentShift
+    static let segmentCount = HandleToken.slotCount >> segmentShift
+    private static let kindCount = 32
 
     // nonisolated(unsafe): constant; each element is written once, with release order.
-    private nonisolated(unsafe) let segments: UnsafeMutablePointer<Atomic<UInt>>
+    nonisolated(unsafe) let segments: UnsafeMutablePointer<Atomic<UInt>>
     /// Slots ever used, the upper bound of a dump.
-    private let highWater = Atomic<Int>(0)
+    let highWater = Atomic<Int>(0)
     /// (tag << 32) | (slot + 1); the tag changes with every pop, so that a stale compare fails.
-    private let freeList = Atomic<UInt64>(0)
+    let freeList = Atomic<UInt64>(0)
     // nonisolated(unsafe): constant, the counts are atomic.
-    private nonisolated(unsafe) let liveCounts: UnsafeMutablePointer<Atomic<Int>>
+    nonisolated(unsafe) let liveCounts: UnsafeMutablePointer<Atomic<Int>>
+    #if DEBUG
+    /// Changes that began and that ended: equal while no thread is within one.
+    let changesBegun = Atomic<Int>(0)
+    let changesEnded = Atomic<Int>(0)
+    #endif
 
-    private init() {
+    /// Tests make tables of their own.
+    init() {
         segments = .allocate(capacity: Self.segmentCount)
         for index in 0 ..< Self.segmentCount { (segments + index).initialize(to: Atomic<UInt>(0)) }
-        liveCounts = .allocate(capacity: 32)
-        for index in 0 ..< 32 { (liveCounts + index).initialize(to: Atomic<Int>(0)) }
+        liveCounts = .allocate(capacity: Self.kindCount)
+        for index in 0 ..< Self.kindCount { (liveCounts + index).initialize(to: Atomic<Int>(0)) }
+    }
+
+    deinit {
+        for number in 0 ..< Self.segmentCount {
+            guard let segment = existingSlot(number << Self.segmentShift) else { continue }
+            for offset in 0 ..< Self.segmentSize { (segment + offset).pointee.box?.release() }
+            segment.deinitialize(count: Self.segmentSize)
+            segment.deallocate()
+        }
+        segments.deinitialize(count: Self.segmentCount)
+        segments.deallocate()
+        liveCounts.deinitialize(count: Self.kindCount)
+        liveCounts.deallocate()
     }
 
     // MARK: Taking and giving up
 
     /// A new token for a box, which the table keeps alive.
     func insert(_ box: Box) throws(DatabaseError) -> HandleToken {
-        guard let index = takeSlot() else {
+        beginChange()
+        let taken = takeSlot()
+        defer { endChange(of: taken) }
+        guard let index = taken else {
             throw DatabaseError(.outOfHandles, "all \(HandleToken.slotCount) handles are in use; release some")
         }
         let slot = slotAddress(index)
@@ -71,18 +95,28 @@ final class HandleTable: Sendable {
     /// False for anything but a live token.
     @discardableResult
     func release(_ token: HandleToken) -> Bool {
-        guard token.bits != 0, token.isWellFormed, let slot = existingSlot(token.slot) else { return false }
+        guard token.bits != 0, token.isWellFormed, let slot = existingSlot(token.slot),
+            let pins = markReleased(slot, token)
+        else { return false }
+        if pins == 0 { destroy(slot, token) }
+        return true
+    }
+
+    /// The pins of a token that was live until now.
+    private func markReleased(_ slot: UnsafeMutablePointer<Slot>, _ token: HandleToken) -> UInt64? {
         var state = slot.pointee.state.load(ordering: .acquiring)
+        guard state & HandleToken.mask == token.bits, state & Self.released == 0 else { return nil }
+        beginChange()
+        defer { endChange(of: token.slot) }
         while true {
-            guard state & HandleToken.mask == token.bits, state & Self.released == 0 else { return false }
             let (done, seen) = slot.pointee.state.compareExchange(
                 expected: state, desired: state | Self.released, ordering: .acquiringAndReleasing)
             if done { break }
             state = seen
+            guard state & HandleToken.mask == token.bits, state & Self.released == 0 else { return nil }
         }
         liveCounts[Int(token.kindNumber)].subtract(1, ordering: .relaxed)
-        if state & ~HandleToken.mask == 0 { destroy(slot, token) }
-        return true
+        return state & ~HandleToken.mask
     }
 
     // MARK: Looking up
@@ -129,7 +163,7 @@ final class HandleTable: Sendable {
     // MARK: Slots
 
     @inline(__always)
-    private func existingSlot(_ index: Int) -> UnsafeMutablePointer<Slot>? {
+    func existingSlot(_ index: Int) -> UnsafeMutablePointer<Slot>? {
         let base = segments[index >> Self.segmentShift].load(ordering: .acquiring)
         guard let segment = UnsafeMutablePointer<Slot>(bitPattern: base) else { return nil }
         return segment + (index & (Self.segmentSize - 1))
@@ -173,18 +207,23 @@ final class HandleTable: Sendable {
         return nil
     }
 
-    /// H3: only one thread's exchange succeeds.
     private func destroy(_ slot: UnsafeMutablePointer<Slot>, _ token: HandleToken) {
+        clear(slot, token)?.takeRetainedValue().handleReleased()
+    }
+
+    /// Frees a slot and hands its box to the caller. H3: only one thread's exchange succeeds.
+    private func clear(_ slot: UnsafeMutablePointer<Slot>, _ token: HandleToken) -> Unmanaged<Box>? {
+        beginChange()
+        defer { endChange(of: token.slot) }
         let (done, _) = slot.pointee.state.compareExchange(
             expected: token.bits | Self.released, desired: 0, ordering: .acquiringAndReleasing)
-        guard done else { return }
+        guard done else { return nil }
         let box = slot.pointee.box
         let madeBeforeFork = slot.pointee.forkGeneration != motte_shim_fork_generation()
         slot.pointee.box = nil
         if token.generation < HandleToken.lastGeneration { giveBack(token.slot, slot) }
         // A child of fork touches nothing it inherited: the parent's threads and locks are not here.
-        guard let box, !madeBeforeFork else { return }
-        box.takeRetainedValue().handleReleased()
+        return madeBeforeFork ? nil : box
     }
 
     private func giveBack(_ index: Int, _ slot: UnsafeMutablePointer<Slot>) {
