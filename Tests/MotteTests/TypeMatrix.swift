@@ -4,43 +4,17 @@ import Foundation
 import Motte
 import Testing
 
-/// What was expected in a step, by the lines of what was not so.
-final class Held {
-    private(set) var failures: [Int] = []
-    func callAsFunction(_ isTrue: Bool, line: Int = #line) { if !isTrue { failures.append(line) } }
-}
-
 /// The steps for one type.
-struct TypeMatrix<T: Sampled> {
+struct TypeMatrix<T: Sampled>: HolderMatrix {
     let realm: Realm
+    var subject: String { "\(T.self)" }
     private var low: T { T.samples[0] }
     private var high: T { T.samples[T.samples.count - 1] }
     private var count: Int { T.samples.count }
 
     init() throws { realm = try makeRealm([SampleHolder<T>.self]) }
 
-    /// Breaking a rule fails the step too.
-    func step(_ name: String, _ body: (Held) throws -> Void) {
-        do {
-            let broken = try misuses {
-                let held = Held()
-                defer {
-                    for failure in held.failures { Issue.record("\(T.self): \(name): line \(failure)") }
-                }
-                try body(held)
-            }
-            for message in broken { Issue.record("\(T.self): \(name): \(message)") }
-        } catch { Issue.record("\(T.self): \(name): \(error)") }
-    }
-
-    private func filled(_ id: Int) -> SampleHolder<T> {
-        let holder = SampleHolder<T>()
-        holder.id = id
-        fill(holder)
-        return holder
-    }
-
-    private func fill(_ holder: SampleHolder<T>) {
+    func fill(_ holder: SampleHolder<T>) {
         holder.value = low
         holder.optional = high
         holder.list.append(objectsIn: T.samples)
@@ -55,7 +29,7 @@ struct TypeMatrix<T: Sampled> {
         holder["any"] = low
     }
 
-    private func isFilled(_ holder: SampleHolder<T>, _ held: Held, line: Int = #line) {
+    func isFilled(_ holder: SampleHolder<T>, _ held: Held, line: Int) {
         held(holder.value == low, line: line)
         held(holder.optional == high, line: line)
         held(Array(holder.list) == T.samples, line: line)
@@ -134,12 +108,7 @@ struct TypeMatrix<T: Sampled> {
     }
 
     private func creating() {
-        step("added") { held in
-            let holder = filled(1)
-            try realm.write { realm.add(holder) }
-            isFilled(holder, held)
-            isFilled(realm.objects(SampleHolder<T>.self)[0], held)
-        }
+        adding()
         step("created of values") { held in
             isFilled(try realm.write { realm.create(SampleHolder<T>.self, value: dictionary(2, T.samples)) }, held)
         }
@@ -187,24 +156,19 @@ struct TypeMatrix<T: Sampled> {
     private func updating() {
         step("updated with what is equal") { held in
             let first = try #require(realm.object(ofType: SampleHolder<T>.self, forPrimaryKey: 1))
-            var received: [String] = []
-            let token = first.observe { (change: ObjectChange<SampleHolder<T>>) in
-                if case .change(_, let all) = change { received += all.map(\.name) }
+            let received = try changes(of: first) {
+                try realm.write {
+                    let value: [String: Any] = ["id": 1, "value": low, "optional": high]
+                    realm.create(SampleHolder<T>.self, value: value, update: .modified)
+                }
+                try realm.write {
+                    let stored = T.storedForms
+                    let value: [String: Any] = ["id": 1, "value": stored[0], "list": stored]
+                    realm.create(SampleHolder<T>.self, value: value, update: .modified)
+                }
+                try realm.write { realm.add(filled(1), update: .modified) }
             }
-            realm.refresh()
-            try realm.write {
-                let value: [String: Any] = ["id": 1, "value": low, "optional": high]
-                realm.create(SampleHolder<T>.self, value: value, update: .modified)
-            }
-            try realm.write {
-                let stored = T.storedForms
-                let value: [String: Any] = ["id": 1, "value": stored[0], "list": stored]
-                realm.create(SampleHolder<T>.self, value: value, update: .modified)
-            }
-            try realm.write { realm.add(filled(1), update: .modified) }
-            let own = received.filter { !["set", "optionalSet", "map", "optionalMap"].contains($0) }
-            token.invalidate()
-            held(own.isEmpty)
+            held(Set(received.keys).isSubset(of: ["set", "optionalSet", "map", "optionalMap"]))
             held(first.value == low)
             held(Array(first.list) == T.samples)
         }
@@ -264,40 +228,34 @@ struct TypeMatrix<T: Sampled> {
     }
 
     private func byName() {
-        for isManaged in [false, true] {
-            step(isManaged ? "managed by name" : "unmanaged by name") { held in
-                let holder = filled(30)
-                if isManaged { try realm.write { realm.add(holder) } }
-                if isManaged { realm.beginWrite() }
-                defer { if isManaged { realm.cancelWrite() } }
-                held(holder["value"] as? T == low)
-                held(holder.value(forKey: "optional") as? T == high)
-                held((holder["list"] as? List<T>).map { Array($0) } == T.samples)
-                held((holder["map"] as? Map<String, T>)?["b"] == high)
-                held(holder["box"] as? T == high)
-                held(holder.value(forKeyPath: "list.@count") as? Int == count)
-                held(holder.map.value(forKey: "a") as? T == low)
-                held(holder.list.value(forKey: "self").compactMap { $0 as? T } == T.samples)
-                for values in [T.samples, T.storedForms] as [[Any]] {
-                    let (low, high) = (values[0], values[values.count - 1])
-                    holder["value"] = high
-                    holder.setValue(low, forKey: "optional")
-                    holder["list"] = [high]
-                    holder["set"] = [high]
-                    holder["map"] = ["z": high]
-                    holder["box"] = low
-                    holder.map.setValue(low, forKey: "y")
-                    held(holder.value == self.high)
-                    held(holder.optional == self.low)
-                    held(Array(holder.list) == [self.high])
-                    held(Array(holder.set) == [self.high])
-                    held(holder.map["z"] == self.high)
-                    held(holder.box.value == self.low)
-                    held(holder.map["y"] == self.low)
-                    held(holder.map.count == 2)
-                    holder["optional"] = nil
-                    held(holder["optional"] == nil && holder.optional == nil)
-                }
+        byName { holder, held in
+            held(holder["value"] as? T == low)
+            held(holder.value(forKey: "optional") as? T == high)
+            held((holder["list"] as? List<T>).map { Array($0) } == T.samples)
+            held((holder["map"] as? Map<String, T>)?["b"] == high)
+            held(holder["box"] as? T == high)
+            held(holder.value(forKeyPath: "list.@count") as? Int == count)
+            held(holder.map.value(forKey: "a") as? T == low)
+            held(holder.list.value(forKey: "self").compactMap { $0 as? T } == T.samples)
+            for values in [T.samples, T.storedForms] as [[Any]] {
+                let (low, high) = (values[0], values[values.count - 1])
+                holder["value"] = high
+                holder.setValue(low, forKey: "optional")
+                holder["list"] = [high]
+                holder["set"] = [high]
+                holder["map"] = ["z": high]
+                holder["box"] = low
+                holder.map.setValue(low, forKey: "y")
+                held(holder.value == self.high)
+                held(holder.optional == self.low)
+                held(Array(holder.list) == [self.high])
+                held(Array(holder.set) == [self.high])
+                held(holder.map["z"] == self.high)
+                held(holder.box.value == self.low)
+                held(holder.map["y"] == self.low)
+                held(holder.map.count == 2)
+                holder["optional"] = nil
+                held(holder["optional"] == nil && holder.optional == nil)
             }
         }
     }
@@ -362,26 +320,15 @@ struct TypeMatrix<T: Sampled> {
     private func telling() {
         step("notified of changes") { held in
             let holder = try #require(realm.object(ofType: SampleHolder<T>.self, forPrimaryKey: 0))
-            var received: [String: (old: Any?, new: Any?)] = [:]
-            let token = holder.observe { (change: ObjectChange<SampleHolder<T>>) in
-                guard case .change(_, let all) = change else { return }
-                for one in all { received[one.name] = (one.oldValue, one.newValue) }
-            }
-            realm.refresh()
-            let configuration = realm.configuration
             let (low, high) = (low, high)
-            try inAThread {
-                let other = try Realm(configuration: configuration)
-                try other.write {
-                    let holder = other.object(ofType: SampleHolder<T>.self, forPrimaryKey: 0)
-                    holder?.value = high
-                    holder?.optional = low
-                    holder?.box.value = low
-                    holder?.list.append(high)
+            let received = try changes(of: holder) {
+                try elsewhere(0) { holder in
+                    holder.value = high
+                    holder.optional = low
+                    holder.box.value = low
+                    holder.list.append(high)
                 }
             }
-            realm.refresh()
-            token.invalidate()
             held(received["value"]?.old as? T == low)
             held(received["value"]?.new as? T == high)
             held(received["optional"]?.old == nil)
@@ -399,14 +346,9 @@ struct TypeMatrix<T: Sampled> {
             let frozen = holder.freeze()
             try realm.write { holder.value = high }
             let thawed = try #require(frozen.thaw())
-            let handed = ThreadSafeReference(to: holder.list)
-            let configuration = realm.configuration
-            let elements = try inAThread { () -> [T] in
-                (try Realm(configuration: configuration).resolve(handed)).map { Array($0) } ?? []
-            }
             isFilled(frozen, held)
             held(thawed.value == high)
-            held(elements == T.samples)
+            held(try elementsElsewhere(of: holder.list) == T.samples)
             held(holder.description.contains("value = "))
             held(holder.list.freeze().count == count)
             held(holder.map.freeze()["b"] == high)

@@ -45,15 +45,10 @@ class DotHolder<T: Dotted>: Object {
     override class func className() -> String { "DotHolder" + T.label }
 }
 
-private struct DotMatrix<T: Dotted> {
+private struct DotMatrix<T: Dotted>: SteppedMatrix {
     let realm: Realm
+    var subject: String { "\(T.self)" }
     init() throws { realm = try makeRealm([DotHolder<T>.self, DotRow.self]) }
-
-    private func check(_ what: String, _ body: () throws -> Void) {
-        do {
-            for message in try misuses(body) { Issue.record("\(T.self): \(what): \(message)") }
-        } catch { Issue.record("\(T.self): \(what): \(error)") }
-    }
 
     private let low = T.at(1, 2)
     private let high = T.at(3, 4)
@@ -78,8 +73,8 @@ private struct DotMatrix<T: Dotted> {
             ("values", low, high), ("dictionaries", stored.0, stored.1), ("embedded objects", rows.0, rows.1),
         ]
         for (index, (name, one, two)) in forms.enumerated() {
-            check("unmanaged of \(name)") { isFilled(DotHolder<T>(value: dictionary(index, one, two)), name) }
-            check("created of \(name)") {
+            step("unmanaged of \(name)") { _ in isFilled(DotHolder<T>(value: dictionary(index, one, two)), name) }
+            step("created of \(name)") { _ in
                 let made = try realm.write { realm.create(DotHolder<T>.self, value: dictionary(index, one, two)) }
                 isFilled(made, name)
                 for policy in [Realm.UpdatePolicy.modified, .all] {
@@ -89,20 +84,20 @@ private struct DotMatrix<T: Dotted> {
                     isFilled(again, "\(name), \(policy)")
                 }
             }
-            check("by name of \(name)") {
+            step("by name of \(name)") { _ in
                 let holder = DotHolder<T>(value: ["id": 20 + index])
-                for step in 0 ..< 2 {
-                    if step == 1 { try realm.write { realm.add(holder) } }
-                    if step == 1 { realm.beginWrite() }
+                for round in 0 ..< 2 {
+                    if round == 1 { try realm.write { realm.add(holder) } }
+                    if round == 1 { realm.beginWrite() }
                     for (key, value) in dictionary(0, one, two) where key != "id" { holder[key] = value }
-                    if step == 1 { try realm.commitWrite() }
-                    isFilled(holder, "\(name), step \(step)")
+                    if round == 1 { try realm.commitWrite() }
+                    isFilled(holder, "\(name), round \(round)")
                     #expect(holder["value"] as? T == low && holder["optional"] as? T == high)
                     #expect(holder.list.value(forKeyPath: "@count").first as? Int == 2)
                 }
             }
         }
-        check("added and changed") {
+        step("added and changed") { _ in
             let holder = DotHolder<T>(value: dictionary(30, low, high))
             let copy = try realm.write { () -> DotHolder<T> in
                 realm.add(holder)
@@ -123,7 +118,7 @@ private struct DotMatrix<T: Dotted> {
             try realm.write { realm.add(DotHolder<T>(value: dictionary(30, low, high)), update: .modified) }
             isFilled(holder, "updated")
         }
-        check("asked") {
+        step("asked") { _ in
             let all = realm.objects(DotHolder<T>.self)
             let (low, high) = (low, high)
             #expect(all.where { $0.value == low }.count == all.count && all.where { $0.value == high }.isEmpty)

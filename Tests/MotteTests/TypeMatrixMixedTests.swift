@@ -5,7 +5,7 @@ import Foundation
 import Motte
 import Testing
 
-class AnyHolder: Object {
+class AnyHolder: Object, MatrixHolder {
     @Persisted(primaryKey: true) var id: Int
     @Persisted var value: AnyRealmValue
     @Persisted var list: List<AnyRealmValue>
@@ -18,8 +18,9 @@ class AnyHolderView: Projection<AnyHolder> {
     @Projected(\AnyHolder.value) var shown
 }
 
-private struct MixedMatrix {
+private struct MixedMatrix: HolderMatrix {
     let realm: Realm
+    var subject: String { "\(value)" }
     let value: AnyRealmValue
     /// What may stand for it by name.
     let plain: Any
@@ -31,26 +32,7 @@ private struct MixedMatrix {
         self.plain = plain
     }
 
-    /// Breaking a rule fails the step too.
-    private func step(_ name: String, _ body: (Held) throws -> Void) {
-        do {
-            let broken = try misuses {
-                let held = Held()
-                defer { for failure in held.failures { Issue.record("\(value): \(name): line \(failure)") } }
-                try body(held)
-            }
-            for message in broken { Issue.record("\(value): \(name): \(message)") }
-        } catch { Issue.record("\(value): \(name): \(error)") }
-    }
-
-    private func filled(_ id: Int) -> AnyHolder {
-        let holder = AnyHolder()
-        holder.id = id
-        fill(holder)
-        return holder
-    }
-
-    private func fill(_ holder: AnyHolder) {
+    func fill(_ holder: AnyHolder) {
         holder.value = value
         holder.list.append(objectsIn: [value, other])
         holder.set.insert(objectsIn: [value, other, value])
@@ -59,7 +41,7 @@ private struct MixedMatrix {
         holder.box.value = value
     }
 
-    private func isFilled(_ holder: AnyHolder, _ held: Held, line: Int = #line) {
+    func isFilled(_ holder: AnyHolder, _ held: Held, line: Int) {
         held(holder.value == value, line: line)
         held(Array(holder.list) == [value, other], line: line)
         held(Set(holder.set) == [value, other] && holder.set.count == 2, line: line)
@@ -102,12 +84,7 @@ private struct MixedMatrix {
     }
 
     private func creating() {
-        step("added") { held in
-            let holder = filled(1)
-            try realm.write { realm.add(holder) }
-            isFilled(holder, held)
-            isFilled(realm.objects(AnyHolder.self)[0], held)
-        }
+        adding()
         step("created") { held in
             let other = try makeRealm([AnyHolder.self])
             let source = try other.write { other.create(AnyHolder.self, value: dictionary(5, plain)) }
@@ -124,16 +101,12 @@ private struct MixedMatrix {
     private func updating() {
         step("updated") { held in
             let first = try #require(realm.object(ofType: AnyHolder.self, forPrimaryKey: 1))
-            var received: [String] = []
-            let token = first.observe { (change: ObjectChange<AnyHolder>) in
-                if case .change(_, let all) = change { received += all.map(\.name) }
+            let received = try changes(of: first) {
+                try realm.write {
+                    let same: [String: Any] = ["id": 1, "value": plain, "list": [plain, other], "box": plain]
+                    realm.create(AnyHolder.self, value: same, update: .modified)
+                }
             }
-            realm.refresh()
-            try realm.write {
-                let same: [String: Any] = ["id": 1, "value": plain, "list": [plain, other], "box": plain]
-                realm.create(AnyHolder.self, value: same, update: .modified)
-            }
-            token.invalidate()
             held(received.isEmpty)
             for policy in [Realm.UpdatePolicy.modified, .all] {
                 try realm.write {
@@ -177,33 +150,27 @@ private struct MixedMatrix {
     }
 
     private func byName() {
-        for isManaged in [false, true] {
-            step(isManaged ? "managed by name" : "unmanaged by name") { held in
-                let holder = filled(30)
-                if isManaged { try realm.write { realm.add(holder) } }
-                if isManaged { realm.beginWrite() }
-                defer { if isManaged { realm.cancelWrite() } }
-                // What is read by name is what may be given by name.
-                held(AnyHolder(value: ["value": holder["value"] ?? NSNull()]).value == value)
-                held((holder["list"] as? List<AnyRealmValue>).map { Array($0) } == [value, other])
-                held((holder["map"] as? Map<String, AnyRealmValue>)?["a"] == value)
-                held(holder.value(forKeyPath: "list.@count") as? Int == 2)
-                for form in [value, plain] as [Any] {
-                    holder["value"] = other
-                    holder["value"] = form
-                    holder["list"] = [form]
-                    holder["set"] = [form]
-                    holder["map"] = ["z": form]
-                    holder["box"] = form
-                    held(holder.value == value && Array(holder.list) == [value] && Array(holder.set) == [value])
-                    held(holder.map["z"] == value && holder.box.value == value)
-                    if value != .none {
-                        holder.map.setValue(form, forKey: "y")
-                        held(holder.map["y"] == value && holder.map.count == 2)
-                    }
-                    holder["value"] = nil
-                    held(holder.value == .none && holder["value"] == nil)
+        byName { holder, held in
+            // What is read by name is what may be given by name.
+            held(AnyHolder(value: ["value": holder["value"] ?? NSNull()]).value == value)
+            held((holder["list"] as? List<AnyRealmValue>).map { Array($0) } == [value, other])
+            held((holder["map"] as? Map<String, AnyRealmValue>)?["a"] == value)
+            held(holder.value(forKeyPath: "list.@count") as? Int == 2)
+            for form in [value, plain] as [Any] {
+                holder["value"] = other
+                holder["value"] = form
+                holder["list"] = [form]
+                holder["set"] = [form]
+                holder["map"] = ["z": form]
+                holder["box"] = form
+                held(holder.value == value && Array(holder.list) == [value] && Array(holder.set) == [value])
+                held(holder.map["z"] == value && holder.box.value == value)
+                if value != .none {
+                    holder.map.setValue(form, forKey: "y")
+                    held(holder.map["y"] == value && holder.map.count == 2)
                 }
+                holder["value"] = nil
+                held(holder.value == .none && holder["value"] == nil)
             }
         }
     }
@@ -235,24 +202,13 @@ private struct MixedMatrix {
     private func telling() {
         step("notified of changes") { held in
             let holder = try #require(realm.object(ofType: AnyHolder.self, forPrimaryKey: 1))
-            var received: [String: (old: Any?, new: Any?)] = [:]
-            let token = holder.observe { (change: ObjectChange<AnyHolder>) in
-                guard case .change(_, let all) = change else { return }
-                for one in all { received[one.name] = (one.oldValue, one.newValue) }
-            }
-            realm.refresh()
-            let configuration = realm.configuration
-            try inAThread {
-                let other = try Realm(configuration: configuration)
-                try other.write {
-                    let holder = other.object(ofType: AnyHolder.self, forPrimaryKey: 1)
-                    holder?.value = .string("new")
-                    holder?.box.value = .string("new")
-                    holder?.list.append(.string("new"))
+            let received = try changes(of: holder) {
+                try elsewhere(1) { holder in
+                    holder.value = .string("new")
+                    holder.box.value = .string("new")
+                    holder.list.append(.string("new"))
                 }
             }
-            realm.refresh()
-            token.invalidate()
             held(AnyHolder(value: ["value": received["value"]?.old ?? NSNull()]).value == value)
             held(AnyHolder(value: ["value": received["value"]?.new ?? NSNull()]).value == .string("new"))
             held(
@@ -272,12 +228,7 @@ private struct MixedMatrix {
             held(holder.value == other)
             isFilled(frozen, held)
             held(try #require(frozen.thaw()).value == other)
-            let handed = ThreadSafeReference(to: holder.list)
-            let configuration = realm.configuration
-            let isSame = try inAThread { [value, other] in
-                try Realm(configuration: configuration).resolve(handed).map { Array($0) == [value, other] } ?? false
-            }
-            held(isSame)
+            held(try elementsElsewhere(of: holder.list) == [value, other])
             held(holder.map.freeze()["b"] == other)
         }
     }

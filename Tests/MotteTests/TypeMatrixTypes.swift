@@ -133,7 +133,7 @@ extension Decimal128: SampledBase {
 }
 
 /// A place for one type in every container.
-class SampleHolder<T: Sampled>: Object {
+class SampleHolder<T: Sampled>: Object, MatrixHolder {
     @Persisted(primaryKey: true) var id: Int
     @Persisted var value: T
     @Persisted var optional: T?
