@@ -18,7 +18,7 @@ command -v swift > /dev/null || fail "swift is not on PATH; install Swift 6.3 fr
 packages=(
     git make gcc g++ binutils cmake pkg-config libssl-dev libffi-dev python3-dev valgrind
     python3-venv)
-# Checks that need one of these say so and are skipped without it.
+# Checks that need one of these say so and are skipped without it; with CI=true that is a failure.
 tools=(shellcheck abigail-tools)
 case ${1:-} in
     "") ;;
@@ -48,10 +48,13 @@ if command -v dpkg-query > /dev/null && command -v apt-get > /dev/null; then
             command -v sudo > /dev/null || fail "run as root, or install: ${missing[*]} ${wished[*]}"
             as_root=(sudo)
         fi
-        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq
-        [ ${#missing[@]} -eq 0 ] || install "${missing[@]}"
-        [ ${#wished[@]} -eq 0 ] || install "${wished[@]}" ||
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq ||
+            echo "setup: the lists of packages could not be renewed" >&2
+        [ ${#missing[@]} -eq 0 ] || install "${missing[@]}" || fail "${missing[*]} could not be installed"
+        if [ ${#wished[@]} -gt 0 ] && ! install "${wished[@]}"; then
+            [ "${CI:-}" != true ] || fail "${wished[*]} could not be installed, and in CI no check is skipped"
             echo "setup: ${wished[*]} could not be installed; what needs them is skipped" >&2
+        fi
     fi
 else
     echo "setup: not a Debian system; make sure these exist: ${packages[*]}, and if possible ${tools[*]}" >&2

@@ -5,8 +5,8 @@
 #   scripts/style.sh --fix     formats Swift and C in place and mends what ruff can mend (make format)
 #
 # Configuration: .swift-format, .clang-format, ruff.toml, .shellcheckrc, mypy in bindings/python/pyproject.toml. A tool
-# that is missing is said and skipped; `make setup` installs all of them in the versions of scripts/requirements. The
-# last line is "N passed, N failed".
+# that is missing is said and skipped, and with CI=true a failure; `make setup` installs all of them in the versions of
+# scripts/requirements. The last line is "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -41,7 +41,16 @@ check() {
     fi
 }
 
-missing() { echo "skipped: $1 ($2 is not installed; 'make setup' installs it)"; }
+# Its name, what is not there, and what installs that.
+missing() {
+    if [ "${CI:-}" = true ]; then
+        echo "$1: FAILED ($2; $3)"
+        failed=$((failed + 1))
+    else
+        echo "skipped: $1 ($2; $3)"
+    fi
+}
+pinned() { missing "$1" "$2 is not installed" "'make setup' installs it, from scripts/requirements"; }
 
 swift_format() {
     mapfile -t sources < <(files '*.swift')
@@ -73,14 +82,15 @@ shell_check() {
 types() { (cd bindings/python && "$tools/python" -m mypy --strict); }
 
 if swift format --version > /dev/null 2>&1; then check swift-format swift_format
-else echo "skipped: swift-format (this toolchain has none; Swift 6.0 and newer do)"; fi
-if [ -x "$tools/clang-format" ]; then check clang-format clang_format; else missing clang-format clang-format; fi
-if [ -x "$tools/ruff" ]; then check ruff ruff_check; else missing ruff ruff; fi
+else missing swift-format "this toolchain has none" "Swift 6.0 and newer do"; fi
+if [ -x "$tools/clang-format" ]; then check clang-format clang_format; else pinned clang-format clang-format; fi
+if [ -x "$tools/ruff" ]; then check ruff ruff_check; else pinned ruff ruff; fi
 if [ -n "$fix" ]; then
     git diff --stat
 else
-    if command -v shellcheck > /dev/null; then check shellcheck shell_check; else missing shellcheck shellcheck; fi
-    if [ -x "$tools/mypy" ]; then check mypy types; else missing "mypy --strict" mypy; fi
+    if command -v shellcheck > /dev/null; then check shellcheck shell_check
+    else missing shellcheck "shellcheck is not installed" "'make setup' installs it, Debian's package shellcheck"; fi
+    if [ -x "$tools/mypy" ]; then check mypy types; else pinned "mypy --strict" mypy; fi
 fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

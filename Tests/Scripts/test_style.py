@@ -1,9 +1,11 @@
 """What scripts/style.sh finds, in a repository of four files."""
 from __future__ import annotations
 
+import os
 import pathlib
 import shutil
 import subprocess
+from collections.abc import Callable
 
 import pytest
 
@@ -39,28 +41,52 @@ def repository(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path
 
 
-def style(folder: pathlib.Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([folder / "scripts" / "style.sh", *options], capture_output=True, text=True, timeout=120)
+def style(folder: pathlib.Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if name != "CI"}
+    return subprocess.run([folder / "scripts" / "style.sh", *options], capture_output=True, text=True, timeout=120,
+                          env={**kept, **environment})
+
+
+# The command of each, and what installs it.
+COMMANDS = {
+    "swift-format": ("swift", "a Swift toolchain"),
+    "clang-format": (TOOLS / "clang-format", "scripts/requirements/development.txt"),
+    "ruff": (TOOLS / "ruff", "scripts/requirements/development.txt"),
+    "shellcheck": ("shellcheck", "Debian's package shellcheck"),
+}
 
 
 def missing(name: str) -> bool:
-    if name in ("clang-format", "ruff"):
-        return not (TOOLS / name).exists()
-    return shutil.which({"swift-format": "swift", "shellcheck": "shellcheck"}[name]) is None
+    return shutil.which(COMMANDS[name][0]) is None
 
 
 def test_good_files_pass_and_a_missing_tool_is_named(repository: pathlib.Path) -> None:
     done = style(repository)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "skipped: mypy --strict (mypy is not installed; 'make setup' installs it)" in done.stdout
+    assert ("skipped: mypy --strict (mypy is not installed; 'make setup' installs it, from scripts/requirements)"
+            in done.stdout)
     (repository / ".venv" / "bin" / "ruff").unlink()
     assert "skipped: ruff (ruff is not installed" in style(repository).stdout
 
 
+def test_a_missing_tool_is_a_failure_in_ci(
+        repository: pathlib.Path, path_without: Callable[[str], str]) -> None:
+    path = path_without("shellcheck")
+    done = style(repository, PATH=path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lack = "(shellcheck is not installed; 'make setup' installs it, Debian's package shellcheck)"
+    assert f"skipped: shellcheck {lack}" in done.stdout
+    done = style(repository, PATH=path, CI="true")
+    assert done.returncode == 1
+    assert f"shellcheck: FAILED {lack}" in done.stdout
+    assert "mypy --strict: FAILED (mypy is not installed; 'make setup' installs it, from " in done.stdout
+    assert done.stdout.splitlines()[-1].endswith(" passed, 2 failed")
+
+
 @pytest.mark.parametrize("name", BAD)
-def test_each_tool_finds_something(repository: pathlib.Path, name: str) -> None:
-    if missing(name):
-        pytest.skip(f"{name} is not installed")
+def test_each_tool_finds_something(
+        repository: pathlib.Path, name: str, need: Callable[[str | pathlib.Path, str], None]) -> None:
+    need(*COMMANDS[name])
     file, text = BAD[name]
     (repository / file).write_text(text)
     done = style(repository)
