@@ -120,7 +120,8 @@ package final class RealmSession: @unchecked Sendable {
     var attachments: Attachments?
     /// Of unmanaged objects, while `create` goes over them.
     var copies: [ObjectIdentifier: (original: ObjectBase, copy: ObjectBase)]?
-    private var tablesWithPrimaryKeys: Set<TableKey>?
+    /// Of the catalog that was asked last: others may change classes that this realm does not declare.
+    private var tablesWithPrimaryKeys: (catalog: Catalog, tables: Set<TableKey>)?
     private weak var lastFrozen: RealmSession?
     /// nil where the configuration does not say which classes there are, or nobody has asked.
     private let declaredTypes = Locked<[String: ObjectBase.Type]?>(nil)
@@ -200,14 +201,13 @@ package final class RealmSession: @unchecked Sendable {
     }
 
     func hasPrimaryKey(_ table: TableKey) -> Bool {
-        if let known = tablesWithPrimaryKeys { return known.contains(table) }
         // Of a session that is closed or another thread's, nothing is equal by its key, and nothing is kept of that.
-        guard !session.isFrozen, let types = try? session.schema.objectTypes else {
-            // As above; several threads may ask a frozen one, so that nothing is kept there.
-            return (try? session.schema[table]?.primaryKey) != nil
-        }
-        let found = Set(types.compactMap { $0.primaryKey != nil ? $0.tableKey : nil })
-        tablesWithPrimaryKeys = found
+        guard let catalog = try? session.source().catalog else { return false }
+        // Several threads may ask a frozen one, so that nothing is kept there.
+        if session.isFrozen { return catalog.table(table)?.primaryKey != nil }
+        if let known = tablesWithPrimaryKeys, known.catalog === catalog { return known.tables.contains(table) }
+        let found = Set(catalog.tables.compactMap { $0.primaryKey != nil ? $0.key : nil })
+        tablesWithPrimaryKeys = (catalog, found)
         return found.contains(table)
     }
 
