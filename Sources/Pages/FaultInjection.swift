@@ -19,13 +19,18 @@ package final class FaultInjection: @unchecked Sendable {  // @unchecked: the st
     /// Called between finding the header record of a version and reading what it says.
     package let willReadHeader: (@Sendable () -> Void)?
 
+    /// Called before the newest version is looked up; what it throws is what the look-up fails with.
+    package let willLook: (@Sendable () throws(DatabaseError) -> Void)?
+
     package init(
         reusesPagesTooEarly: Bool = false, willCheckCopy: (@Sendable (String) -> Void)? = nil,
-        willReadHeader: (@Sendable () -> Void)? = nil
+        willReadHeader: (@Sendable () -> Void)? = nil,
+        willLook: (@Sendable () throws(DatabaseError) -> Void)? = nil
     ) {
         self.reusesPagesTooEarly = reusesPagesTooEarly
         self.willCheckCopy = willCheckCopy
         self.willReadHeader = willReadHeader
+        self.willLook = willLook
     }
 
     /// Commits seen so far, failed ones included.

@@ -79,7 +79,11 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
 
     /// The newest version that was made known; may lag behind the file for a moment when a committer died.
     package var latestVersion: Version {
-        get throws(DatabaseError) { try pages().signal.published }
+        get throws(DatabaseError) {
+            let pages = try pages()
+            try pages.faults?.willLook?()
+            return pages.signal.published
+        }
     }
 
     /// For waiting until there is a newer version.

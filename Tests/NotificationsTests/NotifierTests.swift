@@ -6,6 +6,7 @@ import Musl
 #endif
 import MotteLiveObjects
 import MotteNotifications
+import MottePages
 import MotteStorage
 import MotteValues
 import Synchronization
@@ -270,6 +271,49 @@ import Testing
             #expect(database == nil)
             withExtendedLifetime((queue, token)) {}
         }
+    }
+
+    /// A notifier that could not look at the file when it began tries again until it can, and what was committed until
+    /// then arrives.
+    @Test(.timeLimit(.minutes(1))) func aFirstLookThatFailedIsRepeated() throws {
+        let here = pthread_self()
+        let looks = Atomic<Int>(0), isFailing = Atomic<Bool>(true)
+        let faults = FaultInjection(willLook: { () throws(DatabaseError) in
+            // Of the notifier's thread.
+            guard pthread_equal(pthread_self(), here) == 0, isFailing.load(ordering: .acquiring) else { return }
+            looks.add(1, ordering: .relaxed)
+            throw DatabaseError(.inputOutput, "looking was made to fail by the test")
+        })
+        let store = TestStore(.file, schema: Self.schema)
+        guard case .file(let path) = try store.options.location else { return }
+        var options = PageStoreOptions(path: path)
+        options.faults = faults
+        options.durability = .none
+        options.rowGroupSize = store.rowGroupSize
+        // Who opens it first says what fails for all of this process.
+        let database = try Database.open(options)
+        let session = try store.open(), writer = try store.open()
+        let queue = try DeliveryQueue()
+        try queue.bind(session)
+        var received: [ChangeSet] = []
+        let token = try session.objects("Node").observe { received.append($0) }
+        try queue.dispatch()
+        #expect(received.count == 1)
+        while looks.load(ordering: .relaxed) < 2 { usleep(1_000) }
+        try writer.inWrite { try writer.add("Node", ["id": .int(7)]) }
+        #expect(try !queue.wait(timeoutMilliseconds: 0))
+
+        isFailing.store(false, ordering: .releasing)
+        #expect(try queue.wait(timeoutMilliseconds: 20_000))
+        try queue.dispatch()
+        #expect(received.last?.insertions == [0])
+        // From then on as always.
+        try writer.inWrite { try writer.add("Node", ["id": .int(8)]) }
+        #expect(try queue.wait(timeoutMilliseconds: 20_000))
+        try queue.dispatch()
+        #expect(received.count == 3 && received.last?.insertions == [1])
+        try session.close()
+        withExtendedLifetime((token, database)) {}
     }
 
     /// Each file has a notifier, one queue is notified of all.
