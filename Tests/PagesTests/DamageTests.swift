@@ -193,6 +193,52 @@ import Musl
         #expect(problems.first?.page == place / 4096)
     }
 
+    /// What a group of writes or an open write shows lies on a version of the file, whose problems are its own: also
+    /// those of values that it has replaced, which the file still has.
+    @Test func changesInMemoryPassOnWhatIsWrongBelow() throws {
+        let scratch = try Scratch()
+        var (bytes, _) = try soundFile(scratch)
+        let newest = Version(6)
+        // Root slots, the newest first, and a page with a large value.
+        let slots = (1 ... 3).map { $0 * 4096 }.sorted { bytes[$0 + 144] > bytes[$1 + 144] }
+        let value = try #require(
+            bytes.indices.first { $0 % 4096 == 0 && bytes[$0 ..< $0 + 100].allSatisfy { $0 == 0x50 } })
+        bytes[value + 9] ^= 1
+        func layers(on base: PageSnapshot) throws -> [PageSnapshot] {
+            var first = PageBatch(), second = PageBatch()
+            first.put(Array("key-1".utf8), [1])
+            for index in stride(from: 0, to: 120, by: 9) { second.put(Array("key-\(index)".utf8), [2]) }
+            let lower = try base.with(first, as: Version(7))
+            return [lower, try lower.with(second, as: Version(8))]
+        }
+        try scratch.write(bytes)
+        do {
+            let store = try open(scratch.path())
+            let base = try store.snapshot()
+            #expect(try base.version == newest && base.pageProblems().map(\.page) == [value / 4096])
+            for layer in try layers(on: base) {
+                #expect(try layer.pageProblems() == base.pageProblems() && layer.passedOver == nil)
+            }
+            let top = try layers(on: base)[1]
+            // Read from memory, where nothing is wrong with it.
+            #expect(try top.value("key-0") == [2] && top.value("key-1") == [1])
+            store.close()
+        }
+        bytes[slots[2] + 200] ^= 1
+        try scratch.write(bytes)
+        let store = try open(scratch.path())
+        let base = try store.snapshot()
+        let passed = try #require(base.passedOver)
+        for layer in try layers(on: base) {
+            #expect(layer.passedOver == passed)
+            #expect(try layer.pageProblems() == base.pageProblems())
+            #expect(try layer.pageProblems().contains { $0.page == value / 4096 })
+        }
+        // Of a database in memory there is nothing to say.
+        let none = try layers(on: try TestStore(.memory).store.snapshot())
+        #expect(try none.allSatisfy { try $0.pageProblems().isEmpty && $0.passedOver == nil })
+    }
+
     /// What a bug would leave: each page is what its reference says, only the whole is not right.
     @Test(arguments: ["T5", "T6", "T7", "S3"]) func checkNamesInvariantsThatDoNotHold(invariant: String) throws {
         let scratch = try Scratch()
