@@ -153,6 +153,26 @@ struct ParcelWeight: FailableCustomPersistable, Encodable, Hashable {
 
     // MARK: What messages say
 
+    /// Where a handler returns, nothing of a call is done that breaks a rule with a part of it.
+    @Test func callsWithManyThingsAreAllOrNothing() throws {
+        let (realm, parcel) = try fresh()
+        try realm.write {
+            parcel.labels.append(objectsIn: ["a", "b", "c"].map { ParcelLabel(value: ["text": $0]) })
+            let managed = parcel.labels[0]
+            #expect(misuses { parcel.labels.replaceSubrange(1 ..< 3, with: [ParcelLabel(), managed]) }.count == 1)
+            #expect(parcel.labels.map(\.text) == ["a", "b", "c"] && !managed.isInvalidated)
+            parcel.labels.replaceSubrange(1 ..< 3, with: [ParcelLabel(value: ["text": "x"])])
+            #expect(parcel.labels.map(\.text) == ["a", "x"])
+            let first = realm.create(Wrapping.self, value: ["colour": "red"])
+            let second = realm.create(Wrapping.self, value: ["colour": "blue"])
+            #expect(misuses { realm.delete([first, Wrapping(), second]) }.count == 1)
+            #expect(!first.isInvalidated && !second.isInvalidated)
+            realm.delete([first, second])
+            #expect(first.isInvalidated && second.isInvalidated)
+        }
+        #expect(realm.objects(Wrapping.self).isEmpty)
+    }
+
     @Test func rules56And57And59WordsOfEmbeddedObjects() throws {
         let (realm, parcel) = try fresh()
         try realm.write {

@@ -316,7 +316,9 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
                     { list.move(from: 0, to: 4) },
                     { list.removeFirst(5) }, { list.removeLast(5) }, { list.removeFirst(-1) }, { list.removeLast(-1) },
                     { list.swapAt(0, 4) }, { list.replaceSubrange(2 ..< 5, with: ["x"]) },
-                    { list.removeSubrange(3 ..< 5) },
+                    { list.removeSubrange(3 ..< 5) }, { list.remove(atOffsets: [0, 7]) },
+                    { list.move(fromOffsets: [0, 9], toOffset: 2) }, { list.move(fromOffsets: [0], toOffset: 5) },
+                    { list[2 ..< 5] = list[0 ..< 1] },
                 ] as [() -> Void] {
                     #expect(misuses(wrong).count == 1)
                 }

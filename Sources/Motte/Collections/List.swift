@@ -62,6 +62,12 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         guard index >= 0, index < limit else { throw ManagedList.outOfBounds(index, limit) }
     }
 
+    private static func check(_ range: Range<Int>, _ count: Int) throws(DatabaseError) {
+        guard range.lowerBound >= 0, range.upperBound <= count else {
+            throw ManagedList.outOfBounds(range.lowerBound < 0 ? range.lowerBound : range.upperBound, count)
+        }
+    }
+
     // MARK: Elements
 
     /// The element at a position. Setting it is the same as ``replace(index:object:)``.
@@ -110,7 +116,12 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
 
     /// Removes the elements at these positions, the last one first. Embedded objects are deleted.
     public func remove(atOffsets offsets: IndexSet) {
-        for index in offsets.reversed() { remove(at: index) }
+        change { list throws(DatabaseError) in
+            if let last = offsets.last { try List.check(last, list.count) }
+            for index in offsets.reversed() { list.remove(at: index) }
+        } managed: { list throws(DatabaseError) in
+            try list.remove(offsets)
+        }
     }
 
     /// Removes all elements. Objects stay in the realm unless they are embedded.
@@ -151,9 +162,7 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
     public func removeSubrange<R: RangeExpression>(_ bounds: R) where R.Bound == Int {
         let range = bounds.relative(to: self)
         change { list throws(DatabaseError) in
-            guard range.lowerBound >= 0, range.upperBound <= list.count else {
-                throw ManagedList.outOfBounds(range.lowerBound < 0 ? range.lowerBound : range.upperBound, list.count)
-            }
+            try List.check(range, list.count)
             list.removeSubrange(range)
         } managed: { list throws(DatabaseError) in
             try list.remove(at: range.lowerBound, count: range.count)
@@ -166,11 +175,12 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
     where C.Iterator.Element == Element, R.Bound == Int {
         let range = bounds.relative(to: self)
         let elements = Array(elements)
-        guard range.lowerBound >= 0, range.upperBound <= count else {
-            return misuse(ManagedList.outOfBounds(range.upperBound, count))
+        change { list throws(DatabaseError) in
+            try List.check(range, list.count)
+            list.replaceSubrange(range, with: elements)
+        } managed: { list throws(DatabaseError) in
+            try list.replace(range, with: elements)
         }
-        removeSubrange(range)
-        insert(contentsOf: elements, at: range.lowerBound)
     }
 
     /// Puts an element in place of the one at `index`. An embedded object that was there is deleted. Observers are
@@ -197,7 +207,14 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
 
     /// As SwiftUI's `onMove` has it: `destination` is a position before any element has moved, and may be the count.
     public func move(fromOffsets offsets: IndexSet, toOffset destination: Int) {
-        for place in ListMoves.places(offsets, destination) { move(from: place.from, to: place.to) }
+        let places = ListMoves.places(offsets, destination)
+        change { list throws(DatabaseError) in
+            if let last = offsets.last { try List.check(last, list.count) }
+            try List.check(destination, list.count + 1)
+            for place in places { list.insert(list.remove(at: place.from), at: place.to) }
+        } managed: { list throws(DatabaseError) in
+            try list.move(offsets, to: destination, places)
+        }
     }
 
     /// Exchanges two elements.

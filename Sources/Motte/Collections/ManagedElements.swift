@@ -1,6 +1,7 @@
 /// Changing a managed list, wherever it is: a property's, or one inside a mixed value.
 ///
 /// Elements are encoded first, which adds unmanaged objects to the realm; embedded objects are made in their place.
+import Foundation
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
@@ -56,6 +57,40 @@ struct ManagedList {
     ) throws(DatabaseError) {
         let kind = Element._shape.type
         if kind == .link || kind == .mixed { try session.whole(body) } else { try body() }
+    }
+
+    /// All of them or none.
+    func remove(_ offsets: IndexSet) throws(DatabaseError) {
+        try requireWrite()
+        if let last = offsets.last, last >= (try live.count()) { throw Self.outOfBounds(last, try live.count()) }
+        for range in offsets.rangeView.reversed() { try remove(at: range.lowerBound, count: range.count) }
+    }
+
+    /// All of them or none.
+    func move(
+        _ offsets: IndexSet, to destination: Int, _ places: [(from: Int, to: Int)]
+    ) throws(DatabaseError) {
+        try requireWrite()
+        let count = try live.count()
+        if let last = offsets.last, last >= count { throw Self.outOfBounds(last, count) }
+        guard destination >= 0, destination <= count else { throw Self.outOfBounds(destination, count + 1) }
+        for place in places { try move(from: place.from, to: place.to) }
+    }
+
+    /// Elements in place of others, or, where one of them is refused, nothing.
+    func replace<Element: RealmCollectionValue>(
+        _ range: Range<Int>, with elements: [Element]
+    ) throws(DatabaseError) {
+        try requireWrite()
+        let count = try live.count()
+        guard range.lowerBound >= 0, range.upperBound <= count else {
+            throw Self.outOfBounds(range.lowerBound < 0 ? range.lowerBound : range.upperBound, count)
+        }
+        try session.whole { () throws(DatabaseError) in
+            // Elements of this very list may be put in again.
+            try insertAll(elements, at: range.upperBound, policy: .error)
+            if !range.isEmpty { try remove(at: range.lowerBound, count: range.count) }
+        }
     }
 
     func set<Element: RealmCollectionValue>(_ element: Element, at index: Int) throws(DatabaseError) {

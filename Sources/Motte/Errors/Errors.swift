@@ -141,7 +141,8 @@ extension Realm {
             case .secondCopy: .incompatibleLockFile
             case .schemaMismatch, .schemaInvalid: .schemaMismatch
             case .busy: .alreadyOpen
-            case .wrongType, .invalidArgument, .nullNotAllowed, .querySyntax, .queryInvalid, .queryArgument:
+            case .wrongType, .invalidArgument, .nullNotAllowed, .querySyntax, .queryInvalid, .queryArgument,
+                .outOfBounds:
                 .invalidInput
             default: .fail
             }

@@ -153,9 +153,23 @@ extension Realm {
         }
     }
 
-    /// Deletes objects one after the other. One that is not of this realm is misuse.
+    /// Deletes objects. One that is not of this realm, or was deleted before, is misuse, and none is deleted then.
     public func delete<S: Sequence>(_ objects: S) where S.Iterator.Element: ObjectBase {
-        for object in Array(objects) { delete(object) }
+        let objects = Array(objects)
+        attempt { () throws(DatabaseError) in
+            _ = try core.session.requireWrite()
+            var lives: [LiveObject] = []
+            lives.reserveCapacity(objects.count)
+            for object in objects {
+                guard let live = object.live, live.session === core.session else {
+                    throw DatabaseError(.invalidArgument, "Can only delete an object from the Realm it belongs to.")
+                }
+                guard try live.exists() else { throw DatabaseError(.objectDeleted, "the object has been deleted") }
+                lives.append(live)
+            }
+            // One may go with another, or be named twice.
+            for live in lives where try live.exists() { try live.delete() }
+        }
     }
 
     /// Deletes the objects in the list, which is empty afterwards. The list must be of this realm.
