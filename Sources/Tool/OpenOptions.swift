@@ -18,7 +18,7 @@ struct OpenOptions: ParsableArguments {
             valueName: "seconds"))
     var openTimeout: Double?
 
-    private static let longestTimeout = 1e9
+    static let longestTimeout = 1e9
 
     func validate() throws {
         guard let openTimeout else { return }

@@ -41,7 +41,7 @@ struct RowText {
     func line(_ object: LiveObject, _ format: OutputFormat) throws -> String {
         var sink = ByteSink()
         switch format {
-        case .table: return try cells(object).joined(separator: "  ")
+        case .table: return try cells(object).map(AlignedTable.oneLine).joined(separator: "  ")
         case .csv:
             var export = try CSVExport(session, columns)
             try export.row(object.link, to: &sink)
@@ -68,9 +68,11 @@ struct AlignedTable {
 
     mutating func add(_ row: [String]) { rows.append(row.map(Self.shortened)) }
 
+    static func oneLine(_ cell: String) -> String { String(cell.map { $0.isNewline ? " " : $0 }) }
+
     /// On one line, and not too long.
     private static func shortened(_ cell: String) -> String {
-        let line = String(cell.map { $0.isNewline ? " " : $0 })
+        let line = oneLine(cell)
         return line.count > 40 ? line.prefix(37) + "..." : line
     }
 

@@ -135,6 +135,15 @@ def test_zip_codes_stay_text(tmp_path: pathlib.Path) -> None:
     assert "zip: string" in text and "hex: string" in text and "n: int?" in text
 
 
+def test_a_watch_ends_after_a_part_of_a_second(people: pathlib.Path) -> None:
+    assert motte("watch", people, "Person", "--timeout", "0.2") == "watching 2 objects\n"
+    assert "--timeout are numbers" in motte("watch", people, "Person", "--timeout", "nan", expect=2)
+
+
+def test_columns_are_named(people: pathlib.Path) -> None:
+    assert "--columns names none" in motte("query", people, "Person", "--columns", "", expect=2)
+
+
 def test_interrupting_a_watch_is_no_failure(people: pathlib.Path) -> None:
     watch = subprocess.Popen([str(TOOL), "watch", str(people), "Person"], stdout=subprocess.PIPE, text=True)
     assert watch.stdout is not None

@@ -64,6 +64,9 @@ struct QueryCommand: ParsableCommand {
             throw ValidationError("give one of --count, --explain, --sum, --avg, --min and --max")
         }
         guard limit >= 0 else { throw ValidationError("--limit is not negative") }
+        guard columns.map({ !$0.split(separator: ",").isEmpty }) ?? true else {
+            throw ValidationError("--columns names none; leave it out for all that hold one value")
+        }
     }
 
     private func printPlan(_ query: PreparedQuery, _ session: Session) throws {

@@ -21,11 +21,13 @@ struct WatchCommand: ParsableCommand {
     @ArgumentParser.Argument(help: "The class.") var className: String
     @ArgumentParser.Argument(help: "The query; all objects without one.") var text = "TRUEPREDICATE"
     @Option(help: "End after that many change sets; 0, as without it: never.") var count = 0
-    @Option(help: "End after that many seconds without a change; 0, as without it: never.") var timeout = 0
+    @Option(help: "End after that many seconds without a change; 0, as without it: never.") var timeout = 0.0
     @Option(help: "table, csv or jsonl, for the rows that came or changed.") var format = OutputFormat.table
 
     func validate() throws {
-        guard count >= 0, timeout >= 0 else { throw ValidationError("--count and --timeout are not negative") }
+        guard count >= 0, timeout >= 0, timeout <= OpenOptions.longestTimeout else {
+            throw ValidationError("--count and --timeout are numbers from 0 on")
+        }
     }
 
     func run() throws {
@@ -48,9 +50,8 @@ struct WatchCommand: ParsableCommand {
                     if count > 0, seen >= count { return }
                     continue
                 }
-                guard try session.waitForChange(timeoutMilliseconds: timeout > 0 ? Int64(timeout) * 1_000 : -1) else {
-                    return
-                }
+                let limit = timeout > 0 ? Int64((timeout * 1_000).rounded(.up)) : -1
+                guard try session.waitForChange(timeoutMilliseconds: limit) else { return }
                 _ = try session.refresh()
             }
         }
