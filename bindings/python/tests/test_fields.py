@@ -4,7 +4,8 @@ from __future__ import annotations
 import datetime
 import sys
 import typing
-from typing import Optional, Union
+from pathlib import Path
+from typing import Any, Optional, Union
 
 import pytest
 from conftest import Dog, Everything, Person
@@ -49,7 +50,7 @@ def test_all_ways_to_write_a_type() -> None:
         g: "list[Later]"  # noqa: F821  a class that comes later
         h: typing.Annotated[int, "a note"]
         seen: typing.ClassVar[int] = 3
-        _private: int = 4
+        _private: typing.ClassVar[int] = 4
 
     declared = Written._declared()
     assert list(declared) == list("abcdefgh")
@@ -105,3 +106,82 @@ def test_a_schema_is_made_of_model_classes() -> None:
         specification([int])  # type: ignore[list-item]
     spec = specification([Dog])[0]
     assert [(each.name, each.flags) for each in spec.properties] == [("name", 2), ("age", 4), ("owner", 1)]
+
+
+# ------------------------------------------------------------------------------------------------ names
+
+
+class Tagged(motte.Model):
+    _id: motte.ObjectId = motte.field(primary_key=True)
+    _n: int = 0
+    _: str = ""
+    _tags: list[str] = motte.field(default_factory=list)
+    _next: Optional["Tagged"] = None
+    _seen = 0
+
+
+def test_names_may_begin_with_an_underscore(path: Path) -> None:
+    key = motte.ObjectId()
+    assert list(Tagged._declared()) == ["_id", "_n", "_", "_tags", "_next"]
+    with motte.open(path, schema=[Tagged]) as db, db.write():
+        one = db.add(Tagged(_id=key, _n=1, _="x", _tags=["a"]))
+        one._next = one
+        one._n += 1
+        one._seen = 7  # without an annotation it is an attribute as any other, and not stored
+        assert db.create_or_update(Tagged, _id=key, _="y") == one
+    # From what is stored, and as text.
+    source = "Tagged {\n_id: objectId key\n_n: int\n_: string\n_tags: list<string>\n_next: link<Tagged>\n}"
+    for schema in (None, source):
+        with motte.open(path, schema=schema) as db:
+            made = db.model("Tagged")
+            again: Any = db.one(made, key)
+            assert again.to_dict() == {"_id": key, "_n": 2, "_": "y", "_tags": ["a"], "_next": again}
+            assert made is not Tagged and repr(again).startswith(f"Tagged(_id={key!r}, _n=2, _='y'")
+            assert db.objects(made).where((made._id == key) & (made._next._n == 2)).first() == again
+            assert db.objects(made).sorted("-_n").column("_n") == [2]
+
+
+def test_a_key_may_be_called_as_others_call_it(path: Path) -> None:
+    with motte.open(path, schema="Dog { _id: objectId key }") as db, db.write():
+        db.add(db.model("Dog")(_id=motte.ObjectId(bytes(12))))
+        assert db.get(db.model("Dog"), motte.ObjectId(bytes(12))) is not None
+
+
+@pytest.mark.parametrize("name", ["_row", "_key", "_values", "_live_key", "__init__", "__dict__", "__class__"])
+def test_names_that_models_use_are_refused(name: str, path: Path) -> None:
+    wanted = f"^Dog.{name}: Python's model classes use that name themselves; give the property another one"
+    with pytest.raises(motte.errors.SchemaInvalidError, match=wanted) as caught:
+        type("Dog", (motte.Model,), {"__annotations__": {name: int}, name: motte.field(default=0)})
+    assert (caught.value.class_name, caught.value.property_name) == ("Dog", name)
+    # A file that has one says the same, and what it says can be done.
+    with pytest.raises(motte.errors.SchemaInvalidError, match=wanted):
+        motte.open(path, schema=f"Dog {{ {name}: int }}").close()
+    with motte.open(path, schema="Dog { age: int }", schema_version=1, renames={f"Dog.{name}": "age"}) as db:
+        assert list(db.model("Dog")._declared()) == ["age"]
+
+
+def test_what_python_calls_otherwise_is_refused(path: Path) -> None:
+    with pytest.raises(motte.errors.SchemaInvalidError, match="^_Dog._Dog__v: Python gives __v in a class another"):
+        class _Dog(motte.Model):
+            __v: int = 0
+    with motte.open(path, schema="Dog { __v: int }") as db, db.write():
+        assert getattr(db.add(db.model("Dog")(__v=3)), "__v") == 3
+
+
+def test_special_names_are_pythons(path: Path) -> None:
+    class Slim(motte.Model):
+        __slots__: tuple[str, ...] = ()
+        __match_args__: Any = ("age",)
+        age: int = 0
+
+    assert list(Slim._declared()) == ["age"]
+
+
+def test_properties_may_be_called_like_methods(path: Path) -> None:
+    source = "Dog {\nis_valid: bool\nis_stored: int\ndatabase: string\nto_dict: int\nage: int }"
+    with motte.open(path, schema=source) as db, db.write():
+        dog = db.add(db.model("Dog")(age=3))
+        assert repr(dog) == "Dog(is_valid=False, is_stored=0, database='', to_dict=0, age=3)"
+        assert motte.Model.is_valid.__get__(dog) is True  # type: ignore[attr-defined]
+        db.delete(dog)
+        assert repr(dog) == "<Dog that is gone>"

@@ -91,9 +91,10 @@ class Model:
             if base is not cls and issubclass(base, Model):
                 found.update(base.__dict__.get("_properties", {}))
         for name, annotation in fields.own_annotations(cls).items():
-            if name.startswith("_") or _is_class_variable(annotation):
-                continue
             default = cls.__dict__.get(name, MISSING)
+            if _is_class_variable(annotation) or _is_special(name) and not isinstance(default, Field):
+                continue
+            _check_name(cls, name)
             field = default if isinstance(default, Field) else Field(default)
             found[name] = Property(name, cls, field, annotation)
             setattr(cls, name, found[name])
@@ -206,13 +207,7 @@ class Model:
     def is_valid(self) -> bool:
         """Whether the object can be used: not deleted, and its database is open. On another thread than the database's
         that is not known: WrongThreadError."""
-        row = self._row
-        if row is None:
-            return True
-        try:
-            return row.realm.row_exists(row.class_id, self._live_key())
-        except errors.ENDED:
-            return False
+        return _can_be_used(self)
 
     @property
     def database(self) -> Any:
@@ -242,7 +237,7 @@ class Model:
         """The object as it is now, for ever and for every thread; within a write as it was before that."""
         row = self._stored_row("freeze")
         frozen: Self = row.database.freeze()._object(row.class_id, self._live_key())
-        if row.database.in_write and not frozen.is_valid:
+        if row.database.in_write and not _can_be_used(frozen):
             raise errors.InvalidArgumentError("cannot freeze an object within the write that made it")
         return frozen
 
@@ -268,7 +263,7 @@ class Model:
     def __repr__(self) -> str:
         name = type(self).__name__
         try:
-            if self._row is not None and not self.is_valid:
+            if not _can_be_used(self):
                 return f"<{name} that is gone>"
         except errors.Error as error:
             return f"<{name} that cannot be used: {error}>"
@@ -307,9 +302,22 @@ def is_unmanaged_embedded(value: Any) -> bool:
     return isinstance(value, EmbeddedModel) and value._row is None
 
 
+# A class may have a property of the name of a method; what is needed in here goes past those.
+
+
+def _can_be_used(instance: Model) -> bool:
+    row = instance._row
+    if row is None:
+        return True
+    try:
+        return row.realm.row_exists(row.class_id, instance._live_key())
+    except errors.ENDED:
+        return False
+
+
 def _copied(value: Any) -> Any:
     if isinstance(value, EmbeddedModel):
-        return value.to_dict()
+        return Model.to_dict(value)
     if isinstance(value, Model) or isinstance(value, (str, bytes)):
         return value
     if isinstance(value, Mapping):
@@ -376,6 +384,25 @@ def _unknown(cls: type[Model], name: str) -> str:
     if name in cls._properties:
         return f"{cls.__name__}.{name} is computed and cannot be assigned"
     return f"{cls.__name__} has no property '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
+
+
+def _is_special(name: str) -> bool:
+    return len(name) > 4 and name.startswith("__") and name.endswith("__")
+
+
+def _check_name(cls: type[Model], name: str) -> None:
+    """Names that a property cannot have in Python."""
+    own = f"_{cls.__name__.lstrip('_')}"
+    if not cls._is_made and name.startswith(own + "__"):
+        why = (f"Python gives {name[len(own):]} in a class another name; where a file has such a property, open it "
+               "without classes")
+    elif _is_special(name) or name.startswith("_") and hasattr(Model, name):
+        why = ("Python's model classes use that name themselves; give the property another one, one that is stored "
+               f"with motte.open(..., schema_version=..., renames={{'{cls.__name__}.{name}': 'new_name'}})")
+    else:
+        return
+    raise errors.SchemaInvalidError(
+        f"{cls.__name__}.{name}: {why}", class_name=cls.__name__, property_name=name)
 
 
 def _is_class_variable(annotation: Any) -> bool:
