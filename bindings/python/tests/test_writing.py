@@ -158,6 +158,33 @@ def test_adding_fails_as_a_whole(db: motte.Database) -> None:
         assert not ada.is_stored and len(db.objects(Person)) == 0 and len(db.objects(Dog)) == 1
 
 
+@pytest.mark.parametrize("call", ["add_all", "upsert_all"])
+@pytest.mark.parametrize("update", [False, True])
+def test_what_cannot_be_added_is_refused_among_many(db: motte.Database, call: str, update: bool) -> None:
+    class Home(motte.EmbeddedModel):
+        city: str = ""
+
+    def stored(many: Any) -> Any:
+        return db.upsert_all(many) if call == "upsert_all" else db.add_all(many, update=update)
+    with db.write():
+        rex = db.add(Dog(name="Rex"))
+        for wrong in (5, None, Dog, "abc", b"x", [Dog(name="inner")], {"a": Dog(name="inner")}, motte.Model):
+            new = Dog(name="new")
+            for many in ([new, wrong], [wrong], iter([rex, new, wrong]), (new, Dog(name="new 2"), wrong)):
+                with pytest.raises(errors.WrongTypeError, match="takes an object of a model class, not"):
+                    stored(many)
+            assert not new.is_stored and db.count(Dog) == 1
+        with pytest.raises(errors.Error):
+            stored([Dog(name="new"), Home()])
+        for wrong in ("abc", {"a": Dog(name="a")}, 5, None, Dog(name="one"), b"xy"):
+            with pytest.raises(errors.WrongTypeError):
+                stored(wrong)
+        assert db.count(Dog) == 1
+        with pytest.raises(ZeroDivisionError):
+            stored(Dog(name=f"{1 / number}") for number in (1, 0))
+        assert db.count(Dog) == 1 and stored([]) == []
+
+
 def test_updating_by_primary_key(db: motte.Database) -> None:
     with db.write():
         rex = db.add(Dog(name="Rex", age=1))

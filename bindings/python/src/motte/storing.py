@@ -24,14 +24,18 @@ from .schema import Row, collection
 M = TypeVar("M", bound=Model)
 
 
-def add(database: AnyDatabase, instance: M, update: bool) -> M:
-    database._check_task()
+def _check_addable(instance: Any) -> None:
     if not isinstance(instance, Model):
         raise errors.WrongTypeError(f"add() takes an object of a model class, not {instance!r:.60}")
     if isinstance(instance, EmbeddedModel):
         raise errors.InvalidArgumentError(
             f"a {type(instance).__name__} is embedded: assign it to a property of its parent",
             class_name=type(instance).__name__)
+
+
+def add(database: AnyDatabase, instance: M, update: bool) -> M:
+    database._check_task()
+    _check_addable(instance)
     policy = "all" if update else "error"
     if not unmanaged.add_one(database, instance, policy):
         unmanaged.add_unmanaged(database, [instance], policy)
@@ -53,13 +57,24 @@ def upsert(database: AnyDatabase, instance: M, policy: str) -> M:
 
 @atomic
 def upsert_all(database: AnyDatabase, instances: Iterable[M], policy: str) -> list[M]:
-    return [upsert(database, instance, policy) for instance in instances]
+    return [upsert(database, instance, policy) for instance in _several(instances, "upsert_all")]
+
+
+def _several(instances: Iterable[M], name: str) -> list[M]:
+    try:
+        return list(instances)
+    except TypeError:
+        if isinstance(instances, Iterable):
+            raise
+        raise errors.WrongTypeError(f"{name}() takes several objects, not {instances!r:.60}") from None
 
 
 @atomic
 def add_all(database: AnyDatabase, instances: Iterable[M], update: bool) -> list[M]:
     database._check_task()
-    made = list(instances)
+    made = _several(instances, "add_all")
+    for instance in made:
+        _check_addable(instance)
     columns = None if update else unmanaged.batch_of(database, made)
     if columns is None:
         unmanaged.add_unmanaged(database, made, "all" if update else "error")
