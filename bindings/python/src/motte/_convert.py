@@ -183,7 +183,7 @@ class Values:
 
     def _inner(self) -> Values:
         if self._depth >= DEEPEST:
-            raise errors.InvalidArgumentError(f"lists and dicts nest to {DEEPEST} levels at most")
+            raise _too_deep()
         return Values(self._depth + 1)
 
     def _list(self, elements: Iterable[Any]) -> None:
@@ -241,6 +241,17 @@ class Values:
             cells = ffi.new("int64_t[]", [word if word < SIGN else word - (1 << 64) for word in self.words])
         self._kept.append(cells)
         return ffi.cast("motte_value *", cells)
+
+
+def check_depth(depth: int) -> None:
+    """For what goes through a value before it is encoded, which refuses the very levels that are too many. A list that
+    holds itself has no end."""
+    if depth > DEEPEST + 1:
+        raise _too_deep()
+
+
+def _too_deep() -> errors.Error:
+    return errors.InvalidArgumentError(f"lists and dicts nest to {DEEPEST} levels at most")
 
 
 def texts(keys: Sequence[Any]) -> tuple[Any, list[Any]]:

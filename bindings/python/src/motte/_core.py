@@ -11,7 +11,7 @@ from typing import Any, Optional, Union
 from . import errors, unmanaged, query
 from ._atomic import SINGLE
 from ._coll import MAP, Coll
-from ._convert import HOLDING, MIXED, Link, Values
+from ._convert import HOLDING, MIXED, Link, Values, check_depth
 from ._protocols import AnyModel, AnyWrite
 from ._queue import Queue
 from ._realm import Realm
@@ -135,14 +135,16 @@ class Core(abc.ABC):
 
     # -------------------------------------------------------------------------------------------- values
 
-    def _plain(self, value: Any) -> Any:
+    def _plain(self, value: Any, depth: int = 0) -> Any:
         """A value as _convert takes it: objects are links, also in lists and dicts of mixed values."""
         if isinstance(value, Model):
             return self._link(value)
         if isinstance(value, (list, tuple, Collection)) and not isinstance(value, Link):
-            return [self._plain(each) for each in value]
+            check_depth(depth)
+            return [self._plain(each, depth + 1) for each in value]
         if isinstance(value, Mapping):
-            return {key: self._plain(each) for key, each in value.items()}
+            check_depth(depth)
+            return {key: self._plain(each, depth + 1) for key, each in value.items()}
         return value
 
     def _encoded(self, values: Sequence[Any], type_: Optional[int] = None) -> Values:

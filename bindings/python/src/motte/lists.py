@@ -7,6 +7,7 @@ from typing import Any, TypeVar, Union, overload
 from . import errors
 from ._atomic import atomic_objects, atomically
 from ._convert import LINK, Values
+from ._sameness import is_same
 from .model import is_unmanaged_embedded
 from .results import InPlace, plain
 
@@ -123,10 +124,10 @@ class List(InPlace[T], MutableSequence[T]):
             self[:] = values
             return
         new = list(values)
-        old = self[:]
+        old = plain(self)
         with atomically(self._database):
             for position, (before, after) in enumerate(zip(old, new)):
-                if type(before) is not type(after) or before != after:
+                if not is_same(before, after):
                     self[position] = after
             if len(new) != len(old):
                 self[len(new) if len(new) < len(old) else len(old):] = list(new[len(old):])

@@ -11,6 +11,7 @@ from ._coll import Coll
 from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
 from ._members import checked_member
 from ._protocols import AnyDatabase
+from ._sameness import is_same
 from .model import is_unmanaged_embedded
 from .notifications import Changes, ChangeStream, Observation, collection_changes, observe_collection
 from .results import Results, plain
@@ -96,7 +97,7 @@ class Map(MutableMapping[str, V]):
         if only_differences:
             old = plain(self)
             new = {key: value for key, value in new.items()
-                   if key not in old or type(old[key]) is not type(value) or old[key] != value}
+                   if key not in old or not is_same(old[key], value)}
         self.update(new)
 
     def _encode(self, values: Iterable[Any]) -> Values:

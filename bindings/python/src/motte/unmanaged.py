@@ -12,10 +12,11 @@ from typing import Any, Optional
 
 from . import errors
 from ._atomic import SINGLE, atomically
-from ._convert import HOLDING, Link, Values
+from ._convert import HOLDING, Link, Values, check_depth
 from ._ffi import lib
 from ._protocols import AnyDatabase
 from ._realm import prop_array
+from ._sameness import is_same
 from .model import EmbeddedModel, Model, is_unmanaged_embedded, store
 from .schema import Row, collection, is_empty
 
@@ -31,14 +32,16 @@ def policy_flags(name: str) -> int:
         raise errors.InvalidArgumentError(f"a policy is one of {', '.join(_POLICIES)}, not {name!r}") from None
 
 
-def models_in(value: Any) -> list[Model]:
+def models_in(value: Any, depth: int = 0) -> list[Model]:
     """The objects that a value is or holds."""
     if isinstance(value, Model):
         return [value]
     if isinstance(value, (list, tuple, set, frozenset)) and not isinstance(value, Link):
-        return [each for element in value for each in models_in(element)]
+        check_depth(depth)
+        return [each for element in value for each in models_in(element, depth + 1)]
     if isinstance(value, dict):
-        return [each for element in value.values() for each in models_in(element)]
+        check_depth(depth)
+        return [each for element in value.values() for each in models_in(element, depth + 1)]
     return []
 
 
@@ -51,15 +54,17 @@ class Unmanaged:
         #: Those whose rows hold nothing yet.
         self.new: set[int] = set()
 
-    def linked(self, database: AnyDatabase, value: Any) -> Any:
+    def linked(self, database: AnyDatabase, value: Any, depth: int = 0) -> Any:
         """The value, with links in place of these objects."""
         if isinstance(value, Model):
             key = self.keys.get(id(value))
             return value if key is None else Link(database._row_of(type(value)).class_id, key)
         if isinstance(value, (list, tuple)) and not isinstance(value, Link):
-            return [self.linked(database, each) for each in value]
+            check_depth(depth)
+            return [self.linked(database, each, depth + 1) for each in value]
         if isinstance(value, dict):
-            return {key: self.linked(database, each) for key, each in value.items()}
+            check_depth(depth)
+            return {key: self.linked(database, each, depth + 1) for key, each in value.items()}
         return value
 
 
@@ -204,7 +209,7 @@ def update_embedded(database: AnyDatabase, instance: Any, known: Link, unmanaged
             continue
         before = database._realm.row_values(row.class_id, known.key, [bound.info.id], Link)[0]
         after = database._plain(value)
-        if type(before) is not type(after) or before != after:
+        if not is_same(before, after):
             database._realm.row_set(row.class_id, known.key, bound.props, row.encoded([bound], [value]))
     connect(database, instance, known.key, unmanaged, False)
     store(instance, row, known.key, database._write)
