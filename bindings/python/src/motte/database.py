@@ -162,7 +162,7 @@ class Database(Core):
 
     def write(self, timeout: Optional[float] = None, *, skipping: Iterable[Observation] = ()) -> Write:
         """`with db.write():` waits for the write lock (at most `timeout` seconds), commits at the end of the block,
-        and cancels when it raises. The commit is not notified to the observations in `skipping`."""
+        and cancels when it raises. The observations in `skipping` are not notified of the commit."""
         return Write(self, timeout, skipping)
 
     def add(self, instance: M, *, update: bool = False) -> M:
@@ -288,6 +288,9 @@ class Database(Core):
     def dispatch(self, timeout: Optional[float] = 0) -> int:
         """Shows the newest version and calls what observes it; tells how many deliveries there were. Waits for the
         first up to `timeout` seconds, None without limit."""
+        if self._closed:
+            # Nothing will come any more.
+            raise errors.ClosedError("the database has been closed")
         return self._delivery.dispatch(timeout)
 
     # -------------------------------------------------------------------------------------------- other threads

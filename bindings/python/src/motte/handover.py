@@ -121,6 +121,10 @@ def queue_write(database: D, function: Callable[[D], T]) -> tuple[Future[T], int
 
 
 async def write_async(database: D, function: Callable[[D], T]) -> T:
+    if database._write is not None:
+        database._check_task()
+        raise errors.AlreadyInWriteError(
+            "this task has a write open, which would wait for itself; await write_async() after its block")
     future, ticket = queue_write(database, function)
     try:
         while not future.done():

@@ -32,7 +32,8 @@ class Write:
 
     def __enter__(self) -> Write:
         database = self._database
-        if database._write is not None:
+        # The library's is open without ours in a migration, in `first_open` and in callbacks while a write begins.
+        if database._write is not None or database._realm.in_write():
             database._check_task()
             raise errors.AlreadyInWriteError("a write is open already; writes cannot be nested")
         deadline = None if self._timeout is None else time.monotonic() + self._timeout
@@ -78,6 +79,7 @@ class Write:
 
     def _commit(self) -> None:
         realm = self._database._realm
+        self._check_thread()
         try:
             # Callbacks run in here and may look at the database, which is no longer in this write.
             self._end(cancelled=False)
@@ -91,9 +93,20 @@ class Write:
     def cancel(self) -> None:
         """Drops the changes of the block, whose end then does nothing."""
         if self.is_open:
+            self._check_thread()
             self._end(cancelled=True)
             if not self._database.closed:
                 self._database._realm.cancel()
+
+    def _check_thread(self) -> None:
+        """On another thread than its own, the write stays open: that one can still commit or cancel it."""
+        try:
+            self._database._realm.check()
+        except errors.WrongThreadError:
+            raise
+        except errors.Error:
+            # Whatever else there is, ending it says or mends.
+            pass
 
     def _end(self, cancelled: bool) -> None:
         self.is_open, self.was_cancelled = False, cancelled
