@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import weakref
 from collections.abc import Callable
 from datetime import timezone
 from typing import Any, Optional
@@ -233,6 +234,41 @@ def test_frozen_things_never_change_and_know_no_thread(opened: Opener) -> None:
     db.close()
     assert frozen_ada.age == 36
     frozen.close()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_what_is_frozen_goes_when_it_is_dropped(opened: Opener, named: bool) -> None:
+    """Without the collector of cycles: a version that is shown stays on disk."""
+    db = opened() if named else (opened().close(), opened(schema=None))[1]
+    person, dog = db.model("Person"), db.model("Dog")
+    with db.write():
+        ada = db.add(person(name="Ada", tags=["x"]))
+        ada.dogs = [dog(name="Rex", owner=ada)]
+    people = db.objects(person)
+    gc.disable()
+    try:
+        shown = len(db.readers())
+        kept = ada.freeze()
+        for number in range(50):
+            with db.write():
+                ada.age = number + 1
+            frozen = ada.freeze()
+            assert frozen.dogs[0].owner == frozen and frozen.database.get(dog, "Rex").owner.age == number + 1
+            assert [list(each.tags) for each in people.freeze()] == [["x"]]
+            assert len(people.freeze().where("ANY dogs.name == 'Rex'")) == 1 and list(frozen.owned) == frozen.dogs
+            made = db.freeze().query(person, "age > 0").first()
+            assert made == frozen and made is not frozen and repr(frozen.dogs) == "<List: 1 Dog>"
+            whole = weakref.ref(frozen.database)
+            assert whole() is not None
+            del frozen, made
+            assert whole() is None
+        assert len(db.readers()) == shown + 1
+        # Its database is gone from everywhere else, and it has all that it needs.
+        assert kept.age == 0 and kept.dogs[0].owner == kept and kept.database.count(dog) == 1
+        del kept
+        assert len(db.readers()) == shown
+    finally:
+        gc.enable()
 
 
 def test_freezing_within_a_write_shows_what_was_before(db: motte.Database) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Optional, Union
 from . import errors, unmanaged, query
 from ._atomic import SINGLE
 from ._coll import MAP, Coll
-from ._convert import HOLDING, MIXED, Link, Values, check_depth
+from ._convert import HOLDING, MIXED, Link, Maker, Values, check_depth
 from ._protocols import AnyModel, AnyWrite
 from ._queue import Queue
 from ._realm import Realm
@@ -20,7 +20,7 @@ from .lists import List
 from .maps import Map
 from .model import Model, is_unmanaged_embedded, maker, stored
 from .results import Collection
-from .schema import Row, made_class, rows_of
+from .schema import Row, layouts_of, stored_layout
 from .write import current_task
 
 
@@ -38,8 +38,9 @@ class Core(abc.ABC):
         info = realm.info()
         self._path = info.path
         self._identity = (info.path, info.version if is_frozen else None)
-        self._rows = rows_of(self, realm, classes)
-        self._by_model: dict[Any, Row] = {row.model: row for row in self._rows.values()}
+        self._rows: Union[dict[int, Row], _PassingRows] = _PassingRows() if is_frozen else {}
+        self._layouts = layouts_of(realm, classes, self._link_maker())
+        self._class_ids: dict[Any, int] = {layout.model: layout.class_id for layout in self._layouts.values()}
 
     @property
     def closed(self) -> bool:
@@ -61,32 +62,33 @@ class Core(abc.ABC):
         """The row of a class, also of one that was not given to open()."""
         row = self._rows.get(class_id)
         if row is None:
-            infos = self._realm.properties(class_id)
-            about = self._realm.class_info(class_id)
-            row = Row(self, made_class(about.name, infos, about.embedded), class_id, infos)
-            self._rows[class_id] = self._by_model[row.model] = row
+            layout = self._layouts.get(class_id)
+            if layout is None:
+                layout = self._layouts[class_id] = stored_layout(self._realm, class_id, self._link_maker())
+                self._class_ids[layout.model] = class_id
+            row = self._rows[class_id] = Row(self, layout)
         return row
 
     def _row_of(self, model: Union[type[AnyModel], str]) -> Row:
         if isinstance(model, str):
             model = self.model(model)
-        row = self._by_model.get(model)
-        if row is None:
+        class_id = self._class_ids.get(model)
+        if class_id is None:
             self._realm.check()
             name = getattr(model, "__name__", repr(model))
             raise errors.UnknownClassError(
                 f"{name} is not among the classes this database was opened with: {', '.join(self._names())}",
                 class_name=name)
-        return row
+        return self._row(class_id)
 
     def _names(self) -> list[str]:
-        return [row.model.__name__ for row in self._rows.values()]
+        return [layout.model.__name__ for layout in self._layouts.values()]
 
     def model(self, name: str) -> type[Model]:
         """The model class of a name: the one passed to open(), or one made from what is stored."""
-        for row in self._rows.values():
-            if row.model.__name__ == name:
-                return row.model
+        for layout in self._layouts.values():
+            if layout.model.__name__ == name:
+                return layout.model
         class_id = self._realm.class_find(name)
         if class_id is None:
             raise errors.UnknownClassError(f"the database has no class {name}", class_name=name)
@@ -103,6 +105,10 @@ class Core(abc.ABC):
     def _maker(self, class_id: int) -> Callable[[int], Any]:
         """_object() for many of one class, now."""
         return maker(self._row(class_id), self._write)
+
+    def _link_maker(self) -> Maker:
+        """_object() for what layouts keep."""
+        return self._object if self._identity[1] is None else _weak_maker(self)
 
     def _nested(self, coll: Coll) -> Any:
         """A list or map inside a mixed value, in place."""
@@ -189,3 +195,36 @@ class Core(abc.ABC):
 
     def _embed(self, instance: Any, place: Callable[[], int]) -> None:
         unmanaged.embed(self, instance, place)
+
+
+class _PassingRows:
+    """The rows of a frozen database that somebody else keeps.
+
+    An object keeps its row, and that the database. A frozen database, which nobody closes, does not keep its rows:
+    without such a cycle it goes with its last object, and with it the version that it shows."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self) -> None:
+        self._rows: dict[int, weakref.ref[Row]] = {}
+
+    def get(self, class_id: int) -> Optional[Row]:
+        row = self._rows.get(class_id)
+        return None if row is None else row()
+
+    def __setitem__(self, class_id: int, row: Row) -> None:
+        self._rows[class_id] = weakref.ref(row)
+
+    def clear(self) -> None:
+        self._rows.clear()
+
+
+def _weak_maker(database: Core) -> Maker:
+    """Makes objects of a database without keeping it: whoever reads a link has an object, which does."""
+    home = weakref.ref(database)
+
+    def make(class_id: int, key: int) -> Any:
+        there = home()
+        assert there is not None
+        return there._object(class_id, key)
+    return make

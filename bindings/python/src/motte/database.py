@@ -91,7 +91,7 @@ class Database(Core):
     @property
     def models(self) -> list[type[Model]]:
         """The classes it was opened with, or made from what is stored."""
-        return list(self._by_model)
+        return list(self._class_ids)
 
     def counters(self) -> dict[str, int]:
         """What the engine did since the file was opened in this process."""
@@ -117,7 +117,8 @@ class Database(Core):
         self._delivery.wake(errors.ClosedError("the database has been closed"))
         # They lead back here; without them everything goes with the last who holds it.
         self._rows.clear()
-        self._by_model.clear()
+        self._layouts.clear()
+        self._class_ids.clear()
 
     def __enter__(self) -> Database:
         return self

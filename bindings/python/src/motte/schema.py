@@ -1,7 +1,8 @@
 """Model classes to a schema, and the rows of a class in one database.
 
-A Row belongs to one class in one open database: it knows the ids of class and properties, and reads and writes single
-properties of an object. Databases opened without classes get classes made from what is stored.
+A Layout is what a class is in one open database: the ids of class and properties. A Row is that with the database: it
+reads and writes single properties of an object, and keeps the database for as long as there are objects. Databases
+opened without classes get classes made from what is stored.
 """
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from . import errors
 from ._atomic import atomically, needs_others
 from ._convert import (
     BINARY, BOOL, DECIMAL, DECODERS, DOUBLE, EPOCH, FLOAT, IN_PLACE, INT, INVERSE, LINK, MIXED, OBJECT_ID,
-    HOLDING, PLACE_DECODERS, STRING, TIMESTAMP, UUID, Values,
+    HOLDING, PLACE_DECODERS, STRING, TIMESTAMP, UUID, Maker, Values,
 )
 from ._members import checked_member
 from ._protocols import AnyDatabase
@@ -107,7 +108,7 @@ class Bound:
 
     __slots__ = ("info", "declared", "type", "members", "props", "is_plain", "may_hold", "read")
 
-    def __init__(self, info: PropertyInfo, declared: Declared, row: Row) -> None:
+    def __init__(self, info: PropertyInfo, declared: Declared, class_id: int, realm: Realm, make: Maker) -> None:
         self.info, self.declared = info, declared
         #: This one property, as the library takes several.
         self.props = prop_array([info.id])
@@ -118,7 +119,7 @@ class Bound:
         self.read: Optional[Callable[[int], Any]] = None
         if self.is_plain:
             decoders = PLACE_DECODERS if declared.type == MIXED else DECODERS
-            self.read = row.realm.row_reader(row.class_id, self.props, row.database._object, decoders)
+            self.read = realm.row_reader(class_id, self.props, make, decoders)
 
 
 def is_empty(value: Any) -> bool:
@@ -166,28 +167,40 @@ class NewRow:
         return columns
 
 
-class Row:
-    """The rows of one class in one database."""
+class Layout:
+    """What a class is in one database."""
 
-    __slots__ = ("database", "realm", "model", "class_id", "properties", "primary_key", "identity", "_new")
+    __slots__ = ("realm", "model", "class_id", "properties", "primary_key", "_new")
 
-    def __init__(self, database: AnyDatabase, model: type[Model], class_id: int, infos: Sequence[PropertyInfo]) -> None:
-        self.database, self.realm, self.model, self.class_id = database, database._realm, model, class_id
+    def __init__(self, realm: Realm, model: type[Model], class_id: int, infos: Sequence[PropertyInfo],
+                 make: Maker) -> None:
+        self.realm, self.model, self.class_id = realm, model, class_id
         self.properties: dict[str, Bound] = {}
         self.primary_key: Optional[str] = None
         by_name = {info.name: info for info in infos}
         for name, declared in model._declared().items():
             if name in by_name:
-                self.properties[name] = Bound(by_name[name], declared, self)
+                self.properties[name] = Bound(by_name[name], declared, class_id, realm, make)
                 if declared.field.primary_key:
                     self.primary_key = name
-        self.identity = (database._identity, class_id)
         self._new: Optional[NewRow] = None
 
     def new(self) -> NewRow:
         if self._new is None:
             self._new = NewRow(self.properties)
         return self._new
+
+
+class Row:
+    """The rows of one class in one database."""
+
+    __slots__ = (
+        "database", "realm", "model", "class_id", "properties", "primary_key", "identity", "new", "__weakref__")
+
+    def __init__(self, database: AnyDatabase, layout: Layout) -> None:
+        self.database, self.realm, self.model, self.class_id = database, layout.realm, layout.model, layout.class_id
+        self.properties, self.primary_key, self.new = layout.properties, layout.primary_key, layout.new
+        self.identity = (database._identity, layout.class_id)
 
     def bound(self, name: str) -> Bound:
         try:
@@ -282,17 +295,21 @@ def member(declared: Declared, value: Any) -> Optional[enum.Enum]:
             f"{value!r:.60} is no {declared.enum.__name__}", property_name=declared.name) from None
 
 
-def rows_of(database: AnyDatabase, realm: Realm, classes: Optional[Sequence[type[Model]]]) -> dict[int, Row]:
-    """Rows by class id, for the classes given or, without, for all that are stored."""
-    rows: dict[int, Row] = {}
-    if classes is not None:
-        for cls in classes:
-            class_id = realm.class_find(cls.__name__)
-            if class_id is None:
-                raise errors.UnknownClassError(f"the database has no class {cls.__name__}", class_name=cls.__name__)
-            rows[class_id] = Row(database, cls, class_id, realm.properties(class_id))
-        return rows
-    for class_id in realm.classes():
-        infos, about = realm.properties(class_id), realm.class_info(class_id)
-        rows[class_id] = Row(database, made_class(about.name, infos, about.embedded), class_id, infos)
-    return rows
+def layouts_of(realm: Realm, classes: Optional[Sequence[type[Model]]], make: Maker) -> dict[int, Layout]:
+    """By class id, for the classes given or, without, for all that are stored. `make` makes the objects that links lead
+    to."""
+    layouts: dict[int, Layout] = {}
+    if classes is None:
+        return {class_id: stored_layout(realm, class_id, make) for class_id in realm.classes()}
+    for cls in classes:
+        class_id = realm.class_find(cls.__name__)
+        if class_id is None:
+            raise errors.UnknownClassError(f"the database has no class {cls.__name__}", class_name=cls.__name__)
+        layouts[class_id] = Layout(realm, cls, class_id, realm.properties(class_id), make)
+    return layouts
+
+
+def stored_layout(realm: Realm, class_id: int, make: Maker) -> Layout:
+    """With a model class that is made from what is stored."""
+    infos, about = realm.properties(class_id), realm.class_info(class_id)
+    return Layout(realm, made_class(about.name, infos, about.embedded), class_id, infos, make)
