@@ -12,8 +12,8 @@ import Musl
 #endif
 
 package final class Locked<Value>: @unchecked Sendable {  // @unchecked: the value is only touched holding the lock
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private var value: Value
+    @usableFromInline let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    @usableFromInline var value: Value
 
     package init(_ value: Value) {
         self.value = value
@@ -33,7 +33,7 @@ package final class Locked<Value>: @unchecked Sendable {  // @unchecked: the val
         mutex.deallocate()
     }
 
-    package func withLock<Result, Failure: Error>(
+    @inlinable package func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         pthread_mutex_lock(mutex)

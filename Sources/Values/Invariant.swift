@@ -3,10 +3,9 @@
 ///
 /// `checkInvariants` of a structure goes through all of it and throws the first that is broken. Tests call it after
 /// each step; debug builds call it where that costs little beside the work.
-import MotteValues
 
 package enum Invariant {
-    @inline(__always)
+    @inlinable @inline(__always)
     package static func require(_ holds: Bool, _ text: @autoclosure () -> String) throws(DatabaseError) {
         guard !holds else { return }
         throw DatabaseError(.internal, "a broken invariant of the library: " + text())

@@ -1,0 +1,174 @@
+/// A commit from its changes to what is written: a record of the WAL or a new root, which slot that goes to, and what
+/// becomes of pages that it leaves at the end of the file.
+import MotteValues
+
+extension TreePages {
+    func apply(
+        _ entries: [PageBatch.Entry], byteCount: Int, _ version: Version
+    ) throws(DatabaseError) {
+        guard !isPoisoned else {
+            throw DatabaseError(
+                .inputOutput,
+                "an earlier commit to '\(path)' failed half-way; close it everywhere and open it again", path: path)
+        }
+        let known = shown.withLock { $0.known }
+        try checkFollows(version, Version(known.version))
+        // Sealing takes a sequence number as well.
+        guard version.rawValue < TreeFormat.versionLimit - 1, known.root.sequence < TreeFormat.versionLimit - 2 else {
+            throw .corrupted("its version is too high for another commit; copy it")
+        }
+        try makeDurable(known.version)
+        let header = try newestHeader(known).advanced(to: version)
+        if let record = try record(entries, header, byteCount, after: known) {
+            try append(record)
+            cachedHeader = header
+            return
+        }
+        let wal = try walRequest(known, entries, byteCount)
+        if known.wal.isEmpty {
+            try commit(entries, byteCount, header, wal, after: known)
+        } else {
+            let all = known.wal.batch(before: entries)
+            try commit(all.effectiveEntries(), all.byteCount, header, wal, after: known)
+        }
+        cachedHeader = header
+    }
+
+    private func append(_ record: borrowing PreparedRecord) throws(DatabaseError) {
+        do throws(DatabaseError) {
+            try disk.write(record.bytes, at: record.offset)
+            count(record.bytes.count, calls: 1)
+            if durability == .full { try flush(poisoning: nil) }
+        } catch {
+            poison(at: record.offset)
+            throw error
+        }
+        if durability == .full { durable = record.next.version }
+        let next = record.next
+        shown.withLock { $0.known.wal = next }
+    }
+
+    private func commit(
+        _ entries: [PageBatch.Entry], _ byteCount: Int, _ header: FileHeader, _ wal: TreeCommit.WALRequest,
+        after known: TreeVersion
+    ) throws(DatabaseError) {
+        let root = known.root
+        var state = try takeState(root)
+        var commit = TreeCommit(self, &state, header.version.rawValue, byteCount: byteCount, wal)
+        do throws(DatabaseError) {
+            try commit.build(entries, header)
+            try write(&commit, after: root)
+        } catch {
+            commit.abandon()
+            giveBackFailed(after: known)
+            throw error
+        }
+        self.state = commit.next
+        let next = TreeVersion(commit.next.root)
+        shown.withLock { $0.known = next }
+        giveBackEnd(next.root, after: root)
+    }
+
+    private func newestHeader(_ known: TreeVersion) throws(DatabaseError) -> FileHeader {
+        if let cachedHeader, cachedHeader.version.rawValue == known.version { return cachedHeader }
+        return try header
+    }
+
+    /// The free-space map, read again when another process has committed or a commit of ours failed.
+    private func takeState(_ root: RootSlot) throws(DatabaseError) -> TreeState {
+        if let kept = state, kept.root.version == root.version, kept.root.tree == root.tree {
+            state = nil
+            return kept
+        }
+        state = nil
+        return try TreeState(reading: root, image)
+    }
+
+    private func write(_ commit: inout TreeCommit, after root: RootSlot) throws(DatabaseError) {
+        let runs = commit.unwrittenRuns
+        try image.write(runs)
+        count(commit.pageCount * image.pageBytes, calls: runs.count)
+        if let wal = commit.newWAL { try extendFile(to: wal) }
+        let isLarge = durability == .full && commit.pageCount > TreeCommit.mostPagesInOneFlush
+        if isLarge { try flush(poisoning: nil) }
+        commit.place(in: freeSlot(root), durable: isLarge ? commit.version : durable ?? 0)
+        let slot = commit.next.root
+        try putSlot(slot)
+        if durability == .full {
+            try flush(poisoning: slot)
+            durable = slot.version
+        }
+    }
+
+    private func count(_ bytes: Int, calls: Int) {
+        written.withLock {
+            $0.bytes += bytes
+            $0.calls += calls
+        }
+    }
+
+    // MARK: Root slots.
+
+    /// Neither the newest root nor the last durable one is ever written over.
+    func freeSlot(_ root: RootSlot) -> Int {
+        var durableRoot: UInt64?
+        // A record of a WAL may be what is durable; then it is the root below.
+        if let durable, durable < root.version { durableRoot = slotVersions.filter { $0 <= durable }.max() }
+        let candidates = (0 ..< TreeFormat.slotCount).filter {
+            $0 != root.slot && slotVersions[$0] != durableRoot
+        }
+        // What was passed over goes first.
+        func age(_ slot: Int) -> UInt64 { brokenSlots.contains(slot) ? 0 : slotVersions[slot] }
+        return candidates.min { age($0) < age($1) } ?? (root.slot + 1) % TreeFormat.slotCount
+    }
+
+    func putSlot(_ slot: RootSlot) throws(DatabaseError) {
+        do throws(DatabaseError) {
+            try image.write(slot)
+        } catch {
+            poison(slot)
+            throw error
+        }
+        count(image.pageBytes, calls: 1)
+        slotVersions[slot.slot] = slot.version
+        brokenSlots.removeAll { $0 == slot.slot }
+    }
+
+    // MARK: The end of the file.
+
+    /// Pages at the end that no version needs leave the file, once that is worth a system call. A failure costs space.
+    ///
+    /// The file is looked at only where this process knows that it was so long: a look at its times makes file systems
+    /// stamp the next write again, and the flush then writes the inode as well.
+    private func giveBackEnd(_ root: RootSlot, after before: RootSlot) {
+        let needed = root.pageCount * image.pageBytes
+        // Another process may have made it so long.
+        seenEnd = max(seenEnd, needed, before.pageCount * image.pageBytes)
+        let slack = max(1 << 20, needed / 8)
+        guard seenEnd - needed > slack, durable == root.version else { return }
+        do throws(DatabaseError) {
+            seenEnd = try disk.byteCount()
+            guard seenEnd - needed > slack else { return }
+            try disk.resize(to: needed)
+            seenEnd = needed
+        } catch {
+            return
+        }
+    }
+
+    /// What a failed commit wrote behind the pages in use leaves the file: a full disk would stay full of it and refuse
+    /// the smallest commit. A failure costs space.
+    private func giveBackFailed(after known: TreeVersion) {
+        guard !isPoisoned, durable == known.version else { return }
+        let needed = known.root.pageCount * image.pageBytes
+        do throws(DatabaseError) {
+            guard try disk.byteCount() > needed else { return }
+            try disk.resize(to: needed)
+            seenEnd = needed
+        } catch {
+            return
+        }
+    }
+
+    // MARK: Durability.
+}

@@ -1,0 +1,104 @@
+/// Which version of a page file counts now, and snapshots of it: what others have published is looked up before
+/// anybody is shown anything.
+import MotteValues
+
+extension TreePages {
+    var header: FileHeader {
+        get throws(DatabaseError) {
+            // Kept until the record is decoded: it may lie in the snapshot's part of the WAL, which a commit of
+            // another thread changes in place as soon as nobody shows it.
+            let snapshot = try snapshot()
+            defer { withExtendedLifetime(snapshot) {} }
+            guard let record = try snapshot.get(FileHeader.key) else {
+                throw .corrupted("the header record is missing")
+            }
+            faults?.willReadHeader?()
+            return try FileHeader(decoding: record.bytes, path: path)
+        }
+    }
+
+    func snapshot() throws(DatabaseError) -> PageSnapshot { try treeSnapshot() }
+
+    func treeSnapshot() throws(DatabaseError) -> TreeSnapshot {
+        try checkProcess()
+        return try shown.withLock { shown throws(DatabaseError) in
+            while true {
+                try refresh(&shown)
+                if let current = shown.current, current.version.rawValue == shown.known.version,
+                    current.root.tree == shown.known.root.tree
+                {
+                    return current
+                }
+                let known = shown.known
+                let pin = pins.claim(known.version)
+                // Whoever published in between may not have seen the pin; see `PagePins`.
+                if sidecar != nil, signal.published.rawValue > known.version {
+                    pins.release(pin)
+                    continue
+                }
+                let snapshot = TreeSnapshot(known, pin, self)
+                beginUse()
+                shown.current = snapshot
+                return snapshot
+            }
+        }
+    }
+
+    func newestVersion() throws(DatabaseError) -> Version {
+        try shown.withLock { shown throws(DatabaseError) in
+            try refresh(&shown)
+            return Version(shown.known.version)
+        }
+    }
+
+    /// Looks into the file when another process has published something newer.
+    private func refresh(_ shown: inout Shown) throws(DatabaseError) {
+        guard sidecar != nil else { return }
+        for _ in 0 ..< 10_000 {
+            let published = signal.published.rawValue
+            if shown.known.version >= published { return }
+            // Slots beyond the published version belong to a commit that is not flushed yet.
+            let slots = try RootSlots.read(disk, image).filter { $0.version <= published }
+            guard let newest = slots.max(by: { $1.isNewer(than: $0) }) else { continue }
+            var next = shown.known
+            if newest.version != next.root.version {
+                try checkSize(newest)
+                next = TreeVersion(newest)
+            }
+            // Not there if a newer root was announced meanwhile, whose commit may have used these pages.
+            if try next.readOn(image, through: published) { shown.known = next }
+        }
+        throw .corrupted("version \(signal.published.rawValue) is announced but not there")
+    }
+
+    private func checkSize(_ root: RootSlot) throws(DatabaseError) {
+        guard root.pageCount <= image.pageLimit else {
+            throw DatabaseError(
+                .mapFull,
+                "'\(path)' has grown beyond the address space reserved for it here; open it with a larger"
+                    + " 'map_size' (or MOTTE_MAP_SIZE) in every process", path: path)
+        }
+    }
+
+    /// Whoever held the lock before may have died between its root and its announcement.
+    func newestVersionForWriter() throws(DatabaseError) -> Version {
+        try shown.withLock { shown throws(DatabaseError) in
+            guard sidecar != nil else { return Version(shown.known.version) }
+            try refresh(&shown)
+            slotVersions = try RootSlots.versions(disk, image)
+            if !isPoisoned, slotVersions.max() != shown.known.root.version {
+                let slots = try RootSlots.read(disk, image)
+                if let newest = slots.max(by: { $1.isNewer(than: $0) }), newest.version > shown.known.version {
+                    try checkSize(newest)
+                    if try RootSlots.isWhole(newest, image, disk) { shown.known = TreeVersion(newest) }
+                }
+            }
+            // The same of a record, which is there once it was flushed.
+            if let durable, durable > shown.known.version {
+                var next = shown.known
+                if try next.readOn(image, through: durable) { shown.known = next }
+            }
+            return Version(shown.known.version)
+        }
+    }
+}
