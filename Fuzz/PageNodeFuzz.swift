@@ -126,7 +126,7 @@ enum PageNodeFuzz {
 
     /// What a writer does with the space it believes to have.
     private static func use(_ map: inout SpaceMap) {
-        guard map.problem(used: nil) == nil, map.pageCount < 1 << 30 else { return }
+        guard map.problem(used: []) == nil, map.pageCount < 1 << 30 else { return }
         for _ in 0 ..< 4 { _ = map.take(atLeast: 1, atMost: 8, wishing: 4) }
         map.dropEnd()
     }

@@ -144,6 +144,9 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     /// Reads every page in use and answers what is wrong; a database in memory has none. Waits for writers.
     package func check() throws(DatabaseError) -> [PageProblem] { try pages().check() }
 
+    /// For tests, after each step: throws the first thing that is broken in pages or in what is known of them.
+    package func checkInvariants() throws(DatabaseError) { try pages().checkInvariants() }
+
     /// What the file was opened in spite of.
     package func openingWarning() throws(DatabaseError) -> PassedOver? { try pages().openingWarning() }
 

@@ -87,10 +87,10 @@ import Testing
         var map = SpaceMap(pageCount: 100)
         map.insert([PageRun(start: 40, count: 10)])
         map.die(PageRun(start: 60, count: 5), birth: 1, death: 2)
-        #expect(map.problem(used: nil) == nil)
-        #expect(map.problem(used: PageRun(start: 50, count: 10)) == nil)
-        #expect(map.problem(used: PageRun(start: 49, count: 2))?.contains("S2") == true)
-        #expect(map.problem(used: PageRun(start: 64, count: 8))?.contains("S2") == true)
+        #expect(map.problem(used: []) == nil)
+        #expect(map.problem(used: [PageRun(start: 50, count: 10)]) == nil)
+        #expect(map.problem(used: [PageRun(start: 49, count: 2)])?.contains("S2") == true)
+        #expect(map.problem(used: [PageRun(start: 64, count: 8)])?.contains("S2") == true)
     }
 
     @Test func versionsHaveALimit() throws {

@@ -21,6 +21,7 @@ import Testing
 
                 let snapshot = try store.snapshot()
                 #expect(snapshot.version == version, "\(comment)")
+                try store.checkInvariants()
                 try agree(snapshot, model, &random, comment)
                 if random.chance(30) { pinned.append((snapshot, model)) }
                 if random.chance(20), !pinned.isEmpty { pinned.remove(at: random.below(pinned.count)) }

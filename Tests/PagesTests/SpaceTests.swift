@@ -217,6 +217,7 @@ import Testing
                 let problems = try store.check()
                 #expect(problems.isEmpty, "\(comment)")
                 if !problems.isEmpty { return }
+                try store.checkInvariants()
             }
         }
     }

@@ -51,6 +51,9 @@ protocol PageStorage: SharedPages {
     func oldestObservedVersion() throws(DatabaseError) -> Version?
     /// What is wrong with the pages of the newest version. Waits for writers.
     func check() throws(DatabaseError) -> [PageProblem]
+    /// Throws the first thing that is broken in what this process knows of the newest version, and in its pages. For
+    /// tests, which ask after each step.
+    func checkInvariants() throws(DatabaseError)
     /// What the file was opened in spite of.
     func openingWarning() -> PassedOver?
     /// The same, to whoever asks first.

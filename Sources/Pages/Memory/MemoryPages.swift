@@ -48,6 +48,7 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
     func unlockAcrossProcesses() {}
     func readers() -> [PageReader] { [] }
     func check() -> [PageProblem] { [] }
+    func checkInvariants() throws(DatabaseError) { try pinnedTree().tree.checkInvariants() }
     func openingWarning() -> PassedOver? { nil }
     func firstWarning() -> PassedOver? { nil }
     func closeFile() {}
@@ -81,6 +82,7 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
         var tree = base.tree
         tree.apply(entries)
         tree.put(FileHeader.key, header.encoded())
+        try tree.lookAfter()
         let next = MemorySnapshot(tree, version)
         lock.lock()
         pinned.append(Pin(snapshot: latest))

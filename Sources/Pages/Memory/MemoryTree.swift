@@ -36,7 +36,7 @@ final class MemoryEntry: @unchecked Sendable {  // @unchecked: never changes
 struct MemoryTree: Sendable {
     typealias Block = [MemoryEntry]
     /// Every block has an entry; keys ascend strictly through all blocks.
-    private(set) var blocks: [Block] = []
+    var blocks: [Block] = []
     private(set) var entryCount = 0
     private static let largestBlock = 128
 
@@ -128,6 +128,25 @@ struct MemoryTree: Sendable {
 
     var byteCount: Int {
         blocks.reduce(0) { sum, block in block.reduce(sum) { $0 + $1.key.count + $1.value.count } }
+    }
+
+    func checkInvariants() throws(DatabaseError) {
+        try Invariant.require(
+            blocks.allSatisfy { !$0.isEmpty && $0.count <= MemoryTree.largestBlock },
+            "memory-1: every block of a map in memory has entries, and no more than it may have")
+        let keys = blocks.joined().map(\.key)
+        try Invariant.require(
+            zip(keys, keys.dropFirst()).allSatisfy { ValueOrdering.compareBytes($0, $1) < 0 },
+            "memory-2: the keys of a map in memory ascend")
+        try Invariant.require(keys.count == entryCount, "memory-3: a map in memory counts the entries that it has")
+    }
+
+    /// In debug builds, while that costs little.
+    @inline(__always)
+    func lookAfter() throws(DatabaseError) {
+        #if DEBUG
+        if entryCount <= 2 * MemoryTree.largestBlock { try checkInvariants() }
+        #endif
     }
 
     private mutating func merge(

@@ -34,10 +34,10 @@ struct TreeCommit {
     let pages: TreePages
     let image: PageImage
     let version: UInt64
-    private var writer: TreeWriter
+    var writer: TreeWriter
 
     /// The state and the slot of the next version.
-    private(set) var next: TreeState
+    var next: TreeState
     /// Pages of a WAL that this commit makes.
     private(set) var newWAL: PageRun?
 

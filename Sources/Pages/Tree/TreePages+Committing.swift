@@ -57,6 +57,7 @@ extension TreePages {
         var commit = TreeCommit(self, &state, header.version.rawValue, byteCount: byteCount, wal)
         do throws(DatabaseError) {
             try commit.build(entries, header)
+            try commit.lookAfter()
             try write(&commit, after: root)
         } catch {
             commit.abandon()

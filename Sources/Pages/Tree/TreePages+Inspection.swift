@@ -39,13 +39,39 @@ extension TreePages {
 
     /// Holds the write lock, so that the newest version stays the newest while it is walked.
     func check() throws(DatabaseError) -> [PageProblem] {
+        try whileNobodyWrites { isQuiet throws(DatabaseError) in try problems(isQuiet: isQuiet) }
+    }
+
+    private func problems(isQuiet: Bool) throws(DatabaseError) -> [PageProblem] {
+        let snapshot = try treeSnapshot()
+        var check = TreeCheck(image, snapshot.root, shown: snapshot.version.rawValue)
+        try check.run(isQuiet: isQuiet)
+        return check.problems
+    }
+
+    /// The whole file as `check` sees it, and what the writer remembers beside what is in the file.
+    func checkInvariants() throws(DatabaseError) {
+        try whileNobodyWrites { isQuiet throws(DatabaseError) in
+            if let problem = try problems(isQuiet: isQuiet).first { throw .corrupted(problem.description) }
+            let known = shown.withLock { $0.known }
+            try known.wal.checkInvariants(known.root.wal)
+            guard let state, state.root.version == known.root.version, state.root.tree == known.root.tree
+            else { return }
+            try state.checkInvariants(image.layout)
+            let kept = try TreeState(reading: known.root, image)
+            try Invariant.require(
+                state.map.hasSamePages(as: kept.map), "space-5: the map in memory has the same pages as the file's")
+        }
+    }
+
+    /// `isQuiet`: nobody writes; else this file is not ours to write.
+    private func whileNobodyWrites<Answer>(
+        _ body: (_ isQuiet: Bool) throws(DatabaseError) -> Answer
+    ) throws(DatabaseError) -> Answer {
         // In a write of one's own nothing else can come in between.
         let isHeldHere = isHeldHere
         let writing = canWrite && !isHeldHere ? try lockForWriting(Deadline(milliseconds: 10_000), nil) : nil
         defer { writing?.release() }
-        let snapshot = try treeSnapshot()
-        var check = TreeCheck(image, snapshot.root, shown: snapshot.version.rawValue)
-        try check.run(isQuiet: writing != nil || isHeldHere)
-        return check.problems
+        return try body(writing != nil || isHeldHere)
     }
 }

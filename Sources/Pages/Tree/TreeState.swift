@@ -28,7 +28,7 @@ struct TreeState {
         let isLog = root.log.withUnsafeBytes { SpaceLog.replay($0, after: 0, &map) }
         guard isLog else { throw TreeState.damaged }
         map.cut(to: root.pageCount)
-        if let problem = map.problem(used: root.wal?.run) { throw .corrupted(problem) }
+        if let problem = map.problem(used: root.wal.map { [$0.run] } ?? []) { throw .corrupted(problem) }
         pagesToGain = map.pagesToGain
     }
 

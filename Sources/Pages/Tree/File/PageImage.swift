@@ -108,6 +108,11 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         return UnsafeRawBufferPointer(start: address(reference.page), count: reference.byteCount)
     }
 
+    /// Whether memory has what `reference` means; the disk is not asked.
+    func isThere(_ reference: PageRef, level: Int) -> Bool {
+        motte_shim_load64(states + reference.page) == reference.identity(level: level)
+    }
+
     @inline(never)
     private func load(_ reference: PageRef, level: Int) throws(DatabaseError) {
         let identity = reference.identity(level: level)

@@ -7,9 +7,9 @@ import MotteValues
 
 struct PageAllocator {
     let image: PageImage
-    private(set) var map: SpaceMap
+    var map: SpaceMap
     /// Pages handed out, in order; neighbours are one run.
-    private(set) var used: [PageRun] = []
+    var used: [PageRun] = []
     private var current = PageRun(start: 0, count: 0)
     /// How many pages to look for in one piece.
     private let wish: Int

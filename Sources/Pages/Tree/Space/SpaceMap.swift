@@ -5,7 +5,7 @@
 /// lies in that span, whatever older or newer ones are pinned: so space between pinned versions is used again. A run
 /// that is held is kept with the version that holds it and looked at again when that one goes.
 ///
-/// Invariants (see `check`):
+/// Invariants of what a file has (see `problem`; those of what is in memory: `checkInvariants`):
 ///   S1  free runs ascend, do not touch and lie between the root slots and the page count
 ///   S2  no page is in two runs, free or dead
 import MotteValues
@@ -17,11 +17,12 @@ struct SpaceMap {
         var death: UInt64
     }
 
-    private(set) var free: [PageRun] = []
-    private(set) var freePageCount = 0
+    var free: [PageRun] = []
+    var freePageCount = 0
     /// Died since anyone looked at them.
     private var pending: [Dead] = []
-    private var held: [UInt64: [Dead]] = [:]
+    /// By the version that holds them.
+    var held: [UInt64: [Dead]] = [:]
     var pageCount: Int
 
     init(pageCount: Int) {
@@ -238,7 +239,7 @@ struct SpaceMap {
     }
 
     /// What is wrong with the map, if anything; S1 and S2. `used` is certainly in use.
-    func problem(used: PageRun?) -> String? {
+    func problem(used: [PageRun]) -> String? {
         var last = TreeFormat.firstPage - 1
         var isFirst = true
         for run in free {
@@ -248,7 +249,7 @@ struct SpaceMap {
             isFirst = false
             last = run.end
         }
-        var all = free + dead.map(\.run) + (used.map { [$0] } ?? [])
+        var all = free + dead.map(\.run) + used
         all.sort { $0.start < $1.start }
         for index in all.indices.dropFirst() where all[index].start < all[index - 1].end {
             return "page \(all[index].start) is free twice, or in use (S2)"

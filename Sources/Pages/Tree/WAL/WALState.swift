@@ -6,13 +6,13 @@ struct WALState {
     /// Of the last record; the root's, while there is none.
     private(set) var version: UInt64
     /// Pages of the WAL that have records.
-    private(set) var usedPages = 0
+    var usedPages = 0
     /// What the next record names as the one before it.
     private(set) var chain: UInt64
     /// Above what the root's tree says.
     private(set) var changes = MemoryTree()
     /// Of the keys of those.
-    private(set) var filter = KeyFilter()
+    var filter = KeyFilter()
     /// Pages behind may hold records that were never acknowledged, or were lost together with what came before them:
     /// then nothing is added, and the next commit takes it all into the tree.
     var mayGrow = true
@@ -84,6 +84,15 @@ struct WALState {
         }
         change(by: batch.effectiveEntries())
         return offset > 0
+    }
+
+    func checkInvariants(_ place: WALLocation?) throws(DatabaseError) {
+        try Invariant.require(
+            usedPages <= place?.run.count ?? 0, "wal-1: the records of the write-ahead log lie within its pages")
+        try changes.checkInvariants()
+        try Invariant.require(
+            changes.blocks.joined().allSatisfy { filter.mayHave($0.key) },
+            "wal-2: the filter of the write-ahead log knows each of its keys")
     }
 
     private mutating func change(by entries: [PageBatch.Entry]) {
