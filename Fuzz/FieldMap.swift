@@ -160,7 +160,7 @@ struct FieldMap {
         while place < min(end, sound.count), number(place + 8) == Int(WALRecord.magic) {
             records.append(place)
             let bytes = number(place + 12)
-            let pages = WALRecord.pageCount(bytes, pageBytes: Self.pageBytes)
+            let pages = WALRecord.pageCount(bytes, pageBytes: Self.pageBytes).rawValue
             add(
                 "record", place,
                 [

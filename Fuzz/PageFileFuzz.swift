@@ -119,7 +119,7 @@ enum PageFileFuzz {
                 // The newest slot and something else damaged at once look like a commit that a power cut stopped: then
                 // it is the version before, whole.
                 let damages = edited.count + (flags & 0x40 == 0 ? 0 : 1)
-                let mayBeOlder = edited.contains { (1 ..< TreeFormat.firstPage).contains($0) } && damages > 1
+                let mayBeOlder = edited.contains { (1 ..< TreeFormat.firstPage.rawValue).contains($0) } && damages > 1
                 try Finding.require(
                     read == versions.last || mayBeOlder && versions.contains(read),
                     "a change without a fitting checksum is not found out")
@@ -157,7 +157,9 @@ enum PageFileFuzz {
             var bytes = Array(file[start ..< start + sealedCount(file, page)])
             PageNodeFuzz.seal(&bytes)
             file.replaceSubrange(start ..< start + 8, with: bytes[..<8])
-            guard page >= TreeFormat.firstPage, let parent = replace(old, with: Array(bytes[..<8]), in: &file) else {
+            guard page >= TreeFormat.firstPage.rawValue,
+                let parent = replace(old, with: Array(bytes[..<8]), in: &file)
+            else {
                 return
             }
             page = parent

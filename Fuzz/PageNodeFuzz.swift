@@ -14,7 +14,7 @@ extension FuzzTarget {
 enum PageNodeFuzz {
     private static let pageBytes = 4096
     private static let layout = PageLayout(pageBytes: pageBytes, isSealed: false)
-    private static let pageLimit = 1000
+    private static let pageLimit: PageCount = 1000
 
     @Sendable static func run(_ bytes: UnsafeRawBufferPointer) throws {
         var input = FuzzInput(bytes)
@@ -34,7 +34,7 @@ enum PageNodeFuzz {
         case 4:
             page.asBytes { bytes in
                 var map = SpaceMap(pageCount: 50)
-                if SpaceLog.replay(bytes, after: 3, &map) { use(&map) }
+                if SpaceLog.replay(bytes, after: Version(3), &map) { use(&map) }
             }
         default:
             page.asBytes { bytes in
@@ -72,7 +72,7 @@ enum PageNodeFuzz {
             let node = TreeNode(base)
             guard node.page < 1 << 44 else { return nil }
             return PageRef(
-                page: Int(node.page), birth: node.birth, checksum: node.checksum, byteCount: 0)
+                page: PageNumber(Int(node.page)), birth: node.birth, checksum: node.checksum, byteCount: 0)
         }
         guard let reference else { return }
         let place = Int(truncatingIfNeeded: hash % UInt64(pageBytes))
@@ -104,7 +104,7 @@ enum PageNodeFuzz {
     private static func slot(_ page: inout [UInt8], _ hash: UInt64) throws {
         guard let slot = page.asBytes({ RootSlot(decoding: $0, layout, slot: 1) }) else { return }
         var map = SpaceMap(pageCount: slot.pageCount)
-        if slot.log.asBytes({ SpaceLog.replay($0, after: 0, &map) }) { use(&map) }
+        if slot.log.asBytes({ SpaceLog.replay($0, after: .zero, &map) }) { use(&map) }
         let again = try slot.encoded(pageBytes: pageBytes)
         let same = again.asBytes { RootSlot(decoding: $0, layout, slot: 1) }
         try Finding.require(same == slot, "a slot that is written again says something else")
@@ -126,7 +126,7 @@ enum PageNodeFuzz {
 
     /// What a writer does with the space it believes to have.
     private static func use(_ map: inout SpaceMap) {
-        guard map.problem(used: []) == nil, map.pageCount < 1 << 30 else { return }
+        guard map.problem(used: []) == nil, map.pageCount.rawValue < 1 << 30 else { return }
         for _ in 0 ..< 4 { _ = map.take(atLeast: 1, atMost: 8, wishing: 4) }
         map.dropEnd()
     }
@@ -143,13 +143,13 @@ enum PageNodeFuzz {
             case false: break
             }
         }
-        var log = SpaceLog(7)
+        var log = SpaceLog(Version(7))
         log.take(PageRun(start: 10, count: 3))
-        log.die(PageRun(start: 20, count: 2), birth: 4)
+        log.die(PageRun(start: 20, count: 2), birth: Version(4))
         seeds.append([4] + log.bytes)
         var map = SpaceMap(pageCount: 40)
         map.insert([PageRun(start: 6, count: 4), PageRun(start: 20, count: 3)])
-        map.die(PageRun(start: 30, count: 2), birth: 2, death: 5)
+        map.die(PageRun(start: 30, count: 2), birth: Version(2), death: Version(5))
         var checkpoint = [UInt8](repeating: 0, count: SpaceLog.checkpointBytes(map.runCount))
         checkpoint.withUnsafeMutableBytes { SpaceLog.encodeCheckpoint(map, $0) }
         seeds.append([5] + checkpoint)

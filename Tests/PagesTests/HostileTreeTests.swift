@@ -216,7 +216,7 @@ import Musl
             disk, pageBytes: 4096, byteCount: PageImage.smallestBytes, atLeast: PageImage.smallestBytes)
         var root = try RootSlots.choose(disk, image).root
         var bytes = sound
-        root.version += 1
+        root.version = root.version.next
         root.sequence += 5
         func add(_ level: Int, _ entries: [(key: [UInt8], value: [UInt8]?, child: PageRef?)]) -> PageRef {
             var page = [UInt8](repeating: 0, count: 4096)
@@ -239,24 +239,24 @@ import Musl
             edit(&page, 12, UInt64(level), 2)
             edit(&page, 14, UInt64(entries.count), 2)
             edit(&page, 16, UInt64(number))
-            edit(&page, 24, root.version)
+            edit(&page, 24, root.version.rawValue)
             page.replaceSubrange(0 ..< 8, with: HostileFile.checksum(Array(page[8...])))
             bytes += page
             let checksum = page.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
-            return PageRef(page: number, birth: root.version, checksum: checksum, byteCount: 0)
+            return PageRef(page: PageNumber(number), birth: root.version, checksum: checksum, byteCount: 0)
         }
         let store = try open(sound)
         var header = try store.header
-        header.version = Version(root.version)
+        header.version = root.version
         var child = add(0, [([0], header.encoded(), nil)])
         for level in 1 ..< levels {
             child = add(level, (0 ..< 8).map { ([UInt8($0)], nil, child) })
             root.level = level
         }
         root.tree = child
-        root.pageCount = bytes.count / 4096
+        root.pageCount = image.pageCount(in: bytes.count)
         root.slot = 0
-        root.durable = isSealed ? root.version : 0
+        root.durable = isSealed ? root.version : .zero
         let slot = try root.encoded(pageBytes: 4096)
         // No other one to turn to.
         for page in 1 ... 3 {

@@ -25,7 +25,7 @@ import Testing
     private func write(_ image: PageImage, _ root: RootSlot, free: PageRun?) throws -> TreeWriter {
         var map = SpaceMap(pageCount: root.pageCount)
         if let free { map.insert([free]) }
-        var writer = TreeWriter(image, PageAllocator(image, map, wishing: 1, "made up"), version: root.version + 1)
+        var writer = TreeWriter(image, PageAllocator(image, map, wishing: 1, "made up"), version: root.version.next)
         var batch = PageBatch()
         batch.put(Array("key-5".utf8), [55])
         let entries = batch.entries
@@ -62,9 +62,9 @@ import Testing
     @Test func theAccountOfSpaceGoesBackToOlderPagesOnly() throws {
         let (image, root) = try soundFile()
         var slot = root
-        slot.version = 20
-        slot.durable = 0
-        func logPage(birth: UInt64, before: PageRef) throws -> PageRef {
+        slot.version = Version(20)
+        slot.durable = .zero
+        func logPage(birth: Version, before: PageRef) throws -> PageRef {
             let map = SpaceMap(pageCount: slot.pageCount)
             var writer = TreeWriter(image, PageAllocator(image, map, wishing: 1, "made up"), version: birth)
             var page = [UInt8](repeating: 0, count: SpaceLog.pageHeader)
@@ -72,13 +72,13 @@ import Testing
                 if let base = page.baseAddress { before.store(at: base) }
             }
             let reference = try page.withUnsafeBytes { try writer.writeExtent($0) }
-            slot.pageCount = reference.page + reference.pageCount(image.layout)
-            try image.disk.resize(to: slot.pageCount * image.pageBytes)
+            slot.pageCount = reference.run(image.layout).end.pagesBefore
+            try image.disk.resize(to: image.byteCount(of: slot.pageCount))
             return reference
         }
-        let first = try logPage(birth: 10, before: .none)
+        let first = try logPage(birth: Version(10), before: .none)
         for (birth, isWhole) in [(UInt64(11), true), (10, false), (9, false)] {
-            slot.logPage = try logPage(birth: birth, before: first)
+            slot.logPage = try logPage(birth: Version(birth), before: first)
             #expect(try RootSlots.isWhole(slot, image, image.disk) == isWhole, "born in \(birth), upon one of 10")
         }
     }
@@ -86,7 +86,7 @@ import Testing
     @Test func theWALsPagesAreNotFree() {
         var map = SpaceMap(pageCount: 100)
         map.insert([PageRun(start: 40, count: 10)])
-        map.die(PageRun(start: 60, count: 5), birth: 1, death: 2)
+        map.die(PageRun(start: 60, count: 5), birth: Version(1), death: Version(2))
         #expect(map.problem(used: []) == nil)
         #expect(map.problem(used: [PageRun(start: 50, count: 10)]) == nil)
         #expect(map.problem(used: [PageRun(start: 49, count: 2)])?.contains("S2") == true)
@@ -102,8 +102,8 @@ import Testing
                 RootSlot(decoding: $0, image.layout, slot: slot.slot)
             }
         }
-        #expect(try decoded { $0.version = TreeFormat.versionLimit - 1 } != nil)
-        #expect(try decoded { $0.version = TreeFormat.versionLimit } == nil)
+        #expect(try decoded { $0.version = Version(TreeFormat.versionLimit - 1) } != nil)
+        #expect(try decoded { $0.version = Version(TreeFormat.versionLimit) } == nil)
         #expect(try decoded { $0.sequence = .max } == nil)
     }
 }

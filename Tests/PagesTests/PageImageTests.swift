@@ -9,13 +9,13 @@ import Testing
 @Suite struct PageImageTests {
     /// Writes a value to pages of its own behind the pages that the disk has.
     private func write(_ value: [UInt8], _ image: PageImage) throws -> PageRef {
-        let map = SpaceMap(pageCount: try image.disk.byteCount() / image.pageBytes)
-        var writer = TreeWriter(image, PageAllocator(image, map, wishing: 1, "a test"), version: 7)
+        let map = SpaceMap(pageCount: image.pageCount(in: try image.disk.byteCount()))
+        var writer = TreeWriter(image, PageAllocator(image, map, wishing: 1, "a test"), version: Version(7))
         let reference = try value.withUnsafeBytes { try writer.writeExtent($0) }
-        let count = reference.pageCount(image.layout) * image.pageBytes
+        let count = image.byteCount(of: reference.pageCount(image.layout))
         try image.disk.write(
             UnsafeRawBufferPointer(start: image.address(reference.page), count: count),
-            at: reference.page * image.pageBytes)
+            at: image.offset(of: reference.page))
         return reference
     }
 
@@ -28,13 +28,13 @@ import Testing
         let disk = MeteredDisk(16 * 4096)
         let image = try image(disk)
         for byteCount in [1 << 20, 16 << 20, 1 << 29] {
-            let reference = PageRef(page: page, birth: 1, checksum: 1, byteCount: byteCount)
+            let reference = PageRef(page: PageNumber(page), birth: Version(1), checksum: 1, byteCount: byteCount)
             let error = try failure { _ = try image.extent(reference) }
             #expect(error.code == .corrupted && error.message.contains("ends before page"), "\(error)")
         }
         #expect(disk.largestRead == 0)
         // One that fits is read, and is not the value.
-        let short = PageRef(page: 5, birth: 1, checksum: 1, byteCount: 100)
+        let short = PageRef(page: 5, birth: Version(1), checksum: 1, byteCount: 100)
         #expect(try failure { _ = try image.extent(short) }.message.contains("page 5 is not the value"))
         #expect((4096 ... 4096 * 16).contains(disk.largestRead))
     }
@@ -44,12 +44,12 @@ import Testing
         let image = try image(disk)
         let value = (0 ..< 10_000).map { UInt8(truncatingIfNeeded: $0) }
         let reference = try write(value, image)
-        let run = PageRun(start: reference.page, count: reference.pageCount(image.layout))
+        let run = reference.run(image.layout)
         image.forget(run)
         #expect(try image.extent(reference).elementsEqual(value), "read again")
         image.forget(run)
-        for pages in [1, 0] {
-            disk.resize(to: (reference.page + pages) * 4096)
+        for pages in [1, 0] as [PageCount] {
+            disk.resize(to: image.offset(of: reference.page + pages))
             for _ in 0 ..< 2 {
                 let error = try failure { _ = try image.extent(reference) }
                 #expect(error.code == .corrupted && error.message.contains("ends before page"), "\(error)")

@@ -18,8 +18,8 @@ import Testing
     private func map() throws -> SpaceMap {
         var map = SpaceMap(pageCount: 100)
         map.insert([PageRun(start: 4, count: 6), PageRun(start: 20, count: 3)])
-        map.die(PageRun(start: 30, count: 2), birth: 2, death: 5)
-        map.release(PagePins.Protected(versions: [3]))
+        map.die(PageRun(start: 30, count: 2), birth: Version(2), death: Version(5))
+        map.release(PagePins.Protected(versions: [Version(3)]))
         try map.checkInvariants(used: [PageRun(start: 10, count: 10)])
         return map
     }
@@ -41,11 +41,11 @@ import Testing
         #expect(outside.contains("(S1)"), "\(outside)")
         let used = try broken { $0.free[0].count = 7 }
         #expect(used.contains("page 10 is free twice, or in use (S2)"), "\(used)")
-        let twice = try broken { $0.die(PageRun(start: 21, count: 1), birth: 1, death: 4) }
+        let twice = try broken { $0.die(PageRun(start: 21, count: 1), birth: Version(1), death: Version(4)) }
         #expect(twice.contains("(S2)"), "\(twice)")
         let uncounted = try broken { $0.freePageCount += 1 }
         #expect(uncounted.contains("space-1: "), "\(uncounted)")
-        let late = try broken { $0.held[5] = $0.held.removeValue(forKey: 3) }
+        let late = try broken { $0.held[Version(5)] = $0.held.removeValue(forKey: Version(3)) }
         #expect(late.contains("space-2: pages that version"), "\(late)")
     }
 
@@ -63,7 +63,7 @@ import Testing
         }
         let twice = try broken { $0.used.append(PageRun(start: $0.used[0].start + 1, count: 2)) }
         #expect(twice.contains("space-3: page "), "\(twice)")
-        let outside = try broken { $0.used.append(PageRun(start: $0.map.pageCount, count: 1)) }
+        let outside = try broken { $0.used.append(PageRun(start: $0.map.pageCount.end, count: 1)) }
         #expect(outside.contains("space-4: "), "\(outside)")
         let free = try broken { $0.map.insert([PageRun(start: $0.used[0].start, count: 1)]) }
         #expect(free.contains("(S2)"), "\(free)")
@@ -89,11 +89,11 @@ import Testing
         #expect(root.level == 1)
         var state = try TreeState(reading: root, pages.image)
         let wal = TreeCommit.WALRequest(isDone: false, pageCount: 0, salt: 0)
-        var commit = TreeCommit(pages, &state, root.version + 1, byteCount: 6000, wal)
+        var commit = TreeCommit(pages, &state, root.version.next, byteCount: 6000, wal)
         var batch = PageBatch()
         batch.put(Array("key-1100".utf8), [UInt8](repeating: 8, count: 6000))
         batch.put(Array("key-1101".utf8), [1])
-        let header = try store.header.advanced(to: Version(root.version + 1))
+        let header = try store.header.advanced(to: root.version.next)
         try commit.build(batch.effectiveEntries(), header)
         try commit.checkInvariants()
         defer { commit.abandon() }
@@ -160,13 +160,13 @@ import Testing
         let left = try broken { commit, root in
             var reference = root.reference(root.count - 1)
             reference.page = try #require(commit.writer.freed.first).run.start
-            reference.birth = 1
+            reference.birth = Version(1)
             store(reference, root, root.count - 1)
         }
         #expect(left.contains("tree-5: page "), "\(left)")
         let foreign = try broken { commit, root in
             var reference = root.reference(try newChild(commit, root))
-            reference.birth -= 1
+            reference.birth = .zero
             store(reference, root, try newChild(commit, root))
         }
         #expect(foreign.contains("tree-6: what is on page "), "\(foreign)")
@@ -189,7 +189,7 @@ import Testing
         for round in 0 ..< 5 { try store.commitNext([("a", [UInt8](repeating: UInt8(round), count: 9000))]) }
         try store.checkInvariants()
         let pages = try #require(try store.pages() as? TreePages)
-        let end = try #require(pages.state).map.pageCount
+        let end = try #require(pages.state).map.pageCount.end
         pages.state?.map.insert([PageRun(start: end, count: 2)])
         pages.state?.map.pageCount += 2
         let longer = message { try store.checkInvariants() }

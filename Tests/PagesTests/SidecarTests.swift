@@ -121,7 +121,7 @@ import Musl
         sidecar.clear(slot, ifStill: tested)
 
         #expect(sidecar.otherSlots() == [slot])
-        #expect(PagePins(sidecar).protected(and: []).versions == [41])
+        #expect(PagePins(sidecar).protected(and: []).versions == [Version(41)])
         // Its death is found by the next test.
         #expect(motte_shim_lock_byte(other, SidecarLayout.slotByte(slot), Int32(MOTTE_SHIM_UNLOCK)) == 0)
         #expect(PagePins(sidecar).protected(and: []).versions == [])

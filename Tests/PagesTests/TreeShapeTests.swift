@@ -16,11 +16,11 @@ import Testing
     private func key(_ number: Int) -> String { "key-\(1000 + number)" }
 
     /// The leaves of the newest version in their order, with their keys.
-    private func leaves(_ disk: MemoryDisk) throws -> [(page: Int, keys: [String])] {
+    private func leaves(_ disk: MemoryDisk) throws -> [(page: PageNumber, keys: [String])] {
         let image = try PageImage(
             disk, pageBytes: 4096, byteCount: PageImage.smallestBytes, atLeast: PageImage.smallestBytes)
         let root = try RootSlots.choose(disk, image).root
-        var found: [(page: Int, keys: [String])] = []
+        var found: [(page: PageNumber, keys: [String])] = []
         func visit(_ reference: PageRef, _ level: Int) throws {
             let node = try image.node(reference, level: level)
             guard level == 0 else {
@@ -80,7 +80,7 @@ import Testing
         #expect(newest.count > 3)
         let leaf = try #require(newest.first { $0.keys.contains(key(100)) })
         var bytes = disk.contents
-        bytes[leaf.page * 4096 + 2000] ^= 1
+        bytes[leaf.page.offset(pageBytes: 4096) + 2000] ^= 1
         pinned = []
         store.close()
 

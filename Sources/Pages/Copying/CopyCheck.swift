@@ -75,7 +75,7 @@ struct CopyCheck {
             guard try !cursor.next() else { throw .corrupted("it has entries that are not in what it was made of") }
             let found = try pages.statistics().entryCount
             guard found == count + 1 else { throw .corrupted("it counts \(found) entries and has \(count + 1)") }
-            var check = TreeCheck(snapshot.image, snapshot.root, shown: snapshot.version.rawValue)
+            var check = TreeCheck(snapshot.image, snapshot.root, shown: snapshot.version)
             check.keepsValues = false
             try check.run(isQuiet: true)
             if let problem = check.problems.first { throw .corrupted(problem.description) }

@@ -116,13 +116,15 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     func pinRow(_ slot: Int) -> UnsafeMutablePointer<UInt64> { word64(SidecarLayout.pinRowOffset(slot)) }
 
     /// The newest version that some process saw flushed.
-    var durable: UInt64? {
+    var durable: Version? {
         let value = motte_shim_load64(word64(SidecarLayout.durableOffset))
-        return value == 0 ? nil : value - 1
+        return value == 0 ? nil : Version(value - 1)
     }
 
     /// Called holding the write lock.
-    func publishDurable(_ version: UInt64) { motte_shim_store64(word64(SidecarLayout.durableOffset), version + 1) }
+    func publishDurable(_ version: Version) {
+        motte_shim_store64(word64(SidecarLayout.durableOffset), version.rawValue + 1)
+    }
 
     /// Whether other processes have the file open, so that its newest version is the announced one. A process that is
     /// attached may still be waiting to open it, and then nothing may have been announced yet, or the last thing by

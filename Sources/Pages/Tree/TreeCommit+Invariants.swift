@@ -6,7 +6,7 @@ import MotteValues
 
 extension TreeCommit {
     /// More pages, or runs of the map, than this are only looked at when a test asks.
-    private static let mostLookedAfter = 256
+    private static let mostLookedAfter: PageCount = 256
 
     /// In debug builds.
     @inline(__always)
@@ -14,7 +14,7 @@ extension TreeCommit {
         #if DEBUG
         guard pageCount <= TreeCommit.mostLookedAfter else { return }
         let pages = try checkTree()
-        if next.map.runCount <= TreeCommit.mostLookedAfter { try checkSpace(pages) }
+        if next.map.runCount <= TreeCommit.mostLookedAfter.rawValue { try checkSpace(pages) }
         #endif
     }
 
@@ -23,7 +23,7 @@ extension TreeCommit {
     }
 
     /// Answers the pages that new nodes and values are on.
-    private func checkTree() throws(DatabaseError) -> Set<Int> {
+    private func checkTree() throws(DatabaseError) -> Set<PageNumber> {
         var built = BuiltTree(image, version, runs, left: writer.freed)
         if !next.root.tree.isNone { try built.visit(next.root.tree, next.root.level, nil, nil) }
         let pages = built.reached
@@ -32,7 +32,7 @@ extension TreeCommit {
         return pages
     }
 
-    private func checkSpace(_ pages: Set<Int>) throws(DatabaseError) {
+    private func checkSpace(_ pages: Set<PageNumber>) throws(DatabaseError) {
         try writer.allocator.checkInvariants()
         try next.checkInvariants(image.layout, used: pages.map { PageRun(start: $0, count: 1) })
     }
@@ -44,26 +44,26 @@ extension TreeState {
         let own = (logPages + [root.checkpoint]).filter { !$0.isNone }
         try map.checkInvariants(
             used: used + (root.wal.map { [$0.run] } ?? [])
-                + own.map { PageRun(start: $0.page, count: $0.pageCount(layout)) })
+                + own.map { $0.run(layout) })
     }
 }
 
 /// The nodes that a commit has made, from its root down.
 struct BuiltTree {
     private let image: PageImage
-    private let version: UInt64
+    private let version: Version
     /// Pages that the commit took.
-    private var taken: Set<Int> = []
+    private var taken: Set<PageNumber> = []
     /// Those of nodes and values that it leaves behind.
-    private var left: Set<Int> = []
+    private var left: Set<PageNumber> = []
     /// Of the pages taken those that something refers to.
-    private(set) var reached: Set<Int> = []
+    private(set) var reached: Set<PageNumber> = []
 
-    init(_ image: PageImage, _ version: UInt64, _ runs: [PageRun], left freed: [TreeWriter.Freed]) {
+    init(_ image: PageImage, _ version: Version, _ runs: [PageRun], left freed: [TreeWriter.Freed]) {
         self.image = image
         self.version = version
-        for run in runs { taken.formUnion(run.start ..< run.end) }
-        for freed in freed { left.formUnion(freed.run.start ..< freed.run.end) }
+        for run in runs { taken.formUnion(run.pages) }
+        for freed in freed { left.formUnion(freed.run.pages) }
     }
 
     /// `low` and `high`: what the parent says of the keys below.
@@ -73,8 +73,9 @@ struct BuiltTree {
         guard try claim(reference) else { return }
         let node = TreeNode(image.address(reference.page))
         try Invariant.require(
-            image.isThere(reference, level: level) && node.level == level && node.page == UInt64(reference.page)
-                && node.birth == version && node.checksum == reference.checksum,
+            image.isThere(reference, level: level) && node.level == level
+                && node.page == UInt64(reference.page.rawValue) && node.birth == version
+                && node.checksum == reference.checksum,
             "tree-1: page \(reference.page) is the new node of level \(level) that its parent means")
         try checkEntries(node, reference)
         let isWithin =
@@ -113,7 +114,7 @@ struct BuiltTree {
 
     /// True for what this commit has made.
     private mutating func claim(_ reference: PageRef) throws(DatabaseError) -> Bool {
-        let pages = reference.page ..< reference.page + reference.pageCount(image.layout)
+        let pages = reference.run(image.layout).pages
         guard taken.contains(reference.page) else {
             // Shared with the version before.
             try Invariant.require(

@@ -16,24 +16,24 @@ import MotteValues
 
 struct TreeCommit {
     /// More pages than this are flushed before the root slot is written.
-    static let mostPagesInOneFlush = 256
+    static let mostPagesInOneFlush: PageCount = 256
 
-    private static let mostLikelyPages = 24
+    private static let mostLikelyPages: PageCount = 24
     /// Free pages in a row whose memory is worth a system call; fewer are soon used again.
-    private static let fewestToForget = 256
+    private static let fewestToForget: PageCount = 256
 
     /// What becomes of the WAL.
     struct WALRequest {
         /// Its records are in the entries of this commit, or it is not to be gone on with.
         var isDone: Bool
         /// Pages of a new one; 0: none.
-        var pageCount: Int
+        var pageCount: PageCount
         var salt: UInt64
     }
 
     let pages: TreePages
     let image: PageImage
-    let version: UInt64
+    let version: Version
     var writer: TreeWriter
 
     /// The state and the slot of the next version.
@@ -43,7 +43,7 @@ struct TreeCommit {
 
     /// Takes the state's map, so that it is nobody else's.
     init(
-        _ pages: TreePages, _ state: inout TreeState, _ version: UInt64, byteCount: Int, _ wal: WALRequest
+        _ pages: TreePages, _ state: inout TreeState, _ version: Version, byteCount: Int, _ wal: WALRequest
     ) {
         self.pages = pages
         self.version = version
@@ -65,12 +65,12 @@ struct TreeCommit {
             next.root.wal = nil
         } else {
             // Not begun, so it serves the new root as well.
-            next.root.wal?.sealed = 0
+            next.root.wal?.sealed = .zero
             next.root.wal?.sealedChain = 0
         }
         // Commits in a row resemble each other; a run that is longer than needed would hardly ever be free.
-        let few = max(state.likelyPageCount, state.root.level + 3)
-        let wish = min(1024, byteCount / image.pageBytes + min(few, TreeCommit.mostLikelyPages))
+        let few = max(state.likelyPageCount, PageCount(state.root.level + 3))
+        let wish = min(1024, image.pageCount(in: byteCount) + min(few, TreeCommit.mostLikelyPages))
         writer = TreeWriter(image, PageAllocator(image, map, wishing: wish, pages.path), version: version)
         if wal.isDone, let old = state.root.wal { writer.free(old.run, birth: old.birth) }
     }
@@ -108,13 +108,13 @@ struct TreeCommit {
         guard root.entryCount >= 0, pages.allSatisfy({ $0 >= 0 }) else {
             throw .corrupted("its root counts fewer entries or pages than there are (T7)")
         }
-        guard max(root.entryCount, pages.reduce(0, max)) < RootSlot.countLimit else {
+        guard max(root.entryCount, pages.reduce(0, max).rawValue) < RootSlot.countLimit else {
             throw .corrupted("its root counts more entries or pages than any file has (T7)")
         }
     }
 
     /// The slot it goes to, and the version that was durable before.
-    mutating func place(in slot: Int, durable: UInt64) {
+    mutating func place(in slot: Int, durable: Version) {
         next.root.slot = slot
         next.root.durable = durable
         next.root.sequence += 1
@@ -130,7 +130,7 @@ struct TreeCommit {
     var runs: [PageRun] { writer.allocator.sortedRuns }
     /// Those of them that are not in the file yet.
     var unwrittenRuns: [PageRun] { writer.unwrittenRuns }
-    var pageCount: Int { writer.allocator.used.reduce(0) { $0 + $1.count } }
+    var pageCount: PageCount { writer.allocator.used.reduce(0) { $0 + $1.count } }
 
     // MARK: The free-space map.
 
@@ -220,7 +220,7 @@ struct TreeCommit {
         let dead = TreeCommit.merged(writer.freed)
         // Taking its pages can split one run; giving back what is left of it can add one.
         let bound = SpaceLog.checkpointBytes(
-            writer.allocator.map.runCount + dead.count + 4 + writer.allocator.map.pageCount >> 24)
+            writer.allocator.map.runCount + dead.count + 4 + writer.allocator.map.pageCount.rawValue >> 24)
         let count = image.layout.pageCount(bound)
         let page = try writer.allocator.allocate(count)
         writer.allocator.giveBack()
@@ -236,12 +236,12 @@ struct TreeCommit {
         next.logPages = []
     }
 
-    private func seal(_ content: [UInt8], _ page: Int, _ count: Int) -> PageRef {
-        let target = UnsafeMutableRawBufferPointer(start: image.address(page), count: count * image.pageBytes)
+    private func seal(_ content: [UInt8], _ page: PageNumber, _ count: PageCount) -> PageRef {
+        let target = UnsafeMutableRawBufferPointer(start: image.address(page), count: image.byteCount(of: count))
         target.initializeMemory(as: UInt8.self, repeating: 0)
         target.copyBytes(from: content)
         // All of its pages belong to it, also those that stayed empty.
-        let byteCount = max(content.count, (count - 1) * image.pageBytes - image.layout.trailerBytes + 1)
+        let byteCount = max(content.count, image.byteCount(of: count - 1) - image.layout.trailerBytes + 1)
         let reference = PageRef(
             page: page, birth: version, checksum: motte_shim_xxh3(target.baseAddress, byteCount),
             byteCount: byteCount)

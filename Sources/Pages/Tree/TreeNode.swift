@@ -34,8 +34,9 @@ struct TreeNode {
     @inline(__always) var count: Int { Int(base.load(fromByteOffset: 14, as: UInt16.self)) }
     var level: Int { Int(base.load(fromByteOffset: 12, as: UInt16.self)) }
     var checksum: UInt64 { base.load(as: UInt64.self) }
+    /// As the node says itself.
     var page: UInt64 { base.load(fromByteOffset: 16, as: UInt64.self) }
-    var birth: UInt64 { base.load(fromByteOffset: 24, as: UInt64.self) }
+    var birth: Version { Version(base.load(fromByteOffset: 24, as: UInt64.self)) }
 
     @inline(__always)
     func entry(_ index: Int) -> UnsafeRawPointer {
@@ -93,17 +94,17 @@ struct TreeNode {
 
     /// Whether the page is the node that `reference` means. `pageLimit`: page numbers from here on are impossible.
     static func isSound(
-        _ base: UnsafeRawPointer, _ reference: PageRef, level: Int, layout: PageLayout, pageLimit: Int
+        _ base: UnsafeRawPointer, _ reference: PageRef, level: Int, layout: PageLayout, pageLimit: PageCount
     ) -> Bool {
         let node = TreeNode(base)
-        guard node.checksum == reference.checksum, node.page == UInt64(reference.page), node.birth == reference.birth,
-            node.level == level, checksum(base, layout.pageBytes) == reference.checksum
+        guard node.checksum == reference.checksum, node.page == UInt64(reference.page.rawValue),
+            node.birth == reference.birth, node.level == level, checksum(base, layout.pageBytes) == reference.checksum
         else { return false }
         return isWellFormed(base, layout, pageLimit: pageLimit)
     }
 
     /// T1 to T4.
-    static func isWellFormed(_ base: UnsafeRawPointer, _ layout: PageLayout, pageLimit: Int) -> Bool {
+    static func isWellFormed(_ base: UnsafeRawPointer, _ layout: PageLayout, pageLimit: PageCount) -> Bool {
         let node = TreeNode(base)
         let pageBytes = layout.nodeBytes
         let lowest = headerBytes + slotBytes * node.count
@@ -121,7 +122,7 @@ struct TreeNode {
                 guard valueStart + PageRef.encodedCount <= pageBytes else { return false }
                 let reference = PageRef(at: base + valueStart)
                 guard (reference.byteCount == 0) == (node.level > 0), reference.page >= TreeFormat.firstPage,
-                    reference.page + reference.pageCount(layout) <= pageLimit
+                    reference.page + reference.pageCount(layout) <= pageLimit.end
                 else { return false }
             } else {
                 guard node.level == 0, valueStart + Int(valueMark) <= pageBytes else { return false }

@@ -12,7 +12,7 @@ extension TreePages {
                 "an earlier commit to '\(path)' failed half-way; close it everywhere and open it again", path: path)
         }
         let known = shown.withLock { $0.known }
-        try checkFollows(version, Version(known.version))
+        try checkFollows(version, known.version)
         // Sealing takes a sequence number as well.
         guard version.rawValue < TreeFormat.versionLimit - 1, known.root.sequence < TreeFormat.versionLimit - 2 else {
             throw .corrupted("its version is too high for another commit; copy it")
@@ -54,7 +54,7 @@ extension TreePages {
     ) throws(DatabaseError) {
         let root = known.root
         var state = try takeState(root)
-        var commit = TreeCommit(self, &state, header.version.rawValue, byteCount: byteCount, wal)
+        var commit = TreeCommit(self, &state, header.version, byteCount: byteCount, wal)
         do throws(DatabaseError) {
             try commit.build(entries, header)
             try commit.lookAfter()
@@ -71,7 +71,7 @@ extension TreePages {
     }
 
     private func newestHeader(_ known: TreeVersion) throws(DatabaseError) -> FileHeader {
-        if let cachedHeader, cachedHeader.version.rawValue == known.version { return cachedHeader }
+        if let cachedHeader, cachedHeader.version == known.version { return cachedHeader }
         return try header
     }
 
@@ -88,11 +88,11 @@ extension TreePages {
     private func write(_ commit: inout TreeCommit, after root: RootSlot) throws(DatabaseError) {
         let runs = commit.unwrittenRuns
         try image.write(runs)
-        count(commit.pageCount * image.pageBytes, calls: runs.count)
+        count(image.byteCount(of: commit.pageCount), calls: runs.count)
         if let wal = commit.newWAL { try extendFile(to: wal) }
         let isLarge = durability == .full && commit.pageCount > TreeCommit.mostPagesInOneFlush
         if isLarge { try flush(poisoning: nil) }
-        commit.place(in: freeSlot(root), durable: isLarge ? commit.version : durable ?? 0)
+        commit.place(in: freeSlot(root), durable: isLarge ? commit.version : durable ?? .zero)
         let slot = commit.next.root
         try putSlot(slot)
         if durability == .full {
@@ -112,14 +112,14 @@ extension TreePages {
 
     /// Neither the newest root nor the last durable one is ever written over.
     func freeSlot(_ root: RootSlot) -> Int {
-        var durableRoot: UInt64?
+        var durableRoot: Version?
         // A record of a WAL may be what is durable; then it is the root below.
         if let durable, durable < root.version { durableRoot = slotVersions.filter { $0 <= durable }.max() }
         let candidates = (0 ..< TreeFormat.slotCount).filter {
             $0 != root.slot && slotVersions[$0] != durableRoot
         }
         // What was passed over goes first.
-        func age(_ slot: Int) -> UInt64 { brokenSlots.contains(slot) ? 0 : slotVersions[slot] }
+        func age(_ slot: Int) -> Version { brokenSlots.contains(slot) ? .zero : slotVersions[slot] }
         return candidates.min { age($0) < age($1) } ?? (root.slot + 1) % TreeFormat.slotCount
     }
 
@@ -142,9 +142,9 @@ extension TreePages {
     /// The file is looked at only where this process knows that it was so long: a look at its times makes file systems
     /// stamp the next write again, and the flush then writes the inode as well.
     private func giveBackEnd(_ root: RootSlot, after before: RootSlot) {
-        let needed = root.pageCount * image.pageBytes
+        let needed = image.byteCount(of: root.pageCount)
         // Another process may have made it so long.
-        seenEnd = max(seenEnd, needed, before.pageCount * image.pageBytes)
+        seenEnd = max(seenEnd, needed, image.byteCount(of: before.pageCount))
         let slack = max(1 << 20, needed / 8)
         guard seenEnd - needed > slack, durable == root.version else { return }
         do throws(DatabaseError) {
@@ -161,7 +161,7 @@ extension TreePages {
     /// the smallest commit. A failure costs space.
     private func giveBackFailed(after known: TreeVersion) {
         guard !isPoisoned, durable == known.version else { return }
-        let needed = known.root.pageCount * image.pageBytes
+        let needed = image.byteCount(of: known.root.pageCount)
         do throws(DatabaseError) {
             guard try disk.byteCount() > needed else { return }
             try disk.resize(to: needed)

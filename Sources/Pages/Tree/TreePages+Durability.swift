@@ -21,7 +21,7 @@ extension TreePages {
     func poison(_ slot: RootSlot?) {
         isPoisoned = true
         guard let slot else { return }
-        if void(at: (TreeFormat.firstSlotPage + slot.slot) * image.pageBytes) { slotVersions[slot.slot] = 0 }
+        if void(at: image.offset(of: TreeFormat.slotPage(slot.slot))) { slotVersions[slot.slot] = .zero }
     }
 
     func poison(at offset: Int) {
@@ -45,7 +45,7 @@ extension TreePages {
 
     // MARK: The durable version.
 
-    var durable: UInt64? {
+    var durable: Version? {
         get { sidecar == nil ? ownDurable : sidecar?.durable }
         set {
             ownDurable = newValue
@@ -54,7 +54,7 @@ extension TreePages {
     }
 
     /// Before a commit: the version it builds on is on the disk for good, so that its pages alone decide what counts.
-    func makeDurable(_ version: UInt64) throws(DatabaseError) {
+    func makeDurable(_ version: Version) throws(DatabaseError) {
         let isKnown = durable == version
         if isKnown || durability == .none { return }
         if durability == .relaxed, let durable, durable <= version, lastFlush.remaining(atMost: 1) > 0 { return }
@@ -90,7 +90,7 @@ extension TreePages {
         }
     }
 
-    private func makeDurableForSealing(_ version: UInt64) throws(DatabaseError) {
+    private func makeDurableForSealing(_ version: Version) throws(DatabaseError) {
         if durable == version { return }
         try flush(poisoning: nil)
         durable = version

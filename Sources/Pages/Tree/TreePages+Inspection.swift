@@ -11,19 +11,19 @@ extension TreePages {
         let root = shown.withLock { $0.known.root }
         var statistics = PageStatistics(
             version: version, entryCount: try treeSnapshot().entryCount(), pageBytes: image.pageBytes,
-            pageCount: root.pageCount,
-            branchPageCount: root.branchPageCount, leafPageCount: root.leafPageCount,
-            overflowPageCount: root.extentPageCount, treeDepth: root.tree.isNone ? 0 : root.level + 1,
-            fileBytes: try disk.byteCount(), mapSizeBytes: image.pageLimit * image.pageBytes,
+            pageCount: root.pageCount.rawValue,
+            branchPageCount: root.branchPageCount.rawValue, leafPageCount: root.leafPageCount.rawValue,
+            overflowPageCount: root.extentPageCount.rawValue, treeDepth: root.tree.isNone ? 0 : root.level + 1,
+            fileBytes: try disk.byteCount(), mapSizeBytes: image.byteCount(of: image.pageLimit),
             waitingWriterCount: waitingWriterCount)
         (statistics.writtenBytes, statistics.writeCallCount, statistics.flushCount) = written.withLock { $0 }
         return statistics
     }
 
     func liveVersionCount() throws(DatabaseError) -> Int {
-        let newest = try newestVersion().rawValue
+        let newest = try newestVersion()
         let oldest = pins.protected(and: [newest])
-        return 1 + Int(clamping: newest - min(oldest.versions.first ?? newest, oldest.from, newest))
+        return 1 + Int(clamping: newest.rawValue - min(oldest.versions.first ?? newest, oldest.from, newest).rawValue)
     }
 
     func readers() throws(DatabaseError) -> [PageReader] { pins.list() }
@@ -44,7 +44,7 @@ extension TreePages {
 
     private func problems(isQuiet: Bool) throws(DatabaseError) -> [PageProblem] {
         let snapshot = try treeSnapshot()
-        var check = TreeCheck(image, snapshot.root, shown: snapshot.version.rawValue)
+        var check = TreeCheck(image, snapshot.root, shown: snapshot.version)
         try check.run(isQuiet: isQuiet)
         return check.problems
     }

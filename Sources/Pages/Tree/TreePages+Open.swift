@@ -119,7 +119,7 @@ extension TreePages {
             let announced = isOpenElsewhere ? sidecar?.makeSignal() : nil
             let (newest, passedOver, header) = try newestVersionAndHeader(disk, image, announced)
             guard header.fileUUID == head.uuid, header.pageBytes == head.pageBytes,
-                header.version.rawValue == newest.version
+                header.version == newest.version
             else { throw .corrupted("its header record belongs to another file") }
             let versions = try RootSlots.versions(disk, image)
             return TreePages(
@@ -149,7 +149,7 @@ extension TreePages {
             do throws(DatabaseError) {
                 return (newest, passedOver, try FileHeader(reading: newest, image, disk.path))
             } catch {
-                guard error.code == .corrupted, let announced, announced.published.rawValue > newest.version
+                guard error.code == .corrupted, let announced, announced.published > newest.version
                 else { throw error }
             }
         }
@@ -162,7 +162,7 @@ extension TreePages {
     ) throws(DatabaseError) -> (TreeVersion, PassedOver?) {
         if let announced {
             for _ in 0 ..< 10_000 {
-                let published = announced.published.rawValue
+                let published = announced.published
                 let slots = try RootSlots.read(disk, image).filter { $0.version <= published }
                 guard let root = slots.max(by: { $1.isNewer(than: $0) }) else { continue }
                 var newest = TreeVersion(root)
@@ -172,7 +172,7 @@ extension TreePages {
         let (root, passedOver) = try RootSlots.choose(disk, image)
         var newest = TreeVersion(root)
         _ = try newest.readOn(image, through: .max)
-        return (newest, try newest.checkEnd(passedOver, disk, image))
+        return (newest, try newest.checkEnd(passedOver, image))
     }
 
     // MARK: New files.
@@ -213,8 +213,8 @@ extension TreePages {
             atLeast: PageImage.smallestBytes)
         var batch = PageBatch()
         batch.put(FileHeader.key, header.encoded())
-        let allocator = PageAllocator(image, SpaceMap(pageCount: TreeFormat.firstPage), wishing: 1, disk.path)
-        var writer = TreeWriter(image, allocator, version: 0)
+        let allocator = PageAllocator(image, SpaceMap(pageCount: TreeFormat.leastPages), wishing: 1, disk.path)
+        var writer = TreeWriter(image, allocator, version: .zero)
         let entries = batch.entries
         let result: Result<(root: PageRef, level: Int), DatabaseError> = entries.withUnsafeBufferPointer { entries in
             do throws(DatabaseError) {
@@ -228,7 +228,7 @@ extension TreePages {
         slot.tree = try result.get().root
         slot.entryCount = 1
         slot.leafPageCount = 1
-        slot.pageCount = slot.tree.page + 1
+        slot.pageCount = (slot.tree.page + 1).pagesBefore
         try image.write([PageRun(start: slot.tree.page, count: 1)])
         try image.write(slot)
         try image.writeHead(header.fileUUID)

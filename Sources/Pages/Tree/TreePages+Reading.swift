@@ -24,7 +24,7 @@ extension TreePages {
         return try shown.withLock { shown throws(DatabaseError) in
             while true {
                 try refresh(&shown)
-                if let current = shown.current, current.version.rawValue == shown.known.version,
+                if let current = shown.current, current.version == shown.known.version,
                     current.root.tree == shown.known.root.tree
                 {
                     return current
@@ -32,7 +32,7 @@ extension TreePages {
                 let known = shown.known
                 let pin = pins.claim(known.version)
                 // Whoever published in between may not have seen the pin; see `PagePins`.
-                if sidecar != nil, signal.published.rawValue > known.version {
+                if sidecar != nil, signal.published > known.version {
                     pins.release(pin)
                     continue
                 }
@@ -47,7 +47,7 @@ extension TreePages {
     func newestVersion() throws(DatabaseError) -> Version {
         try shown.withLock { shown throws(DatabaseError) in
             try refresh(&shown)
-            return Version(shown.known.version)
+            return shown.known.version
         }
     }
 
@@ -55,7 +55,7 @@ extension TreePages {
     private func refresh(_ shown: inout Shown) throws(DatabaseError) {
         guard sidecar != nil else { return }
         for _ in 0 ..< 10_000 {
-            let published = signal.published.rawValue
+            let published = signal.published
             if shown.known.version >= published { return }
             // Slots beyond the published version belong to a commit that is not flushed yet.
             let slots = try RootSlots.read(disk, image).filter { $0.version <= published }
@@ -83,7 +83,7 @@ extension TreePages {
     /// Whoever held the lock before may have died between its root and its announcement.
     func newestVersionForWriter() throws(DatabaseError) -> Version {
         try shown.withLock { shown throws(DatabaseError) in
-            guard sidecar != nil else { return Version(shown.known.version) }
+            guard sidecar != nil else { return shown.known.version }
             try refresh(&shown)
             slotVersions = try RootSlots.versions(disk, image)
             if !isPoisoned, slotVersions.max() != shown.known.root.version {
@@ -98,7 +98,7 @@ extension TreePages {
                 var next = shown.known
                 if try next.readOn(image, through: durable) { shown.known = next }
             }
-            return Version(shown.known.version)
+            return shown.known.version
         }
     }
 }

@@ -14,7 +14,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     let identity: FileIdentity?
     let durability: PageStoreOptions.Durability
     let passedOver: PassedOver?
-    let walPages: Int?
+    let walPages: PageCount?
     let sidecar: Sidecar?
     private let presence: FilePresence?
     private let isWritable: Bool
@@ -25,11 +25,11 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     // The writer's part.
     var state: TreeState?
     /// The version in each slot, as last seen or written.
-    var slotVersions: [UInt64]
+    var slotVersions: [Version]
     /// Root slots that opening skipped and that are not rewritten yet.
     var brokenSlots: [Int]
     /// The newest version known to be on the disk for good; without a sidecar, else it is in there.
-    var ownDurable: UInt64?
+    var ownDurable: Version?
     var isPoisoned = false
     var lastFlush = Deadline(milliseconds: 0)
     var cachedHeader: FileHeader?
@@ -52,7 +52,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         var passedOver: PassedOver?
         var header: FileHeader
         var byteCount: Int
-        var slotVersions: [UInt64]
+        var slotVersions: [Version]
         var sidecar: Sidecar?
         var presence: FilePresence?
         var isOpenElsewhere: Bool
@@ -65,7 +65,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         disk = parts.disk
         image = parts.image
         shown = Locked(Shown(known: parts.newest))
-        walPages = options.walPages
+        walPages = options.walPages.map { PageCount($0) }
         passedOver = parts.passedOver
         brokenSlots = parts.passedOver?.slots ?? []
         slotVersions = parts.slotVersions

@@ -20,7 +20,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
         filter = version.wal.filter
         self.pin = pin
         image = pages.image
-        self.version = Version(version.version)
+        self.version = version.version
     }
 
     deinit {
@@ -55,7 +55,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
     }
 
     func pageProblems() throws(DatabaseError) -> [PageProblem] {
-        var check = TreeCheck(image, root, shown: version.rawValue)
+        var check = TreeCheck(image, root, shown: version)
         try check.run(isQuiet: false)
         return check.problems
     }
@@ -63,7 +63,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
     var passedOver: PassedOver? { pages.passedOver }
 
     var mostEntryCount: Int {
-        let room = root.pageCount * (image.pageBytes / TreeNode.leastEntryBytes)
+        let room = root.pageCount.rawValue * (image.pageBytes / TreeNode.leastEntryBytes)
         return min(root.entryCount, room) + changes.entryCount
     }
 

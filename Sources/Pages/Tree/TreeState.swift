@@ -6,16 +6,16 @@ struct TreeState {
     var root: RootSlot
     var map: SpaceMap
     /// How many pages the commit took that led here, as far as that says something about the next one.
-    var likelyPageCount = 0
+    var likelyPageCount: PageCount = 0
     /// What the next commit could make free or give back.
-    var pagesToGain = 0
+    var pagesToGain: PageCount = 0
     /// Pages of the space log, oldest first.
     var logPages: [PageRef]
 
     init(reading root: RootSlot, _ image: PageImage) throws(DatabaseError) {
         self.root = root
         // The first version of a file has one page.
-        map = SpaceMap(pageCount: TreeFormat.firstPage + 1)
+        map = SpaceMap(pageCount: TreeFormat.leastPages + 1)
         logPages = []
         if !root.checkpoint.isNone {
             let bytes = try image.extent(root.checkpoint)
@@ -25,7 +25,7 @@ struct TreeState {
             map = decoded
         }
         try readLog(image)
-        let isLog = root.log.withUnsafeBytes { SpaceLog.replay($0, after: 0, &map) }
+        let isLog = root.log.withUnsafeBytes { SpaceLog.replay($0, after: .zero, &map) }
         guard isLog else { throw TreeState.damaged }
         map.cut(to: root.pageCount)
         if let problem = map.problem(used: root.wal.map { [$0.run] } ?? []) { throw .corrupted(problem) }
@@ -38,7 +38,7 @@ struct TreeState {
         while !reference.isNone {
             // Each is younger than the one before it: so the chain has an end.
             if let last = pages.last, reference.birth >= last.birth { throw TreeState.damaged }
-            guard reference.page + reference.pageCount(image.layout) <= root.pageCount,
+            guard reference.run(image.layout).end <= root.pageCount.end,
                 reference.page >= TreeFormat.firstPage, reference.byteCount >= SpaceLog.pageHeader
             else { throw TreeState.damaged }
             pages.append(reference)
@@ -54,7 +54,7 @@ struct TreeState {
             guard count <= bytes.count - SpaceLog.pageHeader else { throw TreeState.damaged }
             let records = UnsafeRawBufferPointer(
                 rebasing: bytes[SpaceLog.pageHeader ..< SpaceLog.pageHeader + count])
-            guard SpaceLog.replay(records, after: 0, &map) else { throw TreeState.damaged }
+            guard SpaceLog.replay(records, after: .zero, &map) else { throw TreeState.damaged }
         }
     }
 

@@ -6,7 +6,7 @@ struct TreeVersion {
     var root: RootSlot
     var wal: WALState
 
-    var version: UInt64 { wal.version }
+    var version: Version { wal.version }
 
     /// A root without a look at its WAL.
     init(_ root: RootSlot) {
@@ -21,7 +21,7 @@ struct TreeVersion {
     }
 
     /// Reads the WAL up to a version. False when it does not reach so far.
-    mutating func readOn(_ image: PageImage, through limit: UInt64) throws(DatabaseError) -> Bool {
+    mutating func readOn(_ image: PageImage, through limit: Version) throws(DatabaseError) -> Bool {
         if let place = root.wal {
             try wal.readOn(place, image, through: limit)
         }
@@ -31,22 +31,22 @@ struct TreeVersion {
     /// After reading to the end, where nobody else has the file open: whether what a slot promised is there, and
     /// whether something behind it was meant to be.
     mutating func checkEnd(
-        _ passedOver: PassedOver?, _ disk: any Disk, _ image: PageImage
+        _ passedOver: PassedOver?, _ image: PageImage
     ) throws(DatabaseError) -> PassedOver? {
         guard let place = root.wal else { return passedOver }
         if place.sealed == version, place.sealedChain == wal.chain { return passedOver }
         guard place.sealed < version else {
             throw .corrupted(
-                "its write-ahead log is damaged: it was complete up to version \(place.sealed) and now ends at"
-                    + " \(version)")
+                "its write-ahead log is damaged: it was complete up to version \(place.sealed.rawValue) and now ends at"
+                    + " \(version.rawValue)")
         }
-        let strays = try wal.strayVersions(place, disk, pageBytes: image.pageBytes)
+        let strays = try wal.strayVersions(place, image)
         guard let stray = strays.max() else { return passedOver }
         wal.mayGrow = false
-        var passedOver = passedOver ?? PassedOver(opened: Version(version))
-        passedOver.opened = Version(version)
+        var passedOver = passedOver ?? PassedOver(opened: version)
+        passedOver.opened = version
         passedOver.strayRecordCount = strays.count
-        if passedOver.newer == nil { passedOver.newer = (Version(stray), "its log record is incomplete") }
+        if passedOver.newer == nil { passedOver.newer = (stray, "its log record is incomplete") }
         return passedOver
     }
 }

@@ -29,11 +29,11 @@ struct TreeWriter {
 
     struct Freed {
         var run: PageRun
-        var birth: UInt64
+        var birth: Version
     }
 
     private let image: PageImage
-    private let version: UInt64
+    private let version: Version
     private let pageBytes: Int
     private let layout: PageLayout
     private let capacity: Int
@@ -42,16 +42,16 @@ struct TreeWriter {
     var allocator: PageAllocator
     private(set) var freed: [Freed] = []
     private(set) var entryDelta = 0
-    private(set) var branchDelta = 0
-    private(set) var leafDelta = 0
-    private(set) var extentDelta = 0
+    private(set) var branchDelta: PageCount = 0
+    private(set) var leafDelta: PageCount = 0
+    private(set) var extentDelta: PageCount = 0
     private var early = EarlyExtents()
     /// Pages of the old nodes that were taken apart: entries on their way lie there until they are written.
-    private var takenApart: Set<Int> = []
-    /// Versions.
+    private var takenApart: Set<PageNumber> = []
+    /// In versions.
     private static let longStay: UInt64 = 32
 
-    init(_ image: PageImage, _ allocator: PageAllocator, version: UInt64) {
+    init(_ image: PageImage, _ allocator: PageAllocator, version: Version) {
         self.image = image
         self.allocator = allocator
         self.version = version
@@ -251,7 +251,8 @@ struct TreeWriter {
 
     /// Whether an extent was there for long before this version replaces it: then the new one will probably be, too.
     private func hasStayed(_ leaf: TreeNode, _ index: Int) -> Bool {
-        leaf.hasReference(index) && version - min(leaf.reference(index).birth, version) >= TreeWriter.longStay
+        guard leaf.hasReference(index) else { return false }
+        return version.rawValue - min(leaf.reference(index).birth, version).rawValue >= TreeWriter.longStay
     }
 
     private mutating func insert(
@@ -274,15 +275,15 @@ struct TreeWriter {
         let count = layout.pageCount(value.count)
         let page = try allocate(count, apart: stays)
         let reference = fillExtent(page, value)
-        try early.add(PageRun(start: reference.page, count: reference.pageCount(layout)), in: image)
+        try early.add(reference.run(layout), in: image)
         return reference
     }
 
     /// A file of somebody else's may count pages as free that are in use.
-    private mutating func allocate(_ count: Int, apart: Bool = false) throws(DatabaseError) -> Int {
+    private mutating func allocate(_ count: PageCount, apart: Bool = false) throws(DatabaseError) -> PageNumber {
         let page = apart ? try allocator.allocateApart(count) : try allocator.allocate(count)
         if takenApart.isEmpty { return page }
-        for old in page ..< page + count where takenApart.contains(old) {
+        for old in PageRun(start: page, count: count).pages where takenApart.contains(old) {
             throw .corrupted("page \(old) is in use and counted as free")
         }
         return page
@@ -291,9 +292,9 @@ struct TreeWriter {
     /// What is built and not in the file yet.
     var unwrittenRuns: [PageRun] { early.unwritten(of: allocator.sortedRuns) }
 
-    func fillExtent(_ page: Int, _ value: UnsafeRawBufferPointer) -> PageRef {
+    func fillExtent(_ page: PageNumber, _ value: UnsafeRawBufferPointer) -> PageRef {
         let count = layout.pageCount(value.count)
-        let target = UnsafeMutableRawBufferPointer(start: image.address(page), count: count * pageBytes)
+        let target = UnsafeMutableRawBufferPointer(start: image.address(page), count: image.byteCount(of: count))
         target.copyMemory(from: value)
         // Nothing of what was there before goes into the file.
         UnsafeMutableRawBufferPointer(rebasing: target[value.count...]).initializeMemory(as: UInt8.self, repeating: 0)
@@ -306,10 +307,10 @@ struct TreeWriter {
 
     /// A node or an extent is no part of the version that is being made.
     private mutating func free(_ reference: PageRef, level: Int) {
-        let count = reference.pageCount(layout)
-        freed.append(Freed(run: PageRun(start: reference.page, count: count), birth: reference.birth))
+        let run = reference.run(layout)
+        freed.append(Freed(run: run, birth: reference.birth))
         if reference.byteCount > 0 {
-            extentDelta -= count
+            extentDelta -= run.count
             return
         }
         takenApart.insert(reference.page)
@@ -318,11 +319,10 @@ struct TreeWriter {
 
     /// What else this commit leaves behind: pages of the free-space map.
     mutating func freeExtent(_ reference: PageRef) {
-        freed.append(
-            Freed(run: PageRun(start: reference.page, count: reference.pageCount(layout)), birth: reference.birth))
+        freed.append(Freed(run: reference.run(layout), birth: reference.birth))
     }
 
-    mutating func free(_ run: PageRun, birth: UInt64) { freed.append(Freed(run: run, birth: birth)) }
+    mutating func free(_ run: PageRun, birth: Version) { freed.append(Freed(run: run, birth: birth)) }
 
     // MARK: Up.
 
@@ -443,12 +443,12 @@ struct TreeWriter {
     }
 
     /// The header of a node whose entries are written.
-    private func seal(_ base: UnsafeMutableRawPointer, _ page: Int, _ level: Int, _ count: Int) -> PageRef {
+    private func seal(_ base: UnsafeMutableRawPointer, _ page: PageNumber, _ level: Int, _ count: Int) -> PageRef {
         base.storeBytes(of: TreeNode.magic, toByteOffset: 8, as: UInt32.self)
         base.storeBytes(of: UInt16(level), toByteOffset: 12, as: UInt16.self)
         base.storeBytes(of: UInt16(count), toByteOffset: 14, as: UInt16.self)
-        base.storeBytes(of: UInt64(page), toByteOffset: 16, as: UInt64.self)
-        base.storeBytes(of: version, toByteOffset: 24, as: UInt64.self)
+        base.storeBytes(of: UInt64(page.rawValue), toByteOffset: 16, as: UInt64.self)
+        base.storeBytes(of: version.rawValue, toByteOffset: 24, as: UInt64.self)
         let checksum = TreeNode.checksum(base, pageBytes)
         base.storeBytes(of: checksum, as: UInt64.self)
         assert(TreeNode.isWellFormed(base, layout, pageLimit: image.pageLimit), "T1 to T4")

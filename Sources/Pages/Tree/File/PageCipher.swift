@@ -30,8 +30,8 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
 
     struct Unit {
         var kind: Kind
-        var page: Int
-        var birth: UInt64 = 0
+        var page: PageNumber
+        var birth = Version.zero
         var byteCount = 0
 
         static func of(_ reference: PageRef) -> Unit {
@@ -42,7 +42,7 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
 
         fileprivate var label: (UInt64, UInt64, UInt64, UInt64) {
             (
-                kind.rawValue.littleEndian, UInt64(page).littleEndian, birth.littleEndian,
+                kind.rawValue.littleEndian, UInt64(page.rawValue).littleEndian, birth.rawValue.littleEndian,
                 UInt64(byteCount).littleEndian
             )
         }
@@ -233,7 +233,7 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
         _ unit: Unit, _ clear: UnsafeRawBufferPointer, _ random: ArraySlice<UInt8>,
         _ body: (UnsafePointer<UInt8>?, UnsafePointer<motte_shim_associated_data>) -> Int32
     ) -> Int32 {
-        var nonce = (UInt64(unit.page).littleEndian, UInt64(0), UInt64(0))
+        var nonce = (UInt64(unit.page.rawValue).littleEndian, UInt64(0), UInt64(0))
         withUnsafeMutableBytes(of: &nonce) { nonce in
             UnsafeMutableRawBufferPointer(rebasing: nonce[8...]).copyBytes(from: random)
         }
@@ -251,7 +251,7 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
     // MARK: Root slots, of which the beginning stays legible: whose turn it is to be written over.
 
     /// In place, without the checksum, which is over what comes of it.
-    func sealSlot(_ page: UnsafeMutableRawBufferPointer, _ number: Int) throws(DatabaseError) {
+    func sealSlot(_ page: UnsafeMutableRawBufferPointer, _ number: PageNumber) throws(DatabaseError) {
         guard let base = page.baseAddress else { return }
         let random = try PageCipher.drawRandom(1)
         let count = page.count - PageCipher.saltBytes - RootSlot.clearBytes
@@ -265,7 +265,7 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
     }
 
     /// In place; false when it is no slot.
-    func unsealSlot(_ page: UnsafeMutableRawBufferPointer, _ number: Int) throws(DatabaseError) -> Bool {
+    func unsealSlot(_ page: UnsafeMutableRawBufferPointer, _ number: PageNumber) throws(DatabaseError) -> Bool {
         guard let base = page.baseAddress else { return false }
         let trailer = base + page.count - PageCipher.slotTrailerBytes
         memmove(trailer, trailer + PageCipher.saltBytes, PageCipher.trailerBytes)

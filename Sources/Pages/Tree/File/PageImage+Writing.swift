@@ -10,8 +10,8 @@ extension PageImage {
     func write(_ runs: [PageRun]) throws(DatabaseError) {
         guard let cipher else {
             for run in runs {
-                let bytes = UnsafeRawBufferPointer(start: address(run.start), count: run.count * pageBytes)
-                try disk.write(bytes, at: run.start * pageBytes)
+                let bytes = UnsafeRawBufferPointer(start: address(run.start), count: byteCount(of: run.count))
+                try disk.write(bytes, at: offset(of: run.start))
             }
             return
         }
@@ -27,8 +27,8 @@ extension PageImage {
     }
 
     private func writeSealed(_ units: [PageRef], _ cipher: PageCipher) throws(DatabaseError) {
-        let largest = units.reduce(PageImage.bufferBytes) { max($0, $1.pageCount(layout) * pageBytes) }
-        let total = units.reduce(0) { $0 + $1.pageCount(layout) * pageBytes }
+        let largest = units.reduce(PageImage.bufferBytes) { max($0, byteCount(of: $1.pageCount(layout))) }
+        let total = units.reduce(0) { $0 + byteCount(of: $1.pageCount(layout)) }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(largest, total), alignment: 16)
         defer { buffer.deallocate() }
         guard let base = buffer.baseAddress else { return }
@@ -36,8 +36,8 @@ extension PageImage {
         var start = 0
         var random: ArraySlice<UInt8> = []
         for (index, unit) in units.enumerated() {
-            let count = unit.pageCount(layout) * pageBytes
-            let place = unit.page * pageBytes
+            let count = byteCount(of: unit.pageCount(layout))
+            let place = offset(of: unit.page)
             if waiting > 0, start + waiting != place || waiting + count > buffer.count {
                 try disk.write(UnsafeRawBufferPointer(start: base, count: waiting), at: start)
                 waiting = 0
@@ -56,9 +56,9 @@ extension PageImage {
     }
 
     func write(_ slot: RootSlot) throws(DatabaseError) {
-        let page = TreeFormat.firstSlotPage + slot.slot
+        let page = TreeFormat.slotPage(slot.slot)
         let bytes = try slot.encoded(pageBytes: pageBytes, cipher)
-        try bytes.withBytes { bytes throws(DatabaseError) in try disk.write(bytes, at: page * pageBytes) }
+        try bytes.withBytes { bytes throws(DatabaseError) in try disk.write(bytes, at: offset(of: page)) }
     }
 
     func writeHead(_ uuid: FileHeader.UUID) throws(DatabaseError) {

@@ -26,7 +26,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     /// nil: a plain file.
     let cipher: PageCipher?
     /// Pages the reservation has room for.
-    let pageLimit: Int
+    let pageLimit: PageCount
     private let states: UnsafeMutablePointer<UInt64>
     private let pageShift: Int
     let disk: any Disk
@@ -35,20 +35,20 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     /// Serialises reading pages and the start of building them.
     private let lock = Lock()
     /// Where the last read ended: reading on from there is worth reading ahead.
-    private var lastReadEnd = 0
+    private var lastReadEnd: PageNumber = 0
     private var readAhead = PageImage.leastReadAhead
     /// Where memory in large pages ends that the reading going on now has asked for.
-    private var largePagesEnd = 0
+    private var largePagesEnd: PageNumber = 0
 
     private static let empty: UInt64 = 0
     private static let building: UInt64 = 1
     private static let unchecked: UInt64 = 2
     private static let continued: UInt64 = 3
-    private static let leastReadAhead = 4
-    private static let mostReadAhead = 64
+    private static let leastReadAhead: PageCount = 4
+    private static let mostReadAhead: PageCount = 64
     static let smallestBytes = 1 << 20
     private static let smallPagesBytes = 8 << 20
-    private static let manyPages = 256
+    private static let manyPages: PageCount = 256
 
     /// Halves the reservation until the machine grants it.
     init(
@@ -65,7 +65,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
                 if let words = PageImage.reserve(size / pageBytes * 8) {
                     base = pages
                     states = words.assumingMemoryBound(to: UInt64.self)
-                    pageLimit = size / pageBytes
+                    pageLimit = PageCount(in: size, pageBytes: pageBytes)
                     return
                 }
                 munmap(pages, size)
@@ -78,8 +78,8 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     }
 
     deinit {
-        munmap(base, pageLimit * pageBytes)
-        munmap(states, pageLimit * 8)
+        munmap(base, byteCount(of: pageLimit))
+        munmap(states, pageLimit.rawValue * 8)
     }
 
     private static func reserve(_ byteCount: Int) -> UnsafeMutableRawPointer? {
@@ -88,13 +88,24 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         return address == UnsafeMutableRawPointer(bitPattern: -1) ? nil : address
     }
 
-    @inline(__always) func address(_ page: Int) -> UnsafeMutableRawPointer { base + page << pageShift }
+    @inline(__always)
+    func address(_ page: PageNumber) -> UnsafeMutableRawPointer { base + page.rawValue << pageShift }
+
+    /// Where a page is in the file.
+    @inline(__always) func offset(of page: PageNumber) -> Int { page.rawValue << pageShift }
+    @inline(__always) func byteCount(of pages: PageCount) -> Int { pages.rawValue << pageShift }
+    /// Whole pages of a file with so many bytes.
+    func pageCount(in byteCount: Int) -> PageCount { PageCount(in: byteCount, pageBytes: pageBytes) }
+
+    @inline(__always) private func state(_ page: PageNumber) -> UInt64 { motte_shim_load64(states + page.rawValue) }
+    @inline(__always)
+    private func set(_ page: PageNumber, _ state: UInt64) { motte_shim_store64(states + page.rawValue, state) }
 
     // MARK: Reading.
 
     @inline(__always)
     func node(_ reference: PageRef, level: Int) throws(DatabaseError) -> TreeNode {
-        if motte_shim_load64(states + reference.page) != reference.identity(level: level) {
+        if state(reference.page) != reference.identity(level: level) {
             try load(reference, level: level)
         }
         return TreeNode(address(reference.page))
@@ -102,7 +113,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
 
     @inline(__always)
     func extent(_ reference: PageRef) throws(DatabaseError) -> UnsafeRawBufferPointer {
-        if motte_shim_load64(states + reference.page) != reference.identity(level: 0) {
+        if state(reference.page) != reference.identity(level: 0) {
             try load(reference, level: 0)
         }
         return UnsafeRawBufferPointer(start: address(reference.page), count: reference.byteCount)
@@ -110,7 +121,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
 
     /// Whether memory has what `reference` means; the disk is not asked.
     func isThere(_ reference: PageRef, level: Int) -> Bool {
-        motte_shim_load64(states + reference.page) == reference.identity(level: level)
+        state(reference.page) == reference.identity(level: level)
     }
 
     @inline(never)
@@ -119,16 +130,15 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         let count = reference.pageCount(layout)
         lock.lock()
         defer { lock.unlock() }
-        if motte_shim_load64(states + reference.page) == identity { return }
+        if state(reference.page) == identity { return }
         // In a file that somebody made, pages in use may be counted as free.
-        for page in 0 ..< count where motte_shim_load64(states + reference.page + page) == PageImage.building {
-            throw PageImage.damaged(reference)
-        }
+        let run = PageRun(start: reference.page, count: count)
+        for page in run.pages where state(page) == PageImage.building { throw PageImage.damaged(reference) }
         try requireEnd(of: reference, count)
         // Pages read ahead may have been written since: what does not pass is read again before it is judged.
         if try !isReadAhead(reference, level, count) {
-            if isIn(PageImage.empty, reference.page, count) {
-                try fill(reference.page, count)
+            if isIn(PageImage.empty, run) {
+                try fill(run)
                 guard try isSound(reference, level, at: address(reference.page)) else {
                     throw PageImage.damaged(reference)
                 }
@@ -136,44 +146,43 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
                 try replace(reference, level, count)
             }
         }
-        for page in 1 ..< max(count, 1) { motte_shim_store64(states + reference.page + page, PageImage.continued) }
-        motte_shim_store64(states + reference.page, identity)
+        for page in run.pages where page > run.start { set(page, PageImage.continued) }
+        set(run.start, identity)
     }
 
     /// Before memory is asked for: in a file that somebody made a value may be said to have four gigabytes.
-    private func requireEnd(of reference: PageRef, _ count: Int) throws(DatabaseError) {
+    private func requireEnd(of reference: PageRef, _ count: PageCount) throws(DatabaseError) {
         guard count > PageImage.mostReadAhead else { return }
         // Looked at for large values only: a look at a file's times makes the next write of it dearer.
-        guard reference.page + count <= (try disk.byteCount()) / pageBytes else {
+        guard reference.page + count <= pageCount(in: try disk.byteCount()).end else {
             throw PageImage.tooShort(reference.page + count - 1)
         }
     }
 
     static func damaged(_ reference: PageRef) -> DatabaseError {
         let what = reference.byteCount == 0 ? "node" : "value"
-        return .corrupted("page \(reference.page) is not the \(what) of version \(reference.birth) that belongs there")
+        return .corrupted(
+            "page \(reference.page) is not the \(what) of version \(reference.birth.rawValue) that belongs there")
     }
 
-    private func isReadAhead(_ reference: PageRef, _ level: Int, _ count: Int) throws(DatabaseError) -> Bool {
-        guard isIn(PageImage.unchecked, reference.page, count) else { return false }
+    private func isReadAhead(_ reference: PageRef, _ level: Int, _ count: PageCount) throws(DatabaseError) -> Bool {
+        guard isIn(PageImage.unchecked, PageRun(start: reference.page, count: count)) else { return false }
         return try isSound(reference, level, at: address(reference.page))
     }
 
-    private func isIn(_ state: UInt64, _ page: Int, _ count: Int) -> Bool {
-        (0 ..< count).allSatisfy { motte_shim_load64(states + page + $0) == state }
-    }
+    private func isIn(_ wanted: UInt64, _ run: PageRun) -> Bool { run.pages.allSatisfy { state($0) == wanted } }
 
     /// Reads aside first: in a file that somebody made, what is here may be lent and the reference a lie.
-    private func replace(_ reference: PageRef, _ level: Int, _ count: Int) throws(DatabaseError) {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count * pageBytes, alignment: 16)
+    private func replace(_ reference: PageRef, _ level: Int, _ count: PageCount) throws(DatabaseError) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount(of: count), alignment: 16)
         defer { buffer.deallocate() }
-        guard let start = buffer.baseAddress, try disk.read(buffer, at: reference.page * pageBytes) == buffer.count
+        guard let start = buffer.baseAddress, try disk.read(buffer, at: offset(of: reference.page)) == buffer.count
         else { throw PageImage.tooShort(reference.page + count - 1) }
         guard try isSound(reference, level, at: start) else { throw PageImage.damaged(reference) }
         address(reference.page).copyMemory(from: start, byteCount: buffer.count)
     }
 
-    private static func tooShort(_ page: Int) -> DatabaseError {
+    private static func tooShort(_ page: PageNumber) -> DatabaseError {
         .corrupted("it ends before page \(page), which is in use")
     }
 
@@ -182,7 +191,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         _ reference: PageRef, _ level: Int, at start: UnsafeMutableRawPointer
     ) throws(DatabaseError) -> Bool {
         if let cipher {
-            let count = reference.pageCount(layout) * pageBytes
+            let count = byteCount(of: reference.pageCount(layout))
             guard try cipher.unseal(.of(reference), start, count: count) else { return false }
         }
         guard reference.byteCount > 0 else {
@@ -192,40 +201,36 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     }
 
     /// Reads pages, and some more behind them when reading seems to go on there.
-    private func fill(_ page: Int, _ count: Int) throws(DatabaseError) {
-        if page == lastReadEnd {
+    private func fill(_ run: PageRun) throws(DatabaseError) {
+        if run.start == lastReadEnd {
             readAhead = min(readAhead * 2, PageImage.mostReadAhead)
         } else {
             readAhead = PageImage.leastReadAhead
             largePagesEnd = 0
         }
-        var total = count
-        while total < count + readAhead, page + total < pageLimit,
-            motte_shim_load64(states + page + total) == PageImage.empty
-        {
-            total += 1
-        }
-        lastReadEnd = page + total
+        var end = run.end
+        while end < run.end + readAhead, end < pageLimit.end, state(end) == PageImage.empty { end += 1 }
+        lastReadEnd = end
         if readAhead == PageImage.mostReadAhead, largePagesEnd < lastReadEnd {
             largePagesEnd = lastReadEnd + PageImage.manyPages * 16
-            useLargePages(PageRun(start: page, count: largePagesEnd - page))
+            useLargePages(PageRun(start: run.start, count: largePagesEnd - run.start))
         }
         // What memory still holds of an earlier occupant could pass for what was asked for. Pages that do not arrive
         // stay empty, so nobody looks at it.
         let bytes = try disk.read(
-            UnsafeMutableRawBufferPointer(start: address(page), count: total * pageBytes), at: page * pageBytes)
-        guard bytes >= count * pageBytes else { throw PageImage.tooShort(page + count - 1) }
-        for index in count ..< max(count, bytes / pageBytes) {
-            motte_shim_store64(states + page + index, PageImage.unchecked)
-        }
+            UnsafeMutableRawBufferPointer(start: address(run.start), count: byteCount(of: end - run.start)),
+            at: offset(of: run.start))
+        guard bytes >= byteCount(of: run.count) else { throw PageImage.tooShort(run.end - 1) }
+        let ahead = PageRun(start: run.end, count: pageCount(in: bytes) - run.count)
+        for page in ahead.pages { set(page, PageImage.unchecked) }
     }
 
     /// Fresh memory is most of what a first scan or a bulk load waits for; large pages save nine of ten faults. Only
     /// where much lies side by side, since the first byte of a large page costs as much as opening the file does; and
     /// not at the beginning, so that a small file takes little.
     private func useLargePages(_ run: PageRun) {
-        let start = max(run.start * pageBytes, PageImage.smallPagesBytes)
-        let end = min(run.end, pageLimit) * pageBytes
+        let start = max(offset(of: run.start), PageImage.smallPagesBytes)
+        let end = offset(of: min(run.end, pageLimit.end))
         if start < end { madvise(base + start, end - start, MADV_HUGEPAGE) }
     }
 
@@ -235,16 +240,14 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     func beginBuilding(_ run: PageRun) {
         lock.lock()
         defer { lock.unlock() }
-        assert(run.end <= pageLimit, "pages that the image has no place for")
+        assert(run.end <= pageLimit.end, "pages that the image has no place for")
         if run.count >= PageImage.manyPages { useLargePages(run) }
-        for page in run.start ..< run.end { motte_shim_store64(states + page, PageImage.building) }
+        for page in run.pages { set(page, PageImage.building) }
     }
 
     func endBuilding(_ reference: PageRef, level: Int) {
-        for page in 1 ..< max(reference.pageCount(layout), 1) {
-            motte_shim_store64(states + reference.page + page, PageImage.continued)
-        }
-        motte_shim_store64(states + reference.page, reference.identity(level: level))
+        for page in reference.run(layout).pages where page > reference.page { set(page, PageImage.continued) }
+        set(reference.page, reference.identity(level: level))
         if cipher != nil { built.append(reference) }
     }
 
@@ -253,12 +256,12 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         lock.lock()
         defer { lock.unlock() }
         forget(run)
-        madvise(address(run.start), run.count * pageBytes, MADV_DONTNEED)
+        madvise(address(run.start), byteCount(of: run.count), MADV_DONTNEED)
     }
 
     /// What was built there came to nothing.
     func forget(_ run: PageRun) {
-        assert(run.end <= pageLimit, "pages that the image has no place for")
-        for page in run.start ..< run.end { motte_shim_store64(states + page, PageImage.empty) }
+        assert(run.end <= pageLimit.end, "pages that the image has no place for")
+        for page in run.pages { set(page, PageImage.empty) }
     }
 }

@@ -18,5 +18,7 @@ struct PageLayout {
 
     /// Pages that so many bytes take as one value.
     @inline(__always)
-    func pageCount(_ byteCount: Int) -> Int { (byteCount + trailerBytes + pageBytes - 1) / pageBytes }
+    func pageCount(_ byteCount: Int) -> PageCount {
+        PageCount((byteCount + trailerBytes + pageBytes - 1) / pageBytes)
+    }
 }

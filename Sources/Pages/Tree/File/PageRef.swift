@@ -3,19 +3,24 @@
 /// root holds the checksum of everything below it.
 ///
 ///     24 bytes: u64 checksum, u48 first page, u48 version of birth, u32 byte count (0: a node, one page)
+import MotteValues
+
 struct PageRef: Equatable {
-    var page: Int
-    var birth: UInt64
+    var page: PageNumber
+    var birth: Version
     var checksum: UInt64
     /// Bytes of an extent; 0 for a node.
     var byteCount: Int
 
-    static let none = PageRef(page: 0, birth: 0, checksum: 0, byteCount: 0)
+    static let none = PageRef(page: 0, birth: .zero, checksum: 0, byteCount: 0)
     static let encodedCount = 24
+
+    /// Its pages.
+    func run(_ layout: PageLayout) -> PageRun { PageRun(start: page, count: pageCount(layout)) }
 
     var isNone: Bool { page == 0 }
 
-    init(page: Int, birth: UInt64, checksum: UInt64, byteCount: Int) {
+    init(page: PageNumber, birth: Version, checksum: UInt64, byteCount: Int) {
         self.page = page
         self.birth = birth
         self.checksum = checksum
@@ -26,27 +31,29 @@ struct PageRef: Equatable {
     init(at start: UnsafeRawPointer) {
         checksum = UInt64(littleEndian: start.loadUnaligned(as: UInt64.self))
         let page = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 8, as: UInt64.self)) & PageRef.lowest48
-        self.page = page < 1 << 44 ? Int(page) : 1 << 44
-        birth = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 12, as: UInt64.self)) >> 16
+        self.page = PageNumber(page < 1 << 44 ? Int(page) : 1 << 44)
+        birth = Version(UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 12, as: UInt64.self)) >> 16)
         byteCount = Int(UInt32(littleEndian: start.loadUnaligned(fromByteOffset: 20, as: UInt32.self)))
     }
 
     func store(at start: UnsafeMutableRawPointer) {
+        let birth = birth.rawValue
         start.storeBytes(of: checksum.littleEndian, as: UInt64.self)
         start.storeBytes(
-            of: (UInt64(page) | birth << 48).littleEndian, toByteOffset: 8, as: UInt64.self)
+            of: (UInt64(page.rawValue) | birth << 48).littleEndian, toByteOffset: 8, as: UInt64.self)
         start.storeBytes(of: UInt32(truncatingIfNeeded: birth >> 16).littleEndian, toByteOffset: 16, as: UInt32.self)
         start.storeBytes(of: UInt32(byteCount).littleEndian, toByteOffset: 20, as: UInt32.self)
     }
 
-    func pageCount(_ layout: PageLayout) -> Int { byteCount == 0 ? 1 : layout.pageCount(byteCount) }
+    func pageCount(_ layout: PageLayout) -> PageCount { byteCount == 0 ? 1 : layout.pageCount(byteCount) }
 
     /// What the memory image remembers about a page it has checked: this reference and no other. The kind is exact, so
     /// that bytes checked as a value are never taken for a node.
     @inline(__always)
     func identity(level: Int) -> UInt64 {
         // The version is in it: the same bytes may come to the same pages again after others were there.
-        (checksum &+ birth &* 0x9E37_79B9_7F4A_7C15) << 6 | UInt64(byteCount == 0 ? level + 1 : 0) | PageRef.mark
+        (checksum &+ birth.rawValue &* 0x9E37_79B9_7F4A_7C15) << 6 | UInt64(byteCount == 0 ? level + 1 : 0)
+            | PageRef.mark
     }
 
     private static let lowest48: UInt64 = 0xFFFF_FFFF_FFFF
@@ -55,18 +62,15 @@ struct PageRef: Equatable {
     private static let mark: UInt64 = 1 << 5
 }
 
-/// Pages in a row.
-struct PageRun: Equatable {
-    var start: Int
-    var count: Int
-    var end: Int { start + count }
-}
-
 /// Where things are in every file, whatever its page size. Page 0 is the header, the next ones the root slots.
 enum TreeFormat {
     static let slotCount = 3
-    static let firstSlotPage = 1
-    static let firstPage = firstSlotPage + slotCount
+    static var firstSlotPage: PageNumber { 1 }
+    static func slotPage(_ slot: Int) -> PageNumber { firstSlotPage + PageCount(slot) }
+    /// Behind the root slots.
+    static var firstPage: PageNumber { slotPage(slotCount) }
+    /// Of a file that has nothing else.
+    static var leastPages: PageCount { firstPage.pagesBefore }
     /// References have so many bits for versions. More than anybody commits, and less than overflows.
     static let versionLimit: UInt64 = 1 << 48
     static let defaultPageBytes = 4096

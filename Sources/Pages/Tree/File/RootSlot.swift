@@ -25,18 +25,18 @@ import CMotteShim
 import MotteValues
 
 struct RootSlot: Equatable {
-    var version: UInt64 = 0
-    var durable: UInt64 = 0
-    var pageCount = TreeFormat.firstPage
+    var version = Version.zero
+    var durable = Version.zero
+    var pageCount = TreeFormat.leastPages
     var tree = PageRef.none
     var level = 0
     var checkpoint = PageRef.none
     var logPage = PageRef.none
     var logPageBytes = 0
     var entryCount = 0
-    var branchPageCount = 0
-    var leafPageCount = 0
-    var extentPageCount = 0
+    var branchPageCount: PageCount = 0
+    var leafPageCount: PageCount = 0
+    var extentPageCount: PageCount = 0
     var sequence: UInt64 = 0
     var log: [UInt8] = []
     /// Where small commits on top of this root are; nil where the file has none.
@@ -54,7 +54,7 @@ struct RootSlot: Equatable {
 
     func encoded(pageBytes: Int, _ cipher: PageCipher? = nil) throws(DatabaseError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: pageBytes)
-        let number = TreeFormat.firstSlotPage + slot
+        let number = TreeFormat.slotPage(slot)
         let result: Result<Void, DatabaseError> = bytes.withUnsafeMutableBytes { page in
             encode(to: page)
             do throws(DatabaseError) {
@@ -77,16 +77,16 @@ struct RootSlot: Equatable {
             base.storeBytes(of: value.littleEndian, toByteOffset: offset, as: UInt64.self)
         }
         base.storeBytes(of: RootSlot.magic.littleEndian, toByteOffset: 8, as: UInt32.self)
-        store(version, 16)
-        store(durable, 24)
-        store(UInt64(pageCount), 32)
+        store(version.rawValue, 16)
+        store(durable.rawValue, 24)
+        store(UInt64(pageCount.rawValue), 32)
         tree.store(at: base + 40)
         checkpoint.store(at: base + 64)
         logPage.store(at: base + 88)
         store(UInt64(entryCount), 112)
-        store(UInt64(branchPageCount), 120)
-        store(UInt64(leafPageCount), 128)
-        store(UInt64(extentPageCount), 136)
+        store(UInt64(branchPageCount.rawValue), 120)
+        store(UInt64(leafPageCount.rawValue), 128)
+        store(UInt64(extentPageCount.rawValue), 136)
         base.storeBytes(of: UInt16(level).littleEndian, toByteOffset: 12, as: UInt16.self)
         base.storeBytes(of: UInt16(log.count).littleEndian, toByteOffset: 14, as: UInt16.self)
         base.storeBytes(of: UInt32(logPageBytes).littleEndian, toByteOffset: 152, as: UInt32.self)
@@ -127,8 +127,8 @@ struct RootSlot: Equatable {
         func half(_ offset: Int) -> Int {
             Int(UInt16(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt16.self)))
         }
-        version = word(16)
-        durable = word(24)
+        version = Version(word(16))
+        durable = Version(word(24))
         tree = PageRef(at: base + 40)
         level = half(12)
         checkpoint = PageRef(at: base + 64)
@@ -141,21 +141,21 @@ struct RootSlot: Equatable {
         let walBytes = Int(UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 156, as: UInt32.self)))
         let logOffset = RootSlot.fixedBytes + walBytes
         guard counts.allSatisfy({ $0 < UInt64(RootSlot.countLimit) }), level < TreeFormat.mostLevels,
-            durable <= version, max(version, sequence) < TreeFormat.versionLimit,
+            durable <= version, max(version.rawValue, sequence) < TreeFormat.versionLimit,
             walBytes == 0 || walBytes == WALLocation.encodedCount,
             logOffset + half(14) <= page.count - layout.slotTrailerBytes
         else { return nil }
         if walBytes > 0 { wal = WALLocation(at: base + RootSlot.fixedBytes) }
-        pageCount = Int(counts[0])
+        pageCount = PageCount(Int(counts[0]))
         entryCount = Int(counts[1])
-        branchPageCount = Int(counts[2])
-        leafPageCount = Int(counts[3])
-        extentPageCount = Int(counts[4])
+        branchPageCount = PageCount(Int(counts[2]))
+        leafPageCount = PageCount(Int(counts[3]))
+        extentPageCount = PageCount(Int(counts[4]))
         log = Array(page[logOffset ..< logOffset + half(14)])
         let references = [tree, checkpoint, logPage].filter { !$0.isNone }
-        guard pageCount >= TreeFormat.firstPage, tree.byteCount == 0,
+        guard pageCount >= TreeFormat.leastPages, tree.byteCount == 0,
             references.allSatisfy({
-                $0.page >= TreeFormat.firstPage && $0.page + $0.pageCount(layout) <= pageCount
+                $0.page >= TreeFormat.firstPage && $0.run(layout).end <= pageCount.end
             }), wal?.isWithin(pageCount) ?? true
         else { return nil }
     }

@@ -16,7 +16,7 @@ enum RootSlots {
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: TreeFormat.slotCount * pageBytes, alignment: 16)
         defer { buffer.deallocate() }
-        let bytes = try disk.read(buffer, at: TreeFormat.firstSlotPage * pageBytes)
+        let bytes = try disk.read(buffer, at: image.offset(of: TreeFormat.firstSlotPage))
         var slots: [RootSlot] = []
         var unreadable: [Int] = []
         for slot in 0 ..< TreeFormat.slotCount where (slot + 1) * pageBytes <= bytes {
@@ -24,7 +24,7 @@ enum RootSlots {
             // One that was never used, or made void.
             if page.allSatisfy({ $0 == 0 }) { continue }
             guard RootSlot.hasChecksum(UnsafeRawBufferPointer(page)),
-                try image.cipher?.unsealSlot(page, TreeFormat.firstSlotPage + slot) ?? true
+                try image.cipher?.unsealSlot(page, TreeFormat.slotPage(slot)) ?? true
             else {
                 unreadable.append(slot)
                 continue
@@ -36,20 +36,19 @@ enum RootSlots {
     }
 
     /// The version in each slot, unchecked; 0 where there is none.
-    static func versions(_ disk: any Disk, _ image: PageImage) throws(DatabaseError) -> [UInt64] {
-        let pageBytes = image.pageBytes
-        var versions: [UInt64] = []
+    static func versions(_ disk: any Disk, _ image: PageImage) throws(DatabaseError) -> [Version] {
+        var versions: [Version] = []
         for slot in 0 ..< TreeFormat.slotCount {
             var head = (UInt64(0), UInt64(0), UInt64(0))
             let result: Result<Int, DatabaseError> = withUnsafeMutableBytes(of: &head) { bytes in
                 do throws(DatabaseError) {
-                    return .success(try disk.read(bytes, at: (TreeFormat.firstSlotPage + slot) * pageBytes))
+                    return .success(try disk.read(bytes, at: image.offset(of: TreeFormat.slotPage(slot))))
                 } catch {
                     return .failure(error)
                 }
             }
             let isThere = try result.get() == 24 && UInt32(truncatingIfNeeded: head.1) == RootSlot.magic
-            versions.append(isThere ? UInt64(littleEndian: head.2) : 0)
+            versions.append(isThere ? Version(UInt64(littleEndian: head.2)) : .zero)
         }
         return versions
     }
@@ -71,8 +70,8 @@ enum RootSlots {
             newer.removeAll { $0.slot.version == slot.version }
             if newer.isEmpty, unreadable.isEmpty { return (slot, nil) }
             let passedOver = PassedOver(
-                opened: Version(slot.version),
-                newer: newer.first.map { (Version($0.slot.version), $0.reason) }, unreadable: unreadable,
+                opened: slot.version,
+                newer: newer.first.map { ($0.slot.version, $0.reason) }, unreadable: unreadable,
                 slots: newer.map(\.slot.slot) + unreadable)
             return (slot, passedOver)
         }
@@ -81,7 +80,7 @@ enum RootSlots {
 
     private static func checkSize(_ slot: RootSlot, _ image: PageImage, _ disk: any Disk) throws(DatabaseError) {
         let bytes = try disk.byteCount()
-        guard slot.pageCount <= bytes / image.pageBytes else {
+        guard slot.pageCount <= image.pageCount(in: bytes) else {
             throw .corrupted(
                 "it is cut short: it has \(bytes) bytes and should have \(slot.pageCount) pages of \(image.pageBytes)")
         }
@@ -95,7 +94,7 @@ enum RootSlots {
     private static func problem(
         of slot: RootSlot, _ image: PageImage, _ disk: any Disk
     ) throws(DatabaseError) -> String? {
-        guard slot.pageCount <= min(image.pageLimit, try disk.byteCount() / image.pageBytes) else {
+        guard slot.pageCount <= min(image.pageLimit, image.pageCount(in: try disk.byteCount())) else {
             return "the file ends before its last page"
         }
         do throws(DatabaseError) {
@@ -103,7 +102,7 @@ enum RootSlots {
             if !slot.tree.isNone { try walk(slot.tree, slot.level, slot, image, &rest) }
             if !slot.checkpoint.isNone, slot.checkpoint.birth > slot.durable { _ = try image.extent(slot.checkpoint) }
             var log = slot.logPage
-            while !log.isNone, log.birth > slot.durable, log.page + log.pageCount(image.layout) <= slot.pageCount {
+            while !log.isNone, log.birth > slot.durable, log.run(image.layout).end <= slot.pageCount.end {
                 let bytes = try image.extent(log)
                 guard let base = bytes.baseAddress, bytes.count >= SpaceLog.pageHeader else { return brokenLog }
                 let before = PageRef(at: base)
@@ -122,7 +121,7 @@ enum RootSlots {
     /// `rest`: how many pages it may still reach, so that a file that somebody made does not lead the walk to one page
     /// on more ways than anybody can go.
     private static func walk(
-        _ reference: PageRef, _ level: Int, _ slot: RootSlot, _ image: PageImage, _ rest: inout Int
+        _ reference: PageRef, _ level: Int, _ slot: RootSlot, _ image: PageImage, _ rest: inout PageCount
     ) throws(DatabaseError) {
         guard reference.birth > slot.durable else { return }
         try take(1, &rest)
@@ -139,7 +138,7 @@ enum RootSlots {
         }
     }
 
-    private static func take(_ count: Int, _ rest: inout Int) throws(DatabaseError) {
+    private static func take(_ count: PageCount, _ rest: inout PageCount) throws(DatabaseError) {
         rest -= count
         guard rest >= 0 else { throw .corrupted("its tree reaches more pages than it has (T6)") }
     }

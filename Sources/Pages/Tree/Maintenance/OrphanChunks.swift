@@ -35,9 +35,9 @@ struct OrphanChunks {
     private let columns: [ChunkColumn]
     private let tables: Set<UInt32>
     /// Pages that hold nothing to be found.
-    private let isKnown: [Bool]
+    private let isKnown: PageMap<Bool>
 
-    init(_ disk: any Disk, _ layout: PageLayout, _ columns: [ChunkColumn], isKnown: [Bool]) {
+    init(_ disk: any Disk, _ layout: PageLayout, _ columns: [ChunkColumn], isKnown: PageMap<Bool>) {
         self.disk = disk
         self.layout = layout
         self.columns = columns
@@ -47,14 +47,14 @@ struct OrphanChunks {
 
     func forEach(_ visit: (Found) -> Void) throws(DatabaseError) {
         var page = TreeFormat.firstPage
-        while page < isKnown.count {
+        while page < isKnown.count.end {
             let found = isKnown[page] ? nil : try self.find(page)
             if let found { visit(found) }
             page += found.map { layout.pageCount($0.bytes.count) } ?? 1
         }
     }
 
-    private func find(_ page: Int) throws(DatabaseError) -> Found? {
+    private func find(_ page: PageNumber) throws(DatabaseError) -> Found? {
         guard let head = try read(page, layout.pageBytes) else { return nil }
         if let size = Self.chunkSize(head), let bytes = try read(page, size), let key = chunkKey(bytes) {
             return Found(key: key, bytes: bytes)
@@ -66,14 +66,14 @@ struct OrphanChunks {
     }
 
     /// nil where pages of it are known to be something else, or are not there.
-    private func read(_ page: Int, _ byteCount: Int) throws(DatabaseError) -> [UInt8]? {
-        let end = page + layout.pageCount(byteCount)
-        guard byteCount > TreeFormat.largestInline(pageBytes: layout.pageBytes), end <= isKnown.count,
-            !isKnown[page ..< end].contains(true)
+    private func read(_ page: PageNumber, _ byteCount: Int) throws(DatabaseError) -> [UInt8]? {
+        let run = PageRun(start: page, count: layout.pageCount(byteCount))
+        guard byteCount > TreeFormat.largestInline(pageBytes: layout.pageBytes), run.end <= isKnown.count.end,
+            !run.pages.contains(where: { isKnown[$0] })
         else { return nil }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 16)
         defer { buffer.deallocate() }
-        return try disk.read(buffer, at: page * layout.pageBytes) == byteCount ? Array(buffer) : nil
+        return try disk.read(buffer, at: page.offset(pageBytes: layout.pageBytes)) == byteCount ? Array(buffer) : nil
     }
 
     // MARK: Chunks
@@ -97,7 +97,7 @@ struct OrphanChunks {
             let prefix = [KeySpace.chunks] + Self.bigEndian(column.table) + Self.bigEndian(column.column)
             let rowGroup = (last ^ ~motte_shim_crc32c(state, prefix, prefix.count)).littleEndian.byteSwapped
             // Every row group before it takes something as well.
-            if Int(rowGroup) < isKnown.count { return prefix + Self.bigEndian(rowGroup) }
+            if Int(rowGroup) < isKnown.count.rawValue { return prefix + Self.bigEndian(rowGroup) }
         }
         return nil
     }

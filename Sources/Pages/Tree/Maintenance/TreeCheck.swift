@@ -22,19 +22,19 @@ struct TreeCheck {
     private let image: PageImage
     private let root: RootSlot
     /// The version that is looked at, of the root or of a record behind it.
-    private let shown: UInt64
+    private let shown: Version
     private(set) var problems: [PageProblem] = []
-    private var owner: [UInt8]
-    private var counts = (entries: 0, branches: 0, leaves: 0, extents: 0)
+    private var owner: PageMap<UInt8>
+    private var counts = (entries: 0, branches: PageCount.zero, leaves: PageCount.zero, extents: PageCount.zero)
     private static let mostProblems = 1000
     /// False: memory of values is given back when they were checked, which nobody else may be reading.
     var keepsValues = true
 
-    init(_ image: PageImage, _ root: RootSlot, shown: UInt64) {
+    init(_ image: PageImage, _ root: RootSlot, shown: Version) {
         self.image = image
         self.root = root
         self.shown = shown
-        owner = [UInt8](repeating: 0, count: root.pageCount)
+        owner = PageMap(0, root.pageCount)
     }
 
     /// `isQuiet`: nobody writes, so that the free-space map can be compared with the pages.
@@ -50,21 +50,22 @@ struct TreeCheck {
         if isQuiet { try checkSpace() }
     }
 
-    private mutating func note(_ page: Int?, _ what: String) {
-        if problems.count < TreeCheck.mostProblems { problems.append(PageProblem(page: page, description: what)) }
+    private mutating func note(_ page: PageNumber?, _ what: String) {
+        guard problems.count < TreeCheck.mostProblems else { return }
+        problems.append(PageProblem(page: page?.rawValue, description: what))
     }
 
     private mutating func claim(_ reference: PageRef) -> Bool {
-        claim(PageRun(start: reference.page, count: reference.pageCount(image.layout)))
+        claim(reference.run(image.layout))
     }
 
     private mutating func claim(_ run: PageRun) -> Bool {
-        guard run.start >= TreeFormat.firstPage, run.end <= root.pageCount else {
+        guard run.start >= TreeFormat.firstPage, run.end <= root.pageCount.end else {
             note(run.start, "page \(run.start) is used but lies outside the file's \(root.pageCount) pages")
             return false
         }
         var isFirst = true
-        for page in run.start ..< run.end {
+        for page in run.pages {
             if owner[page] != 0 {
                 note(page, "page \(page) is used twice (T6)")
                 isFirst = false
@@ -101,7 +102,7 @@ struct TreeCheck {
             do throws(DatabaseError) {
                 _ = try image.extent(extent)
                 if !keepsValues {
-                    image.giveBackMemory(of: PageRun(start: extent.page, count: extent.pageCount(image.layout)))
+                    image.giveBackMemory(of: extent.run(image.layout))
                 }
             } catch {
                 try noteDamage(extent, error)
@@ -129,26 +130,28 @@ struct TreeCheck {
         try state.readOn(wal, image, through: shown)
         let end = wal.run.start + state.usedPages
         if state.version < shown {
-            note(end, "page \(end) should begin a log record; the write-ahead log ends before version \(shown) (J1)")
+            note(
+                end,
+                "page \(end) should begin a log record; the write-ahead log ends before version \(shown.rawValue) (J1)")
         } else if state.version == wal.sealed, state.chain != wal.sealedChain {
             note(wal.run.start, "the write-ahead log of page \(wal.run.start) is not the one that was closed (J1)")
         }
-        let count = state.usedPages * image.pageBytes
+        let count = image.byteCount(of: state.usedPages)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
         defer { buffer.deallocate() }
-        guard count > 0, try image.disk.read(buffer, at: wal.run.start * image.pageBytes) == count else { return }
+        guard count > 0, try image.disk.read(buffer, at: image.offset(of: wal.run.start)) == count else { return }
         var offset = 0
         while offset < count {
             let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
             let bytes = UnsafeRawBufferPointer(rest)
-            let page = wal.run.start + offset / image.pageBytes
+            let page = wal.run.start + image.pageCount(in: offset)
             guard let record = WALRecord(at: bytes, salt: wal.salt, pageBytes: image.pageBytes),
                 try record.unseal(rest, page: page, image.cipher)
             else { return }
             if !WALRecord.isTidy(bytes) {
                 note(page, "the log record at page \(page) has entries that do not belong there (J2)")
             }
-            offset += record.pageCount * image.pageBytes
+            offset += image.byteCount(of: record.pageCount)
         }
     }
 
@@ -164,14 +167,15 @@ struct TreeCheck {
         for page in state.logPages { _ = claim(page) }
         if !root.checkpoint.isNone { _ = claim(root.checkpoint) }
         for run in state.map.free + state.map.dead.map(\.run) {
-            for page in run.start ..< run.end {
+            for page in run.pages {
                 if owner[page] == 1 { note(page, "page \(page) is in use and counted as free (S3)") }
                 owner[page] = 2
             }
         }
         // What a damaged node reaches cannot be distinguished from what nothing reaches.
         guard problems.isEmpty else { return }
-        for page in TreeFormat.firstPage ..< root.pageCount where owner[page] == 0 {
+        let pages = PageRun(start: TreeFormat.firstPage, count: root.pageCount - TreeFormat.leastPages)
+        for page in pages.pages where owner[page] == 0 {
             note(page, "page \(page) is neither in use nor free (S3)")
         }
     }

@@ -31,8 +31,8 @@ struct TreeCopy {
             throw error
         }
         let allocator = PageAllocator(
-            image, SpaceMap(pageCount: TreeFormat.firstPage), wishing: TreeCommit.mostPagesInOneFlush, temporary.path)
-        writer = TreeWriter(image, allocator, version: header.version.rawValue)
+            image, SpaceMap(pageCount: TreeFormat.leastPages), wishing: TreeCommit.mostPagesInOneFlush, temporary.path)
+        writer = TreeWriter(image, allocator, version: header.version)
     }
 
     /// Batches ascend, and the header record is in the first.
@@ -52,7 +52,7 @@ struct TreeCopy {
     /// Writes it all. Whoever made the file flushes it.
     mutating func finish() throws(DatabaseError) {
         var slot = RootSlot()
-        slot.version = header.version.rawValue
+        slot.version = header.version
         slot.durable = slot.version
         slot.tree = root
         slot.level = level
@@ -73,7 +73,7 @@ struct TreeCopy {
         slot.checkpoint = content.withUnsafeBytes { writer.fillExtent(page, $0) }
         slot.pageCount = map.pageCount
         try image.write(writer.unwrittenRuns)
-        let byteCount = slot.pageCount * image.pageBytes
+        let byteCount = image.byteCount(of: slot.pageCount)
         if try disk.byteCount() < byteCount { try disk.resize(to: byteCount) }
         try image.write(slot)
         try image.writeHead(header.fileUUID)

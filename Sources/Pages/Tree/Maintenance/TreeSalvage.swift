@@ -52,12 +52,12 @@ package struct KeyGap: Sendable {
 struct TreeSalvage {
     private let image: PageImage
     private let disk: any Disk
-    private let pageCount: Int
+    private let pageCount: PageCount
     private var leaves: [PageRef] = []
     private var top: (reference: PageRef, level: Int)?
-    private var visited: Set<Int> = []
+    private var visited: Set<PageNumber> = []
     /// Pages of the values that were taken.
-    private var keptPages = 0
+    private var keptPages: PageCount = 0
     /// By version.
     private var records: [FoundRecord] = []
     /// Keys of which a record says that they are gone.
@@ -78,7 +78,7 @@ struct TreeSalvage {
     init(_ disk: any Disk, pageBytes: Int, _ cipher: PageCipher?) throws(DatabaseError) {
         self.disk = disk
         let size = try disk.byteCount()
-        pageCount = size / pageBytes
+        pageCount = PageCount(in: size, pageBytes: pageBytes)
         image = try PageImage(
             disk, pageBytes: pageBytes, cipher, byteCount: size, atLeast: max(size, PageImage.smallestBytes))
         try findNodes()
@@ -89,11 +89,12 @@ struct TreeSalvage {
 
     /// Every sound node of the file and record of a WAL, leaves and records by version.
     private mutating func findNodes() throws(DatabaseError) {
-        guard pageCount > TreeFormat.firstPage else { return }
+        guard pageCount > TreeFormat.leastPages else { return }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: image.pageBytes, alignment: 16)
         defer { buffer.deallocate() }
-        for page in TreeFormat.firstPage ..< pageCount {
-            guard try disk.read(buffer, at: page * image.pageBytes) == buffer.count, let base = buffer.baseAddress
+        let run = PageRun(start: TreeFormat.firstPage, count: pageCount - TreeFormat.leastPages)
+        for page in run.pages {
+            guard try disk.read(buffer, at: image.offset(of: page)) == buffer.count, let base = buffer.baseAddress
             else { continue }
             if let record = try FoundRecord(image, page: page, UnsafeRawBufferPointer(buffer)) {
                 records.append(record)
@@ -136,7 +137,7 @@ struct TreeSalvage {
                 try walk(slot.tree, slot.level, [], nil)
                 return try applyRecords(after: slot.version)
             }
-            note(slot.tree.page, "the root of version \(slot.version) is damaged")
+            note(slot.tree.page, "the root of version \(slot.version.rawValue) is damaged")
             isOlderTree = true
         }
         // Every root that is known of is gone: the highest node left is no root, and any key may be below another one.
@@ -146,16 +147,16 @@ struct TreeSalvage {
     }
 
     /// What the WAL changes in the tree of this version.
-    private mutating func applyRecords(after root: UInt64) throws(DatabaseError) {
+    private mutating func applyRecords(after root: Version) throws(DatabaseError) {
         // Of a root that is known those of its own WAL, as there may be some that never counted.
         let own = newest.flatMap { $0.version == root ? $0.wal : nil }
         let (following, behind) = FoundRecord.course(
             own.map { own in records.filter { $0.salt == own.salt } } ?? records, after: root)
         for record in following { try apply(record, isCertain: !isOlderTree) }
         let last = following.last?.version ?? root
-        let end = max(newest?.wal?.sealed ?? 0, behind.last?.version ?? 0)
+        let end = max(newest?.wal?.sealed ?? .zero, behind.last?.version ?? .zero)
         guard end > last else { return try noteStrays(after: root) }
-        note(behind.first?.page, "log records between version \(last) and \(end) are damaged")
+        note(behind.first?.page, "log records between version \(last.rawValue) and \(end.rawValue) are damaged")
         // What they changed is older now, and what they added is missing.
         recovered.formUnion(entries.keys)
         report.gaps.append(KeyGap(from: [], to: nil))
@@ -163,13 +164,15 @@ struct TreeSalvage {
     }
 
     /// A record of which something is left at the end is one that a cut took, or the last commit.
-    private mutating func noteStrays(after version: UInt64) throws(DatabaseError) {
+    private mutating func noteStrays(after version: Version) throws(DatabaseError) {
         guard let newest, newest.version == version, let wal = newest.wal else { return }
         var state = WALState(newest)
         try state.readOn(wal, image, through: .max)
-        let strays = try state.strayVersions(wal, disk, pageBytes: image.pageBytes)
+        let strays = try state.strayVersions(wal, image)
         guard let stray = strays.max() else { return }
-        note(wal.run.start + state.usedPages, "the record of version \(stray) in the write-ahead log is incomplete")
+        note(
+            wal.run.start + state.usedPages,
+            "the record of version \(stray.rawValue) in the write-ahead log is incomplete")
     }
 
     private mutating func apply(_ record: FoundRecord, isCertain: Bool) throws(DatabaseError) {
@@ -185,12 +188,12 @@ struct TreeSalvage {
         lostKeys = stillLost
     }
 
-    private mutating func note(_ page: Int?, _ what: String) {
-        report.problems.append(PageProblem(page: page, description: what))
+    private mutating func note(_ page: PageNumber?, _ what: String) {
+        report.problems.append(PageProblem(page: page?.rawValue, description: what))
     }
 
     private func node(_ reference: PageRef, _ level: Int) throws(DatabaseError) -> TreeNode? {
-        guard reference.page >= TreeFormat.firstPage, reference.page < pageCount else { return nil }
+        guard reference.page >= TreeFormat.firstPage, reference.page < pageCount.end else { return nil }
         do throws(DatabaseError) {
             return try image.node(reference, level: level)
         } catch {
@@ -203,7 +206,7 @@ struct TreeSalvage {
         _ reference: PageRef, _ level: Int, _ low: [UInt8], _ high: [UInt8]?
     ) throws(DatabaseError) {
         guard let node = try node(reference, level) else {
-            note(reference.page, "page \(reference.page), a node of version \(reference.birth), is damaged")
+            note(reference.page, "page \(reference.page), a node of version \(reference.birth.rawValue), is damaged")
             return try fillGap(low, high)
         }
         // What is below it has been taken.
@@ -230,11 +233,11 @@ struct TreeSalvage {
             if leaf.hasReference(index) {
                 let extent = leaf.reference(index)
                 // No two sound values share pages: so together they are no more than the file.
-                let count = extent.pageCount(image.layout)
-                guard extent.page + count <= pageCount, keptPages + count <= pageCount else {
+                let run = extent.run(image.layout)
+                guard run.end <= pageCount.end, keptPages + run.count <= pageCount else {
                     throw PageImage.damaged(extent)
                 }
-                keptPages += count
+                keptPages += run.count
             }
             entries[key] = [UInt8](try TreeSnapshot.value(leaf, index, image).bytes)
             return true
@@ -276,20 +279,25 @@ struct TreeSalvage {
     /// Chunks that belong where something is missing, or where there is only an older one.
     private mutating func adoptOrphans(_ columns: [ChunkColumn]) throws(DatabaseError) {
         guard image.cipher == nil else { return }
-        var isKnown = [Bool](repeating: false, count: pageCount)
-        func know(_ run: Range<Int>) { for page in run.clamped(to: 0 ..< pageCount) { isKnown[page] = true } }
-        for reference in reached { know(reference.page ..< reference.page + reference.pageCount(image.layout)) }
+        var isKnown = PageMap(false, pageCount)
+        func know(_ run: PageRun) {
+            for page in run.pages {
+                guard page < pageCount.end else { return }
+                isKnown[page] = true
+            }
+        }
+        for reference in reached { know(reference.run(image.layout)) }
         var state: TreeState?
         do throws(DatabaseError) {
             if let newest { state = try TreeState(reading: newest, image) }
         } catch {
             guard error.code == .corrupted else { throw error }
         }
-        if let wal = newest?.wal { know(wal.run.start ..< wal.run.end) }
+        if let wal = newest?.wal { know(wal.run) }
         if let map = state?.map {
-            for run in map.free + map.dead.map(\.run) { know(run.start ..< run.end) }
+            for run in map.free + map.dead.map(\.run) { know(run) }
             // What is behind its end, where the file is not shorter.
-            know(min(map.pageCount, pageCount) ..< pageCount)
+            know(PageRun(start: map.pageCount.end, count: max(0, pageCount - map.pageCount)))
         }
         // Of a version that was not sealed a loss of power may have kept pages from being written: they hold what was
         // there before.
@@ -365,7 +373,7 @@ extension TreeSalvage {
         let places =
             [FileHead.saltOffset]
             + (0 ..< TreeFormat.slotCount).map {
-                (TreeFormat.firstSlotPage + $0) * pageBytes + PageCipher.saltOffset(pageBytes: pageBytes)
+                TreeFormat.slotPage($0).offset(pageBytes: pageBytes) + PageCipher.saltOffset(pageBytes: pageBytes)
             }
         for place in places {
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: PageCipher.saltBytes, alignment: 16)

@@ -7,10 +7,9 @@ import MotteValues
 struct EarlyExtents {
     /// Built and not in the file, neighbours as one run.
     private var waiting: [PageRun] = []
-    private var waitingCount = 0
+    private var waitingCount: PageCount = 0
     private var written: [PageRun] = []
-    /// Pages.
-    private static let mostWaiting = 4096
+    private static let mostWaiting: PageCount = 4096
 
     /// Takes note of an extent that is built.
     mutating func add(_ run: PageRun, in image: PageImage) throws(DatabaseError) {

@@ -12,20 +12,20 @@ struct PageAllocator {
     var used: [PageRun] = []
     private var current = PageRun(start: 0, count: 0)
     /// How many pages to look for in one piece.
-    private let wish: Int
+    private let wish: PageCount
     private let path: String
     /// Values that were set apart so far; each is a write of its own.
     private var apartCount = 0
     private static let mostApart = 2
 
-    init(_ image: PageImage, _ map: SpaceMap, wishing wish: Int, _ path: String) {
+    init(_ image: PageImage, _ map: SpaceMap, wishing wish: PageCount, _ path: String) {
         self.image = image
         self.map = map
         self.wish = wish
         self.path = path
     }
 
-    mutating func allocate(_ count: Int) throws(DatabaseError) -> Int {
+    mutating func allocate(_ count: PageCount) throws(DatabaseError) -> PageNumber {
         if current.count < count {
             giveBack()
             let run = map.take(atLeast: count, atMost: max(count, wish), wishing: max(count, wish))
@@ -42,7 +42,7 @@ struct PageAllocator {
     }
 
     /// For a value that stays when those around it go.
-    mutating func allocateApart(_ count: Int) throws(DatabaseError) -> Int {
+    mutating func allocateApart(_ count: PageCount) throws(DatabaseError) -> PageNumber {
         guard wish <= SpaceMap.smallWish, apartCount < PageAllocator.mostApart else { return try allocate(count) }
         apartCount += 1
         let run = map.takeSmallest(count)
@@ -52,7 +52,7 @@ struct PageAllocator {
         return run.start
     }
 
-    private mutating func note(_ page: Int, _ count: Int) {
+    private mutating func note(_ page: PageNumber, _ count: PageCount) {
         if let last = used.last, last.end == page {
             used[used.count - 1].count += count
         } else {
@@ -81,7 +81,7 @@ struct PageAllocator {
         return runs
     }
 
-    mutating func die(_ run: PageRun, birth: UInt64, death: UInt64) { map.die(run, birth: birth, death: death) }
+    mutating func die(_ run: PageRun, birth: Version, death: Version) { map.die(run, birth: birth, death: death) }
 
     /// After a failure: nothing was made.
     mutating func abandon() {
@@ -90,7 +90,7 @@ struct PageAllocator {
     }
 
     private var full: DatabaseError {
-        let bytes = image.pageLimit * image.pageBytes
+        let bytes = image.byteCount(of: image.pageLimit)
         return DatabaseError(
             .mapFull,
             "'\(path)' has grown to \(bytes) bytes, the address space reserved for it; open it again with a larger"

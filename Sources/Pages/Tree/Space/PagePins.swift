@@ -18,18 +18,18 @@ import Musl
 final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, the rest is only touched holding 'lock'
     struct Pin {
         fileprivate let word: Int
-        fileprivate let version: UInt64
+        fileprivate let version: Version
     }
 
     /// What must not be overwritten.
     struct Protected {
         /// Ascending.
-        var versions: [UInt64]
+        var versions: [Version]
         /// All versions from here on.
-        var from = UInt64.max
+        var from = Version.max
 
         /// A pinned version that shows what lived from `birth` until just before `death`; nil if none does.
-        func holder(birth: UInt64, death: UInt64) -> UInt64? {
+        func holder(birth: Version, death: Version) -> Version? {
             if from < death { return from }
             var low = 0
             var high = versions.count
@@ -49,7 +49,7 @@ final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, th
     private let ownsWords: Bool
     private let lock = Lock()
     /// Versions that found no word of their own.
-    private var crowd: [UInt64] = []
+    private var crowd: [Version] = []
 
     init(_ sidecar: Sidecar?) {
         self.sidecar = sidecar
@@ -67,11 +67,11 @@ final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, th
         if ownsWords { words.deallocate() }
     }
 
-    func claim(_ version: UInt64) -> Pin {
+    func claim(_ version: Version) -> Pin {
         lock.lock()
         defer { lock.unlock() }
         for word in 0 ..< PagePins.exactWords where motte_shim_load64(words + word) == 0 {
-            motte_shim_store64(words + word, version + 1)
+            motte_shim_store64(words + word, version.rawValue + 1)
             return Pin(word: word, version: version)
         }
         crowd.append(version)
@@ -91,11 +91,11 @@ final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, th
     }
 
     private func publishCrowd() {
-        motte_shim_store64(words + PagePins.exactWords, crowd.min().map { $0 + 1 } ?? 0)
+        motte_shim_store64(words + PagePins.exactWords, crowd.min().map { $0.rawValue + 1 } ?? 0)
     }
 
     /// Everything pinned anywhere, and the versions given.
-    func protected(and more: [UInt64]) -> Protected {
+    func protected(and more: [Version]) -> Protected {
         var all = Protected(versions: more)
         PagePins.collect(words, &all)
         if let sidecar {
@@ -116,7 +116,7 @@ final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, th
             var found = Protected(versions: [])
             PagePins.collect(row, &found)
             if found.from != .max { found.versions.append(found.from) }
-            all += found.versions.sorted().map { PageReader(processID: process, version: Version($0)) }
+            all += found.versions.sorted().map { PageReader(processID: process, version: $0) }
         }
         add(words, getpid())
         if let sidecar {
@@ -134,9 +134,9 @@ final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, th
     private static func collect(_ row: UnsafeMutablePointer<UInt64>, _ all: inout Protected) {
         for word in 0 ..< exactWords {
             let value = motte_shim_load64(row + word)
-            if value != 0 { all.versions.append(value - 1) }
+            if value != 0 { all.versions.append(Version(value - 1)) }
         }
         let crowd = motte_shim_load64(row + exactWords)
-        if crowd != 0 { all.from = min(all.from, crowd - 1) }
+        if crowd != 0 { all.from = min(all.from, Version(crowd - 1)) }
     }
 }

@@ -21,14 +21,16 @@ struct SpaceLog {
 
     static let commitHeader = 10
     static let runBytes = 24
+    /// Counts in a checkpoint have 24 bits.
+    private static let mostRunPages: PageCount = 0xFF_FFFF
     static let pageHeader = PageRef.encodedCount + 4
 
     /// What one commit does, while it is being made.
     private(set) var bytes: [UInt8] = []
     private var stepCount = 0
 
-    init(_ version: UInt64) {
-        SpaceLog.append(version, 8, &bytes)
+    init(_ version: Version) {
+        SpaceLog.append(version.rawValue, 8, &bytes)
         SpaceLog.append(0, 2, &bytes)
     }
 
@@ -37,19 +39,19 @@ struct SpaceLog {
 
     mutating func take(_ run: PageRun) { step(.taken, run.start, run.count) }
 
-    mutating func die(_ run: PageRun, birth: UInt64) {
+    mutating func die(_ run: PageRun, birth: Version) {
         step(.died, run.start, run.count)
-        SpaceLog.append(birth, 6, &bytes)
+        SpaceLog.append(birth.rawValue, 6, &bytes)
     }
 
-    private mutating func step(_ kind: Kind, _ page: Int, _ count: Int) {
+    private mutating func step(_ kind: Kind, _ page: PageNumber, _ count: PageCount) {
         guard stepCount < Int(UInt16.max) else { return }
         stepCount += 1
         bytes[8] = UInt8(truncatingIfNeeded: stepCount)
         bytes[9] = UInt8(truncatingIfNeeded: stepCount >> 8)
         bytes.append(kind.rawValue)
-        SpaceLog.append(UInt64(page), 5, &bytes)
-        SpaceLog.append(UInt64(count), 4, &bytes)
+        SpaceLog.append(UInt64(page.rawValue), 5, &bytes)
+        SpaceLog.append(UInt64(count.rawValue), 4, &bytes)
     }
 
     private static func append(_ value: UInt64, _ count: Int, _ bytes: inout [UInt8]) {
@@ -59,7 +61,7 @@ struct SpaceLog {
     // MARK: Reading.
 
     /// Does to `map` what the commits after `version` did. False: this is no log.
-    static func replay(_ bytes: UnsafeRawBufferPointer, after version: UInt64, _ map: inout SpaceMap) -> Bool {
+    static func replay(_ bytes: UnsafeRawBufferPointer, after version: Version, _ map: inout SpaceMap) -> Bool {
         var offset = 0
         func number(_ count: Int) -> UInt64? {
             guard offset + count <= bytes.count else { return nil }
@@ -69,28 +71,28 @@ struct SpaceLog {
             return value
         }
         while offset < bytes.count {
-            guard let commit = number(8), let steps = number(2) else { return false }
+            guard let commit = number(8).map({ Version($0) }), let steps = number(2) else { return false }
             for _ in 0 ..< steps {
                 guard let kind = number(1).flatMap({ Kind(rawValue: UInt8($0)) }), let page = number(5),
                     let count = number(4)
                 else { return false }
-                let run = PageRun(start: Int(page), count: Int(count))
-                var birth: UInt64 = 0
+                let run = PageRun(start: PageNumber(Int(page)), count: PageCount(Int(count)))
+                var birth = Version.zero
                 if kind == .died {
                     guard let number = number(6) else { return false }
-                    birth = number
+                    birth = Version(number)
                 }
                 guard commit > version else { continue }
                 switch kind {
                 case .taken:
                     // Records list pages in order: what the file grew past was left free.
-                    if run.start > map.pageCount {
-                        map.insert([PageRun(start: map.pageCount, count: run.start - map.pageCount)])
+                    if run.start > map.pageCount.end {
+                        map.insert([PageRun(start: map.pageCount.end, count: run.start - map.pageCount.end)])
                     }
                     map.remove(run)
-                    map.pageCount = max(map.pageCount, run.end)
+                    map.pageCount = max(map.pageCount, run.end.pagesBefore)
                 case .died:
-                    map.pageCount = max(map.pageCount, run.end)
+                    map.pageCount = max(map.pageCount, run.end.pagesBefore)
                     map.die(run, birth: birth, death: commit)
                 }
             }
@@ -106,22 +108,25 @@ struct SpaceLog {
     static func encodeCheckpoint(_ map: SpaceMap, _ target: UnsafeMutableRawBufferPointer) {
         guard let base = target.baseAddress else { return }
         var offset = checkpointHeader
-        func add(_ run: PageRun, _ birth: UInt64, _ death: UInt64) {
+        func add(_ run: PageRun, _ birth: Version, _ death: Version) {
             base.storeBytes(
-                of: (UInt64(run.start) | UInt64(run.count) << 40).littleEndian, toByteOffset: offset, as: UInt64.self)
-            base.storeBytes(of: birth.littleEndian, toByteOffset: offset + 8, as: UInt64.self)
-            base.storeBytes(of: death.littleEndian, toByteOffset: offset + 16, as: UInt64.self)
+                of: (UInt64(run.start.rawValue) | UInt64(run.count.rawValue) << 40).littleEndian,
+                toByteOffset: offset, as: UInt64.self)
+            base.storeBytes(of: birth.rawValue.littleEndian, toByteOffset: offset + 8, as: UInt64.self)
+            base.storeBytes(of: death.rawValue.littleEndian, toByteOffset: offset + 16, as: UInt64.self)
             offset += runBytes
         }
         for run in map.free {
-            // Counts have 24 bits.
-            for start in stride(from: run.start, to: run.end, by: 0xFF_FFFF) {
-                add(PageRun(start: start, count: min(0xFF_FFFF, run.end - start)), 0, 0)
+            var rest = run
+            while rest.count > 0 {
+                let part = PageRun(start: rest.start, count: min(mostRunPages, rest.count))
+                add(part, .zero, .zero)
+                rest = PageRun(start: part.end, count: rest.count - part.count)
             }
         }
         for dead in map.dead { add(dead.run, dead.birth, dead.death) }
         base.storeBytes(of: UInt64((offset - checkpointHeader) / runBytes).littleEndian, as: UInt64.self)
-        base.storeBytes(of: UInt64(map.pageCount).littleEndian, toByteOffset: 8, as: UInt64.self)
+        base.storeBytes(of: UInt64(map.pageCount.rawValue).littleEndian, toByteOffset: 8, as: UInt64.self)
     }
 
     /// nil: this is no checkpoint.
@@ -130,15 +135,17 @@ struct SpaceLog {
         let count = UInt64(littleEndian: base.loadUnaligned(as: UInt64.self))
         let pageCount = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
         guard count <= UInt64((bytes.count - checkpointHeader) / runBytes), pageCount < 1 << 44 else { return nil }
-        var map = SpaceMap(pageCount: Int(pageCount))
+        var map = SpaceMap(pageCount: PageCount(Int(pageCount)))
         var free: [PageRun] = []
         for index in 0 ..< Int(count) {
             let offset = checkpointHeader + index * runBytes
             let word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-            let run = PageRun(start: Int(word & 0xFF_FFFF_FFFF), count: Int(word >> 40))
-            let birth = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
-            let death = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset + 16, as: UInt64.self))
-            if death == 0 { free.append(run) } else { map.die(run, birth: birth, death: death) }
+            let run = PageRun(start: PageNumber(Int(word & 0xFF_FFFF_FFFF)), count: PageCount(Int(word >> 40)))
+            let birth = Version(
+                UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self)))
+            let death = Version(
+                UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset + 16, as: UInt64.self)))
+            if death == .zero { free.append(run) } else { map.die(run, birth: birth, death: death) }
         }
         map.insert(free)
         return map

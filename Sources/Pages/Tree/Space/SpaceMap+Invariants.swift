@@ -11,7 +11,8 @@ extension SpaceMap {
             "space-1: as many pages are counted as free as the free runs have")
         for (holder, dead) in held {
             try Invariant.require(
-                dead.allSatisfy { $0.death > holder }, "space-2: pages that version \(holder) holds died after it")
+                dead.allSatisfy { $0.death > holder },
+                "space-2: pages that version \(holder.rawValue) holds died after it")
         }
     }
 
@@ -35,7 +36,7 @@ extension PageAllocator {
             try Invariant.require(run.end <= next.start, "space-3: page \(next.start) is handed out once")
         }
         try Invariant.require(
-            (runs.last?.end ?? 0) <= map.pageCount, "space-4: the last page handed out lies in the file")
+            (runs.last?.end ?? 0) <= map.pageCount.end, "space-4: the last page handed out lies in the file")
         try map.checkInvariants(used: used)
     }
 }

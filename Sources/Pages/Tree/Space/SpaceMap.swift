@@ -13,19 +13,19 @@ import MotteValues
 struct SpaceMap {
     struct Dead: Equatable {
         var run: PageRun
-        var birth: UInt64
-        var death: UInt64
+        var birth: Version
+        var death: Version
     }
 
     var free: [PageRun] = []
-    var freePageCount = 0
+    var freePageCount: PageCount = 0
     /// Died since anyone looked at them.
     private var pending: [Dead] = []
     /// By the version that holds them.
-    var held: [UInt64: [Dead]] = [:]
-    var pageCount: Int
+    var held: [Version: [Dead]] = [:]
+    var pageCount: PageCount
 
-    init(pageCount: Int) {
+    init(pageCount: PageCount) {
         self.pageCount = pageCount
     }
 
@@ -34,8 +34,8 @@ struct SpaceMap {
     var runCount: Int { free.count + pending.count + held.values.reduce(0) { $0 + $1.count } }
 
     /// Pages that may be free as soon as somebody looks, or that the file may be shorter by.
-    var pagesToGain: Int {
-        var end = pageCount
+    var pagesToGain: PageCount {
+        var end = pageCount.end
         var last = free.count - 1
         while true {
             if last >= 0, free[last].end == end {
@@ -47,10 +47,10 @@ struct SpaceMap {
                 break
             }
         }
-        return max(pageCount - end, pending.reduce(0) { $0 + $1.run.count })
+        return max(pageCount.end - end, pending.reduce(0) { $0 + $1.run.count })
     }
 
-    mutating func die(_ run: PageRun, birth: UInt64, death: UInt64) {
+    mutating func die(_ run: PageRun, birth: Version, death: Version) {
         pending.append(Dead(run: run, birth: birth, death: death))
     }
 
@@ -114,7 +114,7 @@ struct SpaceMap {
     }
 
     /// Index of the first free run at or after a page.
-    private func firstFree(from page: Int) -> Int {
+    private func firstFree(from page: PageNumber) -> Int {
         var low = 0
         var high = free.count
         while low < high {
@@ -125,19 +125,19 @@ struct SpaceMap {
     }
 
     /// Free pages that a small file may have before it stops growing for the sake of runs.
-    private static let slackPages = 16
+    private static let slackPages: PageCount = 16
 
     /// Up to so many pages are a small commit, and are worth more of the file's length to have in one run: it takes two
     /// such runs in turns.
-    static let smallWish = 40
+    static let smallWish: PageCount = 40
 
     /// Free pages above which the file does not grow for the sake of runs.
-    private func slack(_ wish: Int) -> Int {
+    private func slack(_ wish: PageCount) -> PageCount {
         max(SpaceMap.slackPages, pageCount / (wish <= SpaceMap.smallWish ? 8 : 16))
     }
 
     /// Takes pages from the smallest free run that has as many, else from the end of the file.
-    mutating func takeSmallest(_ count: Int) -> PageRun {
+    mutating func takeSmallest(_ count: PageCount) -> PageRun {
         var best = -1
         for index in free.indices where free[index].count >= count {
             if best < 0 || free[index].count < free[best].count { best = index }
@@ -158,7 +158,7 @@ struct SpaceMap {
     /// Takes up to `most` pages, at least `least`, from the lowest free run that has as many as wished for. If there is
     /// none, from the end of the file as long as little of it is free: then pages lie side by side, and what is free in
     /// small pieces grows together as its neighbours die. Else from the longest run.
-    mutating func take(atLeast least: Int, atMost most: Int, wishing wish: Int) -> PageRun {
+    mutating func take(atLeast least: PageCount, atMost most: PageCount, wishing wish: PageCount) -> PageRun {
         var longest = -1
         for index in free.indices {
             if free[index].count >= max(wish, least) {
@@ -170,13 +170,13 @@ struct SpaceMap {
         let isWhole = longest >= 0 && free[longest].count >= max(wish, least)
         guard longest >= 0, isWhole || freePageCount >= slack(wish) else {
             // A free run at the very end is the beginning of what is needed.
-            if let last = free.last, last.end == pageCount, least > last.count {
+            if let last = free.last, last.end == pageCount.end, least > last.count {
                 free.removeLast()
                 freePageCount -= last.count
-                pageCount = last.start + least
+                pageCount = (last.start + least).pagesBefore
                 return PageRun(start: last.start, count: least)
             }
-            let run = PageRun(start: pageCount, count: max(least, 1))
+            let run = PageRun(start: pageCount.end, count: max(least, 1))
             pageCount += run.count
             return run
         }
@@ -193,8 +193,8 @@ struct SpaceMap {
 
     /// Free pages at the end leave the file.
     mutating func dropEnd() {
-        if let last = free.last, last.end == pageCount {
-            pageCount = last.start
+        if let last = free.last, last.end == pageCount.end {
+            pageCount = last.start.pagesBefore
             freePageCount -= last.count
             free.removeLast()
         }
@@ -233,19 +233,19 @@ struct SpaceMap {
         }
     }
 
-    mutating func cut(to pageCount: Int) {
-        if pageCount < self.pageCount { remove(PageRun(start: pageCount, count: self.pageCount - pageCount)) }
+    mutating func cut(to pageCount: PageCount) {
+        if pageCount < self.pageCount { remove(PageRun(start: pageCount.end, count: self.pageCount - pageCount)) }
         self.pageCount = pageCount
     }
 
     /// What is wrong with the map, if anything; S1 and S2. `used` is certainly in use.
     func problem(used: [PageRun]) -> String? {
-        var last = TreeFormat.firstPage - 1
+        var last = TreeFormat.firstPage - PageCount(1)
         var isFirst = true
         for run in free {
             guard run.count > 0, run.start > last || isFirst && run.start >= TreeFormat.firstPage,
-                run.end <= pageCount
-            else { return "free pages \(run.start) to \(run.end - 1) are out of order (S1)" }
+                run.end <= pageCount.end
+            else { return "free pages \(run.start) to \(run.end - PageCount(1)) are out of order (S1)" }
             isFirst = false
             last = run.end
         }
@@ -254,7 +254,7 @@ struct SpaceMap {
         for index in all.indices.dropFirst() where all[index].start < all[index - 1].end {
             return "page \(all[index].start) is free twice, or in use (S2)"
         }
-        return all.allSatisfy { $0.start >= TreeFormat.firstPage && $0.end <= pageCount && $0.count > 0 }
+        return all.allSatisfy { $0.start >= TreeFormat.firstPage && $0.end <= pageCount.end && $0.count > 0 }
             ? nil : "a free page lies outside the file (S1)"
     }
 }

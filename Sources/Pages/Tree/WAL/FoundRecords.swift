@@ -2,8 +2,8 @@
 import MotteValues
 
 struct FoundRecord {
-    let page: Int
-    let version: UInt64
+    let page: PageNumber
+    let version: Version
     let salt: UInt64
     /// The checksum of the record before it; of the first one its root's version.
     let previous: UInt64
@@ -14,7 +14,7 @@ struct FoundRecord {
     private static let mostBytes = 16 << 20
 
     /// The record that begins with this page; nil where none does.
-    init?(_ image: PageImage, page: Int, _ head: UnsafeRawBufferPointer) throws(DatabaseError) {
+    init?(_ image: PageImage, page: PageNumber, _ head: UnsafeRawBufferPointer) throws(DatabaseError) {
         func word(_ offset: Int) -> UInt64 {
             UInt64(littleEndian: head.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
         }
@@ -26,7 +26,7 @@ struct FoundRecord {
         salt = word(24)
         previous = word(32)
         guard byteCount <= FoundRecord.mostBytes else { return nil }
-        let count = WALRecord.pageCount(byteCount, pageBytes: pageBytes) * pageBytes
+        let count = WALRecord.pageCount(byteCount, pageBytes: pageBytes)
         guard let found = try FoundRecord.read(image, page, count, salt, { record, _ in record }) else { return nil }
         version = found.version
         checksum = found.checksum
@@ -36,7 +36,7 @@ struct FoundRecord {
     func forEach(
         _ image: PageImage, _ visit: (_ key: [UInt8], _ value: [UInt8]?) -> Void
     ) throws(DatabaseError) {
-        let count = WALRecord.pageCount(byteCount, pageBytes: image.pageBytes) * image.pageBytes
+        let count = WALRecord.pageCount(byteCount, pageBytes: image.pageBytes)
         _ = try FoundRecord.read(image, page, count, salt) { _, entries in
             for entry in entries { visit(Array(entry.key), entry.isDelete ? nil : Array(entry.value)) }
         }
@@ -44,13 +44,13 @@ struct FoundRecord {
 
     /// nil where there is no sound record, or none that the file's key fits.
     private static func read<Answer>(
-        _ image: PageImage, _ page: Int, _ count: Int, _ salt: UInt64,
+        _ image: PageImage, _ page: PageNumber, _ count: PageCount, _ salt: UInt64,
         _ body: (WALRecord, [PageBatch.Entry]) -> Answer
     ) throws(DatabaseError) -> Answer? {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: image.byteCount(of: count), alignment: 16)
         defer { buffer.deallocate() }
         let bytes = UnsafeRawBufferPointer(buffer)
-        guard try image.disk.read(buffer, at: page * image.pageBytes) == count,
+        guard try image.disk.read(buffer, at: image.offset(of: page)) == buffer.count,
             let record = WALRecord(at: bytes, salt: salt, pageBytes: image.pageBytes),
             try record.unseal(buffer, page: page, image.cipher), let entries = WALRecord.entries(in: bytes)
         else { return nil }
@@ -60,10 +60,10 @@ struct FoundRecord {
     /// Of records in the order of their versions: those that follow a root one upon the other, and what lies behind a
     /// gap in them.
     static func course(
-        _ records: [FoundRecord], after root: UInt64
+        _ records: [FoundRecord], after root: Version
     ) -> (following: [FoundRecord], behind: [FoundRecord]) {
         var following: [FoundRecord] = []
-        var (version, chain) = (root, root)
+        var (version, chain) = (root, root.rawValue)
         for record in records where record.version > version && record.previous == chain {
             following.append(record)
             (version, chain) = (record.version, record.checksum)

@@ -16,13 +16,12 @@ struct PreparedRecord: ~Copyable {
         var batch = PageBatch()
         batch.put(FileHeader.key, header.encoded())
         let entries = batch.entries + changes
-        let pageBytes = image.pageBytes
         let count = WALRecord.pageCount(entries, image.layout)
         guard wal.usedPages + count <= place.run.count else { return nil }
         let page = place.run.start + wal.usedPages
-        buffer = .allocate(byteCount: count * pageBytes, alignment: 16)
-        offset = page * pageBytes
-        let version = header.version.rawValue
+        buffer = .allocate(byteCount: image.byteCount(of: count), alignment: 16)
+        offset = image.offset(of: page)
+        let version = header.version
         let checksum: UInt64
         do throws(DatabaseError) {
             checksum = try WALRecord.encode(

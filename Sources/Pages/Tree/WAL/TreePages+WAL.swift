@@ -13,7 +13,7 @@ extension TreePages {
     static func chosenWALPages(_ options: PageStoreOptions) throws(DatabaseError) -> Int? {
         if let pages = options.walPages { return pages }
         guard let text = getenv("MOTTE_WAL_PAGES").map({ String(cString: $0) }), !text.isEmpty else { return nil }
-        guard let pages = Int(text), (0 ... WALLocation.mostPages).contains(pages) else {
+        guard let pages = Int(text), (0 ... WALLocation.mostPages.rawValue).contains(pages) else {
             throw DatabaseError(
                 .invalidArgument, "MOTTE_WAL_PAGES is '\(text)'; 0 to \(WALLocation.mostPages) pages are possible")
         }
@@ -21,16 +21,16 @@ extension TreePages {
     }
 
     /// A record of more pages goes into the tree.
-    private static let mostRecordPages = 16
+    private static let mostRecordPages: PageCount = 16
     /// More entries than commits of single objects have: what they leave in the tree is worth looking after.
     private static let mostRecordEntries = 64
     /// Fewer pages are soon full.
-    private static let leastWALPages = 16
-    private static let mostWALPages = 128
+    private static let leastWALPages: PageCount = 16
+    private static let mostWALPages: PageCount = 128
     /// A WAL is this part of the file at most.
     private static let walShare = 16
     /// So many pages, and this part of the file, are worth a commit that looks after them.
-    private static let pagesWorthFreeing = 256
+    private static let pagesWorthFreeing: PageCount = 256
     private static let shareWorthFreeing = 8
 
     /// What becomes of the WAL in a commit that goes into the tree. Only who writes little gets one.
@@ -39,9 +39,9 @@ extension TreePages {
     ) throws(DatabaseError) -> TreeCommit.WALRequest {
         let isSmall = isSmall(entries, byteCount)
         // One that is not begun stays, unless it keeps the file long while others make it shorter.
-        let isAtEnd = known.root.wal.map { $0.run.end == known.root.pageCount } ?? false
+        let isAtEnd = known.root.wal.map { $0.run.end == known.root.pageCount.end } ?? false
         let isDone = !known.wal.isEmpty || !known.wal.mayGrow || (isAtEnd && !isSmall)
-        var count = 0
+        var count: PageCount = 0
         if isSmall, known.root.wal == nil || isDone {
             count = min(TreePages.mostWALPages, known.root.pageCount / TreePages.walShare)
             if count < TreePages.leastWALPages { count = 0 }
@@ -58,7 +58,7 @@ extension TreePages {
     }
 
     private func isSmall(_ entries: [PageBatch.Entry], _ byteCount: Int) -> Bool {
-        byteCount <= TreePages.mostRecordPages * image.pageBytes && entries.count <= TreePages.mostRecordEntries
+        byteCount <= image.byteCount(of: TreePages.mostRecordPages) && entries.count <= TreePages.mostRecordEntries
     }
 
     /// The record of a commit, ready to be written; nil where it has to go into the tree.
@@ -78,8 +78,8 @@ extension TreePages {
     /// Nothing of what a WAL's pages held before is looked at, but the file has to be so long.
     func extendFile(to run: PageRun) throws(DatabaseError) {
         // Another process may have made it shorter.
-        let start = max(run.start * image.pageBytes, try disk.byteCount())
-        let count = run.end * image.pageBytes - start
+        let start = max(image.offset(of: run.start), try disk.byteCount())
+        let count = image.offset(of: run.end) - start
         guard count > 0 else { return }
         let zeros = [UInt8](repeating: 0, count: count)
         try zeros.withBytes { bytes throws(DatabaseError) in try disk.write(bytes, at: start) }

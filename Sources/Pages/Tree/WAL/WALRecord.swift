@@ -22,16 +22,16 @@ import MotteValues
 /// Where a root's WAL is, and how far it is known to be whole.
 struct WALLocation: Equatable {
     var run: PageRun
-    var birth: UInt64
+    var birth: Version
     var salt: UInt64
     /// Nothing up to this version may be missing; 0 where that is not known.
-    var sealed: UInt64 = 0
+    var sealed = Version.zero
     /// The checksum of that version's record.
     var sealedChain: UInt64 = 0
 
     static let encodedCount = 48
 
-    init(run: PageRun, birth: UInt64, salt: UInt64) {
+    init(run: PageRun, birth: Version, salt: UInt64) {
         self.run = run
         self.birth = birth
         self.salt = salt
@@ -42,26 +42,29 @@ struct WALLocation: Equatable {
             UInt64(littleEndian: start.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
         }
         // A page number no file has stands for one too large for us.
-        run = PageRun(start: Int(min(word(0), 1 << 44)), count: Int(word(16) & 0xFFFF_FFFF))
-        birth = word(8)
+        run = PageRun(
+            start: PageNumber(Int(min(word(0), 1 << 44))), count: PageCount(Int(word(16) & 0xFFFF_FFFF)))
+        birth = Version(word(8))
         salt = word(24)
-        sealed = word(32)
+        sealed = Version(word(32))
         sealedChain = word(40)
     }
 
     func store(at start: UnsafeMutableRawPointer) {
-        let words = [UInt64(run.start), birth, UInt64(run.count), salt, sealed, sealedChain]
+        let words = [
+            UInt64(run.start.rawValue), birth.rawValue, UInt64(run.count.rawValue), salt, sealed.rawValue, sealedChain,
+        ]
         for (index, word) in words.enumerated() {
             start.storeBytes(of: word.littleEndian, toByteOffset: index * 8, as: UInt64.self)
         }
     }
 
     /// More pages than any WAL has; so that reading one asks for no more memory.
-    static let mostPages = 1 << 14
+    static let mostPages = PageCount(1 << 14)
 
-    func isWithin(_ pageCount: Int) -> Bool {
+    func isWithin(_ pageCount: PageCount) -> Bool {
         (1 ... WALLocation.mostPages).contains(run.count) && run.start >= TreeFormat.firstPage
-            && run.end <= pageCount
+            && run.end <= pageCount.end
     }
 }
 
@@ -75,9 +78,9 @@ struct WALRecord {
     private static let endBytes = 16
     private static let entryHeader = 8
 
-    let version: UInt64
+    let version: Version
     let byteCount: Int
-    let pageCount: Int
+    let pageCount: PageCount
     /// What the next record names as the one before it.
     let checksum: UInt64
 
@@ -89,19 +92,19 @@ struct WALRecord {
         (entryHeader + keyCount + valueCount + 7) & ~7
     }
 
-    static func pageCount(_ byteCount: Int, pageBytes: Int) -> Int {
-        (byteCount + endBytes + pageBytes - 1) / pageBytes
+    static func pageCount(_ byteCount: Int, pageBytes: Int) -> PageCount {
+        PageCount((byteCount + endBytes + pageBytes - 1) / pageBytes)
     }
 
     /// Of a record with these entries.
-    static func pageCount(_ entries: [PageBatch.Entry], _ layout: PageLayout) -> Int {
+    static func pageCount(_ entries: [PageBatch.Entry], _ layout: PageLayout) -> PageCount {
         pageCount(byteCount(entries) + layout.trailerBytes, pageBytes: layout.pageBytes)
     }
 
     /// Fills whole pages. Answers the checksum.
     static func encode(
-        _ entries: [PageBatch.Entry], _ version: UInt64, _ salt: UInt64, after previous: UInt64,
-        to pages: UnsafeMutableRawBufferPointer, page: Int, _ cipher: PageCipher?
+        _ entries: [PageBatch.Entry], _ version: Version, _ salt: UInt64, after previous: UInt64,
+        to pages: UnsafeMutableRawBufferPointer, page: PageNumber, _ cipher: PageCipher?
     ) throws(DatabaseError) -> UInt64 {
         guard let base = pages.baseAddress else { return 0 }
         func store(_ value: UInt64, _ offset: Int) {
@@ -111,12 +114,12 @@ struct WALRecord {
         let byteCount = cipher == nil ? end : pages.count - endBytes
         base.storeBytes(of: magic.littleEndian, toByteOffset: 8, as: UInt32.self)
         base.storeBytes(of: UInt32(byteCount).littleEndian, toByteOffset: 12, as: UInt32.self)
-        store(version, 16)
+        store(version.rawValue, 16)
         store(salt, 24)
         store(previous, 32)
         store(UInt64(entries.count), 40)
         store(salt, pages.count - 16)
-        store(version, pages.count - 8)
+        store(version.rawValue, pages.count - 8)
         if let cipher {
             let random = try PageCipher.drawRandom(1)
             try cipher.seal(
@@ -148,7 +151,7 @@ struct WALRecord {
 
     // MARK: Encryption.
 
-    private static func unit(_ page: Int, _ version: UInt64, _ byteCount: Int) -> PageCipher.Unit {
+    private static func unit(_ page: PageNumber, _ version: Version, _ byteCount: Int) -> PageCipher.Unit {
         PageCipher.Unit(kind: .record, page: page, birth: version, byteCount: byteCount)
     }
 
@@ -158,7 +161,7 @@ struct WALRecord {
 
     /// Decrypts the entries in place, where the file is encrypted. False: the record is not what was written there.
     func unseal(
-        _ bytes: UnsafeMutableRawBufferPointer, page: Int, _ cipher: PageCipher?
+        _ bytes: UnsafeMutableRawBufferPointer, page: PageNumber, _ cipher: PageCipher?
     ) throws(DatabaseError) -> Bool {
         guard let cipher, let base = bytes.baseAddress else { return true }
         guard byteCount >= WALRecord.headerBytes + PageCipher.trailerBytes else { return false }
@@ -174,10 +177,11 @@ struct WALRecord {
         else { return nil }
         byteCount = Int(WALRecord.half(base, 12))
         pageCount = WALRecord.pageCount(byteCount, pageBytes: pageBytes)
-        guard byteCount >= WALRecord.headerBytes, pageCount * pageBytes <= bytes.count else { return nil }
-        version = WALRecord.word(base, 16)
+        guard byteCount >= WALRecord.headerBytes, pageCount.byteCount(pageBytes: pageBytes) <= bytes.count
+        else { return nil }
+        version = Version(WALRecord.word(base, 16))
         checksum = WALRecord.word(base, 0)
-        guard version < TreeFormat.versionLimit, checksum == motte_shim_xxh3(base + 8, byteCount - 8)
+        guard version.rawValue < TreeFormat.versionLimit, checksum == motte_shim_xxh3(base + 8, byteCount - 8)
         else { return nil }
     }
 
@@ -187,7 +191,7 @@ struct WALRecord {
     }
 
     /// How many pages a record that seems to begin here has; nil where none does.
-    static func likelyPageCount(_ bytes: UnsafeRawBufferPointer, salt: UInt64, pageBytes: Int) -> Int? {
+    static func likelyPageCount(_ bytes: UnsafeRawBufferPointer, salt: UInt64, pageBytes: Int) -> PageCount? {
         guard let base = bytes.baseAddress, bytes.count >= headerBytes, word(base, 24) == salt,
             half(base, 8) == magic
         else { return nil }
@@ -195,10 +199,10 @@ struct WALRecord {
     }
 
     /// The version of a record that has left something in this page.
-    static func trace(in page: UnsafeRawBufferPointer, salt: UInt64) -> UInt64? {
+    static func trace(in page: UnsafeRawBufferPointer, salt: UInt64) -> Version? {
         guard let base = page.baseAddress, page.count >= headerBytes else { return nil }
-        if word(base, 24) == salt, half(base, 8) == magic { return word(base, 16) }
-        return word(base, page.count - 16) == salt ? word(base, page.count - 8) : nil
+        if word(base, 24) == salt, half(base, 8) == magic { return Version(word(base, 16)) }
+        return word(base, page.count - 16) == salt ? Version(word(base, page.count - 8)) : nil
     }
 
     /// The entries of a record whose checksum was right and that was decrypted, lying in its bytes; nil where they

@@ -4,9 +4,9 @@ import MotteValues
 
 struct WALState {
     /// Of the last record; the root's, while there is none.
-    private(set) var version: UInt64
+    private(set) var version: Version
     /// Pages of the WAL that have records.
-    var usedPages = 0
+    var usedPages: PageCount = 0
     /// What the next record names as the one before it.
     private(set) var chain: UInt64
     /// Above what the root's tree says.
@@ -20,16 +20,16 @@ struct WALState {
     /// A root, before its WAL was looked at.
     init(_ root: RootSlot) {
         version = root.version
-        chain = root.version
+        chain = root.version.rawValue
     }
 
     var isEmpty: Bool { usedPages == 0 }
 
-    private static let fewPages = 16
-    private static let manyPages = 128
+    private static let fewPages: PageCount = 16
+    private static let manyPages: PageCount = 128
 
     /// After a record of this process.
-    mutating func add(_ entries: [PageBatch.Entry], _ version: UInt64, pages: Int, _ checksum: UInt64) {
+    mutating func add(_ entries: [PageBatch.Entry], _ version: Version, pages: PageCount, _ checksum: UInt64) {
         change(by: entries)
         usedPages += pages
         chain = checksum
@@ -38,16 +38,16 @@ struct WALState {
 
     /// Reads on from the last record known, up to a version. Ends where the next one is missing, or is not whole.
     mutating func readOn(
-        _ place: WALLocation, _ image: PageImage, through limit: UInt64
+        _ place: WALLocation, _ image: PageImage, through limit: Version
     ) throws(DatabaseError) {
-        let (disk, pageBytes) = (image.disk, image.pageBytes)
         var wanted = WALState.fewPages
         while usedPages < place.run.count, version < limit {
             let count = min(wanted, place.run.count - usedPages)
-            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count * pageBytes, alignment: 16)
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: image.byteCount(of: count), alignment: 16)
             defer { buffer.deallocate() }
-            let read = try disk.read(buffer, at: (place.run.start + usedPages) * pageBytes) / pageBytes
-            let pages = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(read * pageBytes)])
+            let bytes = try image.disk.read(buffer, at: image.offset(of: place.run.start + usedPages))
+            let read = image.pageCount(in: bytes)
+            let pages = UnsafeMutableRawBufferPointer(rebasing: buffer[..<image.byteCount(of: read)])
             if try take(pages, place, image, through: limit) {
                 wanted = min(wanted * 2, WALState.manyPages)
                 continue
@@ -55,7 +55,7 @@ struct WALState {
             // It may be longer than what was read.
             guard read == count, count < place.run.count - usedPages,
                 let likely = WALRecord.likelyPageCount(
-                    UnsafeRawBufferPointer(pages), salt: place.salt, pageBytes: pageBytes),
+                    UnsafeRawBufferPointer(pages), salt: place.salt, pageBytes: image.pageBytes),
                 likely > count
             else { return }
             wanted = likely
@@ -64,7 +64,7 @@ struct WALState {
 
     /// False when not even one record begins there. Decrypts in place.
     private mutating func take(
-        _ pages: UnsafeMutableRawBufferPointer, _ place: WALLocation, _ image: PageImage, through limit: UInt64
+        _ pages: UnsafeMutableRawBufferPointer, _ place: WALLocation, _ image: PageImage, through limit: Version
     ) throws(DatabaseError) -> Bool {
         var batch = PageBatch()
         var offset = 0
@@ -80,7 +80,7 @@ struct WALState {
             version = record.version
             chain = record.checksum
             usedPages += record.pageCount
-            offset += record.pageCount * image.pageBytes
+            offset += image.byteCount(of: record.pageCount)
         }
         change(by: batch.effectiveEntries())
         return offset > 0
@@ -102,17 +102,18 @@ struct WALState {
 
     /// Later versions of which something lies behind the last record, as a commit leaves it that was cut short.
     func strayVersions(
-        _ place: WALLocation, _ disk: any Disk, pageBytes: Int
-    ) throws(DatabaseError) -> Set<UInt64> {
-        var strays: Set<UInt64> = []
+        _ place: WALLocation, _ image: PageImage
+    ) throws(DatabaseError) -> Set<Version> {
+        let pageBytes = image.pageBytes
+        var strays: Set<Version> = []
         let buffer = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: WALState.manyPages * pageBytes, alignment: 16)
+            byteCount: image.byteCount(of: WALState.manyPages), alignment: 16)
         defer { buffer.deallocate() }
         var page = usedPages
         while page < place.run.count {
             let count = min(WALState.manyPages, place.run.count - page)
-            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count * pageBytes)])
-            let read = try disk.read(part, at: (place.run.start + page) * pageBytes) / pageBytes
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<image.byteCount(of: count)])
+            let read = try image.disk.read(part, at: image.offset(of: place.run.start + page)) / pageBytes
             for index in 0 ..< read {
                 let bytes = UnsafeRawBufferPointer(rebasing: part[index * pageBytes ..< (index + 1) * pageBytes])
                 let found = WALRecord.trace(in: bytes, salt: place.salt)
