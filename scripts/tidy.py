@@ -247,16 +247,14 @@ def errors_are_not_passed_over():
 
 @check
 def locks_are_locked():
-    """One way to lock: `Locked` and `LockedSignal`. `Lock` of Pages stands for it until its users have gone over."""
-    allowed = {"Sources/Values/Locked.swift", "Sources/Pages/Sharing/Lock.swift"}
+    """One way to lock: `Locked` and `LockedSignal`."""
     for path in tracked(".swift"):
-        if path.relative_to(ROOT).parts[0] != "Sources" or str(path.relative_to(ROOT)) in allowed:
+        inside = str(path.relative_to(ROOT))
+        if not inside.startswith("Sources/") or inside == "Sources/Values/Locked.swift":
             continue
         for number, code, _, _ in swift_code(path):
             if re.search(r"\bpthread_(mutex|rwlock|cond|spin)_|\bos_unfair_lock|\b(NSLock|DispatchSemaphore)\b", code):
                 report(path, number, "a lock by hand, use Locked, or LockedSignal where threads wait")
-            if not str(path.relative_to(ROOT)).startswith("Sources/Pages/") and re.search(r"\bLock\(\)", code):
-                report(path, number, "Lock is of Pages, use Locked")
 
 
 def parameter_count(text, start):
@@ -310,7 +308,7 @@ def locks_of_the_process_survive_forks():
         if path.relative_to(ROOT).parts[0] != "Sources":
             continue
         for number, code, _, _ in swift_code(path):
-            if re.search(r"static let \w+ *(: *Lock\b.*)?= *(Locked(<.*>)?\((?!ofProcess:|$)|Lock\()", code):
+            if re.search(r"static let \w+ *(:.*)?= *Locked(<.*>)?\((?!ofProcess:|$)", code):
                 report(path, number, "a forked child finds it held for ever, use Locked(ofProcess:)")
 
 

@@ -2,12 +2,15 @@
 /// above; a store without one pays nothing.
 import MotteValues
 
-package final class FaultInjection: @unchecked Sendable {  // @unchecked: the state is only touched holding 'lock'
-    private let lock = Lock()
-    private var commits = 0
-    private var failures: [Int: ErrorCode] = [:]
-    private var failingPins = 0
-    private var pinsToFail = 0
+package final class FaultInjection: Sendable {
+    private struct State {
+        var commits = 0
+        var failures: [Int: ErrorCode] = [:]
+        var failingPins = 0
+        var pinsToFail = 0
+    }
+
+    private let state = Locked(State())
 
     /// A deliberate mistake of the page file, to see that tests find such a one: pages of the versions that must be
     /// kept are used again. Set before opening.
@@ -34,40 +37,32 @@ package final class FaultInjection: @unchecked Sendable {  // @unchecked: the st
     }
 
     /// Commits seen so far, failed ones included.
-    package var commitCount: Int {
-        lock.lock()
-        defer { lock.unlock() }
-        return commits
-    }
+    package var commitCount: Int { state.withLock { $0.commits } }
 
     /// The commit that comes `number`-th from now (1 is the next one) fails with `code`.
     package func failCommit(_ number: Int, with code: ErrorCode = .diskFull) {
-        lock.lock()
-        defer { lock.unlock() }
-        failures[commits + number] = code
+        state.withLock { $0.failures[$0.commits + number] = code }
     }
 
     /// From the next commit on, so many versions cannot be pinned.
     package func failPins(afterNextCommit count: Int) {
-        lock.lock()
-        defer { lock.unlock() }
-        pinsToFail = count
+        state.withLock { $0.pinsToFail = count }
     }
 
     func willPin() throws(DatabaseError) {
-        lock.lock()
-        defer { lock.unlock() }
-        guard failingPins > 0 else { return }
-        failingPins -= 1
-        throw DatabaseError(.outOfHandles, "pinning a version was made to fail by the test")
+        try state.withLock { state throws(DatabaseError) in
+            guard state.failingPins > 0 else { return }
+            state.failingPins -= 1
+            throw DatabaseError(.outOfHandles, "pinning a version was made to fail by the test")
+        }
     }
 
     func willCommit() throws(DatabaseError) {
-        lock.lock()
-        defer { lock.unlock() }
-        commits += 1
-        (failingPins, pinsToFail) = (failingPins + pinsToFail, 0)
-        guard let code = failures.removeValue(forKey: commits) else { return }
-        throw DatabaseError(code, "commit \(commits) was made to fail by the test")
+        try state.withLock { state throws(DatabaseError) in
+            state.commits += 1
+            (state.failingPins, state.pinsToFail) = (state.failingPins + state.pinsToFail, 0)
+            guard let code = state.failures.removeValue(forKey: state.commits) else { return }
+            throw DatabaseError(code, "commit \(state.commits) was made to fail by the test")
+        }
     }
 }

@@ -15,9 +15,9 @@ import Glibc
 import Musl
 #endif
 
-package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is only touched holding 'lock'
-    private let lock = Lock()
-    private var user: (any PageStorage)?
+package final class PageStore: Sendable {
+    /// nil once this handle is closed.
+    private let user: Locked<(any PageStorage)?>
     private let path: String
     private let forkGeneration = motte_shim_fork_generation()
     /// This handle refuses to write.
@@ -28,7 +28,7 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
 
     init(_ pages: any PageStorage, isReadOnly: Bool, spillPlan: SpillPlan = .memory) {
         self.spillPlan = spillPlan
-        user = pages
+        user = Locked(pages)
         path = pages.path
         self.isReadOnly = isReadOnly
     }
@@ -46,10 +46,10 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     /// file is closed with the last of them.
     package func close() {
         guard motte_shim_fork_generation() == forkGeneration else { return }
-        lock.lock()
-        let last = user
-        user = nil
-        lock.unlock()
+        let last = user.withLock { user in
+            defer { user = nil }
+            return user
+        }
         last?.endUse()
     }
 
@@ -156,10 +156,7 @@ package final class PageStore: @unchecked Sendable {  // @unchecked: 'user' is o
     func pages() throws(DatabaseError) -> any PageStorage {
         // A fork may have copied the lock while a thread held it that the child does not have: so this comes first.
         guard motte_shim_fork_generation() == forkGeneration else { throw SharedPages.forked(path) }
-        lock.lock()
-        let pages = user
-        lock.unlock()
-        guard let pages else { throw DatabaseError(.closed, "'\(path)' is closed", path: path) }
+        guard let pages = user.withLock({ $0 }) else { throw DatabaseError(.closed, "'\(path)' is closed", path: path) }
         return pages
     }
 

@@ -3,13 +3,13 @@
 import CMotteShim
 import MotteValues
 
-package final class WriteLock: @unchecked Sendable {  // @unchecked: the pages are only touched holding 'lock'
-    private let lock = Lock()
-    private var pages: (any PageStorage)?
+package final class WriteLock: Sendable {
+    /// nil once it is released.
+    private let pages: Locked<(any PageStorage)?>
     private let forkGeneration = motte_shim_fork_generation()
 
     init(_ pages: any PageStorage) {
-        self.pages = pages
+        self.pages = Locked(pages)
     }
 
     deinit {
@@ -20,24 +20,16 @@ package final class WriteLock: @unchecked Sendable {  // @unchecked: the pages a
     package func release() {
         // A forked child has no part in its parent's lock.
         guard motte_shim_fork_generation() == forkGeneration else { return }
-        lock.lock()
-        let held = pages
-        pages = nil
-        lock.unlock()
+        let held = pages.withLock { pages in
+            defer { pages = nil }
+            return pages
+        }
         guard let held else { return }
         held.releaseWriteLock()
         held.endUse()
     }
 
-    package var isHeld: Bool {
-        lock.lock()
-        defer { lock.unlock() }
-        return pages != nil
-    }
+    package var isHeld: Bool { pages.withLock { $0 != nil } }
 
-    func isFor(_ other: any PageStorage) -> Bool {
-        lock.lock()
-        defer { lock.unlock() }
-        return pages === other
-    }
+    func isFor(_ other: any PageStorage) -> Bool { pages.withLock { $0 === other } }
 }

@@ -6,15 +6,18 @@
 import CMotteShim
 import MotteValues
 
-// @unchecked: the state is only touched holding 'lock'.
+// @unchecked: what changes is behind the lock.
 final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
     let identifier: String?
-    private let lock = Lock()
-    private var latest: MemorySnapshot
-    private var latestHeader: FileHeader
-    /// Versions that may still be pinned, oldest first.
-    private var pinned: [Pin] = []
+    private let state: Locked<State>
     private static let pageBytes = 4096
+
+    private struct State {
+        var latest: MemorySnapshot
+        var header: FileHeader
+        /// Versions that may still be pinned, oldest first.
+        var pinned: [Pin] = []
+    }
 
     private struct Pin {
         weak var snapshot: MemorySnapshot?
@@ -22,12 +25,12 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
 
     init(identifier: String?, _ options: PageStoreOptions) throws(DatabaseError) {
         self.identifier = identifier
-        latestHeader = try FileHeader.new(
+        let header = try FileHeader.new(
             rowGroupSize: options.rowGroupSize ?? FileHeader.defaultRowGroupSize,
             pageBytes: MemoryPages.pageBytes)
         var tree = MemoryTree()
-        tree.put(FileHeader.key, latestHeader.encoded())
-        latest = MemorySnapshot(tree, latestHeader.version)
+        tree.put(FileHeader.key, header.encoded())
+        state = Locked(State(latest: MemorySnapshot(tree, header.version), header: header))
         super.init(
             path: identifier ?? ":memory:", signal: PrivateSignalWords().makeSignal(),
             observers: ObserverPositions { _ in }, faults: options.faults)
@@ -56,20 +59,14 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
     // MARK: Versions.
 
     var header: FileHeader {
-        get throws(DatabaseError) {
-            lock.lock()
-            defer { lock.unlock() }
-            return latestHeader
-        }
+        get throws(DatabaseError) { state.withLock { $0.header } }
     }
 
     func snapshot() throws(DatabaseError) -> PageSnapshot { try pinnedTree() }
 
     private func pinnedTree() throws(DatabaseError) -> MemorySnapshot {
         try checkProcess()
-        lock.lock()
-        defer { lock.unlock() }
-        return latest
+        return state.withLock { $0.latest }
     }
 
     func apply(
@@ -84,12 +81,12 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
         tree.put(FileHeader.key, header.encoded())
         try tree.lookAfter()
         let next = MemorySnapshot(tree, version)
-        lock.lock()
-        pinned.append(Pin(snapshot: latest))
-        pinned.removeAll { $0.snapshot == nil }
-        latest = next
-        latestHeader = header
-        lock.unlock()
+        state.withLock { state in
+            state.pinned.append(Pin(snapshot: state.latest))
+            state.pinned.removeAll { $0.snapshot == nil }
+            state.latest = next
+            state.header = header
+        }
     }
 
     func newestVersion() throws(DatabaseError) -> Version { try pinnedTree().version }
@@ -97,11 +94,12 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
     func oldestObservedVersion() -> Version? { observers.oldestPosition }
 
     func liveVersionCount() throws(DatabaseError) -> Int {
-        lock.lock()
-        defer { lock.unlock() }
-        pinned.removeAll { $0.snapshot == nil }
-        let oldest = pinned.compactMap { $0.snapshot?.version.rawValue }.min() ?? latest.version.rawValue
-        return Int(clamping: latest.version.rawValue - oldest) + 1
+        state.withLock { state in
+            state.pinned.removeAll { $0.snapshot == nil }
+            let latest = state.latest.version
+            let oldest = state.pinned.compactMap { $0.snapshot?.version }.min() ?? latest
+            return Int(clamping: latest.rawValue - oldest.rawValue) + 1
+        }
     }
 
     func statistics() throws(DatabaseError) -> PageStatistics {

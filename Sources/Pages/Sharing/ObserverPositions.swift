@@ -4,10 +4,13 @@
 /// over all processes is where trimming the log has to stop. Each process publishes its own oldest one in the sidecar.
 import MotteValues
 
-final class ObserverPositions: @unchecked Sendable {  // @unchecked: the state is only touched holding 'lock'
-    private let lock = Lock()
-    private var counts: [Version: Int] = [:]
-    private var oldest: Version?
+final class ObserverPositions: Sendable {
+    private struct State {
+        var counts: [Version: Int] = [:]
+        var oldest: Version?
+    }
+
+    private let state = Locked(State())
     private let publish: @Sendable (Version?) -> Void
 
     /// `publish` is called, one call at a time, when the oldest position changes.
@@ -17,37 +20,33 @@ final class ObserverPositions: @unchecked Sendable {  // @unchecked: the state i
 
     func move(from old: Version?, to new: Version?) {
         guard old != new else { return }
-        lock.lock()
-        defer { lock.unlock() }
-        if let new { counts[new, default: 0] += 1 }
-        if let old, let count = counts[old] { counts[old] = count == 1 ? nil : count - 1 }
-        let next: Version?
-        if let oldest, counts[oldest] != nil {
-            next = new.map { min($0, oldest) } ?? oldest
-        } else {
-            next = counts.keys.min()
+        state.withLock { state in
+            if let new { state.counts[new, default: 0] += 1 }
+            if let old, let count = state.counts[old] { state.counts[old] = count == 1 ? nil : count - 1 }
+            let next: Version?
+            if let oldest = state.oldest, state.counts[oldest] != nil {
+                next = new.map { min($0, oldest) } ?? oldest
+            } else {
+                next = state.counts.keys.min()
+            }
+            guard next != state.oldest else { return }
+            state.oldest = next
+            publish(next)
         }
-        guard next != oldest else { return }
-        oldest = next
-        publish(next)
     }
 
-    var oldestPosition: Version? {
-        lock.lock()
-        defer { lock.unlock() }
-        return oldest
-    }
+    var oldestPosition: Version? { state.withLock { $0.oldest } }
 }
 
 /// An observer's place: history from this version on is kept for it, until it advances or is released.
-package final class ObserverSlot: @unchecked Sendable {  // @unchecked: the position is only touched holding 'lock'
+package final class ObserverSlot: Sendable {
     private let pages: any PageStorage
-    private let lock = Lock()
-    private var position: Version?
+    /// nil once it is released.
+    private let position: Locked<Version?>
 
     init(_ pages: any PageStorage, at version: Version) {
         self.pages = pages
-        position = version
+        position = Locked(version)
         pages.beginUse()
         pages.observers.move(from: nil, to: version)
     }
@@ -58,19 +57,19 @@ package final class ObserverSlot: @unchecked Sendable {  // @unchecked: the posi
 
     package func move(to version: Version) {
         guard pages.isOfThisProcess else { return }
-        lock.lock()
-        defer { lock.unlock() }
-        guard let position else { return }
-        pages.observers.move(from: position, to: version)
-        self.position = version
+        position.withLock { position in
+            guard let old = position else { return }
+            pages.observers.move(from: old, to: version)
+            position = version
+        }
     }
 
     package func release() {
         guard pages.isOfThisProcess else { return }
-        lock.lock()
-        let last = position
-        position = nil
-        lock.unlock()
+        let last = position.withLock { position in
+            defer { position = nil }
+            return position
+        }
         guard let last else { return }
         pages.observers.move(from: last, to: nil)
         pages.endUse()

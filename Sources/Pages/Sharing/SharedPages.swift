@@ -13,7 +13,7 @@ import Glibc
 import Musl
 #endif
 
-// @unchecked: the count is only touched holding 'useLock'; the rest is constant or the implementations' to guard.
+// @unchecked: what is here is constant or behind a lock; the rest is the implementations' to guard.
 class SharedPages: @unchecked Sendable {
     final let path: String
     final let signal: CommitSignal
@@ -22,9 +22,7 @@ class SharedPages: @unchecked Sendable {
     fileprivate final let queue = WriteQueue()
     fileprivate final let holder = Locked<WriteHolder?>(nil)
     private final let forkGeneration = motte_shim_fork_generation()
-    private let useLock = Lock()
-    private final var userCount = 0
-    private final var isClosed = false
+    private final let use = Locked((userCount: 0, isClosed: false))
 
     init(path: String, signal: CommitSignal, observers: ObserverPositions, faults: FaultInjection?) {
         self.path = path
@@ -49,26 +47,24 @@ class SharedPages: @unchecked Sendable {
 
     /// Called by a user, or by the registry holding the open-files lock.
     final func beginUse() {
-        useLock.lock()
-        userCount += 1
-        useLock.unlock()
+        use.withLock { $0.userCount += 1 }
     }
 
     /// True when that was the last one.
     fileprivate final func removeUser() -> Bool {
-        useLock.lock()
-        defer { useLock.unlock() }
-        userCount -= 1
-        return userCount == 0
+        use.withLock { use in
+            use.userCount -= 1
+            return use.userCount == 0
+        }
     }
 
     /// The registry may have found a new user before the last one got the open-files lock.
     fileprivate final func isStillUnused() -> Bool {
-        useLock.lock()
-        defer { useLock.unlock() }
-        guard userCount == 0, !isClosed else { return false }
-        isClosed = true
-        return true
+        use.withLock { use in
+            guard use.userCount == 0, !use.isClosed else { return false }
+            use.isClosed = true
+            return true
+        }
     }
 
     // MARK: Writing.

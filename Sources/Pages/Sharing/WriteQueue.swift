@@ -4,16 +4,19 @@
 import CMotteShim
 import MotteValues
 
-final class WriteQueue: @unchecked Sendable {  // @unchecked: the state is only touched holding 'lock'
-    private final class Waiter {
+final class WriteQueue: Sendable {
+    private final class Waiter: @unchecked Sendable {  // @unchecked: the word is atomic
         let word = UnsafeMutablePointer<UInt32>.allocate(capacity: 1)
         init() { word.initialize(to: 0) }
         deinit { word.deallocate() }
     }
 
-    private let lock = Lock()
-    private var isHeld = false
-    private var waiters: [Waiter] = []
+    private struct State {
+        var isHeld = false
+        var waiters: [Waiter] = []
+    }
+
+    private let state = Locked(State())
 
     /// False when the time is over or the wait was cancelled.
     func acquire(_ deadline: Deadline, _ cancellation: WaitCancellation?) -> Bool {
@@ -28,42 +31,38 @@ final class WriteQueue: @unchecked Sendable {  // @unchecked: the state is only 
     }
 
     func release() {
-        lock.lock()
-        defer { lock.unlock() }
-        guard !waiters.isEmpty else {
-            isHeld = false
-            return
+        state.withLock { state in
+            guard !state.waiters.isEmpty else {
+                state.isHeld = false
+                return
+            }
+            let next = state.waiters.removeFirst()
+            motte_shim_store32(next.word, 1)
+            motte_shim_futex_wake_all(next.word)
         }
-        let next = waiters.removeFirst()
-        motte_shim_store32(next.word, 1)
-        motte_shim_futex_wake_all(next.word)
     }
 
     /// Threads waiting now, for tests and statistics.
-    var waiterCount: Int {
-        lock.lock()
-        defer { lock.unlock() }
-        return waiters.count
-    }
+    var waiterCount: Int { state.withLock { $0.waiters.count } }
 
     private func takeOrQueue() -> Waiter? {
-        lock.lock()
-        defer { lock.unlock() }
-        guard isHeld else {
-            isHeld = true
-            return nil
+        state.withLock { state in
+            guard state.isHeld else {
+                state.isHeld = true
+                return nil
+            }
+            let waiter = Waiter()
+            state.waiters.append(waiter)
+            return waiter
         }
-        let waiter = Waiter()
-        waiters.append(waiter)
-        return waiter
     }
 
     /// Gives up waiting; true when the lock was passed on in the meantime.
     private func leave(_ waiter: Waiter) -> Bool {
-        lock.lock()
-        defer { lock.unlock() }
-        guard let index = waiters.firstIndex(where: { $0 === waiter }) else { return true }
-        waiters.remove(at: index)
-        return false
+        state.withLock { state in
+            guard let index = state.waiters.firstIndex(where: { $0 === waiter }) else { return true }
+            state.waiters.remove(at: index)
+            return false
+        }
     }
 }

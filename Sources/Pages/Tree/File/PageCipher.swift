@@ -19,7 +19,7 @@ import Glibc
 import Musl
 #endif
 
-final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is only used holding its lock
+final class PageCipher: @unchecked Sendable {  // @unchecked: the handles of libcrypto are only used holding their locks
     /// What the associated data begin with.
     enum Kind: UInt64 {
         case slot = 1
@@ -63,10 +63,8 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
     private let key: SecretBytes
     private let checkKey: SecretBytes
     /// Readers and the writer do not wait for each other.
-    private let forReading: OpaquePointer
-    private let forWriting: OpaquePointer
-    private let readLock = Lock()
-    private let writeLock = Lock()
+    private let forReading: Locked<OpaquePointer>
+    private let forWriting: Locked<OpaquePointer>
 
     init(_ key: [UInt8], salt: [UInt8]) throws(DatabaseError) {
         try PageCipher.checkKey(key)
@@ -80,8 +78,8 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
             motte_shim_cipher_free(reading)
             throw PageCipher.failed
         }
-        forReading = reading
-        forWriting = writing
+        forReading = Locked(reading)
+        forWriting = Locked(writing)
     }
 
     /// For a new file.
@@ -93,8 +91,8 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
     }
 
     deinit {
-        motte_shim_cipher_free(forReading)
-        motte_shim_cipher_free(forWriting)
+        forReading.withLock { motte_shim_cipher_free($0) }
+        forWriting.withLock { motte_shim_cipher_free($0) }
     }
 
     static func checkKey(_ key: [UInt8]) throws(DatabaseError) {
@@ -197,12 +195,12 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
         var random = Array(random)
         let mark = motte_shim_xxh3(source, size)
         for index in 0 ..< 8 { random[random.count - 8 + index] ^= UInt8(truncatingIfNeeded: mark >> (8 * index)) }
-        writeLock.lock()
-        defer { writeLock.unlock() }
         let status = PageCipher.withNonceAndData(unit, clear, random[...]) { nonce, data in
-            motte_shim_seal(
-                forWriting, nonce, data, source, size, target,
-                (trailer + PageCipher.randomBytes).assumingMemoryBound(to: UInt8.self))
+            forWriting.withLock { handle in
+                motte_shim_seal(
+                    handle, nonce, data, source, size, target,
+                    (trailer + PageCipher.randomBytes).assumingMemoryBound(to: UInt8.self))
+            }
         }
         guard status == 0 else { throw PageCipher.failed }
         UnsafeMutableRawBufferPointer(start: trailer, count: PageCipher.randomBytes).copyBytes(from: random)
@@ -217,12 +215,12 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: each handle is onl
         let size = count - PageCipher.trailerBytes
         let trailer = bytes + size
         let random = [UInt8](UnsafeRawBufferPointer(start: trailer, count: PageCipher.randomBytes))
-        readLock.lock()
-        defer { readLock.unlock() }
         let status = PageCipher.withNonceAndData(unit, clear, random[...]) { nonce, data in
-            motte_shim_unseal(
-                forReading, nonce, data, bytes, size, bytes,
-                (trailer + PageCipher.randomBytes).assumingMemoryBound(to: UInt8.self))
+            forReading.withLock { handle in
+                motte_shim_unseal(
+                    handle, nonce, data, bytes, size, bytes,
+                    (trailer + PageCipher.randomBytes).assumingMemoryBound(to: UInt8.self))
+            }
         }
         guard status >= 0 else { throw PageCipher.failed }
         trailer.initializeMemory(as: UInt8.self, repeating: 0, count: PageCipher.trailerBytes)

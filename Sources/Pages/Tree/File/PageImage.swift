@@ -32,13 +32,16 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     let disk: any Disk
     /// What a writer has built and not yet written, where it has to be sealed one by one.
     var built: [PageRef] = []
-    /// Serialises reading pages and the start of building them.
-    private let lock = Lock()
-    /// Where the last read ended: reading on from there is worth reading ahead.
-    private var lastReadEnd: PageNumber = 0
-    private var readAhead = PageImage.leastReadAhead
-    /// Where memory in large pages ends that the reading going on now has asked for.
-    private var largePagesEnd: PageNumber = 0
+    /// What reading goes on from. Serialises reading pages and the start of building them.
+    private struct Reading {
+        /// Where the last read ended: reading on from there is worth reading ahead.
+        var lastEnd: PageNumber = 0
+        var ahead = PageImage.leastReadAhead
+        /// Where memory in large pages ends that the reading going on now has asked for.
+        var largePagesEnd: PageNumber = 0
+    }
+
+    private let reading = Locked(Reading())
 
     private static let empty: UInt64 = 0
     private static let building: UInt64 = 1
@@ -126,10 +129,12 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
 
     @inline(never)
     private func load(_ reference: PageRef, level: Int) throws(DatabaseError) {
+        try reading.withLock { reading throws(DatabaseError) in try load(reference, level: level, &reading) }
+    }
+
+    private func load(_ reference: PageRef, level: Int, _ reading: inout Reading) throws(DatabaseError) {
         let identity = reference.identity(level: level)
         let count = reference.pageCount(layout)
-        lock.lock()
-        defer { lock.unlock() }
         if state(reference.page) == identity { return }
         // In a file that somebody made, pages in use may be counted as free.
         let run = PageRun(start: reference.page, count: count)
@@ -138,7 +143,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         // Pages read ahead may have been written since: what does not pass is read again before it is judged.
         if try !isReadAhead(reference, level, count) {
             if isIn(PageImage.empty, run) {
-                try fill(run)
+                try fill(run, &reading)
                 guard try isSound(reference, level, at: address(reference.page)) else {
                     throw PageImage.damaged(reference)
                 }
@@ -201,19 +206,19 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     }
 
     /// Reads pages, and some more behind them when reading seems to go on there.
-    private func fill(_ run: PageRun) throws(DatabaseError) {
-        if run.start == lastReadEnd {
-            readAhead = min(readAhead * 2, PageImage.mostReadAhead)
+    private func fill(_ run: PageRun, _ reading: inout Reading) throws(DatabaseError) {
+        if run.start == reading.lastEnd {
+            reading.ahead = min(reading.ahead * 2, PageImage.mostReadAhead)
         } else {
-            readAhead = PageImage.leastReadAhead
-            largePagesEnd = 0
+            reading.ahead = PageImage.leastReadAhead
+            reading.largePagesEnd = 0
         }
         var end = run.end
-        while end < run.end + readAhead, end < pageLimit.end, state(end) == PageImage.empty { end += 1 }
-        lastReadEnd = end
-        if readAhead == PageImage.mostReadAhead, largePagesEnd < lastReadEnd {
-            largePagesEnd = lastReadEnd + PageImage.manyPages * 16
-            useLargePages(PageRun(start: run.start, count: largePagesEnd - run.start))
+        while end < run.end + reading.ahead, end < pageLimit.end, state(end) == PageImage.empty { end += 1 }
+        reading.lastEnd = end
+        if reading.ahead == PageImage.mostReadAhead, reading.largePagesEnd < end {
+            reading.largePagesEnd = end + PageImage.manyPages * 16
+            useLargePages(PageRun(start: run.start, count: reading.largePagesEnd - run.start))
         }
         // What memory still holds of an earlier occupant could pass for what was asked for. Pages that do not arrive
         // stay empty, so nobody looks at it.
@@ -238,11 +243,11 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
 
     /// Nobody reads these pages until their version is published; reading ahead keeps off them.
     func beginBuilding(_ run: PageRun) {
-        lock.lock()
-        defer { lock.unlock() }
         assert(run.end <= pageLimit.end, "pages that the image has no place for")
-        if run.count >= PageImage.manyPages { useLargePages(run) }
-        for page in run.pages { set(page, PageImage.building) }
+        reading.withLock { _ in
+            if run.count >= PageImage.manyPages { useLargePages(run) }
+            for page in run.pages { set(page, PageImage.building) }
+        }
     }
 
     func endBuilding(_ reference: PageRef, level: Int) {
@@ -253,10 +258,10 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
 
     /// The run is free: nobody will read it as what it was.
     func giveBackMemory(of run: PageRun) {
-        lock.lock()
-        defer { lock.unlock() }
-        forget(run)
-        madvise(address(run.start), byteCount(of: run.count), MADV_DONTNEED)
+        reading.withLock { _ in
+            forget(run)
+            madvise(address(run.start), byteCount(of: run.count), MADV_DONTNEED)
+        }
     }
 
     /// What was built there came to nothing.

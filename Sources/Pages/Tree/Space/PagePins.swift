@@ -15,7 +15,7 @@ import Glibc
 import Musl
 #endif
 
-final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, the rest is only touched holding 'lock'
+final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, the rest never changes
     struct Pin {
         fileprivate let word: Int
         fileprivate let version: Version
@@ -47,9 +47,8 @@ final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, th
     private let sidecar: Sidecar?
     private let words: UnsafeMutablePointer<UInt64>
     private let ownsWords: Bool
-    private let lock = Lock()
-    /// Versions that found no word of their own.
-    private var crowd: [Version] = []
+    /// Versions that found no word of their own. Words are claimed and released holding the lock.
+    private let crowd = Locked<[Version]>([])
 
     init(_ sidecar: Sidecar?) {
         self.sidecar = sidecar
@@ -68,29 +67,29 @@ final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, th
     }
 
     func claim(_ version: Version) -> Pin {
-        lock.lock()
-        defer { lock.unlock() }
-        for word in 0 ..< PagePins.exactWords where motte_shim_load64(words + word) == 0 {
-            motte_shim_store64(words + word, version.rawValue + 1)
-            return Pin(word: word, version: version)
+        crowd.withLock { crowd in
+            for word in 0 ..< PagePins.exactWords where motte_shim_load64(words + word) == 0 {
+                motte_shim_store64(words + word, version.rawValue + 1)
+                return Pin(word: word, version: version)
+            }
+            crowd.append(version)
+            publish(crowd)
+            return Pin(word: PagePins.exactWords, version: version)
         }
-        crowd.append(version)
-        publishCrowd()
-        return Pin(word: PagePins.exactWords, version: version)
     }
 
     func release(_ pin: Pin) {
-        lock.lock()
-        defer { lock.unlock() }
-        guard pin.word == PagePins.exactWords else {
-            motte_shim_store64(words + pin.word, 0)
-            return
+        crowd.withLock { crowd in
+            guard pin.word == PagePins.exactWords else {
+                motte_shim_store64(words + pin.word, 0)
+                return
+            }
+            if let index = crowd.firstIndex(of: pin.version) { crowd.remove(at: index) }
+            publish(crowd)
         }
-        if let index = crowd.firstIndex(of: pin.version) { crowd.remove(at: index) }
-        publishCrowd()
     }
 
-    private func publishCrowd() {
+    private func publish(_ crowd: [Version]) {
         motte_shim_store64(words + PagePins.exactWords, crowd.min().map { $0.rawValue + 1 } ?? 0)
     }
 
