@@ -26,9 +26,8 @@ package struct ObjectKey: Hashable, Comparable, Sendable {
 /// Number of the commit that made a state of the file; the empty file is 0.
 package struct Version: Hashable, Comparable, Sendable {
     package let rawValue: UInt64
-    @inlinable package init(_ rawValue: UInt64) { self.rawValue = rawValue }
-    @inlinable package static func == (left: Version, right: Version) -> Bool { left.rawValue == right.rawValue }
-    @inlinable package static func < (left: Version, right: Version) -> Bool { left.rawValue < right.rawValue }
+    package init(_ rawValue: UInt64) { self.rawValue = rawValue }
+    package static func < (left: Version, right: Version) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// An object of the file, whatever its class.

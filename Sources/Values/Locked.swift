@@ -11,9 +11,12 @@ import Glibc
 import Musl
 #endif
 
-package final class Locked<Value>: @unchecked Sendable {  // @unchecked: the value is only touched holding the lock
+/// Public, and nothing else here is: what is only `package` is not inlined into other modules, and a call of a generic
+/// function costs more than taking a free lock.
+public final class Locked<Value>: @unchecked Sendable {  // @unchecked: the value is only touched holding the lock
     @usableFromInline let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    @usableFromInline var value: Value
+    /// Unchecked: the lock is what makes access exclusive; who takes it twice waits for ever.
+    @exclusivity(unchecked) @usableFromInline var value: Value
 
     package init(_ value: Value) {
         self.value = value
@@ -33,7 +36,7 @@ package final class Locked<Value>: @unchecked Sendable {  // @unchecked: the val
         mutex.deallocate()
     }
 
-    @inlinable package func withLock<Result, Failure: Error>(
+    @inlinable public func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         pthread_mutex_lock(mutex)

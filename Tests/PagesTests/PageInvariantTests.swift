@@ -181,6 +181,31 @@ import Testing
         #expect(free.contains("(S2)"), "\(free)")
     }
 
+    #if DEBUG
+    /// Pages in use are counted as free: the commit that would take them is refused, and nothing is lost.
+    @Test func aCommitThatBreaksTheTreeIsNotWritten() throws {
+        let disk = MemoryDisk()
+        let store = try open(disk)
+        try store.commitNext((0 ..< 2000).map { ("key-\(10_000 + $0)", [UInt8](repeating: 7, count: 100)) })
+        try store.checkInvariants()
+        let pages = try #require(try store.pages() as? TreePages)
+        let known = pages.shown.withLock { $0.known.root }
+        let root = try pages.image.node(known.tree, level: known.level)
+        let leaves = (root.count - 30 ..< root.count).map { root.reference($0).page }
+        #expect(known.level == 1 && zip(leaves, leaves.dropFirst()).allSatisfy { $0 + 1 == $1 })
+        pages.state?.map.insert([PageRun(start: leaves[0], count: PageCount(leaves.count))])
+        let before = disk.contents
+
+        let error = try failure { try store.commitNext([("key-10000", [1])]) }
+
+        #expect(error.code == .corrupted && error.message.contains("tree-6: what is on page "), "\(error)")
+        #expect(disk.contents == before)
+        try store.commitNext([("key-10000", [1])])
+        try store.checkInvariants()
+        #expect(try store.snapshot().contents().count == 2000 && store.snapshot().value("key-10000") == [1])
+    }
+    #endif
+
     // MARK: What a process remembers.
 
     @Test func aMapThatIsNotTheFilesIsNamed() throws {

@@ -1,7 +1,8 @@
 /// Looking after a commit when it is built and not yet written: the nodes that it made, and only those, so that a small
 /// commit to a large file costs little; and the free-space map. What is read from a file is judged by `TreeCheck`.
 ///
-/// A file that somebody made can break some of this. So it is no trap: the commit fails, and nothing of it is written.
+/// A file that somebody made can break some of this, so the commit fails as one to a damaged file does, and nothing of
+/// it is written.
 import MotteValues
 
 extension TreeCommit {
@@ -13,8 +14,12 @@ extension TreeCommit {
     func lookAfter() throws(DatabaseError) {
         #if DEBUG
         guard pageCount <= TreeCommit.mostLookedAfter else { return }
-        let pages = try checkTree()
-        if next.map.runCount <= TreeCommit.mostLookedAfter.rawValue { try checkSpace(pages) }
+        do throws(DatabaseError) {
+            let pages = try checkTree()
+            if next.map.runCount <= TreeCommit.mostLookedAfter.rawValue { try checkSpace(pages) }
+        } catch {
+            throw .corrupted(error.message)
+        }
         #endif
     }
 

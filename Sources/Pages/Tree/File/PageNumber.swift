@@ -100,7 +100,7 @@ struct PageMap<Value> {
 }
 
 extension Version {
-    static let zero = Version(0)
-    static let max = Version(.max)
+    static var zero: Version { Version(0) }
+    static var max: Version { Version(.max) }
     var next: Version { Version(rawValue + 1) }
 }

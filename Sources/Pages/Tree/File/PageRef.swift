@@ -7,12 +7,18 @@ import MotteValues
 
 struct PageRef: Equatable {
     var page: PageNumber
-    var birth: Version
+    /// The version's number: a reference is read for each node on the way to a key, and making a `Version` is a call.
+    private var birthNumber: UInt64
     var checksum: UInt64
     /// Bytes of an extent; 0 for a node.
     var byteCount: Int
 
-    static let none = PageRef(page: 0, birth: .zero, checksum: 0, byteCount: 0)
+    var birth: Version {
+        get { Version(birthNumber) }
+        set { birthNumber = newValue.rawValue }
+    }
+
+    static var none: PageRef { PageRef() }
     static let encodedCount = 24
 
     /// Its pages.
@@ -20,9 +26,16 @@ struct PageRef: Equatable {
 
     var isNone: Bool { page == 0 }
 
+    private init() {
+        page = 0
+        birthNumber = 0
+        checksum = 0
+        byteCount = 0
+    }
+
     init(page: PageNumber, birth: Version, checksum: UInt64, byteCount: Int) {
         self.page = page
-        self.birth = birth
+        birthNumber = birth.rawValue
         self.checksum = checksum
         self.byteCount = byteCount
     }
@@ -32,16 +45,16 @@ struct PageRef: Equatable {
         checksum = UInt64(littleEndian: start.loadUnaligned(as: UInt64.self))
         let page = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 8, as: UInt64.self)) & PageRef.lowest48
         self.page = PageNumber(page < 1 << 44 ? Int(page) : 1 << 44)
-        birth = Version(UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 12, as: UInt64.self)) >> 16)
+        birthNumber = UInt64(littleEndian: start.loadUnaligned(fromByteOffset: 12, as: UInt64.self)) >> 16
         byteCount = Int(UInt32(littleEndian: start.loadUnaligned(fromByteOffset: 20, as: UInt32.self)))
     }
 
     func store(at start: UnsafeMutableRawPointer) {
-        let birth = birth.rawValue
         start.storeBytes(of: checksum.littleEndian, as: UInt64.self)
         start.storeBytes(
-            of: (UInt64(page.rawValue) | birth << 48).littleEndian, toByteOffset: 8, as: UInt64.self)
-        start.storeBytes(of: UInt32(truncatingIfNeeded: birth >> 16).littleEndian, toByteOffset: 16, as: UInt32.self)
+            of: (UInt64(page.rawValue) | birthNumber << 48).littleEndian, toByteOffset: 8, as: UInt64.self)
+        start.storeBytes(
+            of: UInt32(truncatingIfNeeded: birthNumber >> 16).littleEndian, toByteOffset: 16, as: UInt32.self)
         start.storeBytes(of: UInt32(byteCount).littleEndian, toByteOffset: 20, as: UInt32.self)
     }
 
@@ -52,7 +65,7 @@ struct PageRef: Equatable {
     @inline(__always)
     func identity(level: Int) -> UInt64 {
         // The version is in it: the same bytes may come to the same pages again after others were there.
-        (checksum &+ birth.rawValue &* 0x9E37_79B9_7F4A_7C15) << 6 | UInt64(byteCount == 0 ? level + 1 : 0)
+        (checksum &+ birthNumber &* 0x9E37_79B9_7F4A_7C15) << 6 | UInt64(byteCount == 0 ? level + 1 : 0)
             | PageRef.mark
     }
 
