@@ -15,7 +15,7 @@ from typing import Any, Optional
 import pytest
 
 import motte
-from conftest import CLASSES, Dog, Person
+from conftest import CLASSES, Dog, Everything, Person
 from motte import errors
 
 Opener = Callable[..., motte.Database]
@@ -151,6 +151,17 @@ def test_numbers_and_times_that_could_not_be_read(db: motte.Database) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ queries
+
+
+def test_what_is_rounded(db: motte.Database) -> None:
+    with db.write():
+        one = db.add(Everything(id=1, single=0.1))
+        assert one.single == 0.10000000149011612
+        one.real = Decimal("0.1")  # type: ignore[assignment]
+        assert one.real == 0.1 and Decimal(one.real) != Decimal("0.1")
+        for refused in (Decimal("0.10000000000000000001"), 2**53 + 1):
+            with pytest.raises(errors.NumberOverflowError):
+                one.real = refused  # type: ignore[assignment]
 
 
 def test_lists_are_arguments(db: motte.Database) -> None:

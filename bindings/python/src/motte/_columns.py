@@ -181,10 +181,13 @@ def _timestamp_column(values: Sequence[Any], kinds: set[type], validity: Optiona
 def _link_column(
     values: Sequence[Any], kinds: set[type], validity: Optional[bytes], link_key: Callable[[Any], int]
 ) -> Column:
-    if kinds <= {int}:
-        keys = array("q", _filled(values, validity, -1))
-    else:
-        keys = array("q", (-1 if value is None else link_key(value) for value in values))
+    found = _filled(values, validity, -1) if kinds <= {int} else [
+        -1 if value is None else link_key(value) for value in values]
+    try:
+        keys = array("q", found)
+    except OverflowError:
+        row = next(row for row, key in enumerate(found) if not -SIGN <= key < SIGN)
+        raise errors.NumberOverflowError(f"the key {found[row]} does not fit in 64 bits", row_index=row) from None
     return Column(LINK, 0, keys, None, None, len(values))
 
 

@@ -97,6 +97,9 @@ class Config:
                     self.handle, first, len(first), former, len(former), second, len(second)))
             else:
                 errors.check(lib.motte_config_rename_class(self.handle, first, len(first), second, len(second)))
+        if isinstance(steps.delete_classes, str):
+            raise errors.InvalidArgumentError(
+                "delete_classes is a list of names of classes; write delete_classes=[...] around the one")
         for name in steps.delete_classes:
             content = utf8(name)
             errors.check(lib.motte_config_delete_class(self.handle, content, len(content)))

@@ -147,6 +147,15 @@ class Values:
     def __len__(self) -> int:
         return len(self.words) // 3
 
+    def each(self) -> list[Values]:
+        """Every value by itself."""
+        several = []
+        for start in range(0, len(self.words), 3):
+            one = Values()
+            one.words, one._kept = self.words[start:start + 3], [self._kept]
+            several.append(one)
+        return several
+
     def add(self, value: Any, type_: Optional[int] = None) -> None:
         """Adds a value. `type_` is the type of the property it is for, which only decides between float and double."""
         kind = type(value)

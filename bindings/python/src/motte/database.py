@@ -5,7 +5,7 @@ dispatching, `handover.py` what other threads may ask for, `exchange.py` JSON an
 """
 from __future__ import annotations
 
-import time
+import sys
 import uuid
 import weakref
 from array import array
@@ -20,16 +20,18 @@ from ._core import Core
 from ._handles import give_up
 from ._queue import Queue
 from ._realm import Realm
+from ._waiting import SLICE_MS, deadline_of, left_ms
 from .backlinks import Backlinks
 from .exchange import ImportCounts
 from .handover import Reference
 from .maintenance import Compaction, Path, Reader, Report, Space
+from .maps import Map
 from .model import Model
 from .notifications import ChangeStream, DatabaseChange, Observation, database_changes, observe_database
 from .objectid import ObjectId
 from .prepared import PreparedQuery
 from .results import Collection, Results
-from .write import SLICE_MS, Write
+from .write import Write
 
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
@@ -140,9 +142,9 @@ class Database(Core):
 
     def wait_for_change(self, timeout: Optional[float] = None) -> bool:
         """Sleeps until somebody else has committed; False after `timeout` seconds."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = deadline_of(timeout)
         while True:
-            left = SLICE_MS if deadline is None else max(0, int((deadline - time.monotonic()) * 1000))
+            left = left_ms(deadline)
             if self._realm.wait_for_change(min(left, SLICE_MS)):
                 return True
             if deadline is not None and left <= SLICE_MS:
@@ -249,7 +251,7 @@ class Database(Core):
     def at(self, model: type[M], object_key: int) -> M:
         """The object with a row number, as `object_key`, `keys()` and batch inserts give it."""
         row = self._row_of(model)
-        if not self._realm.row_exists(row.class_id, object_key):
+        if abs(object_key) > sys.maxsize or not self._realm.row_exists(row.class_id, object_key):
             raise errors.ObjectNotFoundError(f"there is no {model.__name__} with key {object_key}",
                                              class_name=model.__name__)
         instance: M = self._object(row.class_id, object_key)
@@ -259,7 +261,8 @@ class Database(Core):
         """Compiles a query, to run it often or to explain it; takes what where() takes, and SORT and LIMIT in text."""
         row = self._row_of(model)
         text, values = query.condition(row.model, condition, arguments)
-        return PreparedQuery(self, self._realm.query(row.class_id, text, self._arguments(values)), model)
+        given = self._arguments(values)
+        return PreparedQuery(self, self._realm.query(row.class_id, text, given), model, given)
 
     def backlinks(self, instance: Model, origin: Any) -> Backlinks[Any]:
         """The objects that link to this one through a property of theirs, declared as inverse or not:
@@ -347,7 +350,7 @@ class Database(Core):
     # -------------------------------------------------------------------------------------------- JSON and CSV
 
     def export_json(
-        self, path: Optional[Path] = None, what: Union[None, type[Model], Model, Collection[Any]] = None, *,
+        self, path: Optional[Path] = None, what: Union[None, type[Model], Model, Collection[Any], Map[Any]] = None, *,
         lines: bool = False, columns: Optional[Sequence[Any]] = None, nested_links: bool = False,
         depth: Optional[int] = None, progress: Optional[Progress] = None,
     ) -> Optional[str]:
@@ -360,7 +363,7 @@ class Database(Core):
             self, path, what, lines=lines, columns=columns, nested_links=nested_links, depth=depth, progress=progress)
 
     def export_csv(
-        self, path: Optional[Path], what: Union[type[Model], Collection[Any]], *,
+        self, path: Optional[Path], what: Union[type[Model], Collection[Any], Map[Any]], *,
         columns: Optional[Sequence[Any]] = None, delimiter: str = ",", null: str = "NA",
         progress: Optional[Progress] = None,
     ) -> Optional[str]:

@@ -8,6 +8,10 @@ from typing import Optional
 
 from . import errors
 from ._queue import Queue
+from ._waiting import deadline_of
+
+#: What the system takes as the time of one call.
+_LONGEST_MS = 86_400_000
 
 
 class Delivery:
@@ -31,7 +35,7 @@ class Delivery:
 
     def dispatch(self, timeout: Optional[float]) -> int:
         """How many deliveries there were. Waits for the first up to `timeout` seconds, None without limit."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = deadline_of(timeout)
         while True:
             delivered = self.dispatch_once()
             if delivered or not self.sleep(deadline):
@@ -48,7 +52,7 @@ class Delivery:
             if left is not None and left <= 0:
                 return False
             own = queue.timeout_ms()
-            limits = ([] if left is None else [left * 1000]) + ([own] if own >= 0 else [])
+            limits = ([] if left is None else [min(left * 1000, _LONGEST_MS)]) + ([own] if own >= 0 else [])
             poll = select.poll()
             poll.register(queue.fd(), select.POLLIN)
             if poll.poll(min(limits) if limits else None) or own >= 0 and own == min(limits):

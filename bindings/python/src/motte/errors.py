@@ -407,6 +407,8 @@ class InternalError(Error, RuntimeError):
     code = Code.INTERNAL
 
 
+#: What a value says that cannot be stored anywhere, so that whoever looks for it does not find it.
+NOWHERE = (NumberOverflowError, InvalidUTF8Error)
 #: What a thing says whose time is over.
 ENDED = (ClosedError, StaleHandleError, ObjectDeletedError, ForkedError)
 

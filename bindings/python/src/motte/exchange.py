@@ -19,6 +19,7 @@ from ._handles import out, own, take_text
 from ._protocols import AnyDatabase
 from ._schema import Schema
 from .unmanaged import policy_flags
+from .maps import Map
 from .model import Model
 from .results import Collection
 from .write import Write
@@ -48,7 +49,10 @@ class _Options:
                 setattr(self.struct, name, ffi.cast("char *", view))
                 setattr(self.struct, name + "_size", len(content))
         for name, number in numbers.items():
-            setattr(self.struct, name, number)
+            try:
+                setattr(self.struct, name, number)
+            except OverflowError:
+                raise errors.InvalidArgumentError(f"{name} is a number from 0 up, not {number}") from None
 
 
 def _path(path: Optional[Path]) -> Optional[bytes]:
@@ -62,6 +66,8 @@ def _delimiter(text: str) -> int:
 
 
 def _columns(columns: Optional[Sequence[Any]]) -> Optional[bytes]:
+    if isinstance(columns, str):
+        raise errors.InvalidArgumentError("columns is a list of properties; write columns=[...] around the one")
     return None if columns is None else utf8(",".join(query.property_name(each) for each in columns))
 
 
@@ -77,14 +83,18 @@ def _exported(
     return None if to_file else take_text(buffer)
 
 
-def _coll_of(database: AnyDatabase, what: Union[type[Model], Collection[Any]]) -> Coll:
+def _coll_of(database: AnyDatabase, what: Union[type[Model], Collection[Any], Map[Any]]) -> Coll:
+    if isinstance(what, Map):
+        what = what.results()
     if isinstance(what, Collection):
         return what._coll
+    if not isinstance(what, (str, type)):
+        raise errors.WrongTypeError(f"what to export is a class, a collection or an object, not {what!r:.60}")
     return database._realm.class_all(database._row_of(what).class_id)
 
 
 def export_json(
-    database: AnyDatabase, path: Optional[Path], what: Union[None, type[Model], Model, Collection[Any]], *,
+    database: AnyDatabase, path: Optional[Path], what: Union[None, type[Model], Model, Collection[Any], Map[Any]], *,
     lines: bool, columns: Optional[Sequence[Any]], nested_links: bool, depth: Optional[int],
     progress: Optional[Progress],
 ) -> Optional[str]:
@@ -105,7 +115,7 @@ def export_json(
 
 
 def export_csv(
-    database: AnyDatabase, path: Optional[Path], what: Union[type[Model], Collection[Any]], *,
+    database: AnyDatabase, path: Optional[Path], what: Union[type[Model], Collection[Any], Map[Any]], *,
     columns: Optional[Sequence[Any]], delimiter: str, null: str, progress: Optional[Progress],
 ) -> Optional[str]:
     options = _Options(

@@ -8,8 +8,8 @@ from . import errors
 from ._atomic import atomic_objects, atomically
 from ._convert import LINK, Values
 from ._sameness import is_same
-from .model import is_unmanaged_embedded
-from .results import InPlace, plain
+from .model import is_stored_embedded, is_unmanaged_embedded
+from .results import Collection, InPlace, plain
 
 T = TypeVar("T")
 
@@ -31,6 +31,11 @@ class List(InPlace[T], MutableSequence[T]):
             raise errors.OutOfBoundsError(f"index {index} is out of range for {count} elements")
         return position
 
+    def _unchanged(self) -> None:
+        """Assigning something to itself changes nothing, in a write as all assigning."""
+        self._database._check_task()
+        self._coll.list_splice(0, 0, Values())
+
     @overload
     def __setitem__(self, index: int, value: T) -> None: ...
     @overload
@@ -42,12 +47,18 @@ class List(InPlace[T], MutableSequence[T]):
             position = self._position(index, count)
             if self._embeds([value]):
                 self._database._embed(value, lambda: self._coll.embedded_set(position))
+            elif is_stored_embedded(value) and self[position] == value:
+                self._unchanged()
             else:
                 self._coll.list_set(position, self._encode([value]))
             return
         if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
             raise errors.WrongTypeError(f"a list is assigned from several values, not from {value!r:.60}")
         first, end, step = index.indices(count)
+        if isinstance(value, Collection) and (first, end, step) == (0, count, 1) and self._coll.same(value._coll):
+            # Itself; embedded objects could not be made a second time.
+            self._unchanged()
+            return
         new = list(value)
         if step == 1 and self._embeds(new):
             self._coll.list_splice(first, max(0, end - first), Values())

@@ -12,7 +12,7 @@ from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAME
 from ._members import checked_member
 from ._protocols import AnyDatabase
 from ._sameness import is_same
-from .model import is_unmanaged_embedded
+from .model import is_stored_embedded, is_unmanaged_embedded
 from .notifications import Changes, ChangeStream, Observation, collection_changes, observe_collection
 from .results import Results, plain
 
@@ -41,11 +41,17 @@ class Map(MutableMapping[str, V]):
         return iter(self._coll.map_keys())
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and self._coll.map_has(key)
+        try:
+            return isinstance(key, str) and self._coll.map_has(key)
+        except errors.InvalidUTF8Error:
+            return False
 
     def __getitem__(self, key: str) -> V:
         decoders = PLACE_DECODERS if self._type == MIXED else DECODERS
-        found, value = self._coll.map_get(key, self._database._object, decoders)
+        try:
+            found, value = self._coll.map_get(key, self._database._object, decoders)
+        except errors.InvalidUTF8Error:
+            raise KeyError(key) from None
         if not found:
             raise KeyError(key)
         if value is IN_PLACE:
@@ -62,6 +68,8 @@ class Map(MutableMapping[str, V]):
     def __setitem__(self, key: str, value: V) -> None:
         if self._type == LINK and is_unmanaged_embedded(value):
             self._database._embed(value, lambda: self._coll.embedded_put(key))
+        elif is_stored_embedded(value) and self.get(key) == value:
+            self._unchanged()
         else:
             self._coll.map_put(key, self._encode([value]))
 
@@ -90,6 +98,9 @@ class Map(MutableMapping[str, V]):
         """Replaces the whole content; keys that are in both keep their place and get the new value."""
         if not isinstance(values, Mapping):
             raise errors.WrongTypeError(f"a map is assigned from a mapping, not from {values!r:.60}")
+        if isinstance(values, Map) and self._coll.same(values._coll):
+            self._unchanged()
+            return
         new = dict(values.items())
         self._database._check_task()
         for key in set(self) - set(new):
@@ -99,6 +110,11 @@ class Map(MutableMapping[str, V]):
             new = {key: value for key, value in new.items()
                    if key not in old or not is_same(old[key], value)}
         self.update(new)
+
+    def _unchanged(self) -> None:
+        """Assigning something to itself changes nothing, in a write as all assigning."""
+        self._database._check_task()
+        self._coll.map_put_many([], Values())
 
     def _encode(self, values: Iterable[Any]) -> Values:
         self._database._check_task()

@@ -302,6 +302,11 @@ def is_unmanaged_embedded(value: Any) -> bool:
     return isinstance(value, EmbeddedModel) and value._row is None
 
 
+def is_stored_embedded(value: Any) -> bool:
+    """Whether it is an embedded object in its place, which is assigned to no other one."""
+    return isinstance(value, EmbeddedModel) and value._row is not None
+
+
 # A class may have a property of the name of a method; what is needed in here goes past those.
 
 

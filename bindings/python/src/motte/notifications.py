@@ -10,7 +10,6 @@ an object, its own properties); an empty list is only what comes and goes.
 from __future__ import annotations
 
 import asyncio
-import time
 import weakref
 from collections.abc import AsyncIterator, Iterator, Sequence
 from types import TracebackType
@@ -20,6 +19,7 @@ from . import errors
 from ._coll import Coll
 from ._protocols import AnyDatabase, AnyRow
 from ._tokens import DELETIONS, INSERTIONS, MODIFICATIONS, NativeChanges, Token
+from ._waiting import checked_timeout, deadline_of
 
 C = TypeVar("C")
 
@@ -171,7 +171,8 @@ class ChangeStream(Generic[C]):
 
     def __init__(self, database: AnyDatabase, start: Callable[[], Token], read: Callable[[NativeChanges], C],
                  timeout: Optional[float]) -> None:
-        self._database, self._start, self._read, self._timeout = database, start, read, timeout
+        self._database, self._start, self._read = database, start, read
+        self._timeout = checked_timeout(timeout)
 
     def __iter__(self) -> Iterator[C]:
         return self._changes(self._start())
@@ -179,7 +180,7 @@ class ChangeStream(Generic[C]):
     def _changes(self, token: Token) -> Iterator[C]:
         try:
             while True:
-                deadline = None if self._timeout is None else time.monotonic() + self._timeout
+                deadline = deadline_of(self._timeout)
                 native = self._next(token)
                 while native is None:
                     self._database._delivery.dispatch_once()

@@ -9,6 +9,7 @@ from typing import Any, Optional, Union
 from ._config import NO_CREATE, READ_ONLY, Config, Progress, Steps
 from ._queue import Queue
 from ._realm import Realm
+from ._waiting import opening_ms
 from .database import Database
 from .migration import Migration, step
 from .model import Model
@@ -72,7 +73,7 @@ def open(
         "max_live_versions": max_live_versions, "immutable": immutable or None,
         "lock_directory": None if lock_directory is None else os.fspath(lock_directory), "map_size": map_size,
         "row_group_size": row_group_size,
-        "open_timeout": None if timeout is None else -1 if timeout < 0 else round(timeout * 1000),
+        "open_timeout": opening_ms(timeout),
     }
     steps = Steps(
         compact=compact_on_launch,

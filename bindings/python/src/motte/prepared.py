@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Generic, Optional, TypeVar
 
+from . import errors
 from ._coll import Query
+from ._convert import Values
 from ._protocols import AnyDatabase
 from .model import Model
 from .results import Results
@@ -16,8 +18,9 @@ class PreparedQuery(Generic[M]):
 
     It belongs to the thread of its database; `motte.Reference` hands it to another."""
 
-    def __init__(self, database: AnyDatabase, native: Query, model: type[M]) -> None:
+    def __init__(self, database: AnyDatabase, native: Query, model: type[M], bound: Values) -> None:
         self._database, self._native, self._model = database, native, model
+        self._bound = bound.each()
 
     @property
     def argument_count(self) -> int:
@@ -25,9 +28,16 @@ class PreparedQuery(Generic[M]):
         return self._native.argument_count()
 
     def bind(self, *arguments: Any) -> PreparedQuery[M]:
-        """Sets $0, $1, ...; results that were made before keep theirs."""
-        for position, argument in enumerate(arguments):
-            self._native.bind(position, self._database._arguments([argument]))
+        """Sets $0, $1, ..., all or none; results that were made before keep theirs."""
+        values = [self._database._arguments([argument]) for argument in arguments]
+        try:
+            for position, value in enumerate(values):
+                self._native.bind(position, value)
+        except errors.Error:
+            for position, value in enumerate(self._bound[:len(values)]):
+                self._native.bind(position, value)
+            raise
+        self._bound = [*values, *self._bound[len(values):]]
         return self
 
     def count(self) -> int:

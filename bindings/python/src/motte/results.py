@@ -6,6 +6,7 @@ the elements as they were when it began.
 from __future__ import annotations
 
 import enum
+import sys
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 C = TypeVar("C")
 
-#: A key path, or a function of an element that gives its key.
-SectionKey = Union[str, Callable[[Any], Any]]
+#: A key path, as text or as a class attribute, or a function of an element that gives its key. Type checkers see the
+#: attribute as the value that it has on an object, so anything.
+SectionKey = Union[str, Callable[[Any], Any], Any]
 
 
 class Collection(Sequence[T], Generic[T]):
@@ -71,6 +73,8 @@ class Collection(Sequence[T], Generic[T]):
             position += len(self)
             if position < 0:
                 raise errors.OutOfBoundsError(f"index {index} is out of range for {len(self)} elements")
+        if position > sys.maxsize:
+            raise errors.OutOfBoundsError(f"index {index} is out of range for {len(self)} elements")
         return self._element(position, self._coll.get(position, self._database._object, self._decoders()))
 
     def __iter__(self) -> Iterator[T]:
@@ -96,7 +100,7 @@ class Collection(Sequence[T], Generic[T]):
     def _find(self, value: Any) -> Optional[int]:
         try:
             return self._coll.find(self._database._plain(value))
-        except (errors.WrongTypeError, errors.InvalidArgumentError):
+        except (errors.WrongTypeError, errors.InvalidArgumentError, *errors.NOWHERE):
             return None
 
     def _read(self, first: int, count: int) -> list[T]:
@@ -196,7 +200,7 @@ class Collection(Sequence[T], Generic[T]):
         """The first `count` elements, live. (A slice is a list, as it is now.)"""
         if count < 0:
             raise errors.InvalidArgumentError("a limit is not negative")
-        return self._results(self._coll.limit(count))
+        return self._results(self._coll.limit(min(count, sys.maxsize)))
 
     def results(self) -> Results[T]:
         """The same elements as results."""
@@ -271,8 +275,8 @@ class Collection(Sequence[T], Generic[T]):
         return _reading.to_numpy(self._coll, id_, type_, target, nullable, null, self._database._object)
 
     def sectioned(self, by: SectionKey, *, first_letter: bool = False) -> Sections[T]:
-        """The elements in sections, by a key path, `"owner.city"`, by the first letter of its texts, or by a function
-        of an element. Sections are in the order of their first element, so sort by the key first."""
+        """The elements in sections, by a key path, `"owner.city"`, `Dog.age`, by the first letter of its texts, or by a
+        function of an element. Sections are in the order of their first element, so sort by the key first."""
         return Sections(self, by, first_letter)
 
     # -------------------------------------------------------------------------------------------- observing
@@ -373,7 +377,7 @@ class Sections(Sequence[Section[T]], Generic[T]):
                 raise errors.InvalidArgumentError("a function gives the whole key; first_letter is for key paths")
             self._native = NativeSections.by_function(collection._coll, _key_function(collection, by))
         else:
-            self._native = NativeSections.by_path(collection._coll, by, first_letter)
+            self._native = NativeSections.by_path(collection._coll, query.property_name(by), first_letter)
 
     def __len__(self) -> int:
         return self._native.count()
@@ -388,7 +392,7 @@ class Sections(Sequence[Section[T]], Generic[T]):
         position = index.__index__()
         if position < 0:
             position += len(self)
-        if position < 0:
+        if not 0 <= position <= sys.maxsize:
             raise errors.OutOfBoundsError(f"section {index} is out of range")
         base = self._collection
         section: Section[T] = Section(base._database, self._native.get(position), base._type, base._enum)
@@ -408,11 +412,16 @@ class Sections(Sequence[Section[T]], Generic[T]):
 
     def find(self, key: Any) -> Optional[Section[T]]:
         """The section with that key, None if there is none."""
-        position = self._native.find(key)
+        try:
+            position = self._native.find(key)
+        except errors.NOWHERE:
+            return None
         return None if position is None else self[position]
 
     def place(self, position: int) -> tuple[int, int]:
         """Where the element of the collection at a position is: its section, and its index in that."""
+        if abs(position) > sys.maxsize:
+            raise errors.OutOfBoundsError(f"index {position} is out of range for {len(self._collection)} elements")
         return self._native.locate(position)
 
     def freeze(self) -> Sections[T]:

@@ -27,7 +27,7 @@ from .backlinks import Backlinks
 from .fields import INTS, LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, named
 from .lists import List
 from .maps import Map
-from .model import EmbeddedModel, Model
+from .model import EmbeddedModel, Model, is_stored_embedded
 from .objectid import ObjectId
 from .sets import Set
 
@@ -40,6 +40,8 @@ def declared_schema(
         return None, Schema.parsed(schema)
     if schema is None:
         return None, None
+    if isinstance(schema, type):
+        raise errors.SchemaInvalidError(f"a schema is a list of classes; write schema=[{schema.__name__}]")
     classes = list(schema)
     return classes, Schema.declared(specification(classes))
 
@@ -256,6 +258,10 @@ class Row:
         database._check_task()
         key = instance._live_key()
         if bound.is_plain:
+            if bound.may_hold and is_stored_embedded(value) and self.realm.in_write() and self.get(
+                    instance, name) == value:
+                # Itself; it could not be made a second time.
+                return
             if not bound.may_hold or not needs_others(value):
                 self.realm.row_set(self.class_id, key, bound.props, self.encoded((bound,), (value,)))
             elif isinstance(value, EmbeddedModel) and value._row is None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, MutableSet
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
-from . import _coll
+from . import _coll, errors
 from ._atomic import atomic_objects, atomically
 from .model import Model
 from .results import Collection, InPlace, plain
@@ -45,7 +45,11 @@ class Set(InPlace[T], MutableSet[T]):
         if isinstance(value, Model) and value._row is None:
             # What is in no database is in no set, and does not get into one by this.
             return False
-        return self._coll.set_remove(self._database._encoded([value], self._type))
+        try:
+            encoded = self._database._encoded([value], self._type)
+        except errors.NOWHERE:
+            return False
+        return self._coll.set_remove(encoded)
 
     def pop(self) -> T:
         """Removes the lowest element and gives it."""

@@ -210,6 +210,8 @@ def _first_unused(database: AnyDatabase, class_id: int) -> int:
 def insert_rows(
     database: AnyDatabase, model: type[Model], names: Sequence[str], rows: Iterable[Sequence[Any]], policy: str
 ) -> array[int]:
+    if isinstance(names, str):
+        raise errors.InvalidArgumentError("names is a list of properties; write [...] around the one")
     made = list(rows)
     for number, row in enumerate(made):
         if len(row) != len(names):

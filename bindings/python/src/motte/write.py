@@ -4,24 +4,21 @@ from __future__ import annotations
 import asyncio
 import errno
 import sys
-import time
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Optional
 
 from . import errors
 from ._protocols import AnyDatabase
+from ._waiting import SLICE_MS, checked_timeout, deadline_of, left_ms
 from .notifications import Observation
-
-#: How long one call into the library may wait, so that Ctrl-C is noticed in between.
-SLICE_MS = 500
 
 
 class Write:
     """One write: `with db.write():`. The block is committed at its end, or cancelled when it raises."""
 
     def __init__(self, database: AnyDatabase, timeout: Optional[float], skipping: Iterable[Observation] = ()) -> None:
-        self._database, self._timeout = database, timeout
+        self._database, self._timeout = database, checked_timeout(timeout)
         self._skipping = [observation._token for observation in skipping]
         self.is_open = False
         self.was_cancelled = False
@@ -36,9 +33,9 @@ class Write:
         if database._write is not None or database._realm.in_write():
             database._check_task()
             raise errors.AlreadyInWriteError("a write is open already; writes cannot be nested")
-        deadline = None if self._timeout is None else time.monotonic() + self._timeout
+        deadline = deadline_of(self._timeout)
         while True:
-            left = SLICE_MS if deadline is None else max(0, int((deadline - time.monotonic()) * 1000))
+            left = left_ms(deadline)
             try:
                 database._realm.begin_write(min(left, SLICE_MS))
                 break
