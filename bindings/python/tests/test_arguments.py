@@ -64,6 +64,9 @@ def test_values_that_cannot_be_stored_are_in_nothing(own: motte.Database) -> Non
                 numbers.index(value)  # type: ignore[attr-defined]
             assert numbers.count(value) == 0  # type: ignore[attr-defined]
         assert own.objects(Owner).sectioned("id").find(value) is None
+    assert own.get(Owner, HUGE) is None
+    with pytest.raises(errors.ObjectNotFoundError, match=f"there is no Owner {HUGE}"):
+        own.one(Owner, HUGE)
     for texts in (owner.texts, owner.words, owner.anything, owner.counts):
         assert LONE not in texts
     assert owner.counts.get(LONE) is None
@@ -93,6 +96,14 @@ def test_positions_that_nothing_can_have(own: motte.Database) -> None:
             with pytest.raises(errors.NumberOverflowError) as caught:
                 own.insert_columns(Pet, {"owner": [-1, index]})
             assert caught.value.row_index == 1 and caught.value.property_name == "owner"
+            with pytest.raises(errors.NumberOverflowError):
+                owner.friends.extend_keys([owner.object_key, index])
+            assert len(owner.friends) == 0
+        no_number: Any
+        for no_number in (1.5, None, "x", b"x"):
+            for read in (lambda: owner.nums[no_number], lambda: sections[no_number], lambda: own.at(Owner, no_number)):
+                with pytest.raises(TypeError):
+                    read()
         owner.nums.insert(HUGE, 4)
         assert owner.nums.limit(HUGE) == owner.nums[:HUGE] == [1, 2, 3, 4] and owner.nums[HUGE:] == []
 
@@ -220,6 +231,8 @@ def test_one_where_many_are_meant(db: motte.Database, path: Path) -> None:
                  lambda: db.objects(Dog).observe(print, paths="name")):
         with pytest.raises(errors.InvalidArgumentError, match="around the one"):
             call()
+    with pytest.raises(errors.WrongTypeError, match="renames are a dict"):
+        motte.open(path, schema=CLASSES, schema_version=1, renames="Dog.name")  # type: ignore[arg-type]
     with pytest.raises(errors.SchemaInvalidError, match=r"write schema=\[Dog\]"):
         motte.open(path, schema=Dog)  # type: ignore[arg-type]
     assert not path.exists()

@@ -88,6 +88,8 @@ class Config:
             self._on(lib.motte_config_on_migrate, lib.motte_python_migrate, steps.migrate)
         if steps.progress is not None:
             self._on(lib.motte_config_on_progress, lib.motte_python_progress, steps.progress)
+        if not isinstance(steps.renames, Mapping):
+            raise errors.WrongTypeError(f"renames are a dict of old and new names, not {steps.renames!r:.60}")
         for name, new_name in steps.renames.items():
             class_name, _, property_name = name.partition(".")
             first, second = utf8(class_name), utf8(new_name)

@@ -81,6 +81,11 @@ def _integer(value: int, type_: Optional[int]) -> int:
     return value
 
 
+def whole_key(key: Any) -> int:
+    """The number of a row."""
+    return _integer(int(key), None)
+
+
 def whole(value: int, type_: int) -> int:
     """An int for a property of floats, which holds it exactly or not at all."""
     try:

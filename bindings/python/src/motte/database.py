@@ -5,6 +5,7 @@ dispatching, `handover.py` what other threads may ask for, `exchange.py` JSON an
 """
 from __future__ import annotations
 
+import operator
 import sys
 import uuid
 import weakref
@@ -237,7 +238,10 @@ class Database(Core):
     def get(self, model: type[M], primary_key: PrimaryKey) -> Optional[M]:
         """The object with a primary key, or None."""
         row = self._row_of(model)
-        key = self._realm.row_find(row.class_id, primary_key)
+        try:
+            key = self._realm.row_find(row.class_id, primary_key)
+        except errors.NOWHERE:
+            return None
         return None if key is None else self._object(row.class_id, key)
 
     def one(self, model: type[M], primary_key: PrimaryKey) -> M:
@@ -251,7 +255,7 @@ class Database(Core):
     def at(self, model: type[M], object_key: int) -> M:
         """The object with a row number, as `object_key`, `keys()` and batch inserts give it."""
         row = self._row_of(model)
-        if abs(object_key) > sys.maxsize or not self._realm.row_exists(row.class_id, object_key):
+        if abs(operator.index(object_key)) > sys.maxsize or not self._realm.row_exists(row.class_id, object_key):
             raise errors.ObjectNotFoundError(f"there is no {model.__name__} with key {object_key}",
                                              class_name=model.__name__)
         instance: M = self._object(row.class_id, object_key)

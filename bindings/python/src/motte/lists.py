@@ -6,7 +6,7 @@ from typing import Any, TypeVar, Union, overload
 
 from . import errors
 from ._atomic import atomic_objects, atomically
-from ._convert import LINK, Values
+from ._convert import LINK, Values, whole_key
 from ._sameness import is_same
 from .model import is_stored_embedded, is_unmanaged_embedded
 from .results import Collection, InPlace, plain
@@ -122,7 +122,7 @@ class List(InPlace[T], MutableSequence[T]):
         """extend() with objects given by their keys, as batch inserts return them."""
         self._database._check_task()
         values = Values()
-        values.words = [word for key in keys for word in (LINK, int(key), 0)]
+        values.words = [word for key in keys for word in (LINK, whole_key(key), 0)]
         self._coll.list_append(values)
 
     def __iadd__(self, values: Iterable[T]) -> List[T]:

@@ -6,6 +6,7 @@ the elements as they were when it began.
 from __future__ import annotations
 
 import enum
+import operator
 import sys
 import weakref
 from array import array
@@ -68,7 +69,7 @@ class Collection(Sequence[T], Generic[T]):
             return [read[position - low] for position in positions]
         if isinstance(index, str):
             raise TypeError("a collection is indexed by position; use where() to select")
-        position = index.__index__()
+        position = operator.index(index)
         if position < 0:
             position += len(self)
             if position < 0:
@@ -389,7 +390,7 @@ class Sections(Sequence[Section[T]], Generic[T]):
     def __getitem__(self, index: Union[int, slice]) -> Union[Section[T], list[Section[T]]]:
         if isinstance(index, slice):
             return [self[position] for position in range(*index.indices(len(self)))]
-        position = index.__index__()
+        position = operator.index(index)
         if position < 0:
             position += len(self)
         if not 0 <= position <= sys.maxsize:
