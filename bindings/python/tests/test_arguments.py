@@ -146,7 +146,7 @@ def test_times_without_end(path: Path, timeout: Any) -> None:
     turn = threading.Semaphore(0)
     with motte.open(path, schema=CLASSES, timeout=timeout) as db:
         seen: list[Any] = []
-        thread = threading.Thread(target=writing)
+        thread = threading.Thread(target=writing, daemon=True)
         thread.start()
         with db.objects(Dog).observe(seen.append):
             assert db.dispatch(timeout) == 1
