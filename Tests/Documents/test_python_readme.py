@@ -340,3 +340,9 @@ def test_key_paths(db: motte.Database) -> None:
         one.marks.observe(print, paths=["x"])
     for token in tokens:
         token.stop()
+
+
+def test_every_option_of_open_is_named() -> None:
+    text = text_of(DOCUMENT)
+    missing = [name for name in inspect.signature(motte.open).parameters if not re.search(rf"\b{name}\b", text)]
+    assert missing == []
