@@ -290,6 +290,7 @@ def test_assigning_something_to_itself_changes_nothing(own: motte.Database) -> N
             setattr(owner, name, getattr(owner, name))
         owner.homes[:] = owner.homes
         owner.homes[1] = owner.homes[1]
+        assert own.update(owner, home=owner.home) is owner
         owner.by_name["work"] = owner.by_name["work"]
         owner.homes.assign(owner.homes, only_differences=True)
         owner.by_name.assign(owner.by_name, only_differences=True)
@@ -303,16 +304,17 @@ def test_assigning_something_to_itself_changes_nothing(own: motte.Database) -> N
     with own.write():
         owner.homes += [Home(city="Lima")]
         owner.nums += [4]
+        assert own.update(owner, home=owner.home, mixed=5).mixed == 5
         assert [home.city for home in owner.homes] == ["Rome", "Oslo", "Lima"] and owner.nums == [1, 2, 3, 4]
         other = own.add(Owner(id=2))
         # Those of another place are refused still: they belong there.
         for take in (lambda: setattr(other, "homes", owner.homes), lambda: setattr(other, "home", owner.home),
                      lambda: owner.homes.append(owner.homes[0]), lambda: setattr(owner, "home", owner.homes[0]),
-                     lambda: owner.by_name.update(other=owner.home)):
+                     lambda: own.update(other, home=owner.home), lambda: owner.by_name.update(other=owner.home)):
             with pytest.raises(errors.Error):
                 take()
         assert len(owner.homes) == 3 and len(other.homes) == 0
-    assert changes == []
+    assert changes == []  # nothing was observed any more when more was changed
 
 
 # ------------------------------------------------------------------------------------------------ bind

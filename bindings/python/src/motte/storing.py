@@ -17,7 +17,7 @@ from ._protocols import AnyDatabase
 from ._realm import prop_array
 from .unmanaged import policy_flags
 from .maps import Map
-from .model import EmbeddedModel, Model, store
+from .model import EmbeddedModel, Model, is_stored_embedded, store
 from .results import Collection
 from .schema import Row, collection
 
@@ -129,6 +129,11 @@ def update(database: AnyDatabase, instance: M, values: Mapping[str, Any]) -> M:
         if not bound.is_plain:
             raise errors.WrongTypeError(f"{row.model.__name__}.{bound.info.name} is a collection; assign it by "
                                         "itself", property_name=bound.info.name)
+    if any(is_stored_embedded(value) for value in values.values()) and database.in_write:
+        # Assigning something to itself changes nothing; the others are assigned.
+        values = {name: value for name, value in values.items()
+                  if not is_stored_embedded(value) or row.get(instance, name) != value}
+        bounds = [row.bound(name) for name in values]
     if _need_others(row, values):
         with atomically(database):
             _set(database, row, instance, bounds, list(values.values()))
