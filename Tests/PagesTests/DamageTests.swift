@@ -412,6 +412,106 @@ import Musl
         #expect(saved > 0)
     }
 
+    /// What a cut took is said, and what it left is found.
+    @Test func aFileThatWasCutIsNeverSalvagedAsSound() throws {
+        let scratch = try Scratch()
+        let (bytes, contents) = try soundFile(scratch)
+        for size in stride(from: bytes.count - 4096, through: 16 * 4096, by: -4096) {
+            #expect(truncate(scratch.path(), off_t(size)) == 0)
+            unlink(scratch.path("saved.motte"))
+            let report = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"))
+            let saved = try CutRun.contents(try open(scratch.path("saved.motte")).snapshot())
+            let pages = "has \(bytes.count / 4096) pages, and \(size / 4096) of them are there"
+            #expect(report.problems.first?.description == "the file is cut short: version 6 \(pages)")
+            let wrong = contents.count { saved[$0.key] != $0.value }
+            let said = report.recoveredCount + report.lostValueCount + report.missingCount
+            #expect(wrong <= said, "\(size): \(wrong), \(report.problems.map(\.description))")
+            // The header is an entry as well.
+            #expect(saved.count + report.lostValueCount + report.missingCount >= contents.count, "\(size)")
+        }
+    }
+
+    /// Three levels, by one commit or several, the last of which deletes what older leaves still have.
+    private func highFile(_ scratch: Scratch, commits: Int) throws -> (bytes: [UInt8], unsealed: [UInt8], Contents) {
+        let store = try open(scratch.path()) { $0.walPages = 0 }
+        var contents: Contents = [:]
+        let long = String(repeating: "long", count: 100)
+        for commit in 0 ..< commits {
+            var changes: [(String, [UInt8]?)] = []
+            for index in 0 ..< 120 where index % commits == commit {
+                let size = index % 10 == 3 ? 3_000 : 8
+                changes.append(("key-\(1_000 + index)-\(long)", [UInt8](repeating: UInt8(index), count: size)))
+                if index > 40 + commit, index % 7 == 0 { changes.append(("key-\(1_000 + index - 37)-\(long)", nil)) }
+            }
+            changes.sort { $0.0 < $1.0 }
+            for (key, value) in changes { contents[key] = value }
+            try store.commitNext(changes)
+        }
+        let unsealed = try scratch.read()
+        store.close()
+        return (try scratch.read(), unsealed, contents)
+    }
+
+    /// The leaves are all there, and the map and the root slot say which of them count.
+    @Test(arguments: [1, 5]) func aDamagedBranchLosesNothing(commits: Int) throws {
+        let scratch = try Scratch()
+        let (bytes, unsealed, contents) = try highFile(scratch, commits: commits)
+        func salvage(_ damaged: [UInt8]) throws -> (report: PageSalvageReport, contents: Contents) {
+            try scratch.write(damaged)
+            unlink(scratch.path("saved.motte"))
+            let report = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"))
+            return (report, try CutRun.contents(try open(scratch.path("saved.motte")).snapshot()))
+        }
+        let branches = (4 ..< bytes.count / 4096).filter { kind($0, bytes) == "branch" }
+        #expect(Set(branches.map { bytes[$0 * 4096 + 12] }).count > 1)
+        for page in branches {
+            var damaged = bytes
+            for position in page * 4096 ..< (page + 1) * 4096 { damaged[position] = 0 }
+            let (report, saved) = try salvage(damaged)
+            #expect(saved == contents, "page \(page): \(report.problems.map(\.description))")
+            #expect(report.recoveredCount == 0 && report.lostValueCount == 0 && report.gaps.isEmpty)
+            // As a process that was killed leaves it the map may be of pages that were never written.
+            damaged.replaceSubrange(4096 ..< 4 * 4096, with: unsealed[4096 ..< 4 * 4096])
+            let (_, found) = try salvage(damaged)
+            #expect(contents.allSatisfy { found[$0.key] == $0.value }, "page \(page)")
+            // No root slot: what is taken for the root may be another node.
+            for position in 4096 ..< 4 * 4096 { damaged[position] = 0 }
+            let (rootless, rest) = try salvage(damaged)
+            #expect(contents.allSatisfy { rest[$0.key] == $0.value }, "page \(page)")
+            #expect(rest == contents || !rootless.gaps.isEmpty && rootless.recoveredCount > 0, "page \(page)")
+        }
+        // A leaf as well: nothing comes back that was deleted from another.
+        let root = try #require(branches.max { bytes[$0 * 4096 + 12] < bytes[$1 * 4096 + 12] })
+        for page in 4 ..< bytes.count / 4096 where kind(page, bytes) == "leaf" {
+            var damaged = bytes
+            damaged[root * 4096 + 100] ^= 1
+            damaged[page * 4096 + 1_000] ^= 1
+            let (report, saved) = try salvage(damaged)
+            let lost = contents.count { saved[$0.key] == nil }
+            let back = saved.count { contents[$0.key] == nil }
+            #expect(lost <= report.missingCount + back && lost <= 12, "page \(page)")
+            #expect(saved.count { contents[$0.key] != $0.value } <= report.recoveredCount && back <= 12, "page \(page)")
+        }
+    }
+
+    /// The head says page size and key, the slot which version there was: what they lead to is gone.
+    @Test func aFileWithoutAnyNodeIsSalvagedByItsRootSlot() throws {
+        let scratch = try Scratch()
+        let (bytes, contents) = try soundFile(scratch)
+        var damaged = bytes
+        for page in 4 ..< bytes.count / 4096 { damaged[page * 4096 + 9] ^= 1 }
+        try scratch.write(damaged)
+        let error = try failure { try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte")) }
+        #expect(error.code == .notAMotteFile && error.message.contains("can be read"))
+        // One leaf that is left is not all.
+        let leaf = try #require((4 ..< bytes.count / 4096).first { kind($0, bytes) == "leaf" })
+        damaged[leaf * 4096 + 9] ^= 1
+        try scratch.write(damaged)
+        let report = try PageStore.salvage(scratch.path(), to: scratch.path("saved.motte"))
+        #expect(report.entryCount + report.lostValueCount + report.missingCount >= contents.count)
+        #expect(!report.gaps.isEmpty && report.missingCount > 0)
+    }
+
     @Test func salvageLosesOnlyWhatIsDamaged() throws {
         let scratch = try Scratch()
         let (bytes, contents) = try soundFile(scratch)

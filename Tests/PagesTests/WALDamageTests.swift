@@ -356,14 +356,15 @@ struct WALFile {
         }
     }
 
-    /// Records are younger than the leaves that take the place of those that are gone.
-    @Test func salvageTakesRecordsForLeavesThatAreGone() throws {
-        let file = try WALFile(isClosed: true)
+    /// Records are younger than the leaves that take the place of those that are gone. Of a file that was closed the
+    /// leaves are known to be those of the newest version.
+    @Test(arguments: [false, true]) func salvageTakesRecordsForLeavesThatAreGone(isClosed: Bool) throws {
+        let file = try WALFile(isClosed: isClosed)
         let whole = try #require(file.models[file.newest])
         var damaged = file.bytes
         damaged[try newestNode(file.bytes) + 100] ^= 1
         let (report, contents) = try salvage(damaged)
-        #expect(report.recoveredCount > 0)
+        #expect(isClosed ? report.recoveredCount == 0 && contents == whole : report.recoveredCount > 0)
         // Of the tree before and of every record.
         for round in 1 ... 6 {
             #expect(contents["key-\(round)"] == whole["key-\(round)"] && contents["key-\(50 + round)"] == nil)

@@ -8,11 +8,16 @@ package struct DamagedFile {
     package let losses: [String]
     /// Where pages of the store may be missing.
     let gaps: [KeyGap]
+    /// Keys of entries that may be of older versions.
+    let older: Set<[UInt8]>
 
-    package init(_ database: Database, losses: [String] = [], gaps: [KeyGap] = []) {
+    package init(
+        _ database: Database, losses: [String] = [], gaps: [KeyGap] = [], older: Set<[UInt8]> = []
+    ) {
         self.database = database
         self.losses = losses
         self.gaps = gaps
+        self.older = older
     }
 }
 
@@ -25,9 +30,13 @@ extension Database {
         var damage: DatabaseError?
         do throws(DatabaseError) {
             let database = try open(options)
-            if try database.pages.check().isEmpty { return DamagedFile(database) }
+            if try database.pages.check().isEmpty {
+                // What was passed over may have been acknowledged.
+                let passedOver = try database.pages.snapshot().passedOver
+                return DamagedFile(database, losses: passedOver.map { [$0.description] } ?? [])
+            }
         } catch {
-            guard error.code == .corrupted || error.code == .notAMotteFile else { throw error }
+            guard try isDamage(error, options) else { throw error }
             damage = error
         }
         guard case .file(let path) = options.location else { throw damage ?? .corrupted("a database in memory") }
@@ -35,10 +44,25 @@ extension Database {
             let (store, report) = try PageStore.openSalvaged(
                 path, encryptionKey: options.encryptionKey, columns: chunkColumns)
             return DamagedFile(
-                try joined(store), losses: report.problems.map(\.description) + older(report), gaps: report.gaps)
+                try joined(store), losses: report.problems.map(\.description) + older(report), gaps: report.gaps,
+                older: report.recoveredKeys)
         } catch {
             // Where no page of ours is left, what opening said says more.
-            throw error.code == .notAMotteFile ? damage ?? error : error
+            guard error.code == .notAMotteFile, let damage else { throw error }
+            guard damage.code == .corrupted else { throw damage }
+            throw damage.advising("; nothing of it can be read; restore it from a copy")
+        }
+    }
+
+    private static func isDamage(
+        _ error: DatabaseError, _ options: DatabaseOptions
+    ) throws(DatabaseError) -> Bool {
+        switch error.code {
+        case .corrupted, .notAMotteFile: return true
+        case .unsupportedFormat:
+            guard case .file(let path) = options.location else { return false }
+            return try PageStore.hasDamagedHead(path)
+        default: return false
         }
     }
 
@@ -56,6 +80,10 @@ extension Database {
 
     private static func older(_ report: PageSalvageReport) -> [String] {
         report.recoveredCount == 0
-            ? [] : ["\(report.recoveredCount) entries may be of older versions, because newer pages are damaged"]
+            ? []
+            : [
+                "\(report.recoveredCount) entries may be of older versions, or have been deleted since, because newer "
+                    + "pages are damaged or missing"
+            ]
     }
 }

@@ -45,10 +45,13 @@ extension DamagedFile {
             losses.append("the schema: \(error.damage); classes and properties go by their numbers")
             catalog = try Catalog.guessed(from: newest)
         }
+        if older.contains([UInt8](PageKeys.catalog)) {
+            losses.append("the schema may be of an older version: classes and properties that came since are lost")
+        }
         let source = Snapshot(
             pages: newest, catalog: catalog, counters: database.counters,
             rowGroupSize: try database.pages.header.rowGroupSize)
-        var walk = SalvageWalk(source, losses, gaps, progress)
+        var walk = SalvageWalk(source, losses, self, progress)
         return try walk.run(visit)
     }
 }
@@ -57,13 +60,15 @@ private struct SalvageWalk {
     let source: Snapshot
     var report = SalvageReport()
     let gaps: [KeyGap]
+    let older: Set<[UInt8]>
     let progress: MaintenanceProgressHandler?
     private var tableWithoutBitmaps: TableKey?
 
-    init(_ source: Snapshot, _ losses: [String], _ gaps: [KeyGap], _ progress: MaintenanceProgressHandler?) {
+    init(_ source: Snapshot, _ losses: [String], _ file: DamagedFile, _ progress: MaintenanceProgressHandler?) {
         self.source = source
         report.losses = losses
-        self.gaps = gaps
+        gaps = file.gaps
+        older = file.older
         self.progress = progress
     }
 
@@ -109,21 +114,29 @@ private struct SalvageWalk {
 
     private mutating func view(of table: StoredTable) throws(DatabaseError) -> TableView {
         do throws(DatabaseError) {
+            let key = PageKeys.tableState(table.key)
             // A state that is missing altogether reads as an empty class.
-            if try source.pages.get(PageKeys.tableState(table.key)) == nil, try source.hasChunks(table.key) {
-                throw .corrupted("it is missing")
+            if try source.pages.get(key) == nil {
+                let hasChunks = try source.hasChunks(table.key)
+                if hasChunks || isInGap(key) { throw .corrupted("it is missing") }
             }
             let view = try source.table(table.key)
             // One from an older page does not know what was added since to chunks that are there.
-            if isInGap(PageKeys.tableState(table.key)),
+            if isInGap(key),
                 view.directory.state.nextKey < (try source.guessedState(of: table)).nextKey
             {
                 throw .corrupted("it is older than its chunks")
             }
+            if older.contains(key) {
+                report.losses.append(
+                    "the state of class \(table.name) may be of an older version: objects from "
+                        + "\(view.directory.state.nextKey) on that were added since are lost")
+            }
             return view
         } catch {
             report.losses.append(
-                "the state of class \(table.name): \(error.damage); its objects are counted again")
+                "the state of class \(table.name): \(error.damage); its objects are counted again, and those behind "
+                    + "the last chunk that is left are lost")
             let state = try source.guessedState(of: table)
             let directory = TableDirectory(
                 TableLayout(table, catalog: source.catalog), pages: source.pages,

@@ -80,10 +80,15 @@ package struct DatabaseError: Error, Sendable, CustomStringConvertible {
     }
 
     private static let damageStart = "the file is damaged: "
-    private static let damageEnd = "; run 'motte verify' and restore from a copy"
+    private static let damageEnd = "; restore it from a copy, or read what is left with 'motte salvage'"
 
     package static func corrupted(_ what: String) -> DatabaseError {
         DatabaseError(.corrupted, damageStart + what + damageEnd)
+    }
+
+    /// The same error with something else to be done about it.
+    package func advising(_ what: String) -> DatabaseError {
+        DatabaseError(code, DatabaseError.damageStart + damage + what, path: details.path)
     }
 
     /// The message without what every message about damage says, for lists of damage.

@@ -69,6 +69,11 @@ struct FileHead {
         return page
     }
 
+    /// Whether the checksum of a first page, of at least `byteCount` bytes, is right, whatever its format number is.
+    static func hasChecksum(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: checksumOffset, as: UInt64.self)) == checksum(bytes)
+    }
+
     private static func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         motte_shim_xxh3(bytes.baseAddress, checksumOffset)
     }
@@ -93,7 +98,7 @@ struct FileHead {
                     + " \(FileHead.major).\(FileHead.minor) only; open it with a version of Motte that knows it",
                 path: path)
         }
-        guard word(FileHead.checksumOffset) == FileHead.checksum(bytes) else {
+        guard FileHead.hasChecksum(bytes) else {
             throw .corrupted("the checksum of its first page is wrong")
         }
         let isSealed = half(16) == FileHead.sealed

@@ -1,10 +1,18 @@
 /// Gets out of a damaged page file what its intact pages hold, whatever happened to the rest, and writes it to a new
 /// file. Nodes say which page and version they are and carry their own checksum, so they are found without any root.
 ///
-/// The newest root that is left is walked. Where a node below it is gone, its keys are taken from older leaves that no
-/// longer belong to the tree but are still there: so an entry may come back as it was before, or that was deleted. When
-/// all known roots are gone, that is so for every key. When no slot is readable, the node with the highest version and
-/// level is the root: every commit of the tree wrote one.
+/// The newest root slot that can be read says what the newest version is, and its tree is walked, from the root if that
+/// is left. Keys below a node that is gone are looked for in leaves that no intact branch leads to:
+///
+///     1  Of a version that was sealed the free-space map says which pages belong to it. Leaves on those are the newest
+///        version's own, and keys between the first and the last of such a leaf that it does not have are deleted. The
+///        slot says how many leaves there are: where all were found, nothing is missing.
+///     2  Otherwise leaves of whatever version, the youngest first: so an entry may come back as it was before, or that
+///        was deleted. It counts as recovered.
+///
+/// An older root is never taken for the newest: its leaves are found like others. When no slot is readable, the node
+/// with the highest version and level is the root, unless another node shows that it is not: every commit of the tree
+/// wrote a root, and every node of a version is below its root.
 ///
 /// Records of WALs are found by their checksums too. Those that follow the root one upon the other change what its
 /// tree says; those behind a gap do as well, but then any key may be older. For keys of a node that is gone records
@@ -12,23 +20,21 @@
 /// (`OrphanChunks`); the free-space map says which pages belong to the newest version.
 import MotteValues
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 package struct PageSalvageReport: Sendable {
     /// Entries of the new file, the header record not counted.
     package var entryCount = 0
     /// Of these, entries that came from older pages.
-    package var recoveredCount = 0
+    package var recoveredCount: Int { recoveredKeys.count }
     /// Keys whose value could not be read.
     package var lostValueCount = 0
+    /// Entries that the newest root counts and that were not found, as far as is known.
+    package var missingCount = 0
     /// What was wrong, page by page.
     package var problems: [PageProblem] = []
     /// Where keys may be missing that were in the file.
     package var gaps: [KeyGap] = []
+    /// Keys of entries that came from older pages.
+    package var recoveredKeys: Set<[UInt8]> = []
 }
 
 /// The keys below a node that is gone. Those that no older leaf had either are missing, whatever they were.
@@ -50,11 +56,16 @@ package struct KeyGap: Sendable {
 }
 
 struct TreeSalvage {
-    private let image: PageImage
+    let image: PageImage
     private let disk: any Disk
+    /// Of the file as it is, however many its root slots say.
     private let pageCount: PageCount
+    /// That can be read, the newest first.
+    private let slots: [RootSlot]
+    /// The youngest first.
     private var leaves: [PageRef] = []
-    private var top: (reference: PageRef, level: Int)?
+    /// And leaves that may be roots, since they begin with the header's key.
+    private var branches: [FoundBranch] = []
     private var visited: Set<PageNumber> = []
     /// Pages of the values that were taken.
     private var keptPages: PageCount = 0
@@ -62,38 +73,64 @@ struct TreeSalvage {
     private var records: [FoundRecord] = []
     /// Keys of which a record says that they are gone.
     private var deleted: Set<[UInt8]> = []
-    /// The tree that is walked is not the newest one: all that it holds may be older.
-    private var isOlderTree = false
     /// The newest slot that can be read, whether its root can or not.
     private var newest: RootSlot?
+    /// Of the newest slot; nil where its free-space map cannot be read.
+    private var state: TreeState?
     /// Pages of the newest tree, as far as it could be walked.
     private var reached: [PageRef] = []
+    private var reachedLeafCount = 0
+    /// Below nodes that are gone.
+    private var openGaps: [KeyGap] = []
+    /// How many entries the newest slot counts that were not found.
+    private var missingCount = 0
     /// Keys whose values may be older.
     private var recovered: Set<[UInt8]> = []
     private(set) var entries: [[UInt8]: [UInt8]] = [:]
-    /// Keys without their values.
-    fileprivate var lostKeys: [[UInt8]] = []
+    /// Keys whose values were damaged, with what was wrong.
+    private var lost: [[UInt8]: PageProblem] = [:]
     var report = PageSalvageReport()
+
+    private struct FoundBranch {
+        var reference: PageRef
+        var level: Int
+        /// As the first node of each level does.
+        var hasHeaderKey: Bool
+    }
 
     init(_ disk: any Disk, pageBytes: Int, _ cipher: PageCipher?) throws(DatabaseError) {
         self.disk = disk
         let size = try disk.byteCount()
         pageCount = PageCount(in: size, pageBytes: pageBytes)
-        image = try PageImage(
-            disk, pageBytes: pageBytes, cipher, byteCount: size, atLeast: max(size, PageImage.smallestBytes))
+        let least = max(size, PageImage.smallestBytes)
+        let small = try PageImage(disk, pageBytes: pageBytes, cipher, byteCount: least, atLeast: least)
+        slots = try RootSlots.read(disk, small).sorted { $0.isNewer(than: $1) }
+        // Nodes of a file that was cut short refer to pages behind its end.
+        let most = PageCount(in: TreeSalvage.mostBytes, pageBytes: pageBytes)
+        let full = min(slots.map(\.pageCount).max() ?? 0, most)
+        image =
+            full <= small.pageLimit
+            ? small
+            : try PageImage(
+                disk, pageBytes: pageBytes, cipher, byteCount: full.byteCount(pageBytes: pageBytes), atLeast: least)
         try findNodes()
     }
 
-    /// Nodes and records that were found, of whatever version.
-    var findCount: Int { leaves.count + (top == nil ? 0 : 1) + records.count }
+    /// More address space than this is not asked for, whatever a slot says.
+    private static let mostBytes = 1 << 42
+
+    /// Nodes, records and root slots that were found, of whatever version.
+    var findCount: Int { leaves.count + branches.count + records.count + slots.count }
+
+    /// Keys without their values.
+    var lostKeys: [[UInt8]] { Array(lost.keys) }
 
     /// Every sound node of the file and record of a WAL, leaves and records by version.
     private mutating func findNodes() throws(DatabaseError) {
-        guard pageCount > TreeFormat.leastPages else { return }
+        guard pageCount.end > TreeFormat.firstPage else { return }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: image.pageBytes, alignment: 16)
         defer { buffer.deallocate() }
-        let run = PageRun(start: TreeFormat.firstPage, count: pageCount - TreeFormat.leastPages)
-        for page in run.pages {
+        for page in PageRun(start: TreeFormat.firstPage, count: pageCount.end - TreeFormat.firstPage).pages {
             guard try disk.read(buffer, at: image.offset(of: page)) == buffer.count, let base = buffer.baseAddress
             else { continue }
             if let record = try FoundRecord(image, page: page, UnsafeRawBufferPointer(buffer)) {
@@ -111,8 +148,10 @@ struct TreeSalvage {
                     base, reference, level: node.level, layout: image.layout, pageLimit: image.pageLimit)
             else { continue }
             if node.level == 0 { leaves.append(reference) }
-            if let known = top, (known.reference.birth, known.level) >= (reference.birth, node.level) { continue }
-            top = (reference, node.level)
+            let hasHeaderKey = node.key(0).elementsEqual(FileHeader.key)
+            if node.level > 0 || hasHeaderKey {
+                branches.append(FoundBranch(reference: reference, level: node.level, hasHeaderKey: hasHeaderKey))
+            }
         }
         leaves.sort { $0.birth > $1.birth }
         records.sort { $0.version < $1.version }
@@ -124,26 +163,69 @@ struct TreeSalvage {
         if !report.gaps.isEmpty {
             try adoptOrphans(entries[[KeySpace.catalog]].flatMap(columns) ?? ChunkColumn.guesses)
         }
-        report.recoveredCount = recovered.count
+        lost = lost.filter { entries[$0.key] == nil }
+        report.problems += lost.values.sorted { ($0.page ?? 0, $0.description) < ($1.page ?? 0, $1.description) }
+        report.lostValueCount = lost.count
+        report.recoveredKeys = recovered
+        report.missingCount = max(0, missingCount)
+        if let newest, missingCount > 0 {
+            let all = "of the \(newest.entryCount) entries of version \(newest.version.rawValue)"
+            note(nil, "\(all) at least \(missingCount) are lost")
+        }
     }
 
     private mutating func readTree() throws(DatabaseError) {
-        let slots = try RootSlots.read(disk, image).sorted { $0.isNewer(than: $1) }
-        if slots.isEmpty { note(nil, "no root slot can be read") }
-        // A slot whose root is gone would only lead to the same older leaves.
-        for slot in slots where !slot.tree.isNone && slot.pageCount <= image.pageLimit {
-            if newest == nil { newest = slot }
-            if try node(slot.tree, slot.level) != nil {
-                try walk(slot.tree, slot.level, [], nil)
-                return try applyRecords(after: slot.version)
-            }
-            note(slot.tree.page, "the root of version \(slot.version.rawValue) is damaged")
-            isOlderTree = true
+        newest = slots.first { !$0.tree.isNone }
+        guard let newest else { return try readTreeWithoutSlots() }
+        if newest.pageCount > pageCount {
+            note(
+                nil,
+                "the file is cut short: version \(newest.version.rawValue) has \(newest.pageCount) pages, and \(pageCount) of "
+                    + "them are there")
         }
-        // Every root that is known of is gone: the highest node left is no root, and any key may be below another one.
-        guard let top, !isOlderTree else { return try fillGap([], nil) }
+        do throws(DatabaseError) {
+            if newest.pageCount <= image.pageLimit { state = try TreeState(reading: newest, image) }
+        } catch {
+            guard error.code == .corrupted else { throw error }
+        }
+        try walk(newest.tree, newest.level, [], nil)
+        try fillGaps()
+        if !report.gaps.isEmpty { missingCount = newest.entryCount - entries.count - lost.count }
+        try applyRecords(after: newest.version)
+    }
+
+    private mutating func readTreeWithoutSlots() throws(DatabaseError) {
+        note(nil, "no root slot can be read")
+        let top = branches.max { ($0.reference.birth, $0.level) < ($1.reference.birth, $1.level) }
+        guard let top, isFirstOfAll(top) else {
+            openGaps.append(KeyGap(from: [], to: nil))
+            return try fillGaps()
+        }
         try walk(top.reference, top.level, [], nil)
-        try applyRecords(after: top.reference.birth)
+        let birth = top.reference.birth
+        if try hasOthers(of: birth) {
+            note(nil, "the root of version \(max(birth, leaves.first?.birth ?? .zero).rawValue) is not left")
+            openGaps.append(KeyGap(from: [], to: nil))
+        }
+        try fillGaps()
+        try applyRecords(after: birth)
+    }
+
+    /// Every node that the commit of a root wrote is below it.
+    private func hasOthers(of birth: Version) throws(DatabaseError) -> Bool {
+        for reference in leaves where reference.birth >= birth && !visited.contains(reference.page) {
+            if let leaf = try node(reference, 0), !isInOpenGap([UInt8](leaf.key(0))) { return true }
+        }
+        return openGaps.isEmpty
+            && branches.contains { $0.reference.birth >= birth && !visited.contains($0.reference.page) }
+    }
+
+    /// Whether nothing shows that the node has siblings or a parent. Where a tree has lost levels old nodes look like
+    /// that too: then older leaves are asked in vain, and the report says more than need be.
+    private func isFirstOfAll(_ top: FoundBranch) -> Bool {
+        guard top.hasHeaderKey, branches.allSatisfy({ $0.level <= top.level }) else { return false }
+        if top.level > 0 { return branches.allSatisfy { $0.level < top.level || $0.hasHeaderKey } }
+        return branches.count == leaves.count
     }
 
     /// What the WAL changes in the tree of this version.
@@ -152,7 +234,7 @@ struct TreeSalvage {
         let own = newest.flatMap { $0.version == root ? $0.wal : nil }
         let (following, behind) = FoundRecord.course(
             own.map { own in records.filter { $0.salt == own.salt } } ?? records, after: root)
-        for record in following { try apply(record, isCertain: !isOlderTree) }
+        for record in following { try apply(record, isCertain: true) }
         let last = following.last?.version ?? root
         let end = max(newest?.wal?.sealed ?? .zero, behind.last?.version ?? .zero)
         guard end > last else { return try noteStrays(after: root) }
@@ -176,16 +258,12 @@ struct TreeSalvage {
     }
 
     private mutating func apply(_ record: FoundRecord, isCertain: Bool) throws(DatabaseError) {
-        var changed: Set<[UInt8]> = []
         try record.forEach(image) { key, value in
             entries[key] = value
-            changed.insert(key)
+            lost.removeValue(forKey: key)
             if value == nil { deleted.insert(key) } else { deleted.remove(key) }
             if value == nil || isCertain { recovered.remove(key) } else { recovered.insert(key) }
         }
-        let stillLost = lostKeys.filter { !changed.contains($0) }
-        report.lostValueCount -= lostKeys.count - stillLost.count
-        lostKeys = stillLost
     }
 
     private mutating func note(_ page: PageNumber?, _ what: String) {
@@ -206,18 +284,21 @@ struct TreeSalvage {
         _ reference: PageRef, _ level: Int, _ low: [UInt8], _ high: [UInt8]?
     ) throws(DatabaseError) {
         guard let node = try node(reference, level) else {
-            note(reference.page, "page \(reference.page), a node of version \(reference.birth.rawValue), is damaged")
-            return try fillGap(low, high)
+            let what = reference == newest?.tree ? "the root" : "a node"
+            let why = reference.page < pageCount.end ? "damaged" : "missing"
+            note(reference.page, "page \(reference.page), \(what) of version \(reference.birth.rawValue), is \(why)")
+            return openGaps.append(KeyGap(from: low, to: high))
         }
         // What is below it has been taken.
         guard visited.insert(reference.page).inserted else {
             return note(reference.page, "page \(reference.page) is used twice (T6)")
         }
-        if !isOlderTree { reached.append(reference) }
+        reached.append(reference)
+        if level == 0 { reachedLeafCount += 1 }
         for index in 0 ..< node.count {
             guard level > 0 else {
-                if try keep(node, index), isOlderTree { recovered.insert([UInt8](node.key(index))) }
-                if !isOlderTree, node.hasReference(index) { reached.append(node.reference(index)) }
+                try keep(node, index)
+                if node.hasReference(index) { reached.append(node.reference(index)) }
                 continue
             }
             let end = index + 1 < node.count ? [UInt8](node.key(index + 1)) : high
@@ -233,218 +314,138 @@ struct TreeSalvage {
             if leaf.hasReference(index) {
                 let extent = leaf.reference(index)
                 // No two sound values share pages: so together they are no more than the file.
-                let run = extent.run(image.layout)
-                guard run.end <= pageCount.end, keptPages + run.count <= pageCount else {
+                let count = extent.pageCount(image.layout)
+                guard extent.page + count <= pageCount.end, keptPages + count <= pageCount else {
                     throw PageImage.damaged(extent)
                 }
-                keptPages += run.count
+                keptPages += count
             }
             entries[key] = [UInt8](try TreeSnapshot.value(leaf, index, image).bytes)
             return true
         } catch {
             guard error.code == .corrupted else { throw error }
-            report.lostValueCount += 1
-            lostKeys.append(key)
-            note(leaf.hasReference(index) ? leaf.reference(index).page : nil, error.message)
+            // The youngest is what is lost.
+            if lost[key] == nil {
+                let page = leaf.hasReference(index) ? leaf.reference(index).page.rawValue : nil
+                lost[key] = PageProblem(page: page, description: error.message)
+            }
             return false
         }
     }
 
-    /// Keys in `low ..< high` from leaves that are not part of the tree and from records, the youngest first.
-    private mutating func fillGap(_ low: [UInt8], _ high: [UInt8]?) throws(DatabaseError) {
-        let gap = KeyGap(from: low, to: high)
-        report.gaps.append(gap)
+    // MARK: Below nodes that are gone
+
+    /// Whether every page of the newest version is what it was meant to be, or damaged. Of one that was not sealed a
+    /// loss of power may have kept pages from being written: they hold what was there before.
+    private var isSealed: Bool { newest.map { $0.durable == $0.version } ?? false }
+
+    /// By page: whether it is free in the newest version, or part of its WAL. nil where that is not known.
+    private var unusedPages: PageMap<Bool>? {
+        guard let newest, let map = state?.map else { return nil }
+        var isUnused = PageMap(false, pageCount)
+        for run in map.free + map.dead.map(\.run) { mark(run, in: &isUnused) }
+        // What is behind its end, where the file is not shorter.
+        mark(PageRun(start: map.pageCount.end, count: max(0, pageCount - map.pageCount)), in: &isUnused)
+        if let wal = newest.wal { mark(wal.run, in: &isUnused) }
+        return isUnused
+    }
+
+    /// As far as the file has these pages.
+    private func mark(_ run: PageRun, in pages: inout PageMap<Bool>) {
+        for page in run.pages {
+            guard page < pageCount.end else { return }
+            pages[page] = true
+        }
+    }
+
+    /// Takes what leaves have that no intact branch leads to.
+    private mutating func fillGaps() throws(DatabaseError) {
+        guard !openGaps.isEmpty else { return }
+        let rest = leaves.filter { !visited.contains($0.page) }
+        let certain = try takeOwnLeaves(rest)
+        if let newest, certain.count > 0, PageCount(reachedLeafCount + certain.count) == newest.leafPageCount { return }
+        report.gaps += openGaps
+        let own = certain.pages
+        try takeOthers(rest.filter { !own.contains($0.page) }, certain)
+    }
+
+    /// Leaves of the newest version itself, and what keys they are the last word on.
+    private struct OwnLeaves {
+        var pages: Set<PageNumber> = []
+        /// By the first key; they do not overlap.
+        var ranges: [(first: [UInt8], last: [UInt8])] = []
+        var count: Int { pages.count }
+
+        func cover(_ key: [UInt8]) -> Bool {
+            var (low, high) = (0, ranges.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if key.lexicographicallyPrecedes(ranges[middle].first) { high = middle } else { low = middle + 1 }
+            }
+            return low > 0 && !ranges[low - 1].last.lexicographicallyPrecedes(key)
+        }
+    }
+
+    private mutating func takeOwnLeaves(_ rest: [PageRef]) throws(DatabaseError) -> OwnLeaves {
+        var own = OwnLeaves()
+        guard let newest, isSealed, let isUnused = unusedPages else { return own }
+        for reference in rest where !isUnused[reference.page] && reference.birth <= newest.version {
+            guard let leaf = try node(reference, 0), isInOpenGap([UInt8](leaf.key(0))) else { continue }
+            own.pages.insert(reference.page)
+            own.ranges.append(([UInt8](leaf.key(0)), [UInt8](leaf.key(leaf.count - 1))))
+            reached.append(reference)
+            for index in 0 ..< leaf.count {
+                if leaf.hasReference(index) { reached.append(leaf.reference(index)) }
+                if entries[[UInt8](leaf.key(index))] == nil { try keep(leaf, index) }
+            }
+        }
+        own.ranges.sort { $0.first.lexicographicallyPrecedes($1.first) }
+        return own
+    }
+
+    private func isInOpenGap(_ key: [UInt8]) -> Bool { openGaps.contains { $0.contains(key) } }
+
+    /// From leaves of whatever version and from records, the youngest first.
+    private mutating func takeOthers(_ others: [PageRef], _ own: OwnLeaves) throws(DatabaseError) {
         var rest = records
         var gone: Set<[UInt8]> = []
+        func isOpen(_ key: [UInt8]) -> Bool {
+            entries[key] == nil && !gone.contains(key) && !own.cover(key) && isInOpenGap(key)
+        }
         func fill(from record: FoundRecord) throws(DatabaseError) {
             try record.forEach(image) { key, value in
-                if entries[key] != nil || gone.contains(key) || !gap.contains(key) { return }
+                guard isOpen(key) else { return }
                 guard let value else { return _ = gone.insert(key) }
                 entries[key] = value
                 recovered.insert(key)
             }
         }
-        for reference in leaves where !visited.contains(reference.page) {
+        for reference in others {
             while let record = rest.last, record.version > reference.birth { try fill(from: rest.removeLast()) }
             guard let leaf = try node(reference, 0) else { continue }
             for index in 0 ..< leaf.count {
                 let key = [UInt8](leaf.key(index))
-                if entries[key] != nil || gone.contains(key) || !gap.contains(key) { continue }
-                if try keep(leaf, index) { recovered.insert(key) }
+                if isOpen(key), try keep(leaf, index) { recovered.insert(key) }
             }
         }
         for record in rest.reversed() { try fill(from: record) }
+        // With the map a chunk of the newest version is known without them.
+        if state == nil { deleted.formUnion(gone) }
     }
 
     /// Chunks that belong where something is missing, or where there is only an older one.
     private mutating func adoptOrphans(_ columns: [ChunkColumn]) throws(DatabaseError) {
         guard image.cipher == nil else { return }
-        var isKnown = PageMap(false, pageCount)
-        func know(_ run: PageRun) {
-            for page in run.pages {
-                guard page < pageCount.end else { return }
-                isKnown[page] = true
-            }
-        }
-        for reference in reached { know(reference.run(image.layout)) }
-        var state: TreeState?
-        do throws(DatabaseError) {
-            if let newest { state = try TreeState(reading: newest, image) }
-        } catch {
-            guard error.code == .corrupted else { throw error }
-        }
-        if let wal = newest?.wal { know(wal.run) }
-        if let map = state?.map {
-            for run in map.free + map.dead.map(\.run) { know(run) }
-            // What is behind its end, where the file is not shorter.
-            know(PageRun(start: map.pageCount.end, count: max(0, pageCount - map.pageCount)))
-        }
-        // Of a version that was not sealed a loss of power may have kept pages from being written: they hold what was
-        // there before.
-        let isCertain = state != nil && newest?.durable == newest?.version
+        var isKnown = unusedPages ?? PageMap(false, pageCount)
+        for reference in reached { mark(reference.run(image.layout), in: &isKnown) }
+        if let wal = newest?.wal { mark(wal.run, in: &isKnown) }
+        let isCertain = state != nil && isSealed
         try OrphanChunks(disk, image.layout, columns, isKnown: isKnown).forEach { found in
             guard report.gaps.contains(where: { $0.contains(found.key) }), !deleted.contains(found.key) else { return }
             if entries[found.key] != nil, state == nil || !recovered.contains(found.key) { return }
-            entries[found.key] = found.bytes
+            let before = entries.updateValue(found.bytes, forKey: found.key)
+            if before == nil, lost[found.key] == nil { missingCount -= 1 }
             if isCertain { recovered.remove(found.key) } else { recovered.insert(found.key) }
         }
-    }
-}
-
-extension PageStore {
-    /// Writes what is left of a damaged file to a new file. The damaged one is only read. Of an
-    /// encrypted one its key is needed, and the new file gets the same.
-    package static func salvage(
-        _ path: String, to target: String, encryptionKey: [UInt8]? = nil
-    ) throws(DatabaseError) -> PageSalvageReport {
-        var salvage = try TreeSalvage.read(path, encryptionKey) { _ in nil }
-        salvage.report.entryCount = try salvage.write(to: target, path)
-        return salvage.report
-    }
-
-    /// The same in memory. `columns` reads the schema's record; nil if it cannot.
-    package static func openSalvaged(
-        _ path: String, encryptionKey: [UInt8]? = nil, columns: ([UInt8]) -> [ChunkColumn]?
-    ) throws(DatabaseError) -> (store: PageStore, report: PageSalvageReport) {
-        var salvage = try TreeSalvage.read(path, encryptionKey, columns)
-        var options = PageStoreOptions(location: .memory(identifier: nil))
-        options.rowGroupSize = try salvage.header(path).rowGroupSize
-        let store = try PageStore.open(options)
-        var batch = salvage.batch()
-        salvage.report.entryCount = batch.count
-        // What is missing may have a meaning; what is there and empty is damaged for everybody.
-        for key in salvage.lostKeys where salvage.entries[key] == nil { batch.put(key, []) }
-        let lock = try store.lockForWriting(timeoutMilliseconds: -1)
-        defer { lock.release() }
-        try store.commit(batch, lock: lock, version: Version(1))
-        return (store, salvage.report)
-    }
-}
-
-extension TreeSalvage {
-    fileprivate static func read(
-        _ path: String, _ encryptionKey: [UInt8]?, _ columns: ([UInt8]) -> [ChunkColumn]?
-    ) throws(DatabaseError) -> TreeSalvage {
-        let disk = try FileDisk(path, isWritable: false, making: nil)
-        defer { disk.close() }
-        var best: TreeSalvage?
-        // The first page may be what is damaged: then the page size is the one with which most is found.
-        for pageBytes in TreeFormat.pageSizes {
-            for cipher in try TreeSalvage.ciphers(disk, pageBytes, encryptionKey) {
-                let salvage = try TreeSalvage(disk, pageBytes: pageBytes, cipher)
-                if salvage.findCount > best?.findCount ?? 0 { best = salvage }
-            }
-        }
-        guard var salvage = best else {
-            throw DatabaseError(.notAMotteFile, "there is no page of a Motte file left in '\(path)'", path: path)
-        }
-        try salvage.run(columns)
-        return salvage
-    }
-}
-
-extension TreeSalvage {
-    /// What the pages may be sealed with: the salt is in the head and in every root slot.
-    fileprivate static func ciphers(
-        _ disk: any Disk, _ pageBytes: Int, _ key: [UInt8]?
-    ) throws(DatabaseError) -> [PageCipher?] {
-        guard let key else { return [nil] }
-        var salts: [[UInt8]] = []
-        let places =
-            [FileHead.saltOffset]
-            + (0 ..< TreeFormat.slotCount).map {
-                TreeFormat.slotPage($0).offset(pageBytes: pageBytes) + PageCipher.saltOffset(pageBytes: pageBytes)
-            }
-        for place in places {
-            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: PageCipher.saltBytes, alignment: 16)
-            defer { buffer.deallocate() }
-            guard try disk.read(buffer, at: place) == buffer.count else { continue }
-            let salt = Array(buffer)
-            if !salts.contains(salt) { salts.append(salt) }
-        }
-        var ciphers: [PageCipher?] = []
-        for salt in salts { ciphers.append(try PageCipher(key, salt: salt)) }
-        return ciphers
-    }
-
-    /// The header record that was found, or a new one.
-    fileprivate func header(_ path: String) throws(DatabaseError) -> FileHeader {
-        guard let record = entries[FileHeader.key] else {
-            return try FileHeader.new(rowGroupSize: guessedRowGroupSize, pageBytes: image.pageBytes)
-        }
-        var header: FileHeader
-        do throws(DatabaseError) {
-            header = try record.withBytes { bytes throws(DatabaseError) in try FileHeader(decoding: bytes, path: path) }
-        } catch {
-            guard error.code == .corrupted || error.code == .notAMotteFile else { throw error }
-            return try FileHeader.new(rowGroupSize: guessedRowGroupSize, pageBytes: image.pageBytes)
-        }
-        // The new file has the version of its header, and of the page size that was found.
-        header.version = Version(min(header.version.rawValue, TreeFormat.versionLimit / 2))
-        header.pageBytes = image.pageBytes
-        return header
-    }
-
-    /// All row groups of a class but its last are full, so the largest tells, if there is any that is not the last.
-    private var guessedRowGroupSize: Int {
-        var mostRows = 1
-        var hasFullRowGroups = false
-        for (key, value) in entries where key.first == KeySpace.chunks && key.count == 13 && value.count >= 8 {
-            mostRows = max(mostRows, Int(value[4]) | Int(value[5]) << 8 | Int(value[6]) << 16)
-            if key[9 ..< 13].contains(where: { $0 != 0 }) { hasFullRowGroups = true }
-        }
-        if !hasFullRowGroups { mostRows = max(mostRows, FileHeader.defaultRowGroupSize) }
-        return min(mostRows, FileHeader.mostRowGroupSize)
-    }
-
-    /// Everything but the header record.
-    fileprivate func batch() -> PageBatch {
-        var batch = PageBatch()
-        for (key, value) in entries where key != FileHeader.key { batch.put(key, value) }
-        return batch
-    }
-
-    /// How many entries there are besides the header record.
-    fileprivate func write(to target: String, _ path: String) throws(DatabaseError) -> Int {
-        var header = try header(path)
-        header.historyEpoch = try .random()
-        guard !TemporaryFile.isThere(target) else { throw TemporaryFile.exists(target) }
-        let temporary = try TemporaryFile(.salvaging, of: target, .like(path))
-        var batch = batch()
-        let bytes = batch.byteCount
-        batch.put(FileHeader.key, header.encoded())
-        let key = image.cipher?.userKey
-        var copy = try TreeCopy(temporary, header, encryptionKey: key, atMost: bytes * 4 + (64 << 20))
-        defer { copy.close() }
-        try copy.append(batch)
-        try copy.finish()
-        try temporary.flush()
-        var check = try CopyCheck(temporary.path, of: path, encryptionKey: key, header)
-        for entry in batch.effectiveEntries() where !entry.key.elementsEqual(FileHeader.key) {
-            try check.expect(entry.key, entry.value)
-        }
-        try check.finish()
-        try temporary.name(target)
-        return batch.count - 1
     }
 }
