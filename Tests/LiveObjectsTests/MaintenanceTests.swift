@@ -122,6 +122,14 @@ import Musl
         #expect(try session.table(try session.tableKey("Dog")).liveCount == 2)
     }
 
+    @Test func aDatabaseInMemoryIsNotCompactedAndStays() throws {
+        let session = try TestStore(.memory, schema: "Dog { name: string }").open()
+        try session.inWrite { try session.add("Dog", ["name": .string("Rex")]) }
+        let error = #expect(throws: DatabaseError.self) { try session.compact() }
+        #expect(error?.code == .unsupported)
+        #expect(try session.table(try session.tableKey("Dog")).liveCount == 1)
+    }
+
     @Test func everyKindOfPageIsLookedAt() throws {
         // One flipped byte in every page of the store, one at a time: each is noticed.
         let (_, session) = try store()

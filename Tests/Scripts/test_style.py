@@ -9,6 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
+# Fixtures that the tests of the scripts share.
+pytest_plugins = ["needs"]
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TOOLS = ROOT / ".venv" / "bin"
 

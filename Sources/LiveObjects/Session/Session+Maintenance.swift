@@ -36,6 +36,8 @@ extension Session {
         guard !isInWrite, !isInGroup else {
             throw DatabaseError(.alreadyInWrite, "cannot compact during a write; commit or cancel first", path: path)
         }
+        // A database in memory would be gone with its last session; this only says that it has no file.
+        guard case .file = options.location else { return try Session.compact(options) }
         // What others committed is delivered while the file still has its change log.
         try refresh()
         // What is at the path is to be what is open, or there would be something else there afterwards.

@@ -423,6 +423,12 @@ static void deleting_and_reports(void) {
     CHECK(details.object_count == 2000 && details.problem_count > 0 && is_there("rest"));
     motte_release(report);
 
+    realm = open_of(config);
+    CHECK(rename(path_of("gone.motte"), path_of("away.motte")) == 0);
+    STATUS(MOTTE_E_FILE_MOVED, motte_realm_compact(realm, NULL, NULL, NULL, NULL, NULL));
+    CHECK(!is_there("gone.motte"));
+    CHECK(rename(path_of("away.motte"), path_of("gone.motte")) == 0);
+    motte_release(realm);
     STATUS(MOTTE_OK, motte_file_delete(config));
     STATUS(MOTTE_NOT_FOUND, motte_file_delete(config));
     STATUS(MOTTE_NOT_FOUND, motte_file_exists(config));

@@ -180,8 +180,8 @@ struct TreeSalvage {
         if newest.pageCount > pageCount {
             note(
                 nil,
-                "the file is cut short: version \(newest.version.rawValue) has \(newest.pageCount) pages, and \(pageCount) of "
-                    + "them are there")
+                "the file is cut short: version \(newest.version.rawValue) has \(newest.pageCount) pages, and"
+                    + " \(pageCount) of them are there")
         }
         do throws(DatabaseError) {
             if newest.pageCount <= image.pageLimit { state = try TreeState(reading: newest, image) }
