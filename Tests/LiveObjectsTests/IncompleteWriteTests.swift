@@ -133,7 +133,7 @@ private let schema = """
             try Self.replace(keeper, key, damaged)
             for call in Self.calls {
                 let session = try store.open()
-                defer { try? session.close() }
+                defer { _ = try? session.close() }
                 try session.beginWrite()
                 if (try? call.body(session)) != nil {
                     try session.cancel()
@@ -154,7 +154,7 @@ private let schema = """
                 }
                 // The same with a savepoint from before.
                 let again = try store.open()
-                defer { try? again.close() }
+                defer { _ = try? again.close() }
                 try again.beginWrite()
                 guard (try? again.add("Counter", ["number": .int(2)])) != nil else {
                     try again.cancel()

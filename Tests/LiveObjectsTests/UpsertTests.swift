@@ -58,6 +58,21 @@ extension Session {
         #expect(code { _ = try session.upsert("Item", [("id", .null)], policy) } == .notInWrite)
     }
 
+    /// In the order of values 1 and true are equal, and so are lists and maps of them.
+    @Test func kindsOfNestedValuesAreDifferences() throws {
+        let session = try TestStore(schema: "Item { id: int key, any: mixed }").open()
+        try session.beginWrite()
+        let steps: [Value] = [
+            .list([.int(1)]), .list([.bool(true)]), .list([.double(1)]), .map([MapEntry(key: "a", value: .int(1))]),
+            .map([MapEntry(key: "a", value: .list([.int(1)]))]),
+            .map([MapEntry(key: "a", value: .list([.bool(true)]))]),
+        ]
+        for value in steps {
+            let (item, _) = try session.upsert("Item", [("id", .int(1)), ("any", value)], .modified)
+            #expect(try item.get("any").text == value.text)
+        }
+    }
+
     @Test func classesWithoutPrimaryKeyAreNotUpserted() throws {
         let session = try TestStore(schema: "Plain { count: int }").open()
         try session.beginWrite()

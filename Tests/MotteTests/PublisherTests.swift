@@ -1,6 +1,7 @@
 /// Publishers: what each sends and when, that cancelling ends it, and values on their way to other threads.
 import Foundation
 import Motte
+import MotteValues
 import OpenCombine
 import OpenCombineDispatch
 import Testing
@@ -323,6 +324,29 @@ final class ToyView: Projection<PublishedToy> {
 
         #expect(received.all.sorted() == ["true [0]", "true bus"])
         for subscription in subscriptions { subscription.cancel() }
+    }
+
+    /// A subscriber may keep what arrived on its queue, whichever thread runs that next.
+    @Test func whatArrivedOnAQueueBelongsToIt() throws {
+        let queue = DispatchQueue(label: "kept")
+        let kept = Locked<[Results<PublishedToy>]>([])
+        let arrived = DispatchSemaphore(value: 0)
+        let cancellable = realm.objects(PublishedToy.self).collectionPublisher
+            .threadSafeReference()
+            .receive(on: queue)
+            .sink(
+                receiveCompletion: { _ in },
+                receiveValue: { toys in
+                    kept.withLock { $0.append(toys) }
+                    arrived.signal()
+                })
+        try deliver()
+        #expect(arrived.wait(timeout: .now() + 20) == .success)
+        // Runs on this thread.
+        let names = queue.sync { kept.withLock { $0 }.first.map { Array($0.map(\.name)) } }
+        #expect(names == ["car"])
+        queue.sync { kept.withLock { $0 = [] } }
+        cancellable.cancel()
     }
 
     @Test func referencesAreResolvedWhereTheyArrive() throws {

@@ -16,6 +16,9 @@ extension ValueView {
     /// Whether `new`, as its column would hold it, says something else than what is there. Numbers of different kinds
     /// differ, though they be equal: in a mixed value the kind is part of it.
     package func differs(from new: ValueView) -> Bool {
-        kindNumber != new.kindNumber || ValueOrdering.compare(self, new) != 0
+        guard kindNumber == new.kindNumber else { return true }
+        // In order [1] and [true] are equal; their bytes are those of one form each.
+        if kind == .list || kind == .map { return !bytes.elementsEqual(new.bytes) }
+        return ValueOrdering.compare(self, new) != 0
     }
 }

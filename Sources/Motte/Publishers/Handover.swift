@@ -83,28 +83,28 @@ extension ObjectChange {
 /// A published value on its way to another thread.
 public struct RealmHandover<Output>: @unchecked Sendable {
     // @unchecked: whoever arrives with it is the only one who opens it
-    private let opened: () -> Output?
+    private let opened: (DispatchQueue?) -> Output?
 
     /// `nil` for what holds nothing that belongs to a thread.
     init<Confined: ThreadConfined>(
         _ output: Output, _ confined: Confined?, _ replacing: @escaping (Output, Confined) -> Output
     ) {
         guard let confined, let configuration = confined.realm?.configuration, !confined.isFrozen else {
-            opened = { output }
+            opened = { _ in output }
             return
         }
         let reference = ThreadSafeReference(to: confined)
-        opened = {
+        opened = { queue in
             // These publishers cannot fail: what cannot be opened there is left out, as what was deleted meanwhile.
-            guard let realm = try? Realm(configuration: configuration), let resolved = realm.resolve(reference) else {
-                return nil
-            }
+            guard let realm = try? Realm(configuration: configuration, queue: queue),
+                let resolved = realm.resolve(reference)
+            else { return nil }
             return replacing(output, resolved)
         }
     }
 
-    /// On the thread of arrival; nil when it has been deleted meanwhile.
-    fileprivate func open() -> Output? { opened() }
+    /// On the queue of arrival, or its thread where there is no queue; nil when it has been deleted meanwhile.
+    fileprivate func open(_ queue: DispatchQueue?) -> Output? { opened(queue) }
 }
 
 extension RealmPublishers {
@@ -128,8 +128,8 @@ extension RealmPublishers {
             upstream.receive(subscriber: subscriber)
         }
 
-        /// Values arrive on the scheduler and are confined to the thread that runs it then; those deleted on the way
-        /// are left out.
+        /// Values arrive on the scheduler; those deleted on the way are left out. On a serial dispatch queue they are
+        /// confined to it, elsewhere to the thread that runs the scheduler then.
         public func receive<S: Scheduler>(on scheduler: S) -> DeferredHandover<Upstream, S> {
             DeferredHandover(upstream.map(pack), scheduler)
         }
@@ -152,7 +152,9 @@ extension RealmPublishers {
 
         /// Subscribes to the publisher before it, and resolves on the scheduler what it sends.
         public func receive<Sub: Subscriber>(subscriber: Sub) where Sub.Failure == Failure, Sub.Input == Output {
-            packed.receive(on: scheduler).compactMap { $0.open() }.receive(subscriber: subscriber)
+            // A concurrent queue owns nothing: there it is the thread.
+            let queue = (scheduler as? DispatchQueue).flatMap { $0.isConcurrent ? nil : $0 }
+            packed.receive(on: scheduler).compactMap { $0.open(queue) }.receive(subscriber: subscriber)
         }
     }
 }
