@@ -19,7 +19,8 @@ func tests(_ folder: String, on targets: [String]) -> Target {
 }
 
 let allLayers = [
-    "Values", "Pages", "Columns", "SchemaModel", "Storage", "QueryEngine", "LiveObjects", "Notifications", "Exchange",
+    "Values", "Pages", "Columns", "SchemaModel", "Storage", "QueryEngine", "LiveObjects", "Notifications", "RealmFile",
+    "Exchange",
 ]
 
 let live = ["MotteLiveObjects", "MotteQueryEngine", "MotteStorage", "MotteSchemaModel", "MotteValues"]
@@ -52,8 +53,10 @@ let package = Package(
         layer(
             "Notifications", on: ["LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Values"],
             c: ["CMotteShim"]),
+        layer("RealmFile", on: ["Values"], c: ["CMotteShim"]),
         layer(
-            "Exchange", on: ["LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Columns", "Values"],
+            "Exchange",
+            on: ["RealmFile", "LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Columns", "Values"],
             c: ["CMotteShim"]),
 
         // Layer 7: the language bindings.
