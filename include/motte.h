@@ -509,6 +509,10 @@ motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
  *    "seed_path"         string  a database that is copied to the path if there is no file yet
  *    "lock_directory"    string  directory for the sidecar; the same for everybody
  *    "immutable"         bool    nothing can change the file while it is open: only reads, no sidecar
+ *    "convert_realm_files"  bool  a Realm file at the path is converted on the first opening, as by
+ *                                motte_convert_realm_file(), to a file beside it whose name ends in ".motte" instead of
+ *                                ".realm"; that is opened then and later, the Realm file stays. INVALID_ARGUMENT: the
+ *                                Realm file was changed after it was converted
  *  Thread: any. Result: -. Errors: WRONG_TYPE. */
 motte_status motte_config_set_option(motte_config *config, const char *name, size_t name_size,
                                      const motte_value *value);
@@ -885,7 +889,7 @@ enum {
     MOTTE_REPORT_SOUND = 0x1 /* nothing is wrong, nothing was lost */
 };
 
-/* What a verification or a salvage found; a salvage counts objects only. */
+/* What a verification, a salvage or the import of a Realm file found; the last two count objects only, and classes. */
 typedef struct motte_report_details {
     uint32_t struct_size;
     uint32_t flags; /* MOTTE_REPORT_* */
@@ -1745,6 +1749,92 @@ motte_status motte_import(motte_realm *realm, motte_class cls, const motte_impor
  *  Thread: any. Result: O. Errors: UNKNOWN_PROPERTY, FILE_NOT_FOUND, OUT_OF_HANDLES. */
 motte_status motte_import_schema(const motte_import_options *options, const char *class_name, size_t class_name_size,
                                  const char *key, size_t key_size, motte_schema **out_schema);
+
+/* ---------------------------------------------------------------------------------------------------- Realm files
+ *
+ * Databases of Realm (.realm, formats 20 to 24), which are only read: see docs/from-realm.md. Objects keep their order;
+ * those without primary key get new keys. What a Motte file cannot hold as it is, is in the notes of the report, each
+ * with class, property, number of values, key of the first object and reason; nothing else differs. */
+
+/* Bits of motte_realm_file_options.flags. */
+enum {
+    MOTTE_REALM_FILE_RESUME = 0x1, /* continues an import that commit_every has committed a part of */
+    MOTTE_REALM_FILE_STRICT = 0x2  /* what would be noted as changed or left out is an error */
+};
+
+typedef struct motte_realm_file_options {
+    uint32_t struct_size;
+    uint32_t flags;  /* MOTTE_REALM_FILE_* */
+    uint32_t policy; /* one of MOTTE_CREATE_*, for objects with primary keys; only of an import */
+    uint32_t reserved;
+    const char *path; /* the Realm file */
+    size_t path_size;
+    const uint8_t *key; /* the 64 bytes that it is encrypted with; NULL: it is not */
+    size_t key_size;
+    const motte_schema *schema; /* classes to add: inverse properties, further classes and properties; NULL: none */
+    uint64_t commit_every;      /* of an import: commit, and begin another write, after so many objects; 0: never */
+} motte_realm_file_options;
+
+/* A class of a Realm file, and what became of its objects. */
+typedef struct motte_realm_file_class {
+    motte_str name;
+    uint64_t object_count; /* in the Realm file */
+    uint64_t created;
+    uint64_t updated;
+    uint32_t property_count;
+    uint32_t reserved;
+} motte_realm_file_class;
+
+/* Something that is not in Motte as it is in the Realm file. */
+typedef struct motte_realm_file_note {
+    motte_str class_name;
+    motte_str property_name; /* empty: the class itself */
+    uint64_t count;          /* of the values or objects concerned; 0: none, it is the declaration */
+    int64_t first_key;       /* of the first object, in the Realm file; -1: none */
+    motte_str reason;
+} motte_realm_file_note;
+
+/** The schema of a Realm file together with that of the options: what a realm needs before an import. SCHEMA_MISMATCH
+ *  lists all that does not fit together. out_version: the schema version; 0 if the file has none.
+ *  Thread: any. Result: O. Optional: out_version. Errors: SCHEMA_MISMATCH, SCHEMA_INVALID, FILE_NOT_FOUND,
+ *  NOT_A_MOTTE_FILE, UNSUPPORTED_FORMAT, WRONG_KEY, CORRUPTED, OUT_OF_HANDLES. */
+motte_status motte_realm_file_schema(const motte_realm_file_options *options, motte_schema **out_schema,
+                                     uint64_t *out_version);
+
+/** Imports all objects of a Realm file into the open write, whose schema has its classes. Objects whose primary key
+ *  is there already follow the policy; all others are new. Fails as a whole, except for what commit_every has
+ *  committed: with RESUME the same import continues behind it, if the classes hold nothing else. progress counts
+ *  objects, and must not end the write or close the realm: REENTRANT. BUSY: the file was changed meanwhile.
+ *  Thread: owner. Result: O. Optional: out_counts, out_report. Errors: SCHEMA_MISMATCH, DUPLICATE_PRIMARY_KEY,
+ *  INVALID_UTF8, VALUE_TOO_LARGE, FILE_NOT_FOUND, NOT_A_MOTTE_FILE, UNSUPPORTED_FORMAT, WRONG_KEY, CORRUPTED, BUSY,
+ *  NOT_IN_WRITE, CALLBACK, REENTRANT. */
+motte_status motte_import_realm_file(motte_realm *realm, const motte_realm_file_options *options,
+                                     motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,
+                                     motte_import_counts *out_counts, motte_report **out_report);
+
+/** Converts a Realm file into a new Motte file. It is made under a temporary name, read back and compared with the
+ *  Realm file object by object (INPUT_OUTPUT if it differs), and gets its name only then; nothing is replaced
+ *  (INVALID_ARGUMENT), a failure leaves nothing behind, and the Realm file stays as it is. `key`: 64 bytes to encrypt
+ *  the new file with; size 0: none. progress counts objects twice, imported and compared. BUSY: the Realm file was
+ *  changed meanwhile.
+ *  Thread: any. Result: O. Optional: out_counts, out_report. Errors: SCHEMA_MISMATCH, SCHEMA_INVALID,
+ *  INVALID_UTF8, VALUE_TOO_LARGE, FILE_NOT_FOUND, NOT_A_MOTTE_FILE, UNSUPPORTED_FORMAT, WRONG_KEY, CORRUPTED, BUSY,
+ *  PERMISSION_DENIED, DISK_FULL, INPUT_OUTPUT, CALLBACK. */
+motte_status motte_convert_realm_file(const motte_realm_file_options *options, const char *destination,
+                                      size_t destination_size, const uint8_t *key, size_t key_size,
+                                      motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,
+                                      motte_import_counts *out_counts, motte_report **out_report);
+
+/** Of the report of an import or conversion: what became of each class. Nothing for other reports.
+ *  Thread: any. Result: H. Optional: out_classes. */
+motte_status motte_report_classes(const motte_report *report, motte_realm_file_class *out_classes, size_t capacity,
+                                  size_t *out_count);
+
+/** Of the report of an import or conversion: the notes; motte_report_problems() has them as sentences. Nothing for
+ *  other reports.
+ *  Thread: any. Result: H. Optional: out_notes. */
+motte_status motte_report_notes(const motte_report *report, motte_realm_file_note *out_notes, size_t capacity,
+                                size_t *out_count);
 
 /* ---------------------------------------------------------------------------------------------------- queue
  *
