@@ -97,6 +97,18 @@ extension Session {
     /// Whether the file says that it is a database; false for what is not there or cannot be read.
     package static func isDatabase(_ path: String) throws(DatabaseError) -> Bool { try Database.isDatabase(path) }
 
+    /// A name for a file that is made in place of `target`, which must not be there.
+    package static func temporaryName(
+        beside target: String, _ purpose: String
+    ) throws(DatabaseError) -> String {
+        try Database.temporaryName(beside: target, purpose)
+    }
+
+    /// Gives a file that nobody has open another name, which nothing has.
+    package static func rename(_ path: String, to target: String) throws(DatabaseError) {
+        try Database.rename(SessionOptions(path: path).databaseOptions, to: target)
+    }
+
     /// Removes the file and its sidecar; false when there is none, `.busy` when somebody has it open.
     package static func deleteFile(_ options: SessionOptions) throws(DatabaseError) -> Bool {
         try Database.deleteFile(options.databaseOptions)

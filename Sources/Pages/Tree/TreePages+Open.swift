@@ -21,7 +21,11 @@ extension TreePages {
     static func open(_ place: FileLocation, _ options: PageStoreOptions) throws(DatabaseError) -> TreePages {
         if options.immutable { return try openUnshared(place, options) }
         // Before anything is made beside a file that may be somebody else's.
-        if place.sizeBytes > 0 { try checkHead(place) }
+        if place.sizeBytes > 0 {
+            do throws(DatabaseError) { try checkHead(place) } catch {
+                throw options.encryptionKey == nil ? error : ForeignFile.withKey(error)
+            }
+        }
         try place.checkFileSystem()
         let sidecar = try Sidecar(
             attaching: place.sidecarPath, mode: place.mode, timeoutMilliseconds: options.openTimeoutMilliseconds)

@@ -34,6 +34,18 @@ extension Database {
     /// Whether the file says that it is a database.
     package static func isDatabase(_ path: String) throws(DatabaseError) -> Bool { try PageStore.isDatabase(path) }
 
+    /// A name for a file that is made in place of `target`, which must not be there.
+    package static func temporaryName(
+        beside target: String, _ purpose: String
+    ) throws(DatabaseError) -> String {
+        try PageStore.temporaryName(beside: target, purpose)
+    }
+
+    /// Gives a file that nobody has open another name, which nothing has.
+    package static func rename(_ options: DatabaseOptions, to target: String) throws(DatabaseError) {
+        try PageStore.rename(options, to: target)
+    }
+
     /// Removes a file that nobody has open, with its sidecar; false when there is none.
     package static func deleteFile(_ options: DatabaseOptions) throws(DatabaseError) -> Bool {
         try PageStore.deleteFile(options)

@@ -70,7 +70,7 @@ extension WriteTransaction {
                 .wrongType, "\(layout.stored.name).\(stored.name) is a collection; assign its elements",
                 className: layout.stored.name, propertyName: stored.name)
         }
-        if value.kind == .link, isOwner(stored) { throw managedEmbedded(stored, layout.stored) }
+        if value.kind == .link, isOwner(stored), !adoptsEmbedded { throw managedEmbedded(stored, layout.stored) }
         return Assignment(slot: slot, value: try checked(value, stored, layout.stored))
     }
 

@@ -35,6 +35,9 @@ package final class WriteTransaction: RowSource {
     var manyObjects = 16
     /// While an embedded object is made through its parent; at other times none can be.
     var isCreatingEmbedded = false
+    /// Set by an import that makes embedded objects before their owners: they may be inserted like others, and a link
+    /// to one that nobody owns yet may be assigned. The import sees to it that each gets exactly one owner.
+    package var adoptsEmbedded = false
     /// The change record of the batch that was made last.
     var recorded: ChangeRecord?
     /// Set when the schema has been changed in this write.

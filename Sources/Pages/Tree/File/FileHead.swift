@@ -79,9 +79,7 @@ struct FileHead {
     }
 
     init(decoding bytes: UnsafeRawBufferPointer, path: String) throws(DatabaseError) {
-        guard FileHead.hasMagic(bytes) else {
-            throw DatabaseError(.notAMotteFile, "'\(path)' is not a Motte file", path: path)
-        }
+        guard FileHead.hasMagic(bytes) else { throw ForeignFile.error(bytes, path) }
         guard bytes.count >= FileHead.byteCount else { throw .corrupted("it ends within its first page") }
         func half(_ offset: Int) -> UInt32 {
             UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))

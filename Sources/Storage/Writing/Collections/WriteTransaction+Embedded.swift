@@ -102,7 +102,7 @@ extension WriteTransaction {
     }
 
     func requireCreatable(_ table: StoredTable) throws(DatabaseError) {
-        guard table.isEmbedded, !isCreatingEmbedded else { return }
+        guard table.isEmbedded, !isCreatingEmbedded, !adoptsEmbedded else { return }
         throw DatabaseError(
             .invalidArgument,
             "Embedded objects cannot be created directly: \(table.name) is embedded; create one through its parent",

@@ -22,7 +22,7 @@ extension WriteTransaction {
                         "\(table.name).\(column.name) holds mixed values, which cannot be embedded objects",
                         className: table.name, propertyName: column.name)
                 }
-            } else if isOwner(column) {
+            } else if isOwner(column), !adoptsEmbedded {
                 throw managedEmbedded(column, table)
             }
             try requireTarget(link)

@@ -30,7 +30,7 @@ extension WriteTransaction {
         var map = try beginMap(table, column, key)
         let stored = map.values.column
         try ValueCheck.checkMapKey(mapKey, stored, map.values.stored)
-        if isOwner(stored) { return try putEmbedded(&map, mapKey, value) }
+        if isOwner(stored), !adoptsEmbedded { return try putEmbedded(&map, mapKey, value) }
         let fitted = try fittedElement(value, map.values)
         return try put(&map, mapKey, fitted)
     }

@@ -1,0 +1,77 @@
+/// A database that was made under a temporary name gets its own: it is there as a whole or not at all, and nothing is
+/// replaced.
+import CMotteShim
+import MotteValues
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+extension PageStore {
+    /// A name beside `target` that nothing has and nobody can foresee. What a killed maker left under such a name is
+    /// removed.
+    package static func temporaryName(
+        beside target: String, _ purpose: String
+    ) throws(DatabaseError) -> String {
+        guard !TemporaryFile.isThere(target) else { throw TemporaryFile.exists(target) }
+        var number: UInt64 = 0
+        guard motte_shim_random(&number, 8) == 0 else {
+            throw DatabaseError(.inputOutput, "the system gives no random numbers", path: target)
+        }
+        let digits = String(number, radix: 16)
+        let zeros = String(repeating: "0", count: 16 - digits.utf8.count)
+        removeAbandoned(beside: target, purpose)
+        return target + "." + purpose + "-" + zeros + digits
+    }
+
+    /// Gives the file at `options` the name `target`; nobody may have it open. `.invalidArgument` when there is
+    /// something under that name already.
+    package static func rename(_ options: PageStoreOptions, to target: String) throws(DatabaseError) {
+        guard case .file(let path) = options.location else {
+            throw DatabaseError(.unsupported, "a database in memory has no file to name")
+        }
+        let place = try FileLocation(path, options)
+        guard let identity = place.identity else { throw SystemError.error(ENOENT, "open", path) }
+        let attachment = try PageRegistry.reserve(place, identity, acceptsDamage: false)
+        defer { PageRegistry.giveBack(identity) }
+        // A second name rather than a rename, which would replace what somebody else has just made.
+        if link(place.path, target) == 0 {
+            unlink(place.path)
+        } else {
+            let number = errno
+            guard number != EEXIST else { throw TemporaryFile.exists(target) }
+            guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(number), !TemporaryFile.isThere(target) else {
+                throw SystemError.error(number, "write", target)
+            }
+            guard renameFile(place.path, target) == 0 else { throw SystemError.error(errno, "write", target) }
+        }
+        unlink(place.sidecarPath)
+        place.flushDirectory()
+        _ = consume attachment
+    }
+
+    /// Those that somebody has open are being made.
+    private static func removeAbandoned(beside target: String, _ purpose: String) {
+        let bytes = Array(target.utf8)
+        let slash = bytes.lastIndex(of: UInt8(ascii: "/"))
+        let directory =
+            slash == nil ? "." : slash == 0 ? "/" : String(decoding: bytes[..<(slash ?? 0)], as: UTF8.self)
+        let start = Array(bytes[(slash.map { $0 + 1 } ?? 0)...]) + Array(".\(purpose)-".utf8)
+        guard let stream = opendir(directory) else { return }
+        defer { closedir(stream) }
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
+            guard name.starts(with: start), name.count == start.count + 16 else { continue }
+            let path = directory + "/" + String(decoding: name, as: UTF8.self)
+            var options = PageStoreOptions(path: path)
+            options.openTimeoutMilliseconds = 0
+            // Left where it cannot be removed: it is in nobody's way.
+            _ = try? deleteFile(options)
+        }
+    }
+}
+
+/// The system's `rename`, which the method of that name hides.
+private func renameFile(_ from: String, _ to: String) -> Int32 { rename(from, to) }
