@@ -102,6 +102,7 @@ let package = Package(
         tests("QueryEngineTests", on: ["MotteQueryEngine", "MotteStorage", "MotteSchemaModel", "MotteValues"]),
         tests("LiveObjectsTests", on: live),
         tests("NotificationsTests", on: ["MotteNotifications", "MottePages"] + live),
+        tests("RealmFileTests", on: ["MotteRealmFile", "MotteValues"]),
         tests("ExchangeTests", on: ["MotteExchange"] + live),
         .testTarget(
             name: "MotteTests",

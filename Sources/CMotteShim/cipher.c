@@ -24,6 +24,7 @@ enum {
 static struct {
     const evp_cipher *(*aes_256_gcm)(void);
     const evp_cipher *(*aes_256_ecb)(void);
+    const evp_cipher *(*aes_256_cbc)(void);
     evp_cipher_ctx *(*cipher_ctx_new)(void);
     void (*cipher_ctx_free)(evp_cipher_ctx *);
     int (*cipher_ctx_ctrl)(evp_cipher_ctx *, int, int, void *);
@@ -32,6 +33,7 @@ static struct {
     int (*cipher_update)(evp_cipher_ctx *, unsigned char *, int *, const unsigned char *, int);
     int (*cipher_final)(evp_cipher_ctx *, unsigned char *, int *);
     const evp_md *(*sha256)(void);
+    const evp_md *(*sha224)(void);
     evp_md_ctx *(*md_ctx_new)(void);
     void (*md_ctx_free)(evp_md_ctx *);
     int (*md_ctx_copy)(evp_md_ctx *, const evp_md_ctx *);
@@ -46,6 +48,7 @@ static const struct {
     void *target;
 } functions[] = {
     {"EVP_aes_256_gcm", &crypto.aes_256_gcm},         {"EVP_aes_256_ecb", &crypto.aes_256_ecb},
+    {"EVP_aes_256_cbc", &crypto.aes_256_cbc},         {"EVP_sha224", &crypto.sha224},
     {"EVP_CIPHER_CTX_new", &crypto.cipher_ctx_new},   {"EVP_CIPHER_CTX_free", &crypto.cipher_ctx_free},
     {"EVP_CIPHER_CTX_ctrl", &crypto.cipher_ctx_ctrl}, {"EVP_CIPHER_CTX_set_padding", &crypto.cipher_ctx_set_padding},
     {"EVP_CipherInit_ex", &crypto.cipher_init},       {"EVP_CipherUpdate", &crypto.cipher_update},
@@ -101,9 +104,10 @@ int motte_shim_equal(const void *left, const void *right, size_t count) {
     return difference == 0;
 }
 
-/* HMAC: the hash states after the padded key, from which every code starts. */
+/* HMAC: the hash states after the padded key, from which every code starts. Hashes of blocks of 64 bytes. */
 struct mac {
     evp_md_ctx *inner, *outer, *work;
+    unsigned int code_size;
 };
 
 static void mac_free(struct mac *mac) {
@@ -112,37 +116,38 @@ static void mac_free(struct mac *mac) {
     if (mac->work) crypto.md_ctx_free(mac->work);
 }
 
-static int mac_make(struct mac *mac, const void *key, size_t key_size) {
+static int mac_make(struct mac *mac, const evp_md *hash, unsigned int code_size, const void *key, size_t key_size) {
     uint8_t block[64] = {0};
     unsigned int size = 0;
+    mac->code_size = code_size;
     mac->inner = crypto.md_ctx_new();
     mac->outer = crypto.md_ctx_new();
     mac->work = crypto.md_ctx_new();
     int ok = mac->inner && mac->outer && mac->work;
     if (ok && key_size > sizeof block)
-        ok = crypto.digest_init(mac->work, crypto.sha256(), NULL) && crypto.digest_update(mac->work, key, key_size) &&
+        ok = crypto.digest_init(mac->work, hash, NULL) && crypto.digest_update(mac->work, key, key_size) &&
              crypto.digest_final(mac->work, block, &size);
     else if (ok && key_size > 0) memcpy(block, key, key_size);
     for (size_t i = 0; i < sizeof block; i++) block[i] ^= 0x36;
-    ok = ok && crypto.digest_init(mac->inner, crypto.sha256(), NULL) &&
+    ok = ok && crypto.digest_init(mac->inner, hash, NULL) &&
          crypto.digest_update(mac->inner, block, sizeof block);
     for (size_t i = 0; i < sizeof block; i++) block[i] ^= 0x36 ^ 0x5c;
-    ok = ok && crypto.digest_init(mac->outer, crypto.sha256(), NULL) &&
+    ok = ok && crypto.digest_init(mac->outer, hash, NULL) &&
          crypto.digest_update(mac->outer, block, sizeof block);
     explicit_bzero(block, sizeof block);
     return ok;
 }
 
-static int mac_code(struct mac *mac, const void *bytes, size_t count, uint8_t code[32]) {
+static int mac_code(struct mac *mac, const void *bytes, size_t count, uint8_t *code) {
     unsigned int size = 0;
     return crypto.md_ctx_copy(mac->work, mac->inner) && crypto.digest_update(mac->work, bytes, count) &&
            crypto.digest_final(mac->work, code, &size) && crypto.md_ctx_copy(mac->work, mac->outer) &&
-           crypto.digest_update(mac->work, code, 32) && crypto.digest_final(mac->work, code, &size);
+           crypto.digest_update(mac->work, code, mac->code_size) && crypto.digest_final(mac->work, code, &size);
 }
 
 int motte_shim_hmac(const void *key, size_t key_size, const void *bytes, size_t count, uint8_t out_code[32]) {
     struct mac mac = {0};
-    int ok = mac_make(&mac, key, key_size) && mac_code(&mac, bytes, count, out_code);
+    int ok = mac_make(&mac, crypto.sha256(), 32, key, key_size) && mac_code(&mac, bytes, count, out_code);
     mac_free(&mac);
     return ok ? 0 : -1;
 }
@@ -242,4 +247,45 @@ int motte_shim_unseal(motte_shim_cipher *cipher, const uint8_t nonce[24], const 
     if (crypto.cipher_final(cipher->gcm, rest, &done) > 0) return 1;
     memset(plain, 0, count);
     return 0;
+}
+
+/* Pages of a Realm file: half of the key is for AES-256-CBC, the other for HMAC-SHA-224. */
+struct motte_shim_realm_pages {
+    evp_cipher_ctx *cbc;
+    struct mac mac;
+};
+
+void motte_shim_realm_pages_free(motte_shim_realm_pages *pages) {
+    if (!pages) return;
+    if (pages->cbc) crypto.cipher_ctx_free(pages->cbc);
+    mac_free(&pages->mac);
+    free(pages);
+}
+
+motte_shim_realm_pages *motte_shim_realm_pages_make(const uint8_t key[64]) {
+    motte_shim_realm_pages *pages = calloc(1, sizeof *pages);
+    if (!pages) return NULL;
+    pages->cbc = crypto.cipher_ctx_new();
+    if (pages->cbc && crypto.aes_256_cbc() && crypto.sha224() &&
+        crypto.cipher_init(pages->cbc, crypto.aes_256_cbc(), NULL, key, NULL, 0) &&
+        mac_make(&pages->mac, crypto.sha224(), MOTTE_SHIM_REALM_CODE, key + 32, 32))
+        return pages;
+    motte_shim_realm_pages_free(pages);
+    return NULL;
+}
+
+int motte_shim_realm_page_code(motte_shim_realm_pages *pages, const void *bytes, size_t count,
+                               uint8_t out_code[MOTTE_SHIM_REALM_CODE]) {
+    return mac_code(&pages->mac, bytes, count, out_code) ? 0 : -1;
+}
+
+int motte_shim_realm_page_decrypt(motte_shim_realm_pages *pages, const uint8_t vector[16], const void *sealed,
+                                  size_t count, void *plain) {
+    int done = 0, rest = 0;
+    uint8_t *to = plain;
+    int ok = count <= (1 << 30) && crypto.cipher_init(pages->cbc, NULL, NULL, NULL, vector, 0) &&
+             crypto.cipher_ctx_set_padding(pages->cbc, 0) &&
+             crypto.cipher_update(pages->cbc, to, &done, sealed, (int)count) &&
+             crypto.cipher_final(pages->cbc, to + done, &rest);
+    return ok && (size_t)(done + rest) == count ? 0 : -1;
 }

@@ -9,7 +9,9 @@
 enum {
     MOTTE_SHIM_CIPHER_KEY = 32,
     MOTTE_SHIM_CIPHER_NONCE = 24,
-    MOTTE_SHIM_CIPHER_TAG = 16
+    MOTTE_SHIM_CIPHER_TAG = 16,
+    MOTTE_SHIM_REALM_KEY = 64,
+    MOTTE_SHIM_REALM_CODE = 28
 };
 
 /* Loads libcrypto, once. 0, or -1: `motte_shim_cipher_problem` says why. The environment variable MOTTE_LIBCRYPTO
@@ -41,6 +43,17 @@ int motte_shim_seal(motte_shim_cipher *cipher, const uint8_t nonce[24], const mo
  * `plain` holds zeros. -1: failed. */
 int motte_shim_unseal(motte_shim_cipher *cipher, const uint8_t nonce[24], const motte_shim_associated_data *data,
                       const void *sealed, size_t count, void *plain, const uint8_t tag[16]);
+
+/* Pages of encrypted Realm files, which are only read: AES-256-CBC without padding, and the HMAC-SHA-224 of the
+ * encrypted bytes. One thread at a time uses one. NULL when there is no memory. */
+typedef struct motte_shim_realm_pages motte_shim_realm_pages;
+motte_shim_realm_pages *motte_shim_realm_pages_make(const uint8_t key[64]);
+void motte_shim_realm_pages_free(motte_shim_realm_pages *pages);
+/* 0, or -1. The caller compares the code before it decrypts. */
+int motte_shim_realm_page_code(motte_shim_realm_pages *pages, const void *bytes, size_t count, uint8_t out_code[28]);
+/* A multiple of 16 bytes; `plain` does not overlap `sealed`. 0, or -1. */
+int motte_shim_realm_page_decrypt(motte_shim_realm_pages *pages, const uint8_t vector[16], const void *sealed,
+                                  size_t count, void *plain);
 
 /* Zeros that the compiler does not leave out; and comparing in a time that does not depend on where they differ. */
 void motte_shim_wipe(void *bytes, size_t count);
