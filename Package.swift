@@ -63,8 +63,8 @@ let package = Package(
         .target(
             name: "Motte",
             dependencies: [
-                "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteStorage", "MotteColumns",
-                "MotteSchemaModel", "MotteValues", "CMotteShim",
+                "MotteExchange", "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteStorage",
+                "MotteColumns", "MotteSchemaModel", "MotteValues", "CMotteShim",
                 .product(name: "OpenCombine", package: "OpenCombine"),
             ],
             path: "Sources/Motte"),

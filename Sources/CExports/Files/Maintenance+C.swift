@@ -1,5 +1,6 @@
 /// Maintenance of the file that a realm has open: deleting everything, copies, compaction, verification, statistics.
 import CMotte
+import MotteExchange
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
@@ -148,16 +149,19 @@ extension motte_reader {
 
 // MARK: Reports
 
-/// What a verification or a salvage found. Any thread.
+/// What a verification, a salvage or the import of a Realm file found. Any thread.
 final class ReportBox: Box {
     fileprivate let details: motte_report_details
     fileprivate let problems: [String]
     /// Terminated copies for C.
     fileprivate let texts = NameCache()
+    /// Of the import of a Realm file.
+    let summary: RealmSummary?
 
-    private init(_ details: motte_report_details, _ problems: [String]) {
+    private init(_ details: motte_report_details, _ problems: [String], _ summary: RealmSummary? = nil) {
         self.details = details
         self.problems = problems
+        self.summary = summary
         super.init(kind: .report)
     }
 
@@ -181,7 +185,21 @@ final class ReportBox: Box {
         self.init(details, report.losses)
     }
 
-    override func clone() throws(DatabaseError) -> Box { ReportBox(details, problems) }
+    convenience init(_ summary: RealmSummary) {
+        var details = motte_report_details()
+        details.flags = summary.notes.isEmpty ? UInt32(MOTTE_REPORT_SOUND) : 0
+        details.class_count = UInt64(clamping: summary.classes.count)
+        details.object_count = UInt64(clamping: summary.created + summary.updated)
+        details.problem_count = UInt64(clamping: summary.notes.count)
+        self.init(details, summary.notes.map(\.text), summary)
+    }
+
+    override func clone() throws(DatabaseError) -> Box { ReportBox(details, problems, summary) }
+
+    /// Lives as long as the report.
+    func text(_ text: String) throws(DatabaseError) -> motte_str {
+        motte_str(data: try texts.pointer(to: text), size: text.utf8.count)
+    }
 }
 
 @_cdecl("motte_report_info") @implementation
@@ -205,7 +223,7 @@ public func motte_report_problems(
         let report = try Handles.any(report, .report, as: ReportBox.self)
         var texts: [motte_str] = []
         for problem in report.box.problems {
-            texts.append(motte_str(data: try report.box.texts.pointer(to: problem), size: problem.utf8.count))
+            texts.append(try report.box.text(problem))
         }
         return try fill(out_texts, capacity, count, from: texts)
     }

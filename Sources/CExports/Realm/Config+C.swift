@@ -1,5 +1,6 @@
 /// How to open a realm. Options have names so that new ones need no new functions.
 import CMotte
+import MotteExchange
 import MotteLiveObjects
 import MotteNotifications
 import MotteSchemaModel
@@ -22,6 +23,7 @@ final class ConfigBox: Box {
     var seedPath: String?
     var deletesInsteadOfMigrating = false
     var isImmutable = false
+    var convertsRealmFiles = false
     var steps = OpeningSteps()
     /// 64 bytes.
     var encryptionKey: [UInt8]?
@@ -45,6 +47,7 @@ final class ConfigBox: Box {
         copy.seedPath = seedPath
         copy.deletesInsteadOfMigrating = deletesInsteadOfMigrating
         copy.isImmutable = isImmutable
+        copy.convertsRealmFiles = convertsRealmFiles
         copy.steps = steps
         copy.encryptionKey = encryptionKey
         return copy
@@ -74,6 +77,12 @@ final class ConfigBox: Box {
         options.rowGroupSize = rowGroupSize
         steps.apply(to: &options)
         return options
+    }
+
+    /// The same for opening, where that may convert a Realm file.
+    func openingOptions() throws(DatabaseError) -> SessionOptions {
+        let options = try sessionOptions()
+        return convertsRealmFiles ? try RealmFileOpening.prepare(options).options : options
     }
 }
 
@@ -184,6 +193,7 @@ private enum OptionName {
     static let settable = [
         "map_size", "durability", "row_group_size", "schema_version", "delete_if_migration_needed",
         "max_live_versions", "open_timeout", "seed_path", "lock_directory", "immutable",
+        "convert_realm_files",
     ]
 
     static func unknown(_ name: String) -> DatabaseError {
@@ -210,6 +220,7 @@ public func motte_config_set_option(
         case "seed_path": config.box.seedPath = try text(value, name)
         case "lock_directory": config.box.lockDirectory = try text(value, name)
         case "immutable": config.box.isImmutable = try flag(value, name)
+        case "convert_realm_files": config.box.convertsRealmFiles = try flag(value, name)
         default: throw OptionName.unknown(name)
         }
         return .ok
@@ -276,6 +287,7 @@ private func option(_ name: String, _ config: ConfigBox) throws(DatabaseError) -
     case "lock_directory":
         return try config.lockDirectory.map { path throws(DatabaseError) in try kept(path, config) }
     case "immutable": return ValueView.bool(config.isImmutable).cValue
+    case "convert_realm_files": return ValueView.bool(config.convertsRealmFiles).cValue
     case "flags": return ValueView.int(Int64(config.flags)).cValue
     case "path":
         guard case .file(let path)? = config.location else { return nil }

@@ -12,7 +12,7 @@ public func motte_realm_open(
     boundary { () throws(DatabaseError) in
         let out = try required(out_realm)
         let config = try Handles.any(config, .config, as: ConfigBox.self)
-        let session = try Session.open(try config.box.sessionOptions())
+        let session = try Session.open(try config.box.openingOptions())
         let core: RealmCore
         if let queue = config.box.queue { core = try RealmCore(session, on: queue) } else { core = RealmCore(session) }
         try Handles.make(RealmBox(core), out)

@@ -212,3 +212,24 @@ package final class RealmImport {
         }
     }
 }
+
+// MARK: From a path
+
+extension RealmSchema {
+    /// Of the file at a path; `key`: its 64 bytes, where it is encrypted.
+    package init(path: String, key: [UInt8]?, adding given: Schema? = nil) throws(DatabaseError) {
+        try self.init(try RealmFile(path, key: key), adding: given)
+    }
+}
+
+extension RealmImport {
+    /// All of the file at a path into the open write of a session.
+    package static func run(
+        _ path: String, key: [UInt8]?, adding given: Schema? = nil, into session: Session,
+        _ options: Options = Options()
+    ) throws(DatabaseError) -> RealmSummary {
+        _ = try session.requireWrite()
+        let file = try RealmFile(path, key: key)
+        return try RealmImport(file, try RealmSchema(file, adding: given), into: session, options).run()
+    }
+}

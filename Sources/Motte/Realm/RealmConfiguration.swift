@@ -50,6 +50,11 @@ extension Realm {
         /// cheaper to change one of many values. Classes with wide values get 480 where this is more.
         public var rowGroupSize: Int?
 
+        /// A Realm file (`app.realm`) is converted on the first opening to a file beside it (`app.motte`), and that one
+        /// is opened, then and later; the Realm file stays as it is. Without this, opening it throws `invalidDatabase`.
+        /// Should the Realm file change after that, opening throws, for nobody can tell which of the two counts.
+        public var convertRealmFiles = false
+
         // RealmSwift's, whose programs name these.
         /// A configuration with these values; everything else is set afterwards. `inMemoryIdentifier` wins over
         /// `fileURL`.

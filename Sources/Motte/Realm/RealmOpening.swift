@@ -1,6 +1,7 @@
 /// From a configuration to a session: one for each file and thread, queue or actor, shared by all `Realm` values there.
 import Dispatch
 import Foundation
+import MotteExchange
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
@@ -47,7 +48,8 @@ package enum RealmOpening {
     static func openSession(_ configuration: Realm.Configuration, _ confinement: Confinement) throws -> Session {
         let name = try checkedName(configuration)
         return try translatingOpening(configuration) {
-            let session = try Session.open(try options(configuration, name), confinement: confinement.engine)
+            let session = try Session.open(
+                try openingOptions(configuration, name), confinement: confinement.engine)
             if let passed = try session.database.pages.firstWarning() {
                 Logger.write(.warn, .storage) { "\(name): \(passed)" }
             }
@@ -63,7 +65,7 @@ package enum RealmOpening {
         return try translatingOpening(configuration) {
             // Nobody but its only owner uses it.
             try Session.open(
-                try options(configuration, name), confinement: .custom(name: "nobody", isHere: { true }))
+                try openingOptions(configuration, name), confinement: .custom(name: "nobody", isHere: { true }))
         }
     }
 
@@ -93,6 +95,22 @@ package enum RealmOpening {
             try Migration.run(step, configuration)
         }
         return options
+    }
+
+    /// The same for opening, where that may convert a Realm file.
+    private static func openingOptions(
+        _ configuration: Realm.Configuration, _ name: String
+    ) throws -> SessionOptions {
+        let options = try options(configuration, name)
+        guard configuration.convertRealmFiles else { return options }
+        let (opening, summary) = try RealmFileOpening.prepare(options)
+        if let summary {
+            Logger.write(.info, .storage) {
+                "\(name): converted \(summary.created) objects to \(opening.name)"
+            }
+            for note in summary.notes { Logger.write(.warn, .storage) { "\(name): \(note.text)" } }
+        }
+        return opening
     }
 
     private static func openTimeout(_ configuration: Realm.Configuration) -> Int64 {
