@@ -75,7 +75,7 @@ let package = Package(
         .executableTarget(
             name: "MotteTool",
             dependencies: [
-                "MotteExchange", "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteStorage",
+                "MotteExchange", "MotteRealmFile", "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteStorage",
                 "MotteSchemaModel", "MotteValues",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

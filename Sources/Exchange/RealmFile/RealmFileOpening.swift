@@ -55,7 +55,7 @@ package enum RealmFileOpening {
     }
 
     /// nil for everything else. Of an encrypted file nobody can tell without trying.
-    private static func realmFile(_ path: String, _ key: [UInt8]?) throws(DatabaseError) -> RealmFile? {
+    package static func realmFile(_ path: String, _ key: [UInt8]?) throws(DatabaseError) -> RealmFile? {
         if try Session.isDatabase(path) { return nil }
         if try RealmFile.format(at: path) != nil { return try RealmFile(path) }
         guard let key else { return nil }

@@ -41,7 +41,7 @@ struct ExportCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
-            let session = try openFile(file, reading)
+            let session = try openReadable(file, reading)
             try writeOutput(output) { (sink) throws(DatabaseError) in try write(session, &sink) }
         }
     }

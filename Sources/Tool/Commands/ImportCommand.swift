@@ -3,6 +3,7 @@
 import ArgumentParser
 import MotteExchange
 import MotteLiveObjects
+import MotteRealmFile
 import MotteSchemaModel
 import MotteValues
 
@@ -13,7 +14,7 @@ import Musl
 #endif
 
 enum ImportFormat: String, ExpressibleByArgument, CaseIterable {
-    case csv, json, jsonl
+    case csv, json, jsonl, realm
 }
 
 enum ImportPolicy: String, ExpressibleByArgument, CaseIterable {
@@ -37,6 +38,7 @@ struct ImportCommand: ParsableCommand {
               motte import people.motte Person people.csv --key id
               motte import people.motte Person more.jsonl --update modified
               motte import copy.motte dump.jsonl
+              motte import app.motte app.realm
             """)
 
     @Argument(help: "The Motte file; made if it is not there.") var file: String
@@ -54,6 +56,12 @@ struct ImportCommand: ParsableCommand {
     @Option(help: "Rows that are inserted together.") var batch = 1_000
     @Option(help: "Commit after that many rows; 0: once, at the end.") var commitEvery = 0
     @Flag(help: "JSON: pass over names that the class does not have.") var ignoreUnknown = false
+    @Option(
+        name: .customLong("source-key-file"),
+        help: "A file with the key of an encrypted Realm file: 64 bytes or 128 hex digits.")
+    var sourceKeyFile: String?
+    @Flag(help: "Realm file: go on with an import of which --commit-every has committed a part.") var resume = false
+    @Flag(help: "Realm file: fail where something cannot be kept as it is, instead of saying so.") var strict = false
     @Flag(help: "No progress on stderr.") var quiet = false
 
     private var className: String? { classAndSource.count == 2 ? classAndSource[0] : nil }
@@ -70,11 +78,15 @@ struct ImportCommand: ParsableCommand {
             throw ValidationError("--batch is 1 to 1000000, --commit-every and --infer-rows are not negative")
         }
         if key != nil, sourceFormat != .csv { throw ValidationError("--key is for CSV; declare JSON with --schema") }
+        if className != nil, format == .realm || sourceKeyFile != nil || resume || strict {
+            throw ValidationError("a Realm file names its classes itself; leave out the class")
+        }
         if className == nil, sourceFormat == .csv { throw ValidationError("say which class the rows are of") }
     }
 
     private var sourceFormat: ImportFormat {
         if let format { return format }
+        if source.hasSuffix(".realm") { return .realm }
         if source.hasSuffix(".csv") || source.hasSuffix(".tsv") { return .csv }
         return source.hasSuffix(".json")
             ? .json : source.hasSuffix(".jsonl") ? .jsonl : className == nil ? .jsonl : .csv
@@ -82,6 +94,7 @@ struct ImportCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
+            if try isRealmFile() { return try importRealmFile() }
             let input = try openInput(source)
             defer { withExtendedLifetime(input) {} }
             let isNew = !fileExists(file)
@@ -93,6 +106,23 @@ struct ImportCommand: ParsableCommand {
                 throw error
             }
         }
+    }
+
+    /// Named so, asked for with what only these have, or one by its first bytes.
+    private func isRealmFile() throws(DatabaseError) -> Bool {
+        guard className == nil, source != "-", format == nil || format == .realm else { return false }
+        if sourceFormat == .realm || sourceKeyFile != nil || resume || strict { return true }
+        return fileExists(source) ? try RealmFile.format(at: source) != nil : false
+    }
+
+    private func importRealmFile() throws {
+        let progress = ProgressReport("objects", isSilent: quiet)
+        defer { progress.finish() }
+        try RealmFileImport(
+            file: file, source: source, opening: opening, sourceKey: try sourceKeyFile.map { try KeyOption.read($0) },
+            schema: try schema.map { try SchemaText.parse(try schemaText($0)) }, policy: update.policy,
+            commitEvery: commitEvery, resumes: resume, isStrict: strict, progress: progress
+        ).run()
     }
 
     /// This command may have committed some, and so may others who opened the file when it had been made.

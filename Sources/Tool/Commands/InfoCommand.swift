@@ -16,6 +16,7 @@ struct InfoCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
+            if let realm = try realmFile(file, try reading.opening.key.bytes()) { return printRealmFile(realm) }
             let session = try openFile(file, reading)
             let pages = try session.database.pages
             let header = try pages.header

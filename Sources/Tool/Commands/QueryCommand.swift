@@ -36,7 +36,7 @@ struct QueryCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
-            let session = try openFile(file, reading)
+            let session = try openReadable(file, reading)
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
             let query = try session.query(table, text, try argumentValues(session))

@@ -1,5 +1,6 @@
 /// `motte schema`: the classes of a file, as the text that declares them.
 import ArgumentParser
+import MotteExchange
 import MotteLiveObjects
 import MotteSchemaModel
 
@@ -11,6 +12,11 @@ struct SchemaCommand: ParsableCommand {
     @OptionGroup var reading: ReadOptions
 
     func run() throws {
-        try reportingErrors(file) { printLine(SchemaText.print(try openFile(file, reading).schema)) }
+        try reportingErrors(file) {
+            if let realm = try realmFile(file, try reading.opening.key.bytes()) {
+                return printLine(SchemaText.print(try RealmSchema(realm).schema))
+            }
+            printLine(SchemaText.print(try openFile(file, reading).schema))
+        }
     }
 }

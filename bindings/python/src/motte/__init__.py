@@ -36,6 +36,7 @@ from .objectid import ObjectId
 from .opening import open
 from .prepared import PreparedQuery
 from .query import Predicate
+from .realmfiles import Conversion, ConversionNote, ConvertedClass, RealmFileSchema, convert, realm_file_schema
 from .results import Collection, Results, Section, Sections
 from .sets import Set
 from .write import Write
@@ -43,11 +44,12 @@ from .write import Write
 __version__ = "0.1.0"
 
 __all__ = [
-    "Backlinks", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection", "Compaction", "Database",
-    "DatabaseChange", "EmbeddedModel", "Error", "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "ImportCounts",
-    "Int16", "Int32", "Int8", "List", "Map", "Migration", "Mixed", "Model", "ObjectChange", "ObjectId",
-    "Observation", "Plan", "Predicate", "PreparedQuery", "PropertyChange", "Reader", "Reference", "Report",
-    "Results", "Section", "SectionChanges", "Sections", "Set", "Space", "Write", "backlinks", "compact",
-    "csv_schema", "delete", "dump_schema", "errors", "exists", "field", "library_version", "open", "plan",
-    "salvage", "salvaged", "schema_version", "verify",
+    "Backlinks", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection", "Compaction", "Conversion",
+    "ConversionNote", "ConvertedClass", "Database", "DatabaseChange", "EmbeddedModel", "Error", "Float32",
+    "GeoBox", "GeoCircle", "GeoPolygon", "ImportCounts", "Int16", "Int32", "Int8", "List", "Map", "Migration",
+    "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Plan", "Predicate", "PreparedQuery",
+    "PropertyChange", "Reader", "RealmFileSchema", "Reference", "Report", "Results", "Section", "SectionChanges",
+    "Sections", "Set", "Space", "Write", "backlinks", "compact", "convert", "csv_schema", "delete", "dump_schema",
+    "errors", "exists", "field", "library_version", "open", "plan", "realm_file_schema", "salvage", "salvaged",
+    "schema_version", "verify",
 ]

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Literal, Optional, TypeVar, Union, overload
 
-from . import errors, exchange, handover, maintenance, query, storing
+from . import errors, exchange, handover, maintenance, query, realmfiles, storing
 from ._config import Progress
 from ._core import Core
 from ._handles import give_up
@@ -31,6 +31,7 @@ from .model import Model
 from .notifications import ChangeStream, DatabaseChange, Observation, database_changes, observe_database
 from .objectid import ObjectId
 from .prepared import PreparedQuery
+from .realmfiles import Conversion
 from .results import Collection, Results
 from .write import Write
 
@@ -388,6 +389,20 @@ class Database(Core):
         return exchange.imported(
             self, model, path, text, format_=exchange.JSON, policy=policy, ignore_unknown=ignore_unknown,
             batch_rows=batch_rows, commit_every=commit_every, progress=progress)
+
+    def import_realm_file(
+        self, path: Path, *, source_key: Optional[bytes] = None, policy: str = "error", commit_every: int = 0,
+        resume: bool = False, strict: bool = False, progress: Optional[Progress] = None,
+    ) -> Conversion:
+        """All objects of a Realm file, in the open write, or in one of its own. The database has the classes of the
+        file: open it with those of realm_file_schema(), or with models that say the same.
+
+        Policies are those of upsert(), for objects with primary keys; all others are new. `commit_every` commits on the
+        way, after that many objects, and `resume` goes on behind what such an import has committed. With `strict`, what
+        would be in the `notes` of the result is an error. See convert() for a database of its own."""
+        return realmfiles.imported(
+            self, path, source_key=source_key, policy=policy, commit_every=commit_every, resume=resume, strict=strict,
+            progress=progress)
 
     def import_csv(
         self, model: type[Model], path: Optional[Path] = None, *, text: Union[str, bytes, None] = None,

@@ -146,14 +146,14 @@ def imported(
     class_id = lib.MOTTE_CLASS_ANY if model is None else database._row_of(model).class_id
     counts = sized("motte_import_counts")
     # What was committed on the way stays.
-    with _writing(database), nullcontext() if commit_every else atomically(database):
+    with writing(database), nullcontext() if commit_every else atomically(database):
         _callbacks.check_calling(lib.motte_import(
             database._realm.handle, class_id, options.struct, *_callbacks.progress(progress), counts))
     return ImportCounts(int(counts.created), int(counts.updated))
 
 
 @contextmanager
-def _writing(database: AnyDatabase) -> Generator[None, None, None]:
+def writing(database: AnyDatabase) -> Generator[None, None, None]:
     """The open write, or one of its own."""
     if database.in_write:
         yield

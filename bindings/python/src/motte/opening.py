@@ -39,6 +39,7 @@ def open(
     row_group_size: Optional[int] = None,
     progress: Optional[Progress] = None,
     encryption_key: Optional[bytes] = None,
+    convert_realm_files: bool = False,
     timeout: Optional[float] = None,
 ) -> Database:
     """Opens or creates a database.
@@ -63,6 +64,8 @@ def open(
     `timeout` is how many seconds opening waits for others, 30 if it is not given: for who opens, compacts or deletes
     the file, and for a writer where the schema has to be changed. A negative one waits for ever.
     `encryption_key`, 64 bytes, encrypts a new file and opens one that is; another key is a `WrongKeyError`.
+    `convert_realm_files`: where there is a Realm file at the path, it is converted as by `convert()` on the first
+    opening, `app.realm` to `app.motte` beside it, and that is opened then and later. The Realm file stays as it is.
     """
     if (path is None) == (in_memory is None):
         raise TypeError("open() takes either a path or in_memory='name'")
@@ -73,7 +76,7 @@ def open(
         "max_live_versions": max_live_versions, "immutable": immutable or None,
         "lock_directory": None if lock_directory is None else os.fspath(lock_directory), "map_size": map_size,
         "row_group_size": row_group_size,
-        "open_timeout": opening_ms(timeout),
+        "open_timeout": opening_ms(timeout), "convert_realm_files": convert_realm_files or None,
     }
     steps = Steps(
         compact=compact_on_launch,
