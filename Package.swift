@@ -102,7 +102,7 @@ let package = Package(
         tests("QueryEngineTests", on: ["MotteQueryEngine", "MotteStorage", "MotteSchemaModel", "MotteValues"]),
         tests("LiveObjectsTests", on: live),
         tests("NotificationsTests", on: ["MotteNotifications", "MottePages"] + live),
-        tests("RealmFileTests", on: ["MotteRealmFile", "MotteValues"]),
+        tests("RealmFileTests", on: ["MotteExchange", "MotteRealmFile"] + live),
         tests("ExchangeTests", on: ["MotteExchange"] + live),
         .testTarget(
             name: "MotteTests",

@@ -61,6 +61,11 @@ enum Written {
     }
 
     static func value(_ view: ValueView, _ file: RealmFile) -> JSONValue {
+        value(view) { (file.tables[Int($0.table.rawValue)].name, $0.key.rawValue) }
+    }
+
+    /// `target` says the class that a link leads to, and the key there.
+    static func value(_ view: ValueView, _ target: (ObjectLink) -> (String, Int64)) -> JSONValue {
         switch view.kind {
         case .null, nil: return .null
         case .bool: return .bool(view.boolValue)
@@ -77,16 +82,15 @@ enum Written {
             if seconds < 0, nanoseconds > 0 { (seconds, nanoseconds) = (seconds + 1, nanoseconds - 1_000_000_000) }
             return one("date", .array([.int(seconds), .int(nanoseconds)]))
         case .link:
-            let link = view.linkValue
-            let name = file.tables[Int(link.table.rawValue)].name
-            return one("link", .array([.string(name), .int(link.key.rawValue)]))
+            let (name, key) = target(view.linkValue)
+            return one("link", .array([.string(name), .int(key)]))
         case .decimal: return one("decimal", .string(hex(view.decimalValue.high) + hex(view.decimalValue.low)))
         case .objectID: return one("objectId", .string(view.objectIDValue.withBytes { hex($0) }))
         case .uuid: return one("uuid", .string(view.uuidValue.withBytes { hex($0) }))
         case .list, .map:
             #expect(throws: Never.self) { try NestedDocument.validate(view.bytes) }
             let document = NestedDocument(trusted: view.bytes)
-            let values = (0 ..< document.count).map { value(document.value(at: $0), file) }
+            let values = (0 ..< document.count).map { value(document.value(at: $0), target) }
             guard document.isMap else { return .array(values) }
             let keys = (0 ..< document.count).map { String(decoding: document.key(at: $0), as: UTF8.self) }
             return one("map", .array(zip(keys, values).map { .array([.string($0), $1]) }))

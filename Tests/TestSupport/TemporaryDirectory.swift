@@ -30,6 +30,20 @@ public final class TemporaryDirectory: Sendable {
         rmdir(path)
     }
 
+    /// Of the files in it, sorted.
+    public var names: [String] {
+        guard let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
     public func file(_ name: String = "test.motte") -> String { path + "/" + name }
 
     /// All of a file; nothing where there is none.

@@ -74,6 +74,7 @@ final class RealmRows {
         for (position, index) in rowFields.enumerated() {
             let field = type.fields[index]
             var place = cells + position * columnStride
+            let clamped = importer.file.clampedTimestamps
             translation.begin(type, field, cluster)
             if field.property.type == .link {
                 for row in rows {
@@ -102,6 +103,7 @@ final class RealmRows {
                     place += rowStride
                 }
             }
+            try noteClamped(since: clamped, cluster, rows.lowerBound)
             let held = cluster.heldBytes + arena.count
             if held > importer.options.heldBytes, rows.count > 1 {
                 translation.notes = notes
@@ -207,6 +209,7 @@ final class RealmRows {
             type.isLate[index] = true
             return
         }
+        let clamped = importer.file.clampedTimestamps
         do throws(DatabaseError) {
             switch field.property.collection {
             case .none: try assignValue(cluster, row, index, key)
@@ -217,6 +220,16 @@ final class RealmRows {
         } catch {
             throw error.code == .corrupted ? error : located(error, key: cluster.key(row))
         }
+        try noteClamped(since: clamped, cluster, row)
+    }
+
+    /// Half a second before the first second there is cannot be expressed.
+    private func noteClamped(since count: Int, _ cluster: RealmCluster, _ row: Int) throws(DatabaseError) {
+        let clamped = importer.file.clampedTimestamps - count
+        guard clamped > 0 else { return }
+        translation.begin(object: cluster.key(row))
+        try translation.note(
+            .valueTooLarge, "dates within the first second that can be expressed are its beginning", count: clamped)
     }
 
     private func isLate(
