@@ -13,7 +13,7 @@ package struct FuzzTarget: Sendable {
 
     package static let all: [FuzzTarget] = [
         .columnChunk, .indexBlock, .changeRecord, .catalog, .nestedDocument, .schemaText, .queryText, .json, .csv,
-        .pageNode, .pageFile, .storeContent, .storeFields,
+        .pageNode, .pageFile, .storeContent, .storeFields, .realmFile,
     ]
 
     /// Finds something in every third input: shows that findings are noticed.

@@ -212,6 +212,9 @@ package final class RealmCluster {
     /// Memory of larger values read so far.
     package var heldBytes: Int { scope.values.count }
 
+    /// Memory for all that is held of the cluster.
+    package var memoryBytes: Int { scope.nodes.count + scope.values.count }
+
     /// Gives that memory up: views of strings, data, nested lists and maps, and of elements, are no longer valid. For
     /// loops over rows with large values.
     package func release() {

@@ -35,10 +35,19 @@ package final class RealmFile {
     }
 
     /// `key`: the 64 bytes of an encrypted file.
-    package init(_ path: String, key: [UInt8]? = nil) throws(DatabaseError) {
-        self.path = path
+    package convenience init(_ path: String, key: [UInt8]? = nil) throws(DatabaseError) {
+        try self.init(FileBytes(path), key)
+    }
+
+    /// A file that is in memory, for tests.
+    package convenience init(bytes: [UInt8], key: [UInt8]? = nil) throws(DatabaseError) {
+        try self.init(FileBytes("memory", holding: bytes), key)
+    }
+
+    private init(_ file: FileBytes, _ key: [UInt8]?) throws(DatabaseError) {
+        path = file.path
         isEncrypted = key != nil
-        let opened = try Place(path: path).adding { () throws(DatabaseError) in try Self.open(path, key) }
+        let opened = try Place(path: file.path).adding { () throws(DatabaseError) in try Self.open(file, key) }
         context = opened.context
         firstBytes = opened.firstBytes
         format = opened.context.format
@@ -84,8 +93,7 @@ package final class RealmFile {
         return [UInt8](buffer)
     }
 
-    private static func open(_ path: String, _ key: [UInt8]?) throws(DatabaseError) -> Opened {
-        let file = try FileBytes(path)
+    private static func open(_ file: FileBytes, _ key: [UInt8]?) throws(DatabaseError) -> Opened {
         let firstBytes = try first(keptHeaderBytes, of: file)
         var decryption: PageDecryption?
         if let key {
@@ -99,7 +107,7 @@ package final class RealmFile {
             throw Damage.found("the file is truncated: it has \(pages.count) bytes")
         }
         let header = try header(pages, firstBytes, isEncrypted: key != nil)
-        let context = FileContext(path: path, format: header.format, nodes: NodeSource(pages))
+        let context = FileContext(path: file.path, format: header.format, nodes: NodeSource(pages))
         var opened = Opened(context: context, firstBytes: firstBytes)
         if header.top != 0 { try readTop(header.top, &opened) }
         return opened
@@ -135,8 +143,8 @@ package final class RealmFile {
         guard size % 8 == 0, size >= Int64(top + Node.headerBytes + node.payloadBytes) else {
             throw node.damage("the size of the file is said to be \(size) bytes")
         }
-        file.nodes.limit = Int(size)
-        opened.version = UInt64(version)
+        file.nodes.end(at: Int(size))
+        opened.version = UInt64(bitPattern: version)
         try readTables(slots, node.ref, scope, &opened)
     }
 

@@ -14,9 +14,19 @@ final class FileBytes {
     /// When it was opened.
     let count: Int
     private let descriptor: Int32
+    private let memory: [UInt8]
+
+    /// A file that is in memory: of tests.
+    init(_ path: String, holding bytes: [UInt8]) {
+        self.path = path
+        count = bytes.count
+        descriptor = -1
+        memory = bytes
+    }
 
     init(_ path: String) throws(DatabaseError) {
         self.path = path
+        memory = []
         descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.failure(errno, path) }
         var facts = stat()
@@ -32,20 +42,31 @@ final class FileBytes {
         count = Int(facts.st_size)
     }
 
-    deinit { close(descriptor) }
+    deinit { if descriptor >= 0 { close(descriptor) } }
 
     /// All of these bytes, or an error.
     func read(_ offset: Int, _ count: Int, to target: UnsafeMutableRawPointer) throws(DatabaseError) {
+        if descriptor < 0 { return try copy(offset, count, to: target) }
         var done = 0
         while done < count {
             let got = pread(descriptor, target + done, count - done, off_t(offset + done))
             if got < 0, errno == EINTR { continue }
             guard got >= 0 else { throw Self.failure(errno, path) }
-            guard got > 0 else {
-                throw Damage.found("the file is truncated: it ends before byte \(offset + count)")
-            }
+            guard got > 0 else { throw Self.truncated(offset + count) }
             done += got
         }
+    }
+
+    private func copy(_ offset: Int, _ count: Int, to target: UnsafeMutableRawPointer) throws(DatabaseError) {
+        guard count <= memory.count - offset else { throw Self.truncated(offset + count) }
+        memory.withUnsafeBytes { bytes in
+            UnsafeMutableRawBufferPointer(start: target, count: count)
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset ..< offset + count]))
+        }
+    }
+
+    private static func truncated(_ end: Int) -> DatabaseError {
+        Damage.found("the file is truncated: it ends before byte \(end)")
     }
 
     private static func failure(_ number: Int32, _ path: String) -> DatabaseError {

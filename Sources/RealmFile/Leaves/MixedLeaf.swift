@@ -23,6 +23,7 @@ final class MixedLeaf {
         ref = node.ref
         values = try scope.node(slots, 0, "the list of mixed values", ref).numbers("the list of mixed values")
         count = values.count
+        guard count <= TreeCursor.mostElements else { throw node.damage("there are \(count) mixed values in one piece") }
         ints = try Self.part(slots, 1, scope)?.numbers("ints of mixed values") ?? .none
         pairs = try Self.part(slots, 2, scope)?.numbers("pairs of mixed values") ?? .none
         if let node = try Self.part(slots, 3, scope) {

@@ -6,20 +6,28 @@ import MotteValues
 
 final class NodeSource {
     let pages: PageSource
-    /// Nodes end there: the logical size, once it is known.
-    var limit: Int
+    /// Nodes end there: the logical size, once it is known, and before that what there is of the file.
+    private(set) var limit: Int
+    private var isSizeKnown = false
 
     init(_ pages: PageSource) {
         self.pages = pages
         limit = pages.count
     }
 
+    func end(at size: Int) {
+        limit = size
+        isSizeKnown = true
+    }
+
     /// Of a tree: another node with children, or a leaf.
     func isInner(_ ref: Int) throws(DatabaseError) -> Bool { try header(ref) >> 32 & 0x80 != 0 }
 
+    private var cause: String { isSizeKnown ? "" : "the file is truncated: " }
+
     private func header(_ ref: Int) throws(DatabaseError) -> UInt64 {
         guard ref & 7 == 0, ref >= RealmHeader.count, ref <= limit - Node.headerBytes else {
-            throw Damage.found("a node is said to be at byte \(ref), in a file of \(limit) bytes")
+            throw Damage.found("\(cause)a node is said to be at byte \(ref), in a file of \(limit) bytes")
         }
         return try pages.word(ref)
     }
@@ -35,7 +43,7 @@ final class NodeSource {
         let width = (1 << Int(flags & 7)) >> 1
         let payload = widthType == 0 ? (count * width + 7) >> 3 : widthType == 1 ? count * width : count
         guard payload <= limit - Node.headerBytes - ref else {
-            throw Damage.at(ref, "a node of \(payload) bytes reaches past the end of the file, byte \(limit)")
+            throw Damage.at(ref, "\(cause)a node of \(payload) bytes reaches past the end of the file, byte \(limit)")
         }
         try visited?.add(ref, payload + Node.headerBytes)
         let place = arena.allocate(payload)

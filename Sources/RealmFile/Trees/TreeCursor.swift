@@ -9,7 +9,7 @@ import MotteValues
 struct TreeCursor {
     private static let deepest = 10
     /// Of a leaf, but for backlinks of older files, which are in one.
-    private static let mostElements: Int64 = 1_000
+    static let mostElements = 1_000
 
     private struct Level {
         let ref: Int
@@ -60,7 +60,9 @@ struct TreeCursor {
                 continue
             }
             if level.child > 0 {
-                let expected = level.offsets.map { $0[level.child - 1] } ?? level.perChild * Int64(level.child)
+                let expected =
+                    level.offsets.map { Int64(bitPattern: $0.unsigned(level.child - 1)) }
+                    ?? level.perChild * Int64(level.child)
                 guard expected == elements else { throw Damage.at(level.ref, "parts of a collection are not as long as said") }
             }
             guard case .ref(let child) = level.slots.slot(1 + level.child) else {
