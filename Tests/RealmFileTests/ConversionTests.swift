@@ -82,12 +82,18 @@ struct Converted {
     private static func isSame(_ found: JSONValue, _ expected: JSONValue) -> Bool {
         if let set = expected["set"] {
             var rest = found["set"]?.elements ?? []
-            guard rest.count == set.elements.count else { return false }
+            var clamped = 0
             for element in set.elements {
-                guard let index = rest.firstIndex(where: { isSame($0, element) }) else { return false }
-                rest.remove(at: index)
+                if let index = rest.firstIndex(where: { isSame($0, element) }) {
+                    rest.remove(at: index)
+                } else if element["date"]?.elements.first == .int(.min) {
+                    clamped += 1
+                } else {
+                    return false
+                }
             }
-            return true
+            // Two dates of that second are one.
+            return rest.isEmpty && clamped <= 1
         }
         if expected.elements == [.int(.min), .int(-999_999_999)] {
             return found.elements == [.int(.min), .int(0)]
@@ -112,6 +118,12 @@ struct Converted {
         return try RealmConversion.convert(fixture.path, to: path, options)
     }
 
+    private static let expectedNotes: Set<String> = [
+        "dates within the first second that can be expressed are its beginning",
+        "links to objects that were deleted on another device are left out",
+        "equal elements of sets are one element, also numbers of different types",
+    ]
+
     @Test(arguments: Fixture.allCases) func everyValueIsThere(_ fixture: Fixture) throws {
         let directory = TemporaryDirectory()
         let json = try fixture.json()
@@ -135,7 +147,6 @@ struct Converted {
         #expect(steps.last?.0 == 2 * summary.objects)
         #expect(steps.allSatisfy { $0.1 == 2 * summary.objects })
         #expect(zip(steps, steps.dropFirst()).allSatisfy { $0.0 <= $1.0 })
-        // Nothing but the date before all others.
-        #expect(summary.notes.allSatisfy { $0.propertyName != nil && fixture == .scalars || fixture == .enumerated })
+        for note in summary.notes { #expect(Self.expectedNotes.contains(note.reason), "\(note.text)") }
     }
 }

@@ -60,8 +60,11 @@ final class RealmTranslation {
         }
         let wasNoting = isNoting
         isNoting = false
-        defer { isNoting = wasNoting }
         sawLate = false
+        defer {
+            isNoting = wasNoting
+            sawLate = false
+        }
         _ = try value(view)
         return sawLate
     }
