@@ -244,8 +244,10 @@ import Musl
         let table = try #require(type.tableKey)
         let column = try #require(type.property(named: "map_int")?.columnKey)
         let view = try session.table(table)
-        let keys = try (0 ..< view.listCount(column, ObjectKey(1))).map {
-            String(decoding: try view.mapKey(column, ObjectKey(1), $0), as: UTF8.self)
+        let keys = try (0 ..< view.nextKey).map { ObjectKey($0) }.flatMap { key in
+            try (0 ..< view.listCount(column, key)).map {
+                String(decoding: try view.mapKey(column, key, $0), as: UTF8.self)
+            }
         }
         #expect(keys.contains("a%2Ekey that is longer than 15"))
     }
