@@ -1759,7 +1759,8 @@ motte_status motte_import_schema(const motte_import_options *options, const char
 /* Bits of motte_realm_file_options.flags. */
 enum {
     MOTTE_REALM_FILE_RESUME = 0x1, /* continues an import that commit_every has committed a part of */
-    MOTTE_REALM_FILE_STRICT = 0x2  /* what would be noted as changed or left out is an error */
+    MOTTE_REALM_FILE_STRICT = 0x2  /* what would be noted as changed or left out is an error, but for links that Realm
+                                      does not show either, to objects that were deleted on another device */
 };
 
 typedef struct motte_realm_file_options {

@@ -14,7 +14,7 @@ enum ForeignFile {
         return DatabaseError(
             .notAMotteFile,
             "'\(path)' is a Realm file (format \(format)), not a Motte file; convert it with 'motte import', "
-                + "motte.convert(), Realm.convert(fromRealmFile:to:) or motte_convert_realm_file()", path: path)
+                + "'motte.convert()' or 'Realm.convert(fromRealmFile:to:)'", path: path)
     }
 
     /// An encrypted Realm file looks like anything.
@@ -23,8 +23,7 @@ enum ForeignFile {
         return DatabaseError(
             error.code,
             error.message + "; should it be an encrypted Realm file, convert it with 'motte import "
-                + "--source-key-file', motte.convert(), Realm.convert(fromRealmFile:to:) or "
-                + "motte_convert_realm_file()", path: error.details.path)
+                + "--source-key-file', 'motte.convert()' or 'Realm.convert(fromRealmFile:to:)'", path: error.details.path)
     }
 
     private static func realmFormat(_ bytes: UnsafeRawBufferPointer) -> UInt8? {

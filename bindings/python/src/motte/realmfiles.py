@@ -108,7 +108,8 @@ def convert(
 
     All objects of all classes come over in their order, with the schema version. Both files are read and compared value
     by value before the new one gets its name; nothing is replaced, and a failure leaves nothing behind. What cannot be
-    kept as it is, is in the `notes` of the result; with `strict` it is an error.
+    kept as it is, is in the `notes` of the result; with `strict` it is an error, but for links that Realm does not show
+    either, to objects that were deleted on another device.
 
     `source_key` are the 64 bytes that the Realm file is encrypted with, `encryption_key` those for the new one. A
     `schema` (model classes or text) adds what a Realm file has no names for, such as inverse properties, and what else
