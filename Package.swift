@@ -75,8 +75,8 @@ let package = Package(
         .executableTarget(
             name: "MotteTool",
             dependencies: [
-                "MotteExchange", "MotteRealmFile", "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine", "MotteStorage",
-                "MotteSchemaModel", "MotteValues",
+                "MotteExchange", "MotteRealmFile", "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine",
+                "MotteStorage", "MotteSchemaModel", "MotteValues",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/Tool"),
@@ -111,7 +111,7 @@ let package = Package(
                 .product(name: "OpenCombine", package: "OpenCombine"),
                 .product(name: "OpenCombineDispatch", package: "OpenCombine"),
             ], path: "Tests/MotteTests"),
-        tests("ConformanceTests", on: ["MotteExchange", "MotteNotifications"] + live),
+        tests("ConformanceTests", on: ["MotteExchange", "MotteRealmFile", "MotteNotifications"] + live),
         tests("FuzzTests", on: ["MotteFuzz"]),
         tests("CExportsTests", on: ["MotteCExports", "MotteValues"]),
     ],

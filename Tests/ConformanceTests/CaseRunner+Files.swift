@@ -2,6 +2,7 @@
 import Foundation
 import MotteExchange
 import MotteLiveObjects
+import MotteRealmFile
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
@@ -182,8 +183,14 @@ extension CaseRunner {
             try session.copy(to: path, encryption: encryption)
         } else if input.accept("export") {
             try export(&input)
+        } else if input.accept("import-realm") {
+            try importRealm(&input)
         } else if input.accept("import") {
             try importText(&input)
+        } else if input.accept("convert") {
+            let source = try realmFile(&input)
+            try input.need("to")
+            _ = try RealmConversion.convert(source, to: try filePath(&input))
         } else if input.accept("delete everything") {
             try session.deleteAll()
         } else {
@@ -276,6 +283,23 @@ extension CaseRunner {
         var options = CSVImport.Options()
         options.policy = policy
         try CSVImport(session, into: table, options).run(file.bytes)
+    }
+
+    /// One of the kept files of Realm, by its name.
+    private func realmFile(_ input: inout CaseCursor) throws -> String {
+        let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        return tests.appendingPathComponent("RealmFiles/\(try fileName(&input)).realm").path
+    }
+
+    private func importRealm(_ input: inout CaseCursor) throws {
+        let file = try RealmFile(try realmFile(&input))
+        var options = RealmImport.Options()
+        if input.accept("modified") {
+            options.policy = .modified
+        } else if input.accept("all") {
+            options.policy = .all
+        }
+        _ = try RealmImport(file, try RealmSchema(file), into: try session, options).run()
     }
 
     // MARK: Expectations

@@ -257,6 +257,57 @@ static motte_status import_text(cursor *in) {
     return motte_import(now.realm, cls, &options, receive_progress, NULL, NULL, &counts);
 }
 
+/* One of the kept files of Realm, by its name. */
+static motte_realm_file_options realm_file_options(cursor *in) {
+    motte_realm_file_options options = {.struct_size = sizeof options};
+    options.path = case_format("%s/%s.realm", REALM_FILES, file_name(in));
+    options.path_size = MOTTE_NTS;
+    return options;
+}
+
+/* What a report says of classes and notes fits what it counts. */
+static void check_import_report(motte_report *report, const motte_import_counts *counts) {
+    motte_realm_file_class classes[MAXIMUM];
+    motte_realm_file_note notes[MAXIMUM];
+    motte_report_details details = {.struct_size = sizeof details};
+    uint64_t created = 0, updated = 0, objects = 0;
+    size_t count;
+    MUST(motte_report_classes(report, classes, MAXIMUM, &count));
+    for (size_t i = 0; i < count; i++) {
+        created += classes[i].created;
+        updated += classes[i].updated;
+        objects += classes[i].object_count;
+    }
+    agree(created == counts->created && updated == counts->updated, "motte_report_classes", "motte_import_realm_file");
+    MUST(motte_report_info(report, &details));
+    agree(details.object_count == objects, "motte_report_info", "motte_report_classes");
+    MUST(motte_report_notes(report, notes, MAXIMUM, &count));
+    agree(details.problem_count == count, "motte_report_info", "motte_report_notes");
+    motte_release(report);
+}
+
+static motte_status import_realm(cursor *in) {
+    motte_realm_file_options options = realm_file_options(in);
+    motte_import_counts counts = {.struct_size = sizeof counts};
+    motte_report *report;
+    if (accept(in, "modified")) options.policy = MOTTE_CREATE_MODIFIED;
+    else if (accept(in, "all")) options.policy = MOTTE_CREATE_EXISTING;
+    TRY(motte_import_realm_file(now.realm, &options, receive_progress, NULL, NULL, &counts, &report));
+    check_import_report(report, &counts);
+    return MOTTE_OK;
+}
+
+static motte_status convert_realm(cursor *in) {
+    motte_realm_file_options options = realm_file_options(in);
+    motte_import_counts counts = {.struct_size = sizeof counts};
+    motte_report *report;
+    need(in, "to");
+    const char *path = path_of(file_name(in));
+    TRY(motte_convert_realm_file(&options, path, MOTTE_NTS, NULL, 0, receive_progress, NULL, NULL, &counts, &report));
+    check_import_report(report, &counts);
+    return MOTTE_OK;
+}
+
 /* expect schema-of "file" [csv Class [key name]] `...` */
 static motte_status expect_schema_of(cursor *in) {
     motte_import_options options = {.struct_size = sizeof options};
@@ -388,9 +439,14 @@ static int step_of_files(cursor *in, motte_status *status) {
     } else if (accept(in, "export")) {
         need_session();
         *status = export_text(in);
+    } else if (accept(in, "import-realm")) {
+        need_session();
+        *status = import_realm(in);
     } else if (accept(in, "import")) {
         need_session();
         *status = import_text(in);
+    } else if (accept(in, "convert")) {
+        *status = convert_realm(in);
     } else if (accept(in, "delete everything")) {
         need_session();
         *status = delete_everything();

@@ -3,6 +3,7 @@ import and export. `case_runner.py` runs them."""
 from __future__ import annotations
 
 import os
+import pathlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -120,8 +121,14 @@ def step(runner: Runner, cursor: Cursor) -> bool:
             runner.db.copy_to(path)
     elif cursor.accept("export"):
         export(runner, cursor)
+    elif cursor.accept("import-realm"):
+        import_realm(runner, cursor)
     elif cursor.accept("import"):
         import_text(runner, cursor)
+    elif cursor.accept("convert"):
+        source = realm_file(runner, cursor)
+        cursor.need("to")
+        motte.convert(source, file(runner, cursor))
     elif cursor.accept("delete everything"):
         runner.db.delete_all()
     else:
@@ -228,6 +235,20 @@ def import_text(runner: Runner, cursor: Cursor) -> None:
         read(model, path, **options)
     else:
         read(model, text=path.read_text(), **options)
+
+
+def realm_file(runner: Runner, cursor: Cursor) -> pathlib.Path:
+    """One of the kept files of Realm, by its name."""
+    name = cursor.value(runner.object)
+    return pathlib.Path(__file__).resolve().parents[3] / "Tests" / "RealmFiles" / f"{name}.realm"
+
+
+def import_realm(runner: Runner, cursor: Cursor) -> None:
+    path = realm_file(runner, cursor)
+    policy = "modified" if cursor.accept("modified") else "all" if cursor.accept("all") else "error"
+    if not runner.db.in_write:
+        raise motte.errors.NotInWriteError("an import needs a write")
+    runner.db.import_realm_file(path, policy=policy)
 
 
 # ------------------------------------------------------------------------------------------------ expectations
