@@ -67,6 +67,9 @@ sed -e "s#@MOTTE_URL@#file://$work/motte#" -e "s#@MOTTE_VERSION@#$version#" Test
 cp -r examples/swift/Sources/Kennel Tests/Consumers/swift/*/ "$work/swift/Sources/"
 python3 scripts/readme-example.py fill docs/COMING_FROM_REALMSWIFT.md Tests/Consumers/swift/Documents/main.swift \
     > "$work/swift/Sources/Documents/main.swift"
+python3 scripts/readme-example.py fill docs/from-realm.md Tests/Consumers/swift/FromRealm/main.swift \
+    > "$work/swift/Sources/FromRealm/main.swift"
+cp Tests/RealmFiles/tiny.realm "$work/swift/app.realm"
 # The toolchain suffices: pkg-config finds nothing, and where a namespace allows it headers of -dev packages are hidden.
 without_packages() {
     export PKG_CONFIG_PATH='' PKG_CONFIG_LIBDIR=$work/nothing
@@ -124,6 +127,7 @@ ViewModel ^5 \["Ada", "Bob", "Cid", "Dee", "queue"\]
 ChangeStreams ^true apple
 OrderServer ^missing
 ActorCounter ^3 3 3 true
+FromRealm ^Rex ball 2$
 Documents ^parks: \["Washington D%2EC%2E"\] \["Washington D.C."\]
 PROGRAMS
 say "programs with actors, tasks and streams in Swift 6 mode"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import json
 import os
 import pathlib
 import re
@@ -41,6 +42,7 @@ ELSEWHERE = {
 SWIFT = {
     "import Motte": "Tests/Consumers", ".package(url:": "Tests/Consumers/swift/Package.swift.in",
     "import RealmSwift": "Tests/Consumers/swift/Documents/main.swift",
+    "import Foundation\nimport RealmSwift": "Tests/Consumers/swift/FromRealm/main.swift",
     "Realm.misuseHandler =": "Tests/Consumers/swift/Documents/main.swift",
     'let key = "Washington D.C."': "Tests/Consumers/swift/Documents/main.swift",
 }
@@ -104,8 +106,8 @@ def test_the_streams_of_the_python_readme(tmp_path: pathlib.Path) -> None:
 
 
 def test_all_blocks_in_python_are_run() -> None:
-    # Two are run above and one below; the first of the Python README is run by its own test.
-    assert len(all_blocks("python")) == 4
+    # Two are run above and three below; the first of the Python README is run by its own test.
+    assert len(all_blocks("python")) == 6
     assert "test_the_example_runs" in (ROOT / "bindings/python/tests/test_package.py").read_text()
 
 
@@ -239,9 +241,48 @@ def test_the_commands_of_the_tool(tmp_path: pathlib.Path) -> None:
     assert '"name":"Ada"' in (tmp_path / "rest.jsonl").read_text() + (tmp_path / "persons.json").read_text()
 
 
+REALM_FILES = ROOT / "Tests" / "RealmFiles"
+
+
+@promises("docs/from-realm.md", "The file is opened for reading only and never changed",
+          "The command prints each class with its number of objects",
+          "A file that is there is never replaced; it takes the objects in one transaction instead, if its classes fit",
+          "which is gone when the command ends", "`app.realm` alone is enough")
+def test_the_way_from_a_realm_file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch,
+                                   capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Folder(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    folder.environment["TMPDIR"] = str(tmp_path / "temporary")
+    (tmp_path / "temporary").mkdir()
+    original = (REALM_FILES / "tiny.realm").read_bytes()
+    (tmp_path / "app.realm").write_bytes(original)
+    (tmp_path / "secret.realm").write_bytes((REALM_FILES / "encrypted.realm").read_bytes())
+    (tmp_path / "realm.key").write_text(json.loads((REALM_FILES / "encrypted.json").read_text())["key"])
+    (tmp_path / "new.key").write_bytes(bytes(range(64)))
+    assert run_commands(folder, "docs/from-realm.md", "") == 10
+    assert (tmp_path / "app.realm").read_bytes() == original
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert (tmp_path / "dogs.csv").read_text().splitlines()[0].startswith("name,age,weight")
+    names: dict[str, Any] = {"__name__": "example"}
+    for block in blocks("docs/from-realm.md"):
+        if block.language == "python":
+            run_python(block.text, names)
+    names.clear()
+    assert capsys.readouterr().out == "Rex ball 7\n4 objects; 0 notes\n"
+    dump = (tmp_path / "app.jsonl").read_text()
+    for exported in ["app.sqlite", "app.json", "app.jsonl"]:
+        folder.type(f"motte import again-{exported}.motte {exported}")
+        assert folder.type(f"motte export again-{exported}.motte") == dump
+    assert folder.type("motte import new.motte app.realm").splitlines() == [
+        "Dog: 3 of 3 objects", "Person: 1 of 1 objects", "imported 4 objects"]
+    assert folder.type("motte import new.motte app.realm --update modified").splitlines() == [
+        "Dog: 3 of 3 objects", "Person: 1 of 1 objects, 1 of them updated", "imported 4 objects"]
+
+
 def test_only_these_documents_have_commands() -> None:
     assert {block.document for block in all_blocks("sh")} == {
-        "README.md", "CONTRIBUTING.md", "docs/tool.md", "docs/COMING_FROM_REALMSWIFT.md"}
+        "README.md", "CONTRIBUTING.md", "docs/tool.md", "docs/COMING_FROM_REALMSWIFT.md", "docs/from-realm.md"}
 
 
 # ------------------------------------------------------------------------------------------------ the rest
