@@ -54,6 +54,9 @@ package struct ByteSink {
         append(Int64(number.magnitude & UInt64(Int64.max)))
     }
 
+    /// Of one that keeps everything: room for the next text.
+    mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+
     package mutating func flushIfFull() throws(DatabaseError) {
         if let receiver, bytes.count >= Self.pieceBytes { try handOn(receiver) }
     }

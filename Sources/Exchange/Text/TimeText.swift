@@ -8,7 +8,12 @@ import MotteValues
 
 package enum TimeText {
     /// nil where the text is no such time, or has more than nine digits of a second that count.
-    package static func parse(_ text: UnsafeRawBufferPointer) -> Timestamp? {
+    package static func parse(_ text: UnsafeRawBufferPointer) -> Timestamp? { parse(text, needsZone: true) }
+
+    /// As SQLite has times: without a zone they are in UTC.
+    static func parseSQL(_ text: UnsafeRawBufferPointer) -> Timestamp? { parse(text, needsZone: false) }
+
+    private static func parse(_ text: UnsafeRawBufferPointer, needsZone: Bool) -> Timestamp? {
         var scan = Scan(text)
         guard let year = scan.year(), scan.skip("-"), let month = scan.number(2), scan.skip("-"),
             let day = scan.number(2), (1 ... 12).contains(month), day >= 1, day <= daysIn(month, of: year)
@@ -23,7 +28,8 @@ package enum TimeText {
             guard let fraction = scan.fraction() else { return nil }
             nanoseconds = fraction
         }
-        guard let offset = scan.zone(), scan.isAtEnd else { return nil }
+        let isPlain = !needsZone && scan.isAtEnd
+        guard let offset = isPlain ? 0 : scan.zone(), scan.isAtEnd else { return nil }
         return timestamp(days, hour * 3_600 + minute * 60 + second - offset, nanoseconds)
     }
 
@@ -35,6 +41,14 @@ package enum TimeText {
     }
 
     package static func write(_ time: Timestamp, to sink: inout ByteSink) {
+        write(time, between: "T", to: &sink)
+        sink.append("Z")
+    }
+
+    /// As SQLite's `datetime()` has it, with as many digits of the second as it takes: texts ascend as times do.
+    static func writeSQL(_ time: Timestamp, to sink: inout ByteSink) { write(time, between: " ", to: &sink) }
+
+    private static func write(_ time: Timestamp, between separator: StaticString, to sink: inout ByteSink) {
         let (days, rest) = floorDivided(time.seconds, 86_400)
         let (year, month, day) = date(days)
         if year < 0 || year > 9_999 {
@@ -43,7 +57,7 @@ package enum TimeText {
         } else {
             sink.append(year, width: 4)
         }
-        for (mark, number) in [("-", month), ("-", day), ("T", rest / 3_600), (":", rest / 60 % 60), (":", rest % 60)]
+        for (mark, number) in [("-", month), ("-", day), (separator, rest / 3_600), (":", rest / 60 % 60), (":", rest % 60)]
             as [(StaticString, Int64)]
         {
             sink.append(mark)
