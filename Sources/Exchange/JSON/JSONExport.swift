@@ -126,12 +126,12 @@ package struct JSONExport {
         try sink.flushIfFull()
     }
 
-    /// All classes, as JSON Lines after a header.
+    /// All classes, as JSON Lines after a header; as `.array`, the header is an object that has all others.
     package mutating func store(
-        to sink: inout ByteSink, progress: ((Int) throws(DatabaseError) -> Void)? = nil
+        as form: Form = .lines, to sink: inout ByteSink, progress: ((Int) throws(DatabaseError) -> Void)? = nil
     ) throws(DatabaseError) {
         let schema = source.schema
-        StoreDumpHeader.write(schema, to: &sink)
+        StoreDumpHeader.write(schema, version: try session.schemaVersion, as: form, to: &sink)
         positions = [:]
         var written = 0
         for type in schema.objectTypes {
@@ -142,14 +142,16 @@ package struct JSONExport {
                 let rows = try view.rowGroup(rowGroup)
                 for slot in 0 ..< rows.rowCount {
                     if let live = rows.liveWords, live[slot >> 6] & (1 << UInt64(slot & 63)) == 0 { continue }
+                    if form == .array { written > 0 ? sink.append(",\n ") : sink.append("\n ") }
                     try write(table, ObjectKey(rows.firstKey + Int64(slot)), named: type.name, to: &sink)
-                    sink.append("\n")
+                    if form == .lines { sink.append("\n") }
                     written += 1
                     try sink.flushIfFull()
                 }
                 try progress?(written)
             }
         }
+        if form == .array { sink.append("\n]}\n") }
     }
 
     // MARK: Objects

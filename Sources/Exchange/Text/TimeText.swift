@@ -42,7 +42,7 @@ package enum TimeText {
 
     package static func write(_ time: Timestamp, to sink: inout ByteSink) {
         write(time, between: "T", to: &sink)
-        sink.append("Z")
+        sink.append(UInt8(ascii: "Z"))
     }
 
     /// As SQLite's `datetime()` has it, with as many digits of the second as it takes: texts ascend as times do.
@@ -57,7 +57,8 @@ package enum TimeText {
         } else {
             sink.append(year, width: 4)
         }
-        for (mark, number) in [("-", month), ("-", day), (separator, rest / 3_600), (":", rest / 60 % 60), (":", rest % 60)]
+        let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60)
+        for (mark, number) in [("-", month), ("-", day), (separator, hour), (":", minute), (":", second)]
             as [(StaticString, Int64)]
         {
             sink.append(mark)
@@ -73,7 +74,6 @@ package enum TimeText {
             }
             sink.append(fraction, width: width)
         }
-        sink.append(UInt8(ascii: "Z"))
     }
 
     package static func text(_ time: Timestamp) -> String {

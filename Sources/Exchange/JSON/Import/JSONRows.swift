@@ -23,6 +23,8 @@ final class JSONRows: RowReader {
     private var reader = JSONReader(UnsafeRawBufferPointer(start: nil, count: 0))
     private var firstLine = 1
     private var isArray = false
+    /// Whether the objects are an array in the header.
+    private var isDocument = false
     /// Whether the reader stands before an object that was looked at before.
     private var isHeld = false
 
@@ -39,6 +41,7 @@ final class JSONRows: RowReader {
         scratch?.lines = LineCounter(firstLine: firstLine)
         isHeld = false
         isArray = false
+        isDocument = false
         if isFirst { reader.skipByteOrderMark() }
         guard !reader.isAtEnd, try reader.peek() == .array else { return }
         isArray = true
@@ -77,7 +80,7 @@ final class JSONRows: RowReader {
             if !isHeld { guard try hasNext(&reader) else { return false } }
             isHeld = false
             guard try reader.peek() == .object else { throw reader.failure("expected an object") }
-            if table == nil, try passHeader(&reader) { continue }
+            if table == nil, !isDocument, try passHeader(&reader) { continue }
             if try !append(&reader, rows, objects) {
                 isHeld = true
                 break
@@ -91,7 +94,10 @@ final class JSONRows: RowReader {
     private func hasNext(_ reader: inout JSONReader) throws(DatabaseError) -> Bool {
         guard isArray else { return !reader.isAtEnd }
         if try reader.nextElement() { return true }
-        guard reader.isAtEnd else { throw reader.failure("something follows the array") }
+        if isDocument, try reader.nextKey() != nil { throw reader.failure("a name follows the objects of the dump") }
+        guard reader.isAtEnd else {
+            throw reader.failure("something follows the \(isDocument ? "document" : "array")")
+        }
         return false
     }
 
@@ -142,11 +148,18 @@ final class JSONRows: RowReader {
 
     // MARK: Classes
 
-    /// The first line of a dump.
+    /// The first line of a dump, or all of a document before its first object.
     private func passHeader(_ reader: inout JSONReader) throws(DatabaseError) -> Bool {
-        guard scratch == nil, try StoreDumpHeader(beginning: reader) != nil else { return false }
+        guard scratch == nil, let header = try StoreDumpHeader(beginning: reader) else { return false }
         isDump = true
-        _ = try reader.skip()
+        guard var objects = header.objects else {
+            _ = try reader.skip()
+            return true
+        }
+        try objects.beginArray()
+        reader = objects
+        isArray = true
+        isDocument = true
         return true
     }
 
